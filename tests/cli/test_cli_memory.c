@@ -109,6 +109,34 @@ static void the_process_keeps_to_the_limit(void **state) {
     assert_true(peak - small <= outside);
 }
 
+/* As many nodes as a number alone may claim (64 MiB at 40 bytes a node), and one edge: the process grows by what the
+ * limit says, and not by that for each of its arrays. */
+static void numbers_alone_claim_little(void **state) {
+    program *p = *state;
+    char folder[300], path[320], text[128];
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    enum { CLAIMED = (64 << 20) / 40, SLACK = 4 << 20 };
+    long long small = peak_of(p, (const char *const[]){"data", "info", "mutag", NULL});
+    snprintf(folder, sizeof folder, "%s", in_folder(p, "claimed"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(path, sizeof path, "%s/edges.txt", folder);
+    write_text(path, "0 1\n");
+    snprintf(path, sizeof path, "%s/features.mtx", folder);
+    snprintf(text, sizeof text, "%%%%MatrixMarket matrix coordinate real general\n%d 2 1\n1 1 1\n", CLAIMED);
+    write_text(path, text);
+    long long rows = peak_of(p, (const char *const[]){"data", "info", folder, NULL});
+    snprintf(folder, sizeof folder, "%s", in_folder(p, "gaps"));
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(path, sizeof path, "%s/train.txt", folder);
+    snprintf(text, sizeof text, "0 1\n%d %d\n", CLAIMED / 2 - 1, CLAIMED / 2 - 1);
+    write_text(path, text);
+    long long gaps = peak_of(p, (const char *const[]){"data", "info", folder, NULL});
+    print_message("above a small graph: %lld claimed by rows, %lld by gaps\n", rows - small, gaps - small);
+    assert_true(rows - small <= (64 << 20) + SLACK && gaps - small <= (64 << 20) + SLACK);
+}
+
 /* ---- killed ---- */
 
 enum { GNUTELLA = 8717, DIM = 512, HOPS = 4, PAGE = 4096, BLOCKS = 8 };
@@ -259,6 +287,7 @@ int main(void) {
         cmocka_unit_test(a_width_that_only_run_json_claims_is_refused),
         cmocka_unit_test(what_is_too_much_for_memory_goes_to_disk),
         cmocka_unit_test(the_process_keeps_to_the_limit),
+        cmocka_unit_test(numbers_alone_claim_little),
         cmocka_unit_test(a_killed_run_goes_on_where_it_was),
         cmocka_unit_test(two_processes_write_one_stack),
         cmocka_unit_test(a_stack_in_float16_is_half_the_file),

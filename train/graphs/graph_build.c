@@ -5,6 +5,8 @@
  */
 #include "train/graphs/graph_build.h"
 
+#include "tensor/files/expansion.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,6 +102,14 @@ static bool mirror_upper(mo_graph *graph, const uint32_t *upper, const int64_t *
     }
     free(next);
     return true;
+}
+
+/* Five arrays of int64: of features, the ends of both sorts, the rows and the next free place of each. */
+enum { BYTES_A_NODE = 5 * sizeof(int64_t) };
+
+int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes) {
+    int64_t most = mo_expansion_limit(ctx, file_bytes) / BYTES_A_NODE;
+    return most < MO_GRAPH_LARGEST ? most : MO_GRAPH_LARGEST - 1;
 }
 
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {

@@ -9,14 +9,10 @@
 
 #include <limits.h>
 
-/* A graph has a row for every number below the highest, so that a few lines could ask for all memory: more unused
- * numbers than this, and than this per interaction, raise an error. */
-enum { FREE_GAPS = 1 << 20, GAPS_AN_ITEM = 64 };
-
 /* Pairs of user and item; items are not yet shifted. */
 typedef struct interactions {
     mo_edges pairs;
-    int64_t users, items;
+    int64_t users, items, file_bytes; /* of both files */
 } interactions;
 
 /* A user may have no items here: all interactions may be in the other file. */
@@ -43,6 +39,7 @@ static bool read_interactions_file(mo_context *ctx, const char *path, interactio
     while (fine && mo_text_line(&r))
         fine = mo_text_blank(&r) || add_user(&r, list, &last);
     int64_t lines = r.line;
+    list->file_bytes += r.file_bytes;
     mo_text_close(&r);
     if (mo_ok(ctx) && list->pairs.count == before)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines \"user item item ..\", found no item in %lld lines", path,
@@ -71,8 +68,8 @@ mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *pa
         return NULL;
     interactions list = {0};
     if (folder ? read_folder(ctx, path, &list) : read_interactions_file(ctx, path, &list)) {
-        if (list.users + list.items > FREE_GAPS + GAPS_AN_ITEM * list.pairs.count ||
-            list.users + list.items >= MO_GRAPH_LARGEST) {
+        /* The graph has a row for every number below the highest, so that a few lines could ask for all memory. */
+        if (list.users + list.items > mo_graph_claimable(ctx, list.file_bytes)) {
             mo_fail(ctx, MO_FORMAT,
                 "%s: expected users and items numbered without wide gaps, found numbers up to %lld and %lld for %lld "
                 "interactions",

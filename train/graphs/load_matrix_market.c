@@ -4,7 +4,6 @@
  * "coordinate" lists entries `row column value`, from 1, in any order and each once, without a value where the field is
  * "pattern" (all are 1); "array" has every value of the matrix, one per line, column after column. Fields are real,
  * double, integer and pattern; the matrix is "general". */
-#include "tensor/files/expansion.h"
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -65,10 +64,9 @@ static bool read_matrix_banner(matrix_file *m) {
 
 /* Rows and columns, and the number of entries; what they claim costs memory only as far as the file's size allows. */
 static bool read_matrix_sizes(matrix_file *m) {
-    int64_t most = mo_expansion_limit(m->r.ctx, m->r.file_bytes) / (int64_t)sizeof(int64_t);
-    most = most < MO_GRAPH_LARGEST ? most : MO_GRAPH_LARGEST;
+    int64_t most = mo_graph_claimable(m->r.ctx, m->r.file_bytes);
     if (!next_matrix_line(m, "the sizes of the matrix") ||
-        !mo_text_integer_in(&m->r, "the number of rows", 1, most - 1, &m->rows) ||
+        !mo_text_integer_in(&m->r, "the number of rows", 1, most, &m->rows) ||
         !mo_text_integer_in(&m->r, "the number of columns", 1, MO_GRAPH_LARGEST - 1, &m->columns))
         return false;
     m->claimed = m->rows * m->columns; /* below 2^62 */
