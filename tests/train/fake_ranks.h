@@ -21,7 +21,8 @@ typedef struct fake_message {
     struct fake_message *next;
     size_t bytes;
     int channel;
-    bool *taken; /* of a sender that waits for it, or asks */
+    bool *taken;    /* of a sender that waits for it, or asks */
+    const void *at; /* the sender's data, of a message that travels: read when it is taken, so that a change shows */
     char data[];
 } fake_message;
 
@@ -39,7 +40,8 @@ typedef struct fake_world {
     pthread_cond_t arrived;
     fake_message *first[MOST_RANKS][MOST_RANKS]; /* from, to */
     bool patient;  /* a send waits until its message is received, as MPI's large ones do */
-    unsigned slow; /* above 0: fewer questions than this whether a message has arrived are answered with no */
+    unsigned slow; /* above 0: fewer questions than this whether a message has arrived are answered with no, and what
+                    * travels is taken from the sender's memory when it arrives */
     size_t waiting, messages, bytes; /* messages not yet received; all that were sent, and their bytes */
     size_t travelled;                /* those of the latter that travelled */
     struct fake_place {
@@ -55,11 +57,13 @@ typedef struct fake_world {
 static inline void fake_put(
     struct fake_place *place, int to, int channel, const void *data, size_t bytes, bool *taken) {
     fake_world *w = place->world;
-    fake_message *m = calloc(1, sizeof *m + bytes), **last;
+    bool lent = channel != NO_CHANNEL && taken;
+    fake_message *m = calloc(1, sizeof *m + (lent ? 0 : bytes)), **last;
     m->bytes = bytes;
     m->channel = channel;
     m->taken = taken;
-    if (bytes)
+    m->at = lent ? data : NULL;
+    if (bytes && !lent)
         memcpy(m->data, data, bytes);
     for (last = &w->first[place->rank][to]; *last; last = &(*last)->next)
         ;
@@ -88,7 +92,7 @@ static inline bool fake_take(struct fake_place *place, int from, int channel, vo
     if (m->bytes != bytes)
         abort(); /* the ranks do not follow the same order of messages */
     if (bytes)
-        memcpy(data, m->data, bytes);
+        memcpy(data, m->at ? m->at : m->data, bytes);
     free(m);
     return true;
 }
@@ -130,8 +134,9 @@ static inline int fake_start_send(void *state, int to, int channel, const void *
     struct fake_place *place = state;
     fake_world *w = place->world;
     pthread_mutex_lock(&w->lock);
-    int i = fake_start(place, (fake_started){.from = -1, .taken = !w->patient});
-    fake_put(place, to, channel, data, bytes, w->patient ? &place->started[i].taken : NULL);
+    bool lent = w->patient || w->slow;
+    int i = fake_start(place, (fake_started){.from = -1, .taken = !lent});
+    fake_put(place, to, channel, data, bytes, lent ? &place->started[i].taken : NULL);
     w->travelled += bytes;
     pthread_mutex_unlock(&w->lock);
     return i;

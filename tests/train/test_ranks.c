@@ -106,7 +106,7 @@ static void expect_sum(mo_tape *t, mo_tensor **X, int E, int W, size_t bucket) {
         expect_total(&c[r], E, W, bucket);
     assert_int_equal(taken, E);
     assert_int_equal(world.waiting, 0);
-    assert_int_equal(world.bytes, (size_t)(nodes + W - 1) * VALUES * sizeof(float));
+    assert_int_equal(world.bytes, (size_t)(nodes + W - 1) * mo_sum_tree_bytes(X, TENSORS));
     assert_int_equal(world.travelled, world.bytes);
     assert_true(mo_ok(mo_tape_context(t)));
     for (int r = 0; r < W; r++)
@@ -215,8 +215,8 @@ static const char *run_folder(const scratch *s, const char *name) {
 static size_t bytes_of_gradients(const run_options *o, int size, const char *folder) {
     training_run run = run_open(o, folder);
     size_t bytes = 0, messages = (size_t)size - 1; /* totals */
-    for (int i = 0; i < run.trainer->n; i++)
-        bytes += (size_t)mo_numel(run.trainer->parameter[i]) * sizeof(float);
+    for (int i = 0; i < run.trainer->n; i++)       /* each begins where memory of its own would */
+        bytes += ((size_t)mo_numel(run.trainer->parameter[i]) * sizeof(float) + 255) / 256 * 256;
     for (int r = 1; r < size; r++) {
         int E = o->episodes, rank = r & -r;
         mo_ranks all = {.rank = r, .size = size};

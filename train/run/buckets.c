@@ -71,10 +71,11 @@ static int cut(mo_tensor *const *like, int n, size_t least, mo_bucket *list) {
         bytes += bytes_of(like[i]);
         if (i && (!least || bytes < least))
             continue;
+        size_t message = mo_sum_tree_bytes(like + i, last - i);
         if (list)
-            list[buckets] = (mo_bucket){.first = i, .n = last - i, .at = at, .bytes = bytes};
+            list[buckets] = (mo_bucket){.first = i, .n = last - i, .at = at, .bytes = message};
         buckets++;
-        at += bytes;
+        at += message;
         bytes = 0;
         last = i;
     }
@@ -88,15 +89,12 @@ static void make_parts(mo_buckets *b, mo_tensor *const *like, int episodes, size
     b->n_moves = list_moves(&b->ranks, episodes, NULL);
     b->bucket = mo_host_alloc(ctx, (size_t)b->n * sizeof *b->bucket);
     b->moves = mo_host_alloc(ctx, (size_t)b->n_moves * sizeof *b->moves);
-    b->received = mo_host_alloc(ctx, (size_t)n * sizeof(mo_tensor *));
     b->total = mo_host_alloc(ctx, (size_t)n * sizeof(mo_tensor *));
-    for (int i = 0; i < n; i++)
-        b->bytes += bytes_of(like[i]);
-    b->message = mo_host_alloc(ctx, b->bytes);
+    b->bytes = mo_sum_tree_bytes(like, n);
+    if (mo_context_device(ctx) != MO_CPU)
+        b->message = mo_host_alloc(ctx, b->bytes);
     if (!mo_ok(ctx))
         return;
-    for (int i = 0; i < n && mo_ok(ctx); i++)
-        b->received[i] = mo_tensor_create(ctx, like[i]->dtype, like[i]->ndim, like[i]->shape);
     list_moves(&b->ranks, episodes, b->moves);
     cut(like, n, bytes, b->bucket);
     for (int k = 0; k < b->n && mo_ok(ctx); k++)
@@ -128,36 +126,39 @@ void mo_buckets_release(mo_buckets *b) {
     if (!b)
         return;
     mo_context *ctx = b->ctx;
-    size_t pointers = (size_t)b->n_parameters * sizeof(mo_tensor *);
     for (int k = 0; b->bucket && k < b->n; k++)
         mo_sum_tree_release(b->bucket[k].tree);
-    for (int i = 0; b->received && i < b->n_parameters; i++)
-        mo_tensor_release(b->received[i]);
     mo_host_free(ctx, b->bucket, (size_t)b->n * sizeof *b->bucket);
     mo_host_free(ctx, b->moves, (size_t)b->n_moves * sizeof *b->moves);
-    mo_host_free(ctx, b->received, pointers);
-    mo_host_free(ctx, b->total, pointers);
+    mo_host_free(ctx, b->total, (size_t)b->n_parameters * sizeof(mo_tensor *));
     mo_host_free(ctx, b->message, b->bytes);
     mo_host_free(ctx, b, sizeof *b);
 }
 
 /* ---- messages ---- */
 
-void mo_pack(mo_context *ctx, mo_tensor *const *X, int n, char *to) {
-    for (int i = 0; X && i < n && mo_ok(ctx); to += bytes_of(X[i]), i++)
-        mo_tensor_read(X[i], to, bytes_of(X[i]));
+static bool move_receives(const mo_move *m) {
+    return m->kind == MO_RECEIVE_NODE || m->kind == MO_RECEIVE_TOTAL;
 }
 
-void mo_unpack(mo_context *ctx, mo_tensor *const *X, int n, const char *from) {
-    for (int i = 0; i < n && mo_ok(ctx); from += bytes_of(X[i]), i++)
-        mo_tensor_write(X[i], from, bytes_of(X[i]));
+/* The memory of the sum that the message of a move carries. A rank that has failed may lack it, and sends any other. */
+static mo_tensor *sum_of_move(const mo_bucket *k, const mo_move *m) {
+    if (m->kind == MO_SEND_NODE && m->node < k->tree->depth)
+        return k->tree->node[m->node].whole;
+    return m->kind == MO_SEND_TOTAL ? k->whole : k->tree->spare.whole;
+}
+
+/* What MPI reads or writes: the sum itself, or its copy on the host. Until the message has arrived it stays as it is: a
+ * node that is sent is joined with no other in this step, and the spare node serves one move at a time. */
+static char *message_of(const mo_buckets *b, const mo_bucket *k, const mo_move *m) {
+    return b->message ? b->message + k->at : mo_tensor_view(sum_of_move(k, m)).data;
 }
 
 /* Starts the message of a move, or sends or receives it where messages wait. */
 static void start(mo_buckets *b, mo_bucket *k, const mo_move *m) {
     const mo_ranks *r = &b->ranks;
-    bool receives = m->kind == MO_RECEIVE_NODE || m->kind == MO_RECEIVE_TOTAL;
-    char *data = b->message + k->at;
+    bool receives = move_receives(m);
+    char *data = message_of(b, k, m);
     int channel = (int)(k - b->bucket);
     k->started = true;
     k->arrived = !r->start_send;
@@ -177,35 +178,33 @@ static bool begin_move(mo_buckets *b, mo_bucket *k, const mo_move *m) {
     bool sends = m->kind == MO_SEND_NODE || m->kind == MO_SEND_TOTAL;
     if ((sends && b->sending[m->kind] == MOST_SENDING) || (m->kind == MO_SEND_NODE && k->have < m->end))
         return false;
-    if (m->kind == MO_SEND_NODE)
-        mo_pack(b->ctx, m->node < k->tree->depth ? k->tree->node[m->node].sum : NULL, k->n, b->message + k->at);
+    if (sends && b->message)
+        mo_tensor_read(sum_of_move(k, m), b->message + k->at, k->bytes);
     start(b, k, m);
     return true;
 }
 
-static void add_node(mo_buckets *b, mo_bucket *k, int level, int64_t first, mo_tensor *const *X) {
-    mo_sum_tree_push(k->tree, b->tape, level, first >> level, X);
-    k->have = first + ((int64_t)1 << level);
-}
-
 /* Takes what the current move has brought; false: it must wait for gradients of this rank. */
 static bool end_move(mo_buckets *b, mo_bucket *k, const mo_move *m) {
-    mo_tensor *const *received = b->received + k->first;
+    mo_tree_node *spare = &k->tree->spare;
+    if (m->kind == MO_RECEIVE_NODE && k->have < m->first)
+        return false;
+    if (move_receives(m) && b->message)
+        mo_tensor_write(spare->whole, b->message + k->at, k->bytes);
     if (m->kind == MO_RECEIVE_NODE) {
-        if (k->have < m->first)
-            return false;
-        mo_unpack(b->ctx, received, k->n, b->message + k->at);
-        add_node(b, k, m->level, m->first, received);
+        mo_sum_tree_push_spare(k->tree, b->tape, m->level, m->first >> m->level);
+        k->have = m->end;
     } else if (m->kind == MO_RECEIVE_TOTAL) {
-        mo_unpack(b->ctx, received, k->n, b->message + k->at);
-        k->total = received;
+        k->total = spare->sum;
+        k->whole = spare->whole;
     }
     return true;
 }
 
-static void join(mo_buckets *b, mo_bucket *k) {
+/* A rank that has failed may have no sum, and passes on any memory. */
+static void join(const mo_buckets *b, mo_bucket *k) {
     k->total = mo_sum_tree_join(k->tree, b->tape);
-    mo_pack(b->ctx, k->total, k->n, b->message + k->at);
+    k->whole = k->total ? mo_sum_tree_whole(k->tree) : k->tree->spare.whole;
 }
 
 /* Makes the moves of a bucket that can be made; returns whether it has made all. */
@@ -243,9 +242,14 @@ void mo_buckets_begin(mo_buckets *b) {
     mo_buckets_poll(b);
 }
 
+static void add_episode(const mo_buckets *b, mo_bucket *k, int64_t episode, mo_tensor *const *X) {
+    mo_sum_tree_push(k->tree, b->tape, 0, episode, X + k->first);
+    k->have = episode + 1;
+}
+
 void mo_buckets_add(mo_buckets *b, int64_t episode, mo_tensor *const *X) {
     for (int i = 0; i < b->n; i++)
-        add_node(b, &b->bucket[i], 0, episode, X + b->bucket[i].first);
+        add_episode(b, &b->bucket[i], episode, X);
 }
 
 void mo_buckets_add_one(mo_buckets *b, int64_t episode, int i, mo_tensor *const *X) {
@@ -255,7 +259,7 @@ void mo_buckets_add_one(mo_buckets *b, int64_t episode, int i, mo_tensor *const 
     if (--k->waiting)
         return;
     k->waiting = k->n;
-    add_node(b, k, 0, episode, X + k->first);
+    add_episode(b, k, episode, X);
 }
 
 void mo_buckets_poll(mo_buckets *b) {

@@ -30,13 +30,14 @@ typedef struct mo_move {
 typedef struct mo_bucket {
     int first, n; /* parameters */
     mo_sum_tree *tree;
-    size_t at, bytes;        /* in the memory of messages */
+    size_t at, bytes;        /* of a message; where it lies in the memory of messages */
     int waiting;             /* gradients of the current episode that are not final yet */
     int64_t have;            /* the tree has the sums over the episodes from the rank's first to before this one */
     int move;                /* the current one */
     bool started, arrived;   /* the message of this move */
     int message;             /* its number */
     mo_tensor *const *total; /* the sums over all episodes, once this rank has them */
+    mo_tensor *whole;        /* their memory */
 } mo_bucket;
 
 typedef struct mo_buckets {
@@ -48,8 +49,8 @@ typedef struct mo_buckets {
     mo_bucket *bucket;
     mo_move *moves;
     int sending[MO_MOVE_KINDS]; /* messages on their way */
-    mo_tensor **received, **total;
-    char *message; /* the bytes of one sum over all parameters */
+    mo_tensor **total;
+    char *message; /* `bytes` of the host, for sums that lie in a device's memory; NULL: messages are the sums' own */
     size_t bytes;
 } mo_buckets;
 
@@ -60,9 +61,6 @@ bool mo_buckets_can_start(mo_context *ctx, const mo_ranks *ranks, mo_tensor *con
 mo_buckets *mo_buckets_create(
     mo_tape *t, const mo_ranks *ranks, mo_tensor *const *like, int n, int episodes, size_t bytes);
 void mo_buckets_release(mo_buckets *b);
-/* Copies tensors [n], one behind the other, to memory (X may be NULL: nothing) and from it. */
-void mo_pack(mo_context *ctx, mo_tensor *const *X, int n, char *to);
-void mo_unpack(mo_context *ctx, mo_tensor *const *X, int n, const char *from);
 
 /* A step begins. From here on no rank leaves out a message: one that fails sends what it has, and all hear of it when
  * they agree. */

@@ -4,6 +4,7 @@
  * so, unless equal bits are asked for (device_sums.c). Rank 0 alone reads and writes files. */
 #include "train/run/shared.h"
 
+#include "tensor/clock.h"
 #include "tensor/files/number_text.h"
 #include "tensor/given.h"
 #include "tensor/storage.h"
@@ -97,23 +98,37 @@ void mo_shared_release(mo_trainer *trainer) {
 
 /* ---- the start of a run ---- */
 
+static size_t bytes_of(const mo_tensor *X) {
+    return (size_t)mo_numel(X) * mo_dtype_size(X->dtype);
+}
+
+/* Rank 0's values, on every rank; `message` has room for the largest of the tensors. */
+static void share_state(mo_trainer *trainer, mo_tensor *const *state, char *message) {
+    const mo_ranks *ranks = &trainer->shared->ranks;
+    for (int i = 0; i < trainer->n; i++) {
+        if (!ranks->rank)
+            mo_tensor_read(state[i], message, bytes_of(state[i]));
+        mo_ranks_broadcast(ranks, message, bytes_of(state[i]));
+        if (ranks->rank)
+            mo_tensor_write(state[i], message, bytes_of(state[i]));
+    }
+}
+
 void mo_shared_start(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
+    size_t bytes = 0;
     s->started = true;
-    if (!mo_trainer_agree(trainer, true))
-        return;
-    mo_ranks_broadcast(&s->ranks, &trainer->step, sizeof trainer->step);
-    trainer->optimizer->step = trainer->step;
-    mo_buckets *b = s->buckets;
-    for (int part = 0; part < 3; part++) {
-        mo_tensor *const *state = mo_trainer_state(trainer, part);
-        if (!s->ranks.rank)
-            mo_pack(trainer->ctx, state, trainer->n, b->message);
-        mo_ranks_broadcast(&s->ranks, b->message, b->bytes);
-        if (s->ranks.rank)
-            mo_unpack(trainer->ctx, state, trainer->n, b->message);
+    for (int i = 0; i < trainer->n; i++)
+        bytes = bytes_of(trainer->parameter[i]) > bytes ? bytes_of(trainer->parameter[i]) : bytes;
+    char *message = mo_host_alloc(trainer->ctx, bytes);
+    if (mo_trainer_agree(trainer, true)) {
+        mo_ranks_broadcast(&s->ranks, &trainer->step, sizeof trainer->step);
+        trainer->optimizer->step = trainer->step;
+        for (int part = 0; part < 3; part++)
+            share_state(trainer, mo_trainer_state(trainer, part), message);
+        mo_trainer_agree(trainer, true);
     }
-    mo_trainer_agree(trainer, true);
+    mo_host_free(trainer->ctx, message, bytes);
 }
 
 /* ---- a step ---- */
@@ -132,13 +147,22 @@ typedef struct computed {
 
 static void pass_on(void *state, int i, mo_tensor *grad) {
     const computed *c = state;
+    mo_shared *s = c->trainer->shared;
     (void)grad;
-    mo_buckets_add_one(c->trainer->shared->buckets, c->j, i, c->trainer->grad);
+    mo_buckets_add_one(s->buckets, c->j, i, c->trainer->grad);
+    s->next_poll = 0;
 }
 
+/* Many nodes of backward are shorter than the questions to MPI after each would be. */
 static void poll_messages(void *state) {
+    static const double seconds_between = 1e-4;
     const computed *c = state;
-    mo_buckets_poll(c->trainer->shared->buckets);
+    mo_shared *s = c->trainer->shared;
+    double now = mo_clock(CLOCK_MONOTONIC);
+    if (now < s->next_poll)
+        return;
+    mo_buckets_poll(s->buckets);
+    s->next_poll = now + seconds_between;
 }
 
 void mo_shared_gradients(mo_trainer *trainer, int j, mo_tensor *loss) {

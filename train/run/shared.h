@@ -17,6 +17,7 @@ typedef struct mo_shared {
     int first, end; /* the episodes of a step that this rank takes */
     mo_buckets *buckets;
     mo_episode_record *record; /* [episodes] */
+    double next_poll;          /* on the monotonic clock */
     bool on_devices;           /* the devices add up the gradients, not messages */
     bool started;
     bool parted; /* what ranks.parted points to where the caller has none */

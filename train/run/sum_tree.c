@@ -7,39 +7,25 @@
 
 enum { PART_ALIGNMENT = 256 };
 
-mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n) {
-    mo_sum_tree *tree = mo_host_alloc(ctx, sizeof *tree);
-    if (tree)
-        *tree = (mo_sum_tree){.ctx = ctx, .like = like, .n = n};
-    return tree;
-}
-
-void mo_sum_tree_release(mo_sum_tree *tree) {
-    if (!tree)
-        return;
-    for (int k = 0; k < MO_TREE_NODES; k++) {
-        for (int i = 0; tree->node[k].sum && i < tree->n; i++)
-            mo_tensor_release(tree->node[k].sum[i]);
-        mo_tensor_release(tree->node[k].whole);
-        mo_host_free(tree->ctx, tree->node[k].sum, (size_t)tree->n * sizeof *tree->node[k].sum);
-    }
-    mo_host_free(tree->ctx, tree, sizeof *tree);
-}
-
 /* Bytes of a part, with the zeros behind it: parts begin where memory of their own would. */
 static size_t part_bytes(const mo_tensor *like) {
     size_t bytes = (size_t)mo_numel(like) * mo_dtype_size(like->dtype);
     return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
 }
 
+size_t mo_sum_tree_bytes(mo_tensor *const *like, int n) {
+    size_t bytes = 0;
+    for (int i = 0; i < n; i++)
+        bytes += part_bytes(like[i]);
+    return bytes;
+}
+
 /* Returns false if there is no memory. */
 static bool make_node(mo_sum_tree *tree, mo_tree_node *node) {
     mo_context *ctx = tree->ctx;
-    size_t bytes = 0, at = 0;
+    size_t at = 0, bytes = mo_sum_tree_bytes(tree->like, tree->n);
     if (node->sum)
         return mo_ok(ctx);
-    for (int i = 0; i < tree->n; i++)
-        bytes += part_bytes(tree->like[i]);
     node->whole = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){(int64_t)(bytes / sizeof(float))});
     node->sum = mo_host_alloc(ctx, (size_t)tree->n * sizeof *node->sum);
     for (int i = 0; node->sum && i < tree->n && mo_ok(ctx); i++, at += part_bytes(tree->like[i - 1])) {
@@ -51,6 +37,35 @@ static bool make_node(mo_sum_tree *tree, mo_tree_node *node) {
     }
     return mo_ok(ctx);
 }
+
+static void release_node(mo_sum_tree *tree, mo_tree_node *node) {
+    for (int i = 0; node->sum && i < tree->n; i++)
+        mo_tensor_release(node->sum[i]);
+    mo_tensor_release(node->whole);
+    mo_host_free(tree->ctx, node->sum, (size_t)tree->n * sizeof *node->sum);
+}
+
+void mo_sum_tree_release(mo_sum_tree *tree) {
+    if (!tree)
+        return;
+    for (int k = 0; k < MO_TREE_NODES; k++)
+        release_node(tree, &tree->node[k]);
+    release_node(tree, &tree->spare);
+    mo_host_free(tree->ctx, tree, sizeof *tree);
+}
+
+mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n) {
+    mo_sum_tree *tree = mo_host_alloc(ctx, sizeof *tree);
+    if (!tree)
+        return NULL;
+    *tree = (mo_sum_tree){.ctx = ctx, .like = like, .n = n};
+    if (make_node(tree, &tree->spare))
+        return tree;
+    mo_sum_tree_release(tree);
+    return NULL;
+}
+
+/* ---- nodes ---- */
 
 static void add_node(mo_sum_tree *tree, mo_tape *t, mo_tree_node *left, mo_tensor *const *right) {
     for (int i = 0; i < tree->n && mo_ok(tree->ctx); i++)
@@ -66,24 +81,49 @@ static void rise(mo_tree_node *node) {
     node->index /= 2;
 }
 
-void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X) {
-    if (!mo_ok(tree->ctx))
-        return;
+/* Adds X to the last node, if both have the same parent, and joins what then can be. */
+static bool joins_last(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X) {
     mo_tree_node *top = tree->node + tree->depth - 1;
-    if (tree->depth && have_one_parent(top, level, index)) {
-        add_node(tree, t, top, X);
-        rise(top);
-    } else if (make_node(tree, ++top)) {
-        tree->depth++;
-        top->level = level;
-        top->index = index;
-        for (int i = 0; i < tree->n && mo_ok(tree->ctx); i++)
-            mo_tensor_copy(top->sum[i], X[i]);
-    }
+    if (!tree->depth || !have_one_parent(top, level, index))
+        return false;
+    add_node(tree, t, top, X);
+    rise(top);
     for (; tree->depth > 1 && have_one_parent(top - 1, top->level, top->index); top--, tree->depth--) {
         add_node(tree, t, top - 1, top->sum);
         rise(top - 1);
     }
+    return true;
+}
+
+/* A new last node, whose sum is still to be written; NULL on failure. */
+static mo_tree_node *open_node(mo_sum_tree *tree, int level, int64_t index) {
+    mo_tree_node *top = tree->node + tree->depth;
+    if (!make_node(tree, top))
+        return NULL;
+    tree->depth++;
+    top->level = level;
+    top->index = index;
+    return top;
+}
+
+void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X) {
+    if (!mo_ok(tree->ctx) || joins_last(tree, t, level, index, X))
+        return;
+    mo_tree_node *top = open_node(tree, level, index);
+    for (int i = 0; top && i < tree->n && mo_ok(tree->ctx); i++)
+        mo_tensor_copy(top->sum[i], X[i]);
+}
+
+void mo_sum_tree_push_spare(mo_sum_tree *tree, mo_tape *t, int level, int64_t index) {
+    if (!mo_ok(tree->ctx) || joins_last(tree, t, level, index, tree->spare.sum))
+        return;
+    mo_tree_node *top = open_node(tree, level, index);
+    if (!top)
+        return;
+    mo_tree_node other = *top;
+    top->whole = tree->spare.whole;
+    top->sum = tree->spare.sum;
+    tree->spare = other;
 }
 
 mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t) {

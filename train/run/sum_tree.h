@@ -21,18 +21,23 @@ typedef struct mo_sum_tree {
     int n;
     int depth; /* number of nodes: of episodes that follow one another, no two of which have the same parent */
     mo_tree_node node[MO_TREE_NODES];
+    mo_tree_node spare; /* memory for a sum that this process does not compute */
 } mo_sum_tree;
 
-/* Borrows `like`. Returns NULL on failure. */
+/* Borrows `like`; the spare node has its memory. Returns NULL on failure. */
 mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n);
 void mo_sum_tree_release(mo_sum_tree *tree);
 /* Adds the node that follows the last one; pairs of nodes of one parent are joined. X[n] is copied. */
 void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X);
+/* The same of the spare node's sum, whose memory the tree takes instead of a copy; the spare node gets other memory. */
+void mo_sum_tree_push_spare(mo_sum_tree *tree, mo_tape *t, int level, int64_t index);
 /* The sum over all nodes, from the last to the first; NULL without nodes. It holds until the next push. */
 mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t);
 /* The memory of that sum as one contiguous tensor of float32, with zeros between its parts; the null tensor without
  * nodes. */
 mo_tensor *mo_sum_tree_whole(const mo_sum_tree *tree);
+/* The bytes of that memory, for n tensors like these. */
+size_t mo_sum_tree_bytes(mo_tensor *const *like, int n);
 /* The level of the first of the largest nodes that together are the episodes first .. end - 1. */
 int mo_sum_tree_level(int64_t first, int64_t end);
 
