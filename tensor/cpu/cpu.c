@@ -73,6 +73,7 @@ static void cpu_close(mo_context *ctx) {
     if (!ctx->backend_state)
         return;
     cpu_state *state = ctx->backend_state;
+    contention_end(&state->contention);
     mo_device_free(ctx, state->scratch, state->bytes);
     mo_host_free(ctx, ctx->backend_state, sizeof(cpu_state));
     ctx->backend_state = NULL;

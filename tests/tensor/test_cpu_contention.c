@@ -1,6 +1,7 @@
 /* tests/tensor/test_cpu_contention.c - a context is not slowed down by another that waits for work on its processor.
  *
- * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
+ * The whole test runs on one processor, so that a second thread that never rests takes half of it. Short waits are
+ * those of this file: to be had or not. */
 #include "tensor/cpu/fast/contention.h"
 #include "tensor/cpu/work.h"
 
@@ -16,6 +17,18 @@
 #include <time.h>
 
 #include <cmocka.h>
+
+static int had, begun, ended;
+
+short_waits *short_waits_begin(int threads) {
+    assert_int_equal(threads, 8);
+    begun += had;
+    return had ? (short_waits *)&had : NULL;
+}
+
+void short_waits_end(short_waits *w) {
+    ended += w != NULL;
+}
 
 static double seconds(void) {
     struct timespec t;
@@ -50,21 +63,55 @@ static void keep_to_one_processor(void) {
         skip();
 }
 
-static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
-    (void)state;
-    keep_to_one_processor();
-    contention c = {0};
+/* Runs the check beside a thread that never rests. */
+static void crowd(void (*check)(contention *c), contention *c) {
     _Atomic int rest = 0;
     pthread_t other;
+    keep_to_one_processor();
     assert_int_equal(pthread_create(&other, NULL, work_until_told, &rest), 0);
-    int alone = works_until(&c, 1, 30), again = works_until(&c, 8, 30);
-    double first = c.pause;
-    int alone_again = works_until(&c, 1, 30);
-    double second = c.pause;
+    check(c);
     atomic_store(&rest, 1);
     pthread_join(other, NULL);
+}
+
+static void expect_pauses(contention *c) {
+    int alone = works_until(c, 1, 30), again = works_until(c, 8, 30);
+    double first = c->pause;
+    int alone_again = works_until(c, 1, 30);
+    double second = c->pause;
     assert_true(alone && again && alone_again);
     assert_true(first > 0 && second > 0);
+}
+
+static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
+    (void)state;
+    contention c = {0};
+    had = 0;
+    crowd(expect_pauses, &c);
+    contention_end(&c);
+    assert_int_equal(begun + ended, 0);
+}
+
+static void expect_waits(contention *c) {
+    double end = seconds() + 30;
+    while (!c->waits && seconds() < end)
+        assert_int_equal(contention_threads(c, 8), 8);
+    assert_non_null(c->waits);
+}
+
+static void with_short_waits_all_threads_stay(void **state) {
+    (void)state;
+    contention c = {0};
+    had = 1;
+    crowd(expect_waits, &c);
+    for (int i = 0; c.waits && i < 1000; i++) { /* no program takes the processor from a thread that sleeps */
+        nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
+        assert_int_equal(contention_threads(&c, 8), 8);
+    }
+    assert_null(c.waits);
+    assert_true(begun == ended && begun >= 1);
+    contention_end(&c);
+    assert_int_equal(begun, ended);
 }
 
 static void one_thread_stays_one(void **state) {
@@ -98,6 +145,7 @@ static void more_threads_than_processors_are_not_used(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_put_aside_works_alone_and_tries_again),
+        cmocka_unit_test(with_short_waits_all_threads_stay),
         cmocka_unit_test(one_thread_stays_one),
         cmocka_unit_test(more_threads_than_processors_are_not_used),
     };
