@@ -30,18 +30,54 @@ template <typename real> static __global__ void norm_kernel(int64_t batch, int64
     }
 }
 
-/* x := op(T)^-1 x for a triangle T of LU: the lower one (U^T), or the upper one with ones on its diagonal (L^T). */
+constexpr int64_t panel = 32; /* unknowns that a warp finds in its registers before the block subtracts them */
+
+/* The entry of op(T), T a triangle of LU, that multiplies unknown k in row i. */
+template <typename real>
+__device__ inline real triangle_entry(const real *LU, int64_t n, bool transposed, int64_t i, int64_t k) {
+    return transposed ? LU[k * n + i] : LU[i * n + k];
+}
+
+/* Finds `width` unknowns, by one warp: lane l has the one in row first + l step. All entries are read before the first
+ * unknown is divided, so that they are in flight together. */
+template <typename real>
+__device__ inline void solve_panel(const real *LU, int64_t n, bool lower, bool transposed, int64_t first, int64_t step,
+    int width, real *x, real *solved) {
+    int lane = lane_of();
+    int64_t row = first + (lane < width ? lane : 0) * step;
+    real own = x[row], diagonal = lower ? LU[row * n + row] : (real)1, entry[panel];
+    for (int s = 0; s < panel; s++)
+        entry[s] = s < lane && lane < width ? triangle_entry(LU, n, transposed, row, first + s * step) : (real)0;
+    for (int s = 0; s < panel; s++) {
+        own = lane == s ? own / diagonal : own;
+        real found = __shfl_sync(whole_warp, own, s);
+        own = lane > s ? own - entry[s] * found : own; /* of a lane below, 0 times an infinity would be NaN */
+    }
+    if (lane < width)
+        x[row] = solved[lane] = own;
+}
+
+/* x := op(T)^-1 x for a triangle T of LU: the lower one (U^T), or the upper one with ones on its diagonal (L^T). The
+ * terms of a row are subtracted in the order in which the unknowns are found. */
 template <typename real>
 __device__ inline void solve_vector(const real *LU, int64_t n, bool lower, bool transposed, real *x) {
+    __shared__ real solved[panel];
     bool down = lower != transposed;
-    for (int64_t step = 0; step < n; step++) {
-        int64_t k = down ? step : n - 1 - step, from = down ? k + 1 : 0, to = down ? n : k;
+    int64_t step = down ? 1 : -1;
+    for (int64_t done = 0; done < n; done += panel) {
+        int64_t first = down ? done : n - 1 - done, after = done + panel;
+        int width = (int)(after < n ? panel : n - done);
         __syncthreads();
-        if (threadIdx.x == 0 && lower)
-            x[k] /= LU[k * n + k];
+        if (threadIdx.x < 32)
+            solve_panel(LU, n, lower, transposed, first, step, width, x, solved);
         __syncthreads();
-        for (int64_t i = from + threadIdx.x; i < to; i += blockDim.x)
-            x[i] -= (transposed ? LU[k * n + i] : LU[i * n + k]) * x[k];
+        for (int64_t place = after + threadIdx.x; place < n; place += blockDim.x) {
+            int64_t i = down ? place : n - 1 - place;
+            real rest = x[i];
+            for (int s = 0; s < panel; s++) /* only the last panel is narrower, and leaves no rows */
+                rest -= triangle_entry(LU, n, transposed, i, first + s * step) * solved[s];
+            x[i] = rest;
+        }
     }
     __syncthreads();
 }
@@ -59,11 +95,22 @@ template <typename real> __device__ inline real magnitude_sum(const real *x, int
     return warp_sum(sum);
 }
 
-/* The first position of the largest magnitude. */
+/* The first position of the largest magnitude, in every thread: each warp looks for all of it. NaN is never larger. */
 template <typename real> __device__ inline int64_t largest_place(const real *x, int64_t n) {
-    int64_t place = 0;
-    for (int64_t i = 1; i < n; i++)
-        place = fabs(x[i]) > fabs(x[place]) ? i : place;
+    real largest = -1;
+    int32_t place = 0;
+    for (int64_t i = lane_of(); i < n; i += 32)
+        if (fabs(x[i]) > largest) {
+            largest = fabs(x[i]);
+            place = (int32_t)i;
+        }
+    for (int d = 16; d > 0; d /= 2) {
+        real other = __shfl_xor_sync(whole_warp, largest, d);
+        int32_t there = __shfl_xor_sync(whole_warp, place, d);
+        bool better = other > largest || (other == largest && there < place);
+        largest = better ? other : largest;
+        place = better ? there : place;
+    }
     return place;
 }
 

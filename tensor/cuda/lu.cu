@@ -69,23 +69,53 @@ template <typename real> void getrf_cuda(mo_context *ctx, const mo_view *A, cons
 
 /* ---- solves ---- */
 
-/* Exchanges rows of B [n, m], one thread per column: in rising order, or in falling order to undo it. A pivot outside
- * the rows (the matrix has no factors) exchanges nothing. */
-template <typename real>
-static __global__ void exchange_kernel(
-    bool undo, int64_t batch, int64_t n, int64_t m, const int32_t *const *pivots, real *B) {
-    for (int64_t item = first_item(); item < batch * m; item += item_step()) {
-        real *column = B + item / m * n * m + item % m;
-        const int32_t *pivot = pivots[item / m];
-        for (int64_t step = 0; step < n; step++) {
-            int64_t i = undo ? n - 1 - step : step, other = (int64_t)pivot[i] - 1;
-            if (other == i || other < 0 || other >= n)
-                continue;
-            real swap = column[i * m];
-            column[i * m] = column[other * m];
-            column[other * m] = swap;
+/* Where row `row` of n is after the exchanges of row i and row pivot[i] - 1, i rising, or falling to undo them. A pivot
+ * outside the rows (the matrix has no factors) exchanges nothing. All threads of the block call it together. */
+__device__ static int64_t place_after(bool undo, int64_t n, const int32_t *pivot, int64_t row) {
+    __shared__ int32_t some[block_threads];
+    for (int64_t done = 0; done < n; done += block_threads) {
+        int64_t step = done + threadIdx.x, count = n - done < block_threads ? n - done : block_threads;
+        __syncthreads();
+        if (threadIdx.x < count)
+            some[threadIdx.x] = pivot[undo ? n - 1 - step : step] - 1;
+        __syncthreads();
+        for (int64_t s = 0; s < count; s++) {
+            int64_t i = undo ? n - 1 - done - s : done + s, other = some[s];
+            if (row == i && other >= 0 && other < n)
+                row = other;
+            else if (row == other)
+                row = i;
         }
     }
+    return row;
+}
+
+/* Y := the rows of B [n, m] after the exchanges. A block follows as many rows as it has threads, then moves them. */
+template <typename real>
+static __global__ void exchange_kernel(
+    bool undo, int64_t batch, int64_t n, int64_t m, const int32_t *const *pivots, const real *B, real *Y) {
+    __shared__ int64_t place[block_threads];
+    int64_t parts = (n + block_threads - 1) / block_threads;
+    for (int64_t item = blockIdx.x; item < batch * parts; item += gridDim.x) {
+        int64_t b = item / parts, first = item % parts * block_threads, row = first + threadIdx.x;
+        int64_t rows = n - first < block_threads ? n - first : block_threads;
+        int64_t found = place_after(undo, n, pivots[b], row);
+        __syncthreads();
+        place[threadIdx.x] = found;
+        __syncthreads();
+        for (int64_t k = threadIdx.x; k < rows * m; k += blockDim.x)
+            Y[(b * n + place[k / m]) * m + k % m] = B[(b * n + first) * m + k];
+        __syncthreads();
+    }
+}
+
+/* B := its rows after the exchanges, by way of `copy`. */
+template <typename real>
+static void exchange_rows(mo_context *ctx, bool undo, const mo_view *B, const int32_t *const *pivots, real *copy) {
+    int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
+    mo_launch(exchange_kernel<real>, blocks_for(batch * ceil_div(n, block_threads), 1), dim3(block_threads), 0,
+        seam_of(ctx), undo, batch, n, m, pivots, static_cast<const real *>(B->data), copy);
+    seam_copy(seam_of(ctx), B->data, copy, (size_t)(batch * n * m) * sizeof(real));
 }
 
 /* Pivots as matrices [.., 1, n], whose leading axes may be broadcast. */
@@ -102,20 +132,19 @@ void getrs_cuda(mo_context *ctx, bool transposed, const mo_view *LU, const mo_vi
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
     if (batch * n * m == 0)
         return;
-    void **scratch = static_cast<void **>(cuda_scratch(ctx, (size_t)(3 * batch) * sizeof *scratch));
+    size_t addresses = (size_t)(3 * batch) * sizeof(void *);
+    void **scratch = static_cast<void **>(cuda_scratch(ctx, addresses + (size_t)(batch * n * m) * sizeof(real)));
     if (!scratch)
         return;
     const int32_t *const *pivots = reinterpret_cast<const int32_t *const *>(scratch + 2 * batch);
-    real *b = static_cast<real *>(B->data);
+    real *copy = reinterpret_cast<real *>(scratch + 3 * batch);
     find_pivots(ctx, pivot, B, scratch + 2 * batch);
     if (transposed)
-        mo_launch(exchange_kernel<real>, blocks_for(batch * m), dim3(block_threads), 0, seam_of(ctx), false, batch, n,
-            m, pivots, b);
+        exchange_rows(ctx, false, B, pivots, copy);
     solve_triangles<real>(ctx, !transposed, transposed, transposed, LU, B, scratch);
     solve_triangles<real>(ctx, transposed, transposed, !transposed, LU, B, scratch);
     if (!transposed)
-        mo_launch(exchange_kernel<real>, blocks_for(batch * m), dim3(block_threads), 0, seam_of(ctx), true, batch, n, m,
-            pivots, b);
+        exchange_rows(ctx, true, B, pivots, copy);
 }
 
 template void getrf_cuda<float>(mo_context *, const mo_view *, const mo_view *, const mo_view *);

@@ -1,45 +1,63 @@
-/* tensor/cuda/syevd.cu - eigenvalues and eigenvectors of symmetric matrices, one by one.
+/* tensor/cuda/syevd.cu - eigenvalues and eigenvectors of symmetric matrices.
  *
+ * Several matrices up to order batched_up_to are one call of the library's, where it has it; others are one call each.
  * The library leaves the vectors in its columns, which are our rows, so each matrix is transposed afterwards. A matrix
  * that is not finite is not passed to it: the result holds zeros. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-template <typename real> static __global__ void clear_kernel(int64_t length, const int32_t *bad, real *A) {
-    for (int64_t i = first_item(); i < length && *bad; i += item_step())
-        A[i] = 0;
+constexpr int64_t most_batched = 1 << 24; /* elements of one call: the library's workspace is several times as large */
+
+template <typename real>
+static __global__ void clear_kernel(int64_t batch, int64_t length, const int32_t *bad, real *A) {
+    for (int64_t i = first_item(); i < batch * length; i += item_step())
+        if (bad[i / length])
+            A[i] = 0;
 }
 
-template <typename real> static __global__ void transpose_kernel(int64_t n, real *A) {
-    for (int64_t item = first_item(); item < n * n; item += item_step()) {
-        int64_t i = item / n, j = item % n;
+template <typename real> static __global__ void transpose_kernel(int64_t batch, int64_t n, real *A) {
+    for (int64_t item = first_item(); item < batch * n * n; item += item_step()) {
+        int64_t row = item / n, i = row % n, j = item % n;
         if (j < i) {
-            real swap = A[i * n + j];
-            A[i * n + j] = A[j * n + i];
-            A[j * n + i] = swap;
+            real *own = A + (row - i) * n;
+            real swap = own[i * n + j];
+            own[i * n + j] = own[j * n + i];
+            own[j * n + i] = swap;
         }
+    }
+}
+
+/* The library leaves the eigenvectors of each matrix of A in its columns. */
+template <typename real> static void decompose(mo_context *ctx, const mo_view *A, real *w, int32_t *info) {
+    int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
+    bool together = batch > 1 && n <= batched_up_to && seam_has_syevd_batched();
+    int64_t step = together ? most(2, most_batched / (n * n)) : 1;
+    real *a = static_cast<real *>(A->data);
+    for (int64_t b = 0; b < batch && mo_ok(ctx); b += step) {
+        real *own = a + b * n * n, *values = w + b * n;
+        int64_t count = least(step, batch - b);
+        cuda_ok(ctx, "syevd",
+            together ? seam_syevd_batched(seam_of(ctx), seam_type_of<real>(), false, n, own, n, values, info + b, count)
+                     : seam_syevd(seam_of(ctx), seam_type_of<real>(), false, n, own, n, values, info + b));
     }
 }
 
 template <typename real> void syevd_cuda(mo_context *ctx, const mo_view *A, const mo_view *w, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     int32_t *words = static_cast<int32_t *>(info->data);
+    real *a = static_cast<real *>(A->data);
     ctx->counters.factorizations += batch;
     if (batch > 0)
         seam_fill(seam_of(ctx), words, 0, (size_t)batch * sizeof *words);
     int32_t *bad = batch * n > 0 ? static_cast<int32_t *>(cuda_scratch(ctx, (size_t)batch * sizeof *bad)) : nullptr;
     if (!bad)
         return;
+    dim3 blocks = blocks_for(batch * n * n);
     find_not_finite<real>(ctx, false, A, bad);
-    for (int64_t b = 0; b < batch && mo_ok(ctx); b++) {
-        real *own = static_cast<real *>(A->data) + b * n * n;
-        mo_launch(clear_kernel<real>, blocks_for(n * n), dim3(block_threads), 0, seam_of(ctx), n * n,
-            static_cast<const int32_t *>(bad + b), own);
-        cuda_ok(ctx, "syevd",
-            seam_syevd(
-                seam_of(ctx), seam_type_of<real>(), false, n, own, n, static_cast<real *>(w->data) + b * n, words + b));
-        mo_launch(transpose_kernel<real>, blocks_for(n * n), dim3(block_threads), 0, seam_of(ctx), n, own);
-    }
+    mo_launch(clear_kernel<real>, blocks, dim3(block_threads), 0, seam_of(ctx), batch, n * n,
+        static_cast<const int32_t *>(bad), a);
+    decompose<real>(ctx, A, static_cast<real *>(w->data), words);
+    mo_launch(transpose_kernel<real>, blocks, dim3(block_threads), 0, seam_of(ctx), batch, n, a);
     settle_info(ctx, bad, words, words, batch);
 }
 

@@ -1,2 +1,2 @@
 # Pivots are thought to be the diagonal, as they are where it dominates.
-s|other = (int64_t)pivot\[i\] - 1;|other = i + 0 * (int64_t)pivot[i];|
+s/pivot\[undo ? n - 1 - step : step\] - 1/(int32_t)(undo ? n - 1 - step : step) + 0 * pivot[0]/

@@ -96,6 +96,32 @@ const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, 
     return nullptr;
 }
 
+bool seam_has_syevd_batched(void) {
+    return true;
+}
+
+const char *seam_syevd_batched(
+    seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info, int64_t batch) {
+    if (const char *why = library_failure(s, "seam_syevd_batched"))
+        return why;
+    if (!has_workspace(s, (std::size_t)(n * batch) * 256))
+        return no_memory;
+    int order = require_size(n, "syevd_batched: n"), ld = require_size(lda, "syevd_batched: lda");
+    require_size(batch, "syevd_batched: batch");
+    require_matrices({A, type, n, n, lda, n * lda, batch}, true, "syevd_batched: A");
+    require_vector(w, n * batch, size_of(type), "syevd_batched: w");
+    require_vector(info, batch, sizeof *info, "syevd_batched: info");
+    stream_enqueue(stream_of(s), [=] {
+        with_type(type, [&](auto *of) {
+            using real = std::remove_pointer_t<decltype(of)>;
+            for (std::int64_t b = 0; b < batch; b++)
+                eigenvectors(
+                    lower, order, static_cast<real *>(A) + b * n * lda, ld, static_cast<real *>(w) + b * n, info + b);
+        });
+    });
+    return nullptr;
+}
+
 const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info) {
     if (const char *why = library_failure(s, "seam_geqrf"))
         return why;

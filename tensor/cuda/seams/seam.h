@@ -161,6 +161,11 @@ const char *seam_potrf_batched(
 const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda, int64_t *pivot, int32_t *info);
 /* Eigenvalues rising in w, eigenvectors in the columns of A; the lower or upper triangle is read. One matrix. */
 const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info);
+/* seam_syevd for each of `batch` matrices, n lda elements apart, in one call; w [batch, n], info int32 [batch]. */
+const char *seam_syevd_batched(
+    seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info, int64_t batch);
+/* Whether the library has that call: cuSOLVER from 11.7.1 on. */
+bool seam_has_syevd_batched(void);
 /* A [m, n] = Q R, m >= n: R in the upper triangle, reflectors below it, tau [n]. */
 const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info);
 /* The first n columns of Q from the reflectors of seam_geqrf. */

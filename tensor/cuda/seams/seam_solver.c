@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#define FIRST_WITH_SYEV_BATCHED 11701 /* of the toolkit 12.6, update 2 */
+
 static const char *text_of(cusolverStatus_t code) {
     switch (code) {
     case CUSOLVER_STATUS_SUCCESS:
@@ -108,6 +110,29 @@ const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, 
     return text_of(code ? code
                         : cusolverDnXsyevd(s->solver, s->parameters, CUSOLVER_EIG_MODE_VECTOR, side_of(lower), n, t, A,
                               lda, t, w, t, s->workspace, device, s->host_workspace, host, info));
+}
+
+bool seam_has_syevd_batched(void) {
+    return CUSOLVER_VERSION >= FIRST_WITH_SYEV_BATCHED;
+}
+
+const char *seam_syevd_batched(
+    seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info, int64_t batch) {
+#if CUSOLVER_VERSION >= FIRST_WITH_SYEV_BATCHED
+    size_t device = 0, host = 0;
+    cudaDataType t = type_of(type);
+    cusolverStatus_t code = cusolverDnXsyevBatched_bufferSize(s->solver, s->parameters, CUSOLVER_EIG_MODE_VECTOR,
+        side_of(lower), n, t, A, lda, t, w, t, &device, &host, batch);
+    const char *reason = code ? NULL : find_workspaces(s, device, host);
+    if (reason)
+        return reason;
+    return text_of(code ? code
+                        : cusolverDnXsyevBatched(s->solver, s->parameters, CUSOLVER_EIG_MODE_VECTOR, side_of(lower), n,
+                              t, A, lda, t, w, t, s->workspace, device, s->host_workspace, host, info, batch));
+#else
+    (void)s, (void)type, (void)lower, (void)n, (void)A, (void)lda, (void)w, (void)info, (void)batch;
+    return "cuSOLVER has no batches of eigenproblems before 11.7.1";
+#endif
 }
 
 const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info) {

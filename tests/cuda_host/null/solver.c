@@ -93,6 +93,19 @@ cusolverStatus_t cusolverDnXsyevd(cusolverDnHandle_t handle, cusolverDnParams_t 
     return solver("cusolverDnXsyevd", "syevd", n, 1);
 }
 
+cusolverStatus_t cusolverDnXsyevBatched_bufferSize(cusolverDnHandle_t handle, cusolverDnParams_t parameters,
+    cusolverEigMode_t mode, cublasFillMode_t side, int64_t n, cudaDataType type, const void *A, int64_t lda,
+    cudaDataType type_w, const void *w, cudaDataType compute, size_t *device, size_t *host, int64_t batch) {
+    return sizes(n * batch, device, host);
+}
+
+cusolverStatus_t cusolverDnXsyevBatched(cusolverDnHandle_t handle, cusolverDnParams_t parameters,
+    cusolverEigMode_t mode, cublasFillMode_t side, int64_t n, cudaDataType type, void *A, int64_t lda,
+    cudaDataType type_w, void *w, cudaDataType compute, void *workspace, size_t bytes, void *host, size_t host_bytes,
+    int *info, int64_t batch) {
+    return solver("cusolverDnXsyevBatched", "syevd", n, batch);
+}
+
 cusolverStatus_t cusolverDnXgeqrf_bufferSize(cusolverDnHandle_t handle, cusolverDnParams_t parameters, int64_t m,
     int64_t n, cudaDataType type, const void *A, int64_t lda, cudaDataType type_tau, const void *tau,
     cudaDataType compute, size_t *device, size_t *host) {
