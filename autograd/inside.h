@@ -11,6 +11,18 @@ MO_API mo_mode mo_tape_mode(const mo_tape *t);
 MO_API int64_t mo_tape_nodes(const mo_tape *t); /* recorded since the last reset */
 MO_API bool mo_needs_grad(const mo_tensor *X);
 
+/* A parameter that mo_parameters makes. */
+typedef struct mo_parameter_form {
+    const char *name;
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+} mo_parameter_form;
+
+/* n parameters in one memory, in this order, each at the next multiple of 64 bytes: layers of one shape lie at equal
+ * distances in it, so that one batched product takes them. The memory is freed with the last of them. Each is as one of
+ * mo_parameter; on failure all of P are null tensors. */
+MO_API void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P);
+
 /* The registry of a context. */
 MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* What a parameter that the file lacks may take, as a readout chosen in place of the trained one does. */
-enum { LARGEST_ABSENT = 1 << 20 };
+enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 /* bytes from which each parameter of one memory begins */ };
 
 /* Compares a parameter with the tensor of its name in the file that it will be read from, before it takes memory: sizes
  * in metadata are only claims. */
@@ -21,15 +21,21 @@ static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dt
         mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", name, got, want);
 }
 
-mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
+/* Whether a parameter of that form may be made. */
+static bool may_be(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (mo_ok(ctx) && !mo_dtype_is_real(dtype))
         mo_fail(ctx, MO_MISMATCH, "parameter %s: dtype %s, expected float32 or float64", name ? name : "",
             mo_dtype_name(dtype));
     if (mo_ok(ctx) && ctx->promised && name && shape)
         compare_with_promised(ctx, name, dtype, ndim, shape);
-    mo_tensor *P = mo_tensor_create(ctx, dtype, ndim, shape);
+    return mo_ok(ctx);
+}
+
+/* Takes P and returns it as a parameter, or the null tensor. */
+static mo_tensor *declare(mo_tensor *P, const char *name) {
     if (mo_is_null(P))
         return P;
+    mo_context *ctx = P->ctx;
     P->requires_grad = true;
     P->name = name ? strdup(name) : NULL;
     if (!name || P->name)
@@ -37,6 +43,43 @@ mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int n
     mo_fail(ctx, MO_MEMORY, "parameter %s: out of memory for its name", name);
     mo_tensor_release(P);
     return mo_null_tensor(ctx);
+}
+
+mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
+    if (!may_be(ctx, name, dtype, ndim, shape))
+        return mo_null_tensor(ctx);
+    return declare(mo_tensor_create(ctx, dtype, ndim, shape), name);
+}
+
+/* Elements that a parameter takes of the memory it shares; -1 is raised. */
+static int64_t length_within(mo_context *ctx, mo_dtype dtype, const mo_parameter_form *form) {
+    int64_t step = MEMORY_STEP / (int64_t)mo_dtype_size(dtype);
+    int64_t n = mo_shape_numel(ctx, form->name, form->ndim, form->shape);
+    return n < 0 ? -1 : (n + step - 1) / step * step;
+}
+
+void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P) {
+    int64_t total = 0, length, offset = 0;
+    for (int i = 0; i < n; i++) {
+        P[i] = mo_null_tensor(ctx);
+        bool may = may_be(ctx, form[i].name, dtype, form[i].ndim, form[i].shape);
+        length = may ? length_within(ctx, dtype, &form[i]) : 0;
+        if (may && length >= 0 && __builtin_add_overflow(total, length, &total))
+            mo_fail(ctx, MO_MEMORY, "parameter %s: too many elements in one memory", form[i].name);
+    }
+    mo_tensor *whole = mo_tensor_create(ctx, dtype, 1, &total);
+    for (int i = 0; i < n && mo_ok(ctx); i++, offset += length) {
+        length = length_within(ctx, dtype, &form[i]);
+        mo_storage_retain(whole->storage);
+        P[i] = declare(mo_tensor_onto(ctx, whole->storage, dtype, form[i].ndim, form[i].shape), form[i].name);
+        if (!mo_is_null(P[i]))
+            P[i]->offset = offset;
+    }
+    mo_tensor_release(whole);
+    for (int i = 0; i < n && !mo_ok(ctx); i++) {
+        mo_tensor_release(P[i]);
+        P[i] = mo_null_tensor(ctx);
+    }
 }
 
 mo_tensor *mo_require_grad(mo_tensor *X) {

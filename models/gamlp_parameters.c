@@ -28,23 +28,30 @@ static void draw_uniform(mo_tensor *P, double bound, uint64_t seed, int number) 
     free(values);
 }
 
-static mo_tensor *gamlp_new_parameter(
-    mo_gamlp *m, mo_dtype real, const char *name, int ndim, const int64_t *shape, uint64_t seed, int64_t fan_in) {
-    mo_tensor *P = mo_parameter(m->ctx, name, real, ndim, shape);
-    if (!mo_is_null(P))
-        draw_uniform(P, 1 / sqrt((double)fan_in), seed, m->n_parameters);
-    return m->parameter[m->n_parameters++] = P;
-}
+/* A layer in part[number ..] of the encoder. */
+typedef struct layer_form {
+    const char *part;
+    int number;
+    int64_t out, in;
+} layer_form;
 
-static mo_linear_layer new_layer(
-    mo_gamlp *m, mo_dtype real, const char *part, int number, int64_t out, int64_t in, uint64_t seed) {
-    char name[96];
-    mo_linear_layer layer;
-    snprintf(name, sizeof name, "encoder.%s.%d.weight", part, number);
-    layer.weight = gamlp_new_parameter(m, real, name, 2, (int64_t[]){out, in}, seed, in);
-    snprintf(name, sizeof name, "encoder.%s.%d.bias", part, number);
-    layer.bias = gamlp_new_parameter(m, real, name, 1, &out, seed, in);
-    return layer;
+/* `count` layers of one form in one memory, numbered from form->number on: those of the hops are one batched product on
+ * a device. */
+static void new_layers(
+    mo_gamlp *m, mo_dtype real, const layer_form *f, int count, uint64_t seed, mo_linear_layer *layers) {
+    mo_parameter_form form[MO_GAMLP_MAX_PARAMETERS] = {0};
+    char name[MO_GAMLP_MAX_PARAMETERS][64];
+    mo_tensor **P = m->parameter + m->n_parameters;
+    for (int i = 0; i < 2 * count; i++) {
+        snprintf(name[i], sizeof name[i], "encoder.%s.%d.%s", f->part, f->number + i / 2, i % 2 ? "bias" : "weight");
+        form[i] = (mo_parameter_form){name[i], i % 2 ? 1 : 2, {f->out, f->in}};
+    }
+    mo_parameters(m->ctx, real, 2 * count, form, P);
+    for (int i = 0; i < 2 * count && mo_ok(m->ctx); i++)
+        draw_uniform(P[i], 1 / sqrt((double)f->in), seed, m->n_parameters + i);
+    for (int i = 0; i < count; i++)
+        layers[i] = (mo_linear_layer){P[2 * i], P[2 * i + 1]};
+    m->n_parameters += 2 * count;
 }
 
 static bool gamlp_check_options(mo_context *ctx, const mo_gamlp_options *o) {
@@ -70,12 +77,11 @@ mo_gamlp *mo_gamlp_create(mo_context *ctx, mo_dtype real, const mo_gamlp_options
     m->ctx = ctx;
     m->options = *options;
     int64_t d = options->dim;
-    for (int k = 0; k <= options->hops; k++)
-        m->input[k] = new_layer(m, real, "input_proj", k, d, d, seed);
-    m->attention[0] = new_layer(m, real, "att_mlp", 0, d, 2 * d, seed);
-    m->attention[1] = new_layer(m, real, "att_mlp", 2, 1, d, seed);
+    new_layers(m, real, &(layer_form){"input_proj", 0, d, d}, options->hops + 1, seed, m->input);
+    new_layers(m, real, &(layer_form){"att_mlp", 0, d, 2 * d}, 1, seed, &m->attention[0]);
+    new_layers(m, real, &(layer_form){"att_mlp", 2, 1, d}, 1, seed, &m->attention[1]);
     for (int i = 0; i < options->layers; i++)
-        m->output[i] = new_layer(m, real, "out_mlp", 3 * i, d, d, seed);
+        new_layers(m, real, &(layer_form){"out_mlp", 3 * i, d, d}, 1, seed, &m->output[i]);
     if (!mo_ok(ctx)) {
         mo_gamlp_release(m);
         return NULL;

@@ -51,9 +51,10 @@ typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUAR
 
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
  * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue runs in this order,
- * each part only if its data is not NULL: add bias [n]; add addend [.., m, n]; clip at zero (relu, a flag); set C to 0
- * wherever above [.., m, n] is not positive (the adjoint of relu). row_sums [.., m] receives the sums of the rows of A:
- * with A = D^T the gradient of a bias, computed with that of its weights. */
+ * each part only if its data is not NULL: add bias [n], or [.., n] with one for each matrix of the batch; add addend
+ * [.., m, n]; clip at zero (relu, a flag); set C to 0 wherever above [.., m, n] is not positive (the adjoint of relu).
+ * row_sums [.., m] receives the sums of the rows of A: with A = D^T the gradient of a bias, computed with that of its
+ * weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;

@@ -12,6 +12,7 @@
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 extern const mo_op mo_op_hop_layers;
 
@@ -54,17 +55,52 @@ mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k) {
     return mo_reshape(t, mo_slice(t, X, 0, k, k + 1), 2, X->shape + 1);
 }
 
+/* Inputs first, first + 2, .. as one view [K, ..] if they lie in one memory at equal distances, as the parameters of
+ * mo_parameters do; else data is NULL. */
+static mo_view evenly_spaced(const mo_call *c, int first) {
+    const mo_tensor *T = c->in[first];
+    mo_view all = mo_tensor_view(T);
+    int64_t distance = first + 2 < c->n_in ? c->in[first + 2]->offset - T->offset : 0;
+    memmove(all.shape + 1, T->shape, (size_t)T->ndim * sizeof *T->shape);
+    memmove(all.stride + 1, T->stride, (size_t)T->ndim * sizeof *T->stride);
+    all.ndim++;
+    all.shape[0] = c->n_in / 2;
+    all.stride[0] = distance;
+    for (int k = 1; k < c->n_in / 2; k++) {
+        const mo_tensor *next = c->in[first + 2 * k];
+        bool even = distance > 0 && next->storage == T->storage && next->offset == T->offset + k * distance &&
+                    memcmp(next->stride, T->stride, (size_t)T->ndim * sizeof *T->stride) == 0;
+        all.data = even ? all.data : NULL;
+    }
+    return all;
+}
+
+/* One batch on a device, of parameters that lie evenly; the CPU cuts a batch into other pieces than its matrices, with
+ * other bits. Returns false, having done nothing, where the hops are products of their own. */
+static bool multiply_batch(mo_call *c, mo_view X, mo_view Y, bool relu) {
+    const mo_kernels *kernels = mo_kernels_of(c->ctx, Y.dtype);
+    mo_gemm g = {.A = X, .B = mo_swap_view(evenly_spaced(c, 1)), .C = Y, .alpha = 1, .relu = relu};
+    g.bias = evenly_spaced(c, 2);
+    if (!kernels->gemms || !g.B.data || !g.bias.data)
+        return false;
+    kernels->gemms(c->ctx, &g, 1);
+    return true;
+}
+
 static void hop_layers_forward(mo_call *c) {
     mo_view X = mo_tensor_view(c->in[0]), Y = mo_tensor_view(c->out[0]);
+    bool relu = ((const hop_layers_options *)c->attributes)->relu;
     mo_gemm g[MOST_HOPS];
     int K = (int)X.shape[0];
+    if (multiply_batch(c, X, Y, relu))
+        return;
     for (int k = 0; k < K; k++)
         g[k] = (mo_gemm){.A = mo_hop_view(X, k),
             .B = mo_swap_view(mo_tensor_view(c->in[1 + 2 * k])),
             .C = mo_hop_view(Y, k),
             .bias = mo_tensor_view(c->in[2 + 2 * k]),
             .alpha = 1,
-            .relu = ((const hop_layers_options *)c->attributes)->relu};
+            .relu = relu};
     mo_multiply(c->ctx, g, K);
 }
 

@@ -79,6 +79,7 @@ static bool rows_continue(const product *p) {
     return last >= 0 && p->B.batch_stride[last] == 0 && !p->A.transposed &&
            (p->A.batch_stride[last] == p->m * p->A.ld || p->size[last] == 1) &&
            (p->C_stride[last] == p->m * p->ldc || p->size[last] == 1) &&
+           (!p->bias || p->bias_stride[last] == 0 || p->size[last] == 1) &&
            (!p->addend || p->addend_stride[last] == p->m * p->addend_row || p->size[last] == 1) &&
            (!p->above || p->above_stride[last] == p->m * p->above_row || p->size[last] == 1);
 }
@@ -100,7 +101,7 @@ static product product_of(const mo_gemm *g) {
         .C = C->data,
         .ldc = C->shape[C->ndim - 2] <= 1 ? max_of(1, C->shape[C->ndim - 1]) : C->stride[C->ndim - 2],
         .bias = g->bias.data,
-        .bias_stride = g->bias.data ? g->bias.stride[g->bias.ndim - 1] : 0,
+        .bias_column = g->bias.data ? g->bias.stride[g->bias.ndim - 1] : 0,
         .addend = g->addend.data,
         .addend_row = g->addend.data ? g->addend.stride[C->ndim - 2] : 0,
         .addend_column = g->addend.data ? g->addend.stride[C->ndim - 1] : 0,
@@ -114,6 +115,7 @@ static product product_of(const mo_gemm *g) {
     for (int i = 0; i < p.axes; i++) {
         p.size[i] = C->shape[i];
         p.C_stride[i] = C->stride[i];
+        p.bias_stride[i] = p.bias && g->bias.ndim > 1 ? g->bias.stride[i] : 0;
         p.addend_stride[i] = p.addend ? g->addend.stride[i] : 0;
         p.above_stride[i] = p.above ? g->above.stride[i] : 0;
     }

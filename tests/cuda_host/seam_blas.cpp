@@ -96,7 +96,8 @@ static void multiply(const seam_gemm &g) {
         const void *A = at(g.A, i * g.stride_a, g.input), *B = at(g.B, i * g.stride_b, g.input);
         void *C = const_cast<void *>(at(g.C, i * g.stride_c, g.output));
         seam_gemm of = g;
-        of.sums = g.sums ? const_cast<void *>(at(g.sums, i * g.stride_sums, g.output)) : nullptr;
+        of.sums = g.sums ? const_cast<void *>(at(g.sums, i * g.stride_vector, g.output)) : nullptr;
+        of.bias = g.bias ? at(g.bias, i * g.stride_vector, g.output) : nullptr;
         if (g.input == SEAM_F64) {
             multiply_one(of, static_cast<const double *>(A), static_cast<const double *>(B), static_cast<double *>(C));
         } else {
@@ -110,7 +111,7 @@ static void multiply(const seam_gemm &g) {
 static void require_epilogue(const seam_gemm &g) {
     if (!seam_has_epilogue(&g))
         return;
-    if (g.output != SEAM_F32 || (g.batch != 1 && !g.sums) || g.beta != 0)
+    if (g.output != SEAM_F32 || (g.batch != 1 && (g.addend || g.bits || !(g.bias || g.sums))) || g.beta != 0)
         violation("product: an epilogue with a batch of %lld, beta %g and output of type %d", (long long)g.batch,
             g.beta, g.output);
     if (g.sums && (g.bias || g.addend || g.relu || g.bits))
@@ -118,9 +119,9 @@ static void require_epilogue(const seam_gemm &g) {
     if (g.bits && !g.relu && (g.bias || g.addend))
         violation("product: the adjoint of relu beside bias or addend");
     if (g.bias)
-        require_vector(g.bias, g.m, size_of(g.output), "product: bias");
+        require_vector(g.bias, (g.batch - 1) * g.stride_vector + g.m, size_of(g.output), "product: bias");
     if (g.sums)
-        require_vector(g.sums, (g.batch - 1) * g.stride_sums + g.n, size_of(g.output), "product: sums");
+        require_vector(g.sums, (g.batch - 1) * g.stride_vector + g.n, size_of(g.output), "product: sums");
     if (g.addend)
         require_matrices({g.addend, g.output, g.m, g.n, g.ld_addend, 0, 1}, false, "product: addend");
     if (!g.bits)

@@ -22,7 +22,7 @@ for name in ("kernel of one block", "fill of 3600 bytes", "copy of 64 bytes", "9
     row = timed[name]
     assert row["capture"] == "yes" and row["eager_us"] >= 0 and row["replay_us"] >= 0, row
 searched = [row for what, row in plain.items() if what.startswith("search ")]
-assert len(searched) == 3 * 12 + 1 and all(row.get("algorithm", True) for row in searched), searched
+assert len(searched) == 3 * 13 + 1 and all(row.get("algorithm", True) for row in searched), searched
 assert plain["relu of NaN fp32"]["is_nan"] is False and plain["relu's bit at 0 tf32"]["passes"] is False  # as seam_blas.cpp has it
 assert all(plain[f"tf32 - fp32 of {shape}"]["largest"] > 0 for shape in ("7 x 70 x 33", "40 x 70 x 64"))
 

@@ -32,6 +32,12 @@ static void wrong_products_are_refused(void **) {
 }
 
 static void wrong_epilogues_are_refused(void **) {
+    expect_violation("an epilogue with a batch of 2, beta 0",
+        [] { multiply_with([](seam_gemm *g, values<float> *C) { g->beta = 0, g->bias = g->addend = C->device; }); });
+    expect_violation("product: bias needs", [] {
+        multiply_with(
+            [](seam_gemm *g, values<float> *C) { g->beta = 0, g->bias = C->device, g->stride_vector = 1 << 20; });
+    });
     expect_violation("sums beside another epilogue", [] {
         multiply_with(
             [](seam_gemm *g, values<float> *C) { g->batch = 1, g->beta = 0, g->relu = true, g->sums = C->device; });

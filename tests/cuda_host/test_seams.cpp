@@ -44,6 +44,19 @@ static void epilogues_add_a_bias_and_clip(void **) {
         assert_float_equal(got[i], expected[i], 0);
 }
 
+static void each_product_of_a_batch_has_its_bias(void **) {
+    session s;
+    values<float> A(s, {1, 2}), B(s, {1, -1}), bias(s, {0.5f, -0.5f, 9, 3, 4}), C(s, {9, 9, 9, 9});
+    seam_gemm g = {};
+    g.m = 2, g.n = 1, g.k = 1, g.lda = 2, g.ldb = 1, g.ldc = 2, g.batch = 2;
+    g.stride_b = 1, g.stride_c = 2, g.stride_vector = 3;
+    g.A = A.device, g.B = B.device, g.C = C.device, g.alpha = 1, g.bias = bias.device, g.relu = true;
+    assert_null(seam_multiply(s, &g));
+    float *got = C.read(), expected[] = {1.5f, 1.5f, 2, 2};
+    for (int i = 0; i < 4; i++)
+        assert_float_equal(got[i], expected[i], 0);
+}
+
 static void the_adjoint_of_relu_reads_the_bits_that_relu_left(void **) {
     session s;
     values<float> A(s, {1, 2}), B(s, {1, -1}), addend(s, {-2, 0, 0, 3}), C(s, {9, 9, 9, 9});
@@ -201,6 +214,7 @@ int main() {
         cmocka_unit_test(products_are_those_of_column_major_matrices),
         cmocka_unit_test(epilogues_add_a_bias_and_clip),
         cmocka_unit_test(the_adjoint_of_relu_reads_the_bits_that_relu_left),
+        cmocka_unit_test(each_product_of_a_batch_has_its_bias),
         cmocka_unit_test(sums_are_those_of_the_columns_of_b),
         cmocka_unit_test(narrow_types_round_as_the_device_does),
         cmocka_unit_test(factorizations_rebuild_the_matrix),

@@ -1,6 +1,7 @@
 /* tests/ops/test_hop_attention.c - the layers of hops and attention over them, each in one op, against one op for each
  * hop: equal bits on the CPU, and the same bits twice and float64 to rounding elsewhere; gradients of gradients, and
- * those of a loss that reads the attention too. */
+ * those of a loss that reads the attention too. Layers whose parameters lie in one memory, which a device multiplies in
+ * one batch, against the same values apart. */
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
@@ -159,6 +160,44 @@ static void gradients_of_gradients_agree(void **state) {
     mo_tape_reset(f->t);
 }
 
+/* Parameters in one memory with the values of the first 2 K leaves, which they replace. */
+static void put_in_one_memory(fixture *f, mo_dtype real, mo_tensor **P) {
+    mo_parameter_form form[2 * K];
+    for (int i = 0; i < 2 * K; i++)
+        form[i] = (mo_parameter_form){.name = "layer", .ndim = i % 2 ? 1 : 2, .shape = {D, D}};
+    mo_parameters(f->ctx, real, 2 * K, form, P);
+    for (int i = 0; i < 2 * K; i++) {
+        assert_int_equal(mo_tensor_copy(P[i], f->leaf[i]), MO_OK);
+        f->leaf[i] = P[i];
+    }
+}
+
+static void layers_of_one_memory_are_those_apart(void **state) {
+    fixture *f = *state;
+    bool cpu = test_device() == MO_CPU;
+    for (int wide = 0; wide < 2; wide++) {
+        mo_tensor *a, *Y[3], *g[2][LEAVES], *seconds[2][LEAVES], *P[2 * K];
+        draw_all(f, wide ? MO_F64 : MO_F32);
+        Y[0] = mo_keep(fused(f, &a));
+        take(f, Y[0], NULL, g[0], MO_RETAIN);
+        second(f, Y[0], seconds[0]);
+        put_in_one_memory(f, wide ? MO_F64 : MO_F32, P);
+        Y[1] = mo_keep(fused(f, &a));
+        Y[2] = mo_keep(fused(f, &a));
+        compare(f->t, "Y in one memory", 0, Y[1], Y[0], cpu);
+        compare(f->t, "Y again", 0, Y[2], Y[1], true);
+        take(f, Y[1], NULL, g[1], MO_RETAIN);
+        second(f, Y[1], seconds[1]);
+        for (int i = 0; i < LEAVES; i++)
+            compare(f->t, "gradient in one memory", i, g[1][i], g[0][i], cpu);
+        for (int i = 0; i < LEAVES - 1; i++)
+            compare(f->t, "second gradient in one memory", i, seconds[1][i], seconds[0][i], cpu);
+        mo_tape_reset(f->t);
+        for (int i = 0; i < 2 * K; i++)
+            mo_tensor_release(P[i]);
+    }
+}
+
 static int open_device(void **state) {
     fixture *f = calloc(1, sizeof *f);
     f->ctx = device_context(test_device());
@@ -180,6 +219,7 @@ int main(void) {
         cmocka_unit_test(one_op_is_one_op_for_each_hop),
         cmocka_unit_test(a_loss_may_read_the_attention),
         cmocka_unit_test(gradients_of_gradients_agree),
+        cmocka_unit_test(layers_of_one_memory_are_those_apart),
     };
     return cmocka_run_group_tests_name("hop_attention", tests, open_device, close_device);
 }

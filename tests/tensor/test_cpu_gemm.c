@@ -10,7 +10,7 @@ typedef struct sizes {
 /* Epilogues and scale factors. */
 typedef struct form {
     double alpha, beta;
-    bool bias, addend, relu, above;
+    bool bias, addend, relu, above, biases; /* biases: one for each matrix */
 } form;
 
 /* Expected value of C[b, i, j] and the sum of its terms' magnitudes, which bounds the rounding error. */
@@ -26,7 +26,8 @@ static double expected_entry(const mo_gemm *g, const mo_view *before, int64_t nu
     }
     sum *= g->alpha;
     total *= fabs(g->alpha);
-    double rest[] = {g->beta != 0 ? g->beta * element(before, number) : 0, g->bias.data ? element(&g->bias, j) : 0,
+    double rest[] = {g->beta != 0 ? g->beta * element(before, number) : 0,
+        g->bias.data ? element(&g->bias, g->bias.ndim > 1 ? b * n + j : j) : 0,
         g->addend.data ? element(&g->addend, number) : 0};
     for (int i = 0; i < 3; i++) {
         sum += rest[i];
@@ -72,7 +73,8 @@ static void check_sizes(mo_dtype dtype, int64_t batch, sizes s, bool transpose_A
         transpose_A ? "T" : "", (int)s.k, (int)s.n, transpose_B ? "T" : "");
     mo_view A = transpose_A ? UNIFORM_VIEW(dtype, 1, batch, s.k, s.m) : UNIFORM_VIEW(dtype, 1, batch, s.m, s.k);
     mo_view B = transpose_B ? UNIFORM_VIEW(dtype, 2, batch, s.n, s.k) : UNIFORM_VIEW(dtype, 2, batch, s.k, s.n);
-    mo_view C = UNIFORM_VIEW(dtype, 3, batch, s.m, s.n), bias = UNIFORM_VIEW(dtype, 4, s.n);
+    mo_view C = UNIFORM_VIEW(dtype, 3, batch, s.m, s.n),
+            bias = f.biases ? UNIFORM_VIEW(dtype, 4, batch, s.n) : UNIFORM_VIEW(dtype, 4, s.n);
     mo_view addend = UNIFORM_VIEW(dtype, 5, batch, s.m, s.n), above = UNIFORM_VIEW(dtype, 6, batch, s.m, s.n);
     mo_gemm g = {.A = transpose_A ? swapped(A, 1, 2) : A,
         .B = transpose_B ? swapped(B, 1, 2) : B,
@@ -93,7 +95,8 @@ static void check_sizes(mo_dtype dtype, int64_t batch, sizes s, bool transpose_A
 }
 
 static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha = 1, .bias = true, .relu = true},
-    {.alpha = 2, .addend = true, .above = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true}};
+    {.alpha = 2, .addend = true, .above = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true},
+    {.alpha = 1, .bias = true, .biases = true, .relu = true}};
 
 static void every_transposition_and_epilogue_equals_loops(void **state) {
     (void)state;

@@ -114,6 +114,36 @@ static void a_parameter_released_while_a_tape_holds_it_is_named(void **state) {
     y->t = mo_tape_create(y->ctx, MO_RECORD);
 }
 
+static void parameters_of_one_memory_live_by_themselves(void **state) {
+    toy *y = *state;
+    int64_t before = mo_context_counters(y->ctx).bytes_live;
+    const mo_parameter_form form[] = {{"W", 2, {3, 2}}, {"b", 1, {2}}, {"V", 2, {3, 2}}, {"c", 1, {2}}};
+    mo_tensor *P[4], *bad[2];
+    mo_parameters(y->ctx, MO_F64, 4, form, P);
+    for (int i = 0; i < 4; i++) {
+        assert_string_equal(mo_tensor_name(P[i]), form[i].name);
+        assert_true(mo_needs_grad(P[i]));
+        assert_int_equal((uintptr_t)mo_tensor_view(P[i]).data % 64, 0);
+        assert_ptr_equal(P[i]->storage, P[0]->storage);
+    }
+    assert_int_equal(P[2]->offset, P[3]->offset - P[1]->offset);
+    mo_tensor_release(P[0]); /* the others keep the memory */
+    mo_tensor_write(P[3], (double[]){1, 2}, 16);
+    assert_values(P[1], 0, 0);
+    assert_values(P[3], 1, 2);
+    for (int i = 1; i < 4; i++)
+        mo_tensor_release(P[i]);
+    assert_int_equal(mo_context_counters(y->ctx).bytes_live, before);
+    mo_parameters(y->ctx, MO_I64, 2, form, bad);
+    assert_failed(y->ctx, MO_MISMATCH, PARTS("parameter W: dtype int64"));
+    mo_parameters(y->ctx, MO_F64, 2, (mo_parameter_form[]){{"W", 1, {3}}, {"b", 1, {-1}}}, bad);
+    assert_failed(y->ctx, MO_INVALID, PARTS("b: axis 0 has size -1"));
+    mo_parameters(y->ctx, MO_F64, 2, (mo_parameter_form[]){{"W", 1, {3}}, {"b", 1, {INT64_MAX / 32}}}, bad);
+    assert_failed(y->ctx, MO_MEMORY, PARTS("out of memory"));
+    assert_true(mo_is_null(bad[0]) && mo_is_null(bad[1]));
+    assert_int_equal(mo_context_counters(y->ctx).bytes_live, before);
+}
+
 /* The mark of a released tensor goes when the tapes that had nodes at that moment have been reset, not before. */
 static void the_marks_of_released_tensors_are_freed(void **state) {
     toy *y = *state;
@@ -184,6 +214,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_value_of_a_closed_scope_is_named, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_released_tape_is_named, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_parameter_released_while_a_tape_holds_it_is_named, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(parameters_of_one_memory_live_by_themselves, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(the_marks_of_released_tensors_are_freed, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_gradient_is_its_leafs, toy_create, toy_release),
         cmocka_unit_test(a_context_names_what_lives),

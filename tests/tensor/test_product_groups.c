@@ -1,6 +1,7 @@
 /* tests/tensor/test_product_groups.c - products queued as a group on CUDA are those queued one by one, bit by bit and
  * in every math mode: operands that several of them share, as they are, transposed and in part; epilogues; sums into
- * one C; shapes that differ or are empty. In float64 they are the CPU's. Skipped if there is no CUDA device. */
+ * one C; batches whose matrices have a bias each; shapes that differ or are empty. In float64 they are the CPU's.
+ * Skipped if there is no CUDA device. */
 #include "ops/inside.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
@@ -10,7 +11,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { PRODUCTS = 13, N = 48, D = 40, M = 24, ROOM = 4 * N * D, SUMS = 4 * D };
+enum { PRODUCTS = 16, N = 48, D = 40, M = 24, ROOM = 4 * N * D, SUMS = 4 * D };
 
 /* The tensors of a group: X [N, D], W [M, 2 D], G [N, M], bias [M], and room for every result and row sums. */
 typedef struct group {
@@ -99,11 +100,25 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
         (mo_view){mo_tensor_view(g->C[g->n - 1]).data, X.dtype, 3, {4, N / 4, N / 4}, {N / 4 * N / 4, N / 4, 1}};
 }
 
+/* Batches with a bias for each matrix: the parts of one row of G; two of one weight, whose rows may not be merged. */
+static void add_biased(group *g) {
+    mo_view X = mo_tensor_view(g->X), W = mo_tensor_view(g->W), G = mo_tensor_view(g->G);
+    for (int i = 0; i < 3; i++) {
+        mo_view batch = {X.data, X.dtype, 3, {4, N / 4, D}, {N / 4 * D, D, 1}};
+        mo_view weights = {W.data, W.dtype, 3, {4, D, M / 4}, {i == 1 ? 0 : M / 4 * 2 * D, 1, 2 * D}};
+        mo_gemm *p = add(g, batch, weights);
+        p->C = (mo_view){p->C.data, X.dtype, 3, {4, N / 4, M / 4}, {N / 4 * M / 4, M / 4, 1}};
+        p->bias = (mo_view){G.data, G.dtype, 2, {4, M / 4}, {M / 4, i == 2 ? 2 : 1}};
+        p->relu = i != 1;
+    }
+}
+
 /* Every result, all rooms one after the other; the room beyond a result shows what nothing may touch. */
 static void results(mo_context *ctx, mo_dtype real, bool together, double *out) {
     static float narrow[ROOM];
     group g;
     make(&g, ctx, real);
+    add_biased(&g);
     assert_int_equal(g.n, PRODUCTS);
     if (together)
         mo_multiply(ctx, g.product, g.n);

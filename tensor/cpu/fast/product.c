@@ -84,12 +84,11 @@ static void run_loops(const call *given) {
         g.ldb = g.n;
         g.transposed_B = false;
     }
-    for (int64_t i = 0; i < g.m; i++) {
+    for (int64_t i = 0; i < g.m; i++)
         if (g.transposed_B)
             add_products(&g, g.A + i * a_row, a_step, g.C + i * g.ldc);
         else
             add_rows(&g, g.A + i * a_row, a_step, g.C + i * g.ldc);
-    }
 }
 
 /* ---- tiles ---- */
@@ -193,13 +192,14 @@ static void run_call(const call *g) {
 
 /* C := beta C + bias + addend on a tile. */
 static void start_tile(const product *p, const tile *t, real *C) {
+    const real *bias = p->bias ? p->bias + batch_offset(p, p->bias_stride, t->b) : NULL;
     const real *addend = p->addend ? p->addend + batch_offset(p, p->addend_stride, t->b) : NULL;
     for (int64_t i = t->i0; i < t->i1; i++) {
         real *restrict c = C + i * p->ldc;
         scale(c + t->j0, t->j1 - t->j0, p->beta);
-        if (p->bias)
+        if (bias)
             for (int64_t j = t->j0; j < t->j1; j++)
-                c[j] += p->bias[j * p->bias_stride];
+                c[j] += bias[j * p->bias_column];
         if (!addend)
             continue;
         const real *e = addend + i * p->addend_row;

@@ -24,7 +24,8 @@ typedef struct product {
     real *C;
     int64_t ldc, C_stride[MO_MAX_AXES];
     const real *bias, *addend;
-    int64_t bias_stride, addend_row, addend_column, addend_stride[MO_MAX_AXES];
+    int64_t bias_column, bias_stride[MO_MAX_AXES];
+    int64_t addend_row, addend_column, addend_stride[MO_MAX_AXES];
     const real *above; /* C is set to 0 wherever this is not positive; NULL: nowhere */
     int64_t above_row, above_column, above_stride[MO_MAX_AXES];
     real alpha, beta;

@@ -38,12 +38,20 @@ static bool has_epilogue(const mo_gemm *g) {
     return g->bias.data || g->addend.data || g->relu || g->above.data;
 }
 
+/* The strides of the bias over the axes of C: 0 along its rows. */
+static void spread_bias(const mo_gemm *g, int64_t *stride) {
+    stride[g->C.ndim - 1] = g->bias.stride[g->bias.ndim - 1];
+    for (int i = 0; i < g->bias.ndim - 1; i++)
+        stride[i] = g->bias.stride[i];
+}
+
 template <typename real> static void finish(mo_context *ctx, const mo_gemm *g, double scale) {
     if (scale == 1 && !has_epilogue(g))
         return;
     mo_view bias = g->C, addend = g->addend.data ? g->addend : g->C, above = g->above.data ? g->above : g->C;
     memset(bias.stride, 0, sizeof bias.stride);
-    bias.stride[bias.ndim - 1] = g->bias.data ? g->bias.stride[g->bias.ndim - 1] : 0;
+    if (g->bias.data)
+        spread_bias(g, bias.stride);
     cuda_nest<4> N = loop_nest_of({&g->C, &bias, &addend, &above});
     epilogue e = {g->bias.data, g->addend.data, g->above.data, scale, g->relu};
     mo_launch(epilogue_kernel<real>, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, e,
@@ -127,12 +135,20 @@ static bool unit_stride(const mo_view *v) {
     return !v->data || v->stride[v->ndim - 1] == 1;
 }
 
+/* In a batch the library has sums, or a bias and relu; each product of it its own bias. */
+static bool batch_may_ride(const mo_gemm *g, const product *p) {
+    if (g->C.ndim != 3 || g->addend.data || g->bits.data)
+        return false;
+    if (g->row_sums.data)
+        return g->row_sums.stride[0] == g->C.shape[1];
+    return g->bias.data && g->bias.ndim == 2 && (p->axes == 1 || g->C.shape[0] == 1);
+}
+
 /* Whether the work after the product has the form of one of the library's epilogues. */
 static bool may_ride(const mo_gemm *g, const product *p) {
     bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->bits.data;
-    bool batch = p->axes || g->C.ndim != 2,
-         sums_alone = g->row_sums.data && g->C.ndim == 3 && g->row_sums.stride[0] == g->C.shape[1];
-    if ((batch && !sums_alone) || g->beta != 0 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
+    bool batch = p->axes || g->C.ndim != 2;
+    if ((batch && !batch_may_ride(g, p)) || g->beta != 0 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
         return false;
     if (g->addend.data && (!unit_stride(&g->addend) || g->addend.stride[0] < p->call.m))
         return false;
@@ -156,7 +172,7 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.ld_addend = g->addend.data ? g->addend.stride[0] : 0;
     p->call.relu = g->relu;
     p->call.sums = g->row_sums.data;
-    p->call.stride_sums = p->axes ? g->row_sums.stride[0] : 0;
+    p->call.stride_vector = !p->axes ? 0 : g->row_sums.data ? g->row_sums.stride[0] : g->bias.stride[0];
     p->call.bits = g->bits.data;
     p->call.ld_bits = g->bits.data ? g->bits.stride[0] * 8 : 0;
     bool rides = seam_epilogue(seam_of(ctx), &p->call);

@@ -108,7 +108,8 @@ typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 product
  * stores a bit per element, in its own order: whether it passed. bits [ld_bits, n], in bits; ld_bits is at least m and
  * a multiple of 128, the address of 16 bytes.
  * - bits without relu: the adjoint of that relu, C is 0 where the bit is 0.
- * - sums [n]: the columns of op(B) summed over k, stride_sums elements apart in a batch. */
+ * - sums [n]: the columns of op(B) summed over k.
+ * In a batch only bias with or without relu, or sums; stride_vector elements lie between those of two products. */
 typedef struct seam_gemm {
     seam_type input, output; /* input: of A and B; output: of C, bias, alpha and beta. BF16 inputs have an F32 output */
     seam_math math;
@@ -125,7 +126,7 @@ typedef struct seam_gemm {
     void *bits;
     int64_t ld_bits;
     void *sums;
-    int64_t stride_sums;
+    int64_t stride_vector; /* of bias or sums */
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
     return g->bias || g->addend || g->relu || g->bits || g->sums;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SETS = 256, WAYS = 4, MOST_ALIGNED = 16 }; /* no algorithm asks for more than 16 bytes */
+enum { SETS = 2048, WAYS = 4, MOST_ALIGNED = 16 }; /* no algorithm asks for more than 16 bytes */
 
 struct seam_plans {
     uint64_t asked;
@@ -17,6 +17,8 @@ struct seam_plans *seam_plans_create(void) {
 }
 
 static void release_plan(struct seam_plan *p) {
+    if (!p->known)
+        return;
     cublasLtMatrixLayout_t layouts[] = {p->a, p->b, p->c, p->d};
     for (int i = 0; i < 4; i++)
         if (layouts[i])
@@ -50,7 +52,7 @@ static plan_key key_of(const seam_gemm *g) {
         kind = 2 * kind + flags[i];
     return (plan_key){{kind, g->m, g->n, g->k, g->lda, g->ldb, g->ldc, g->addend ? g->ld_addend : 0,
         g->bits ? g->ld_bits : 0, g->batch, g->batch > 1 ? g->stride_a : 0, g->batch > 1 ? g->stride_b : 0,
-        g->batch > 1 ? g->stride_c : 0, g->batch > 1 && g->sums ? g->stride_sums : 0}};
+        g->batch > 1 ? g->stride_c : 0, g->batch > 1 && (g->bias || g->sums) ? g->stride_vector : 0}};
 }
 
 static size_t set_of(const plan_key *key) {
@@ -136,9 +138,9 @@ static cublasStatus_t describe_operation(struct seam_plan *p, const seam_gemm *g
     for (int i = 0; i < 3 && !code; i++)
         code =
             cublasLtMatmulDescSetAttribute(p->operation, attributes[i].name, attributes[i].value, attributes[i].bytes);
-    if (g->sums && g->batch > 1 && !code)
+    if ((g->bias || g->sums) && g->batch > 1 && !code)
         code = cublasLtMatmulDescSetAttribute(
-            p->operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &g->stride_sums, sizeof g->stride_sums);
+            p->operation, CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &g->stride_vector, sizeof g->stride_vector);
     return code ? code : seam_set_addresses(p->operation, g);
 }
 

@@ -60,6 +60,7 @@ typedef struct product {
     bool transposed_a, transposed_b;
     int64_t m, n, k;
     bool relu, bias, bits, sums;
+    int batch; /* 0: one product */
 } product;
 
 static seam_gemm gemm_of(const product *w, const operands *o, int math) {
@@ -74,6 +75,9 @@ static seam_gemm gemm_of(const product *w, const operands *o, int math) {
     g.lda = w->transposed_a ? w->k : w->m;
     g.ldb = w->transposed_b ? w->n : w->k;
     g.ldc = w->m;
+    if (w->batch)
+        g.batch = w->batch, g.stride_a = w->m * w->k, g.stride_b = w->k * w->n, g.stride_c = w->m * w->n;
+    g.stride_vector = w->batch ? w->m : 0;
     g.relu = w->relu;
     g.bias = w->bias ? o->vector : NULL;
     g.sums = w->sums ? o->vector : NULL;
@@ -127,6 +131,7 @@ void probe_products(const probe *p) {
         {"adjoint of relu by its bits, k = 1", false, false, d, N, 1, .bits = true},
         {"gradient of the score's weights: sums", false, true, d, 1, N, .sums = true},
         {"layer of all hops: relu, bias", true, false, d, 4 * N, d, .relu = true, .bias = true},
+        {"layers of 4 hops in a batch: relu, bias", true, false, d, N, d, .relu = true, .bias = true, .batch = 4},
         {"layer of many rows: relu, bias", true, false, d, all, d, .relu = true, .bias = true},
         {"gradient of many rows: sums", false, true, d, d, all, .sums = true},
     };
