@@ -66,6 +66,7 @@ MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 /* One of `size` processes, and how it sends messages to the others; messages from one to another arrive in order. */
 typedef struct mo_ranks {
     int rank, size;
+    int started; /* the processes of the run, where these are the first of them; 0: size. Messages count them. */
     const char *program;     /* names the code; ranks with another name are refused */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
     bool deterministic;      /* the bits of one process on every device: devices add nothing up among themselves */

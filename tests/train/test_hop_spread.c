@@ -235,7 +235,7 @@ static void a_rank_that_fails_ends_all(void **state) {
             assert_int_equal(m[r].n, 0);
         }
         char name[32];
-        snprintf(name, sizeof name, "rank %d of ", failing); /* the last has no rows */
+        snprintf(name, sizeof name, "rank %d of 4: ", failing); /* the last has no rows */
         assert_non_null(strstr(m[failing ? 0 : 1].message, name));
         close_members(m, 4);
         folder_remove(path);

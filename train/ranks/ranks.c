@@ -46,7 +46,8 @@ static void share_failure(mo_context *ctx, const mo_ranks *ranks, const verdict 
     if (mine)
         return;
     mo_clear_error(ctx);
-    mo_fail(ctx, (mo_code)v->code, "rank %d of %d: %.900s", v->rank, ranks->size, message);
+    int started = ranks->started ? ranks->started : ranks->size;
+    mo_fail(ctx, (mo_code)v->code, "rank %d of %d: %.900s", v->rank, started, message);
 }
 
 bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on) {

@@ -21,6 +21,7 @@ bool mo_spread_begin(mo_spread *s, mo_context *ctx, const mo_ranks *ranks, int64
     int64_t blocks = (n + MO_SPREAD_ROWS - 1) / MO_SPREAD_ROWS, b = 0;
     *s = (mo_spread){.ctx = ctx, .ranks = *ranks};
     s->ranks.parted = &s->parted; /* its own: ranks that hold no rows learn of a failure later */
+    s->ranks.started = ranks->started ? ranks->started : ranks->size;
     if (s->ranks.size > blocks)
         s->ranks.size = (int)blocks;
     int size = s->ranks.size;
