@@ -110,6 +110,9 @@ static void with_short_waits_all_threads_stay(void **state) {
     }
     assert_null(c.waits);
     assert_true(begun == ended && begun >= 1);
+    double calm = c.calm;
+    crowd(expect_waits, &c); /* the calm was none: the next one must be longer */
+    assert_true(c.calm == 2 * calm);
     contention_end(&c);
     assert_int_equal(begun, ended);
 }

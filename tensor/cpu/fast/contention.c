@@ -3,9 +3,10 @@
  * OpenMP's threads spin at a barrier. If more threads want to run than there are processors, a spinning thread takes
  * the time of the thread that it waits for, and a step becomes ten times slower. So each context watches its own
  * thread: if that was preempted in a window and got too little of its processor, other programs wanted the processor.
- * Then the threads sleep at barriers (short_waits.c) until no window of CALM seconds was like that: the team keeps its
- * whole share of the processors, a spinning thread only burns it. While nothing else runs, spinning is faster: small
- * kernels wake their threads in less time.
+ * Then the threads sleep at barriers (short_waits.c) until no window of some seconds was like that: the team keeps its
+ * whole share of the processors, a spinning thread only burns it. A thread that sleeps is seldom preempted, so that
+ * crowded processors can look calm: if the first windows of spinning are crowded again, the next calm must be longer.
+ * While nothing else runs, spinning is faster: small kernels wake their threads in less time.
  *
  * Where threads cannot be told to sleep, the context works alone for a while, and for longer if the next window with
  * all threads is no better. Neither way changes a bit: the number of threads never does. */
@@ -17,7 +18,7 @@
 #include <sys/resource.h>
 
 static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4; /* seconds; share of a window */
-static const double CALM = 0.5;                                                         /* seconds */
+static const double FIRST_CALM = 2, LONGEST_CALM = 16;                                  /* seconds */
 
 enum { PREEMPTIONS = 2 /* in a window; one happens on an idle machine too */ };
 
@@ -40,9 +41,12 @@ void contention_end(contention *c) {
 
 /* The number of threads after a window in which other programs wanted the processors. */
 static int share_processors(contention *c, double now, int threads) {
-    c->crowded = now;
-    if (!c->waits)
+    if (!c->waits) {
+        bool again = c->calm > 0 && now < c->ended + c->calm;
+        c->calm = !again ? FIRST_CALM : c->calm < LONGEST_CALM ? 2 * c->calm : c->calm;
         c->waits = short_waits_begin(threads);
+    }
+    c->crowded = now;
     if (c->waits)
         return threads;
     c->pause = c->pause == 0 ? FIRST_PAUSE : c->pause < LONGEST_PAUSE ? 2 * c->pause : c->pause;
@@ -66,7 +70,9 @@ int contention_threads(contention *c, int threads) {
     if (contended)
         return share_processors(c, now, threads);
     c->pause = measured ? 0 : c->pause;
-    if (c->waits && now > c->crowded + CALM)
+    if (c->waits && now > c->crowded + c->calm) {
         contention_end(c);
+        c->ended = now;
+    }
     return threads;
 }

@@ -9,6 +9,7 @@ typedef struct contention {
     double start, used; /* start of the window, and the processor time of this thread then */
     long switches;      /* preemptions of this thread until then */
     double crowded;     /* when the last window in which other programs wanted the processors ended */
+    double calm, ended; /* how long no window may be like that before the waits end; when they ended */
     short_waits *waits; /* held while the processors are crowded; NULL: threads spin while they wait */
     double until;       /* time until which one thread is used; 0: all are used */
     double pause;       /* length of the current pause */
