@@ -52,14 +52,10 @@ static int list_moves(const mo_ranks *ranks, int E, mo_move *list) {
 
 /* ---- making them ---- */
 
-static size_t bytes_of(const mo_tensor *X) {
-    return (size_t)mo_numel(X) * mo_dtype_size(X->dtype);
-}
-
 bool mo_buckets_can_start(mo_context *ctx, const mo_ranks *ranks, mo_tensor *const *like, int n) {
     bool can = ranks->start_send && ranks->bucket <= MO_LARGEST_STARTED && mo_ok(ctx);
     for (int i = 0; can && i < n; i++)
-        can = bytes_of(like[i]) <= MO_LARGEST_STARTED - ranks->bucket;
+        can = mo_gradient_bytes(like[i]) <= MO_LARGEST_STARTED - ranks->bucket;
     return can;
 }
 
@@ -68,7 +64,7 @@ static int cut(mo_tensor *const *like, int n, size_t least, mo_bucket *list) {
     int buckets = 0;
     size_t bytes = 0, at = 0;
     for (int i = n - 1, last = n; i >= 0; i--) {
-        bytes += bytes_of(like[i]);
+        bytes += mo_gradient_bytes(like[i]);
         if (i && (!least || bytes < least))
             continue;
         size_t message = mo_sum_tree_bytes(like + i, last - i);

@@ -98,19 +98,15 @@ void mo_shared_release(mo_trainer *trainer) {
 
 /* ---- the start of a run ---- */
 
-static size_t bytes_of(const mo_tensor *X) {
-    return (size_t)mo_numel(X) * mo_dtype_size(X->dtype);
-}
-
 /* Rank 0's values, on every rank; `message` has room for the largest of the tensors. */
 static void share_state(mo_trainer *trainer, mo_tensor *const *state, char *message) {
     const mo_ranks *ranks = &trainer->shared->ranks;
     for (int i = 0; i < trainer->n; i++) {
         if (!ranks->rank)
-            mo_tensor_read(state[i], message, bytes_of(state[i]));
-        mo_ranks_broadcast(ranks, message, bytes_of(state[i]));
+            mo_tensor_read(state[i], message, mo_gradient_bytes(state[i]));
+        mo_ranks_broadcast(ranks, message, mo_gradient_bytes(state[i]));
         if (ranks->rank)
-            mo_tensor_write(state[i], message, bytes_of(state[i]));
+            mo_tensor_write(state[i], message, mo_gradient_bytes(state[i]));
     }
 }
 
@@ -119,7 +115,7 @@ void mo_shared_start(mo_trainer *trainer) {
     size_t bytes = 0;
     s->started = true;
     for (int i = 0; i < trainer->n; i++)
-        bytes = bytes_of(trainer->parameter[i]) > bytes ? bytes_of(trainer->parameter[i]) : bytes;
+        bytes = mo_gradient_bytes(trainer->parameter[i]) > bytes ? mo_gradient_bytes(trainer->parameter[i]) : bytes;
     char *message = mo_host_alloc(trainer->ctx, bytes);
     if (mo_trainer_agree(trainer, true)) {
         mo_ranks_broadcast(&s->ranks, &trainer->step, sizeof trainer->step);

@@ -9,7 +9,7 @@ enum { PART_ALIGNMENT = 256 };
 
 /* Bytes of a part, with the zeros behind it: parts begin where memory of their own would. */
 static size_t part_bytes(const mo_tensor *like) {
-    size_t bytes = (size_t)mo_numel(like) * mo_dtype_size(like->dtype);
+    size_t bytes = mo_gradient_bytes(like);
     return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
 }
 

@@ -24,6 +24,11 @@ typedef struct mo_sum_tree {
     mo_tree_node spare; /* memory for a sum that this process does not compute */
 } mo_sum_tree;
 
+/* The bytes of one tensor's values: of a parameter, its gradient or a moment. */
+static inline size_t mo_gradient_bytes(const mo_tensor *X) {
+    return (size_t)mo_numel(X) * mo_dtype_size(X->dtype);
+}
+
 /* Borrows `like`; the spare node has its memory. Returns NULL on failure. */
 mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n);
 void mo_sum_tree_release(mo_sum_tree *tree);
