@@ -70,14 +70,20 @@ typedef struct mo_gemm {
 
 /* Attention over K hops (ops/layers/hop_attention.c has the formulas): H [K, n, d], W [m, 2 d], b [m], v [1, m], c [1];
  * results Y [n, d], a [n, K] and P [K, n, m]. The adjoint reads H, W, v, a, P and Y_bar, and writes the gradients of H,
- * W, b, v and c. query [n, m] and, for the adjoint, scratch [K n (m + 1)] are memory for it. Contiguous but for W. */
+ * W, b, v and c. query [n, m] and, for the adjoint, scratch [mo_attention_scratch] are memory for it. Contiguous but
+ * for W. */
 typedef struct mo_attention {
     mo_view H, W, b, v, c, Y, a, P;
     mo_view Y_bar, H_bar, W_bar, b_bar, v_bar, c_bar;
     mo_view query, scratch;
 } mo_attention;
 
-enum { MO_MOST_ATTENDED = 32 }; /* hops */
+enum { MO_MOST_ATTENDED = 32 /* hops */, MO_ATTENTION_ROWS = 64 /* of each hop in one part of a sum over rows */ };
+
+/* Elements: D and z of all hops, and parts of the sums for v, b and c. */
+static inline int64_t mo_attention_scratch(int64_t K, int64_t n, int64_t m) {
+    return K * n * (m + 1) + (n / MO_ATTENTION_ROWS + 1) * (2 * m + 1);
+}
 
 /* X = A^-1 B by A = L L^T: A and L [.., n, n], B and X [.., n, m], contiguous, with equal leading axes; info as
  * potrf's, the X of a matrix without a factor is NaN. A.data NULL: L is given, info is not written. */
@@ -189,7 +195,6 @@ typedef struct mo_kernels {
     void (*hop_mix)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
     /* The adjoint of hop_mix in w: w[i, k] = <g[i], H[k][i]>. */
     void (*hop_dot)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
-    /* May be NULL, both: ops compose them then. */
     void (*hop_attention)(mo_context *ctx, const mo_attention *g);
     void (*hop_attention_adjoint)(mo_context *ctx, const mo_attention *g);
 

@@ -37,40 +37,6 @@ static bool hop_attention_shape(mo_call *c) {
     return mo_call_output(c, 2, H->dtype, 3, (int64_t[]){K, n, m});
 }
 
-/* One hop after the other, by the kernels of other ops. */
-static void compose_attention(mo_call *c, const mo_attention *g) {
-    const mo_kernels *k = mo_kernels_of(c->ctx, g->Y.dtype);
-    int64_t K = g->H.shape[0], n = g->H.shape[1], d = g->H.shape[2];
-    mo_view by_hop = mo_tensor_view(mo_call_temporary(c, g->Y.dtype, 3, (int64_t[]){K, n, 1}));
-    mo_view by_row = mo_tensor_view(mo_call_temporary(c, g->Y.dtype, 2, (int64_t[]){n, K})), hop[MO_MOST_ATTENDED];
-    if (!mo_ok(c->ctx))
-        return;
-    k->gemm(c->ctx, &(mo_gemm){.A = mo_hop_view(g->H, 0),
-                        .B = mo_swap_view(mo_window(g->W, 1, 0, d)),
-                        .C = g->query,
-                        .alpha = 1,
-                        .bias = g->b});
-    for (int i = 0; i < K; i++) {
-        hop[i] = mo_hop_view(g->H, i);
-        k->gemm(c->ctx, &(mo_gemm){.A = hop[i],
-                            .B = mo_swap_view(mo_window(g->W, 1, d, d)),
-                            .C = mo_hop_view(g->P, i),
-                            .alpha = 1,
-                            .addend = g->query,
-                            .relu = true});
-        k->gemm(c->ctx, &(mo_gemm){.A = mo_hop_view(g->P, i),
-                            .B = mo_swap_view(g->v),
-                            .C = mo_hop_view(by_hop, i),
-                            .alpha = 1,
-                            .bias = g->c});
-    }
-    by_hop.ndim = 2;
-    by_hop = mo_swap_view(by_hop);
-    c->ctx->backend->copy(c->ctx, &by_hop, &by_row);
-    k->softmax(c->ctx, false, &by_row, &g->a);
-    k->hop_mix(c->ctx, &g->a, hop, (int)K, &g->Y);
-}
-
 static void hop_attention_forward(mo_call *c) {
     mo_tensor *Y = c->out[0], *query = mo_call_temporary(c, Y->dtype, 2, c->out[2]->shape + 1);
     mo_attention g = {.H = mo_call_dense(c, H_IN),
@@ -84,11 +50,7 @@ static void hop_attention_forward(mo_call *c) {
     if (!mo_ok(c->ctx))
         return;
     g.query = mo_tensor_view(query);
-    const mo_kernels *k = mo_kernels_of(c->ctx, Y->dtype);
-    if (k->hop_attention)
-        k->hop_attention(c->ctx, &g);
-    else
-        compose_attention(c, &g);
+    mo_kernels_of(c->ctx, Y->dtype)->hop_attention(c->ctx, &g);
 }
 
 /* ---- the rule of ops ---- */

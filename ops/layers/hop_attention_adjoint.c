@@ -3,10 +3,7 @@
  * H [K, n, d], W [m, 2 d], v [1, m], a [n, K], P [K, n, m], Y_bar [n, d] -> H_bar [K, n, d], W_bar [m, 2 d] and
  * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. The formulas stand in
  * hop_attention.c; where gradients of gradients are asked for, that file's rule made of ops is used, so this op has no
- * derivative of its own.
- *
- * Composed, the hops follow each other from the last to the first and sums grow in that order: it is the order in which
- * a tape adds the gradients of one op for each hop. */
+ * derivative of its own. */
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
@@ -36,79 +33,6 @@ static bool hop_attention_adjoint_shape(mo_call *c) {
     return mo_call_output(c, 2, H->dtype, 1, (int64_t[]){2 * m + 1});
 }
 
-/* Buffers for the contributions of one hop. */
-typedef struct contributions {
-    mo_view D, H, W, v, c;
-} contributions;
-
-static contributions make_contributions(mo_call *c, const mo_attention *g) {
-    int64_t n = g->H.shape[1], d = g->H.shape[2], m = g->W.shape[0];
-    mo_dtype real = g->H.dtype;
-    return (contributions){.D = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){n, m})),
-        .H = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){n, d})),
-        .W = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){m, d})),
-        .v = mo_tensor_view(mo_call_temporary(c, real, 2, (int64_t[]){1, m})),
-        .c = mo_tensor_view(mo_call_temporary(c, real, 1, (int64_t[]){1}))};
-}
-
-static void add_to(mo_call *c, const mo_view *sum, const mo_view *x) {
-    mo_kernels_of(c->ctx, sum->dtype)->map2(c->ctx, MO_MAP_ADD, sum, x, sum);
-}
-
-/* What flows through the scores of hop i, with its column of z: D and its products. first: the sums begin. */
-static void add_hop(mo_call *c, const mo_attention *g, const contributions *own, int i, mo_view z, bool first) {
-    const mo_kernels *k = mo_kernels_of(c->ctx, g->H.dtype);
-    int64_t d = g->H.shape[2];
-    mo_view P = mo_hop_view(g->P, i), H = mo_hop_view(g->H, i), H_bar = mo_hop_view(g->H_bar, i);
-    mo_view W_bar = mo_window(g->W_bar, 1, d, d), D = first ? g->query : own->D;
-    k->gemm(c->ctx, &(mo_gemm){.A = mo_swap_view(z),
-                        .B = P,
-                        .C = first ? g->v_bar : own->v,
-                        .row_sums = first ? g->c_bar : own->c,
-                        .alpha = 1});
-    k->gemm(c->ctx, &(mo_gemm){.A = z, .B = g->v, .C = D, .above = P, .alpha = 1});
-    k->gemm(c->ctx, &(mo_gemm){.A = mo_swap_view(D), .B = H, .C = first ? W_bar : own->W, .alpha = 1});
-    k->gemm(c->ctx, &(mo_gemm){.A = D, .B = mo_window(g->W, 1, d, d), .C = own->H, .alpha = 1});
-    add_to(c, &H_bar, &own->H);
-    if (first)
-        return;
-    add_to(c, &g->v_bar, &own->v);
-    add_to(c, &g->c_bar, &own->c);
-    add_to(c, &W_bar, &own->W);
-    add_to(c, &g->query, &D);
-}
-
-/* One hop after the other, by the kernels of other ops. */
-static void compose_gradient(mo_call *c, const mo_attention *g) {
-    const mo_kernels *k = mo_kernels_of(c->ctx, g->H.dtype);
-    int64_t K = g->H.shape[0], n = g->H.shape[1], d = g->H.shape[2];
-    mo_view w = mo_tensor_view(mo_call_temporary(c, g->H.dtype, 2, g->a.shape)), hop[MO_MOST_ATTENDED];
-    mo_view z = mo_tensor_view(mo_call_temporary(c, g->H.dtype, 2, g->a.shape));
-    contributions own = make_contributions(c, g);
-    if (!mo_ok(c->ctx))
-        return;
-    for (int i = 0; i < K; i++)
-        hop[i] = mo_hop_view(g->H, i);
-    k->hop_dot(c->ctx, &g->Y_bar, hop, (int)K, &w);
-    k->softmax_adjoint(c->ctx, false, &g->a, &w, &z);
-    for (int i = (int)K - 1; i >= 0; i--) {
-        mo_view H_bar = mo_hop_view(g->H_bar, i), a = mo_window(g->a, 1, i, 1);
-        a.shape[1] = d;
-        a.stride[1] = 0;
-        k->map2(c->ctx, MO_MAP_MUL, &a, &g->Y_bar, &H_bar);
-        add_hop(c, g, &own, i, mo_window(z, 1, i, 1), i == K - 1);
-    }
-    mo_view H_bar = mo_hop_view(g->H_bar, 0);
-    k->gemm(c->ctx, &(mo_gemm){.A = g->query, .B = mo_window(g->W, 1, 0, d), .C = own.H, .alpha = 1});
-    if (n > 0)
-        add_to(c, &H_bar, &own.H);
-    k->gemm(c->ctx, &(mo_gemm){.A = mo_swap_view(g->query),
-                        .B = hop[0],
-                        .C = mo_window(g->W_bar, 1, 0, d),
-                        .row_sums = g->b_bar,
-                        .alpha = 1});
-}
-
 static mo_view part_of(const mo_tensor *T, int64_t first, int64_t count) {
     return mo_window(mo_tensor_view(T), 0, first, count);
 }
@@ -116,10 +40,8 @@ static mo_view part_of(const mo_tensor *T, int64_t first, int64_t count) {
 static void hop_attention_adjoint_forward(mo_call *c) {
     const mo_tensor *H = c->in[H_IN];
     int64_t K = H->shape[0], n = H->shape[1], m = c->in[W_IN]->shape[0];
-    const mo_kernels *k = mo_kernels_of(c->ctx, H->dtype);
-    mo_tensor *E = mo_call_temporary(c, H->dtype, 2, (int64_t[]){n, m}), *scratch = NULL;
-    if (k->hop_attention_adjoint) /* z and D of all hops */
-        scratch = mo_call_temporary(c, H->dtype, 1, (int64_t[]){K * n * (m + 1)});
+    mo_tensor *E = mo_call_temporary(c, H->dtype, 2, (int64_t[]){n, m});
+    mo_tensor *scratch = mo_call_temporary(c, H->dtype, 1, (int64_t[]){mo_attention_scratch(K, n, m)});
     mo_attention g = {.H = mo_call_dense(c, H_IN),
         .W = mo_tensor_view(c->in[W_IN]),
         .v = mo_call_dense(c, V_IN),
@@ -137,12 +59,8 @@ static void hop_attention_adjoint_forward(mo_call *c) {
     g.v_bar.stride[1] = 1, g.v_bar.stride[0] = m;
     g.b_bar = part_of(c->out[2], m, m);
     g.c_bar = part_of(c->out[2], 2 * m, 1);
-    if (scratch)
-        g.scratch = mo_tensor_view(scratch);
-    if (k->hop_attention_adjoint)
-        k->hop_attention_adjoint(c->ctx, &g);
-    else
-        compose_gradient(c, &g);
+    g.scratch = mo_tensor_view(scratch);
+    mo_kernels_of(c->ctx, H->dtype)->hop_attention_adjoint(c->ctx, &g);
 }
 
 static double hop_attention_adjoint_flops(const mo_call *c) {

@@ -35,6 +35,8 @@ const mo_kernels REAL(kernels_cpu) = {
     .spmm = REAL(spmm_cpu),
     .hop_mix = REAL(hop_mix_cpu),
     .hop_dot = REAL(hop_dot_cpu),
+    .hop_attention = REAL(hop_attention_cpu),
+    .hop_attention_adjoint = REAL(hop_attention_adjoint_cpu),
     .dropout_mask = REAL(dropout_mask_cpu),
     .random = REAL(random_cpu),
 };

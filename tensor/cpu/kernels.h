@@ -41,6 +41,8 @@ void REAL(put_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index
 void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
 void REAL(hop_mix_cpu)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
 void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
+void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g);
+void REAL(hop_attention_adjoint_cpu)(mo_context *ctx, const mo_attention *g);
 
 void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g);
 void REAL(logistic_pass_cpu)(mo_context *ctx, const mo_logistic_pass *g);
