@@ -3,10 +3,10 @@
  * The plain loop nest stands in product.c (run_loops), beside the tiles that go to BLAS. A transposed view is a BLAS
  * flag; only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes
  * over which B is constant are merged with the rows of A if the strides allow it. In the mode bf16 the entries of
- * float32 A and B are rounded (fast/bf16.c); alpha, beta and what is added stay float32. */
+ * float32 A and B are rounded (fast/rounded.c); alpha, beta and what is added stay float32. */
 #include "tensor/cpu/copy.h"
-#include "tensor/cpu/fast/bf16.h"
 #include "tensor/cpu/fast/product.h"
+#include "tensor/cpu/fast/rounded.h"
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/packed_view.h"
@@ -122,21 +122,21 @@ static product product_of(const mo_gemm *g) {
     return p;
 }
 
-static void run_range(const product *p, task_range s, real *scratch) {
+static void run_range(const product *p, task_range s) {
     for (int64_t i = s.first; i < s.end; i++) {
         tile t = product_tile(p, i);
-        product_run(p, &t, scratch);
+        product_run(p, &t);
     }
 }
 
-static void run_tiles(mo_context *ctx, const product *p, real *scratch) {
+static void run_tiles(mo_context *ctx, const product *p) {
     int64_t tasks = p->batch * p->tiles_m * p->tiles_n;
     double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)(p->tiles_m * p->tiles_n);
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1 + (double)(p->m * p->n))));
     int threads =
         flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : blas_threads(ctx);
     if (threads == 1 || tasks <= chunk) {
-        run_range(p, (task_range){0, tasks}, scratch);
+        run_range(p, (task_range){0, tasks});
         return;
     }
     shares s;
@@ -144,11 +144,11 @@ static void run_tiles(mo_context *ctx, const product *p, real *scratch) {
     share_tasks(&s, threads, tasks, chunk);
 #pragma omp parallel num_threads(threads) private(some)
     while (take_tasks(&s, &some))
-        run_range(p, some, scratch + omp_get_thread_num() * p->rounding);
+        run_range(p, some);
 }
 
 /* Small C, long k: the partial products are formed in parallel, then added in order of k, a strip of C at a time. */
-static void run_pieces(mo_context *ctx, const product *p, real *scratch, real *partial) {
+static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     int64_t length = p->m * p->n, strips = min_of(p->m, ceil_div(length, STRIP));
     int threads = blas_threads(ctx);
     shares s;
@@ -159,7 +159,7 @@ static void run_pieces(mo_context *ctx, const product *p, real *scratch, real *p
         while (take_tasks(&s, &some)) {
             int64_t piece = some.first % p->pieces_k, b = some.first / p->pieces_k;
             int64_t k0 = p->k * piece / p->pieces_k, k1 = p->k * (piece + 1) / p->pieces_k;
-            product_piece(p, b, k0, k1, scratch + omp_get_thread_num() * p->rounding, partial + some.first * length);
+            product_piece(p, b, k0, k1, partial + some.first * length);
         }
 #pragma omp barrier
 #pragma omp for schedule(static)
@@ -169,6 +169,24 @@ static void run_pieces(mo_context *ctx, const product *p, real *scratch, real *p
             product_finish(p, &t, partial + b * p->pieces_k * length);
         }
     }
+}
+
+/* Factors are rounded whatever the sizes: what a product means does not depend on them. */
+static bool is_rounded(const mo_context *ctx) {
+    return ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float);
+}
+
+static void run_rounded(mo_context *ctx, const product *p, real *scratch) {
+    double flop = 2.0 * (double)(p->batch * p->m * p->n) * (double)p->k;
+    bool few = flop < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM;
+    rounded_product(p, few ? 1 : free_threads(ctx), scratch);
+}
+
+/* Scratch memory beside the copies of operands, in reals. */
+static int64_t scratch_length(const mo_context *ctx, const product *p) {
+    if (is_rounded(ctx))
+        return (int64_t)(rounded_bytes(p, ctx->threads) / sizeof(real));
+    return p->pieces_k > 1 ? p->batch * p->pieces_k * p->m * p->n : 0;
 }
 
 void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
@@ -182,16 +200,15 @@ void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
     operand A = operand_of(&g->A, p.axes, &p.A), B = operand_of(&g->B, p.axes, &p.B);
     merge_rows(&p);
     product_cut(&p);
-    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float))
-        p.rounding = (int64_t)(bf16_scratch_bytes(p.m, p.n, p.k) / sizeof(real));
-    int64_t partial = p.pieces_k > 1 ? p.batch * p.pieces_k * p.m * p.n : 0, rounding = p.rounding * ctx->threads;
-    int64_t length = rounding + A.length + B.length + partial;
-    real *scratch = length ? cpu_workspace(ctx, (size_t)length * sizeof(real)) : NULL;
-    if (length && !scratch)
+    int64_t length = A.length + B.length + scratch_length(ctx, &p);
+    real *copies = length ? cpu_workspace(ctx, (size_t)length * sizeof(real)) : NULL;
+    if (length && !copies)
         return;
-    real *packed_B = pack(ctx, &A, scratch + rounding, &p.A), *pieces = pack(ctx, &B, packed_B, &p.B);
-    if (p.pieces_k > 1)
-        run_pieces(ctx, &p, scratch, pieces);
+    real *scratch = pack(ctx, &B, pack(ctx, &A, copies, &p.A), &p.B);
+    if (is_rounded(ctx))
+        run_rounded(ctx, &p, scratch);
+    else if (p.pieces_k > 1)
+        run_pieces(ctx, &p, scratch);
     else
-        run_tiles(ctx, &p, scratch);
+        run_tiles(ctx, &p);
 }

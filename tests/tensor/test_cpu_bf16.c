@@ -148,6 +148,39 @@ static void large_products_round_their_factors(void **state) {
     check_sizes(3000, (sizes){5, 4, 7}, true, false, FORMS[4]);
 }
 
+/* More columns, and more terms, than are packed together; batches whose matrices are not small. */
+static void products_in_several_rounds_round_their_factors(void **state) {
+    (void)state;
+    need_the_instruction();
+    for (int way = 0; way < 4; way++) {
+        check_sizes(1, (sizes){9, 8200, 21}, way & 1, way & 2, FORMS[4 - way]);
+        check_sizes(1, (sizes){20, 1500, 6001}, way & 1, way & 2, FORMS[way + 1]);
+        check_sizes(2, (sizes){150, 140, 150}, way & 1, way & 2, FORMS[way + 1]);
+    }
+}
+
+/* B and the addend common to a batch; a bias and an addend without a unit stride. */
+static void one_B_may_serve_a_batch(void **state) {
+    (void)state;
+    need_the_instruction();
+    mo_view A = UNIFORM_VIEW(MO_F32, 1, 3, 200, 101), B = UNIFORM_VIEW(MO_F32, 2, 101, 120), D = B;
+    mo_view C = UNIFORM_VIEW(MO_F32, 3, 3, 200, 120), bias = UNIFORM_VIEW(MO_F32, 4, 120, 2);
+    mo_view addend = UNIFORM_VIEW(MO_F32, 5, 3, 120, 200);
+    D.ndim = 3;
+    memcpy(D.shape, (int64_t[]){3, 101, 120}, 3 * sizeof *D.shape);
+    memcpy(D.stride, (int64_t[]){0, 120, 1}, 3 * sizeof *D.stride);
+    mo_gemm g = {.A = A, .B = D, .C = C, .addend = swapped(addend, 1, 2), .alpha = 1, .relu = true};
+    check_product(g, "columns of the addend");
+    bias.ndim = 1;
+    g.bias = bias; /* every second number */
+    check_product(g, "numbers of the bias");
+    g.addend = (mo_view){0};
+    check_product(g, "bias alone");
+    mo_view *all[] = {&A, &B, &C, &bias, &addend};
+    for (int i = 0; i < 5; i++)
+        free(all[i]->data);
+}
+
 /* Operands without a unit stride, and one of them common to the batch. */
 static void any_strides_give_the_same(void **state) {
     (void)state;
@@ -306,6 +339,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_products_of_every_form_round_their_factors),
         cmocka_unit_test(large_products_round_their_factors),
+        cmocka_unit_test(products_in_several_rounds_round_their_factors),
+        cmocka_unit_test(one_B_may_serve_a_batch),
         cmocka_unit_test(any_strides_give_the_same),
         cmocka_unit_test(halves_round_to_even_in_every_rounding_mode),
         cmocka_unit_test(subnormal_factors_and_sums_are_zero),

@@ -3,7 +3,6 @@
  * A tile is one call of serial BLAS, or a plain loop where the call would cost more than the work. Bias and addend are
  * written to C before the call, which then adds: BLAS would otherwise spend the same pass on zeroing C. */
 #include "tensor/cpu/fast/product.h"
-#include "tensor/cpu/fast/bf16.h"
 #include "tensor/cpu/work.h"
 
 #include <string.h>
@@ -28,7 +27,7 @@ typedef struct call {
     const real *A, *B;
     int64_t lda, ldb, ldc;
     bool transposed_A, transposed_B;
-    real *C, *scratch; /* scratch: for factors rounded to bf16; NULL: they stay as they are */
+    real *C;
     real alpha, beta;
 } call;
 
@@ -145,7 +144,7 @@ tile product_tile(const product *p, int64_t number) {
         .j1 = min_of(p->n, part_start(p->n, p->tiles_n, j + 1))};
 }
 
-static int64_t batch_offset(const product *p, const int64_t *stride, int64_t b) {
+int64_t product_offset(const product *p, const int64_t *stride, int64_t b) {
     int64_t offset = 0;
     for (int i = p->axes - 1; i > 0; i--) {
         offset += b % p->size[i] * stride[i];
@@ -167,19 +166,10 @@ static void run_vector(const call *g) {
         (blasint)(column ? g->ldc : 1));
 }
 
-/* Factors are rounded to bf16 whatever the sizes: what a product means does not depend on them. */
-static void run_rounded(const call *g) {
-    bf16_call c = {g->m, g->n, g->k, (const void *)g->A, (const void *)g->B, g->lda, g->ldb, g->ldc, g->transposed_A,
-        g->transposed_B, (void *)g->C, (float)g->alpha, (float)g->beta, g->scratch}; /* reals are float32 here */
-    bf16_product(&c);
-}
-
 static void run_call(const call *g) {
     if (g->m == 0 || g->n == 0)
         return;
-    if (g->scratch) {
-        run_rounded(g);
-    } else if (g->m * g->n * g->k < TINY || (g->k <= 2 && !g->transposed_B)) {
+    if (g->m * g->n * g->k < TINY || (g->k <= 2 && !g->transposed_B)) {
         run_loops(g);
     } else if (g->m == 1 || g->n == 1) {
         run_vector(g);
@@ -190,10 +180,14 @@ static void run_call(const call *g) {
     }
 }
 
-/* C := beta C + bias + addend on a tile. */
-static void start_tile(const product *p, const tile *t, real *C) {
-    const real *bias = p->bias ? p->bias + batch_offset(p, p->bias_stride, t->b) : NULL;
-    const real *addend = p->addend ? p->addend + batch_offset(p, p->addend_stride, t->b) : NULL;
+static real *matrix_of(const product *p, const tile *t) {
+    return p->C + product_offset(p, p->C_stride, t->b);
+}
+
+void product_start(const product *p, const tile *t) {
+    real *C = matrix_of(p, t);
+    const real *bias = p->bias ? p->bias + product_offset(p, p->bias_stride, t->b) : NULL;
+    const real *addend = p->addend ? p->addend + product_offset(p, p->addend_stride, t->b) : NULL;
     for (int64_t i = t->i0; i < t->i1; i++) {
         real *restrict c = C + i * p->ldc;
         scale(c + t->j0, t->j1 - t->j0, p->beta);
@@ -221,7 +215,7 @@ static void clip_tile(const product *p, const tile *t, real *C) {
 }
 
 static void mask_tile(const product *p, const tile *t, real *C) {
-    const real *above = p->above + batch_offset(p, p->above_stride, t->b);
+    const real *above = p->above + product_offset(p, p->above_stride, t->b);
     for (int64_t i = t->i0; i < t->i1; i++) {
         real *restrict c = C + i * p->ldc;
         const real *y = above + i * p->above_row;
@@ -234,46 +228,40 @@ static void mask_tile(const product *p, const tile *t, real *C) {
     }
 }
 
-static void finish_tile(const product *p, const tile *t, real *C) {
+void product_clip(const product *p, const tile *t) {
     if (p->relu)
-        clip_tile(p, t, C);
+        clip_tile(p, t, matrix_of(p, t));
     if (p->above)
-        mask_tile(p, t, C);
+        mask_tile(p, t, matrix_of(p, t));
 }
 
-static const real *entry(const matrix *M, int64_t i, int64_t j) {
-    return M->data + (M->transposed ? j * M->ld + i : i * M->ld + j);
-}
-
-void product_run(const product *p, const tile *t, real *scratch) {
-    real *C = p->C + batch_offset(p, p->C_stride, t->b);
+void product_run(const product *p, const tile *t) {
     bool started = p->bias || p->addend;
     if (started)
-        start_tile(p, t, C);
+        product_start(p, t);
     call g = {.m = t->i1 - t->i0,
         .n = t->j1 - t->j0,
         .k = p->k,
-        .A = entry(&p->A, t->i0, 0) + batch_offset(p, p->A.batch_stride, t->b),
-        .B = entry(&p->B, 0, t->j0) + batch_offset(p, p->B.batch_stride, t->b),
+        .A = matrix_entry(&p->A, t->i0, 0) + product_offset(p, p->A.batch_stride, t->b),
+        .B = matrix_entry(&p->B, 0, t->j0) + product_offset(p, p->B.batch_stride, t->b),
         .lda = p->A.ld,
         .ldb = p->B.ld,
         .ldc = p->ldc,
         .transposed_A = p->A.transposed,
         .transposed_B = p->B.transposed,
-        .C = C + t->i0 * p->ldc + t->j0,
+        .C = matrix_of(p, t) + t->i0 * p->ldc + t->j0,
         .alpha = p->alpha,
-        .beta = started ? 1 : p->beta,
-        .scratch = p->rounding ? scratch : NULL};
+        .beta = started ? 1 : p->beta};
     run_call(&g);
-    finish_tile(p, t, C);
+    product_clip(p, t);
 }
 
-void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *scratch, real *D) {
+void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D) {
     call g = {.m = p->m,
         .n = p->n,
         .k = k1 - k0,
-        .A = entry(&p->A, 0, k0) + batch_offset(p, p->A.batch_stride, b),
-        .B = entry(&p->B, k0, 0) + batch_offset(p, p->B.batch_stride, b),
+        .A = matrix_entry(&p->A, 0, k0) + product_offset(p, p->A.batch_stride, b),
+        .B = matrix_entry(&p->B, k0, 0) + product_offset(p, p->B.batch_stride, b),
         .lda = p->A.ld,
         .ldb = p->B.ld,
         .ldc = p->n,
@@ -281,14 +269,13 @@ void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *sc
         .transposed_B = p->B.transposed,
         .C = D,
         .alpha = p->alpha,
-        .beta = 0,
-        .scratch = p->rounding ? scratch : NULL};
+        .beta = 0};
     run_call(&g);
 }
 
 void product_finish(const product *p, const tile *t, const real *pieces) {
-    real *C = p->C + batch_offset(p, p->C_stride, t->b);
-    start_tile(p, t, C);
+    real *C = matrix_of(p, t);
+    product_start(p, t);
     for (int64_t i = t->i0; i < t->i1; i++)
         for (int64_t piece = 0; piece < p->pieces_k; piece++) {
             const real *D = pieces + (piece * p->m + i) * p->n;
@@ -296,5 +283,5 @@ void product_finish(const product *p, const tile *t, const real *pieces) {
             for (int64_t j = t->j0; j < t->j1; j++)
                 c[j] += D[j];
         }
-    finish_tile(p, t, C);
+    product_clip(p, t);
 }

@@ -31,7 +31,6 @@ typedef struct product {
     real alpha, beta;
     bool relu;
     int64_t tiles_m, tiles_n, pieces_k;
-    int64_t rounding; /* reals of scratch with which a thread rounds the factors to bf16; 0: they stay as they are */
 } product;
 
 /* Rows i0 .. i1-1 and columns j0 .. j1-1 of one matrix of the batch. */
@@ -39,8 +38,15 @@ typedef struct tile {
     int64_t b, i0, i1, j0, j1;
 } tile;
 
+static inline const real *matrix_entry(const matrix *M, int64_t i, int64_t j) {
+    return M->data + (M->transposed ? j * M->ld + i : i * M->ld + j);
+}
+
 #define product_cut REAL(product_cut)
 #define product_tile REAL(product_tile)
+#define product_offset REAL(product_offset)
+#define product_start REAL(product_start)
+#define product_clip REAL(product_clip)
 #define product_run REAL(product_run)
 #define product_piece REAL(product_piece)
 #define product_finish REAL(product_finish)
@@ -49,11 +55,15 @@ typedef struct tile {
 void product_cut(product *p);
 /* The tile of that number. */
 tile product_tile(const product *p, int64_t number);
-/* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. scratch: p->rounding
- * reals that no other thread uses. */
-void product_run(const product *p, const tile *t, real *scratch);
+/* Where matrix b of the batch begins, with a stride for each axis. */
+int64_t product_offset(const product *p, const int64_t *stride, int64_t b);
+/* What a product is added to, and what follows it: C := beta C + bias + addend on a tile, and relu or its adjoint. */
+void product_start(const product *p, const tile *t);
+void product_clip(const product *p, const tile *t);
+/* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. */
+void product_run(const product *p, const tile *t);
 /* D [m, n], contiguous, = op(A) op(B) over k0 .. k1-1 for batch entry b. */
-void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *scratch, real *D);
+void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
 /* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, and 0 wherever above is not
  * positive.
  */

@@ -1,0 +1,145 @@
+/* tensor/cpu/fast/bf16_pack.c - operands of products rounded to bf16 and packed (bf16_panels.h).
+ *
+ * Rounding is to nearest even, whatever the rounding mode of the thread; subnormal numbers count as zero, since the
+ * instruction takes them so. NaN and infinity stay what they are; a number beyond the largest of bf16 rounds to
+ * infinity. */
+#include "tensor/cpu/fast/bf16_panels.h"
+
+enum {
+    GROUP = 64, /* rows or columns, or terms, of an operand that are packed in one task */
+    DEEP = 16   /* terms that are packed in turn */
+};
+
+int64_t bf16_terms(int64_t k) {
+    int64_t blocks = (k + BLOCK_K - 1) / BLOCK_K;
+    return blocks ? ((k + blocks - 1) / blocks + 1) / 2 * 2 : 2;
+}
+
+size_t bf16_packed_bytes(int64_t n, int64_t k) {
+    return (size_t)packed_words(n, k) * sizeof(uint32_t);
+}
+
+size_t bf16_block_bytes(int64_t k) {
+    return (size_t)packed_words(BLOCK_M, least(k, BLOCK_K)) * sizeof(uint32_t);
+}
+
+/* Tasks follow the memory: whole rows of what is stored, GROUP of them. */
+static int64_t tasks_of_block(const bf16_operand *X, int64_t k) {
+    return ((X->along ? X->n : k) + GROUP - 1) / GROUP;
+}
+
+int64_t bf16_packings(const bf16_call *g, bf16_side side) {
+    bf16_operand X = bf16_operand_of(g, side);
+    int64_t whole = g->k / g->terms;
+    return whole * tasks_of_block(&X, g->terms) + tasks_of_block(&X, g->k - whole * g->terms);
+}
+
+#if defined(__x86_64__)
+
+bool bf16_available(void) {
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bf16");
+}
+
+/* Rounds low and high; the halves of the result in that order. */
+BF16_INLINE __m512i round_both(__m512 low, __m512 high) {
+    return (__m512i)_mm512_cvtne2ps_pbh(high, low);
+}
+
+/* Panels of x's rows if the terms of a row lie ld apart: term l of row r at x[l * ld + r]. The panels lie `panel` words
+ * apart. DEEP terms of each are packed in turn: 1 KiB of a panel, and neighbouring lines of memory soon after another.
+ */
+BF16_FUNCTION void pack_across(const float *x, int64_t ld, int64_t rows, int64_t k, int64_t panel, uint32_t *panels) {
+    const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
+        21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    for (int64_t l0 = 0; l0 < k; l0 += DEEP)
+        for (int64_t r = 0; r < rows; r += LANES) {
+            const __mmask16 there = first_lanes(rows - r);
+            uint32_t *to = panels + r / LANES * panel + l0 / 2 * LANES;
+            const float *from = x + l0 * ld + r;
+            for (int64_t l = l0; l < least(k, l0 + DEEP); l += 2, from += 2 * ld, to += LANES) {
+                __m512 even = _mm512_maskz_loadu_ps(there, from);
+                __m512 odd = l + 1 < k ? _mm512_maskz_loadu_ps(there, from + ld) : _mm512_setzero_ps();
+                _mm512_store_si512(to, _mm512_permutexvar_epi16(pairs, round_both(even, odd)));
+            }
+        }
+}
+
+/* w[i][j] becomes w[j][i]: words, then pairs of words, then quarters of vectors change places. */
+BF16_INLINE void transpose_words(__m512i w[LANES]) {
+    __m512i t[LANES], u[LANES];
+#pragma GCC unroll 8
+    for (int i = 0; i < LANES; i += 2) {
+        t[i] = _mm512_unpacklo_epi32(w[i], w[i + 1]);
+        t[i + 1] = _mm512_unpackhi_epi32(w[i], w[i + 1]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < LANES; i += 4) {
+        u[i] = _mm512_unpacklo_epi64(t[i], t[i + 2]);
+        u[i + 1] = _mm512_unpackhi_epi64(t[i], t[i + 2]);
+        u[i + 2] = _mm512_unpacklo_epi64(t[i + 1], t[i + 3]);
+        u[i + 3] = _mm512_unpackhi_epi64(t[i + 1], t[i + 3]);
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        __m512i even0 = _mm512_shuffle_i32x4(u[i], u[4 + i], 0x88), odd0 = _mm512_shuffle_i32x4(u[i], u[4 + i], 0xdd);
+        __m512i even1 = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0x88),
+                odd1 = _mm512_shuffle_i32x4(u[8 + i], u[12 + i], 0xdd);
+        w[i] = _mm512_shuffle_i32x4(even0, even1, 0x88);
+        w[4 + i] = _mm512_shuffle_i32x4(odd0, odd1, 0x88);
+        w[8 + i] = _mm512_shuffle_i32x4(even0, even1, 0xdd);
+        w[12 + i] = _mm512_shuffle_i32x4(odd0, odd1, 0xdd);
+    }
+}
+
+/* One panel of at most LANES rows if the terms of a row are neighbours: term l of row r at x[r * ld + l]. */
+BF16_FUNCTION void pack_along(const float *x, int64_t ld, int64_t rows, int64_t k, uint32_t *panel) {
+    for (int64_t l = 0; l < k; l += 2 * LANES, panel += LANES * LANES) {
+        const __mmask16 low = first_lanes(k - l), high = first_lanes(k - l - LANES);
+        __m512i w[LANES];
+#pragma GCC unroll 16
+        for (int r = 0; r < LANES; r++)
+            w[r] = r < rows ? round_both(_mm512_maskz_loadu_ps(low, x + r * ld + l),
+                                  _mm512_maskz_loadu_ps(high, x + r * ld + l + LANES))
+                            : _mm512_setzero_si512();
+        transpose_words(w);
+        int64_t pairs = least(LANES, (k - l + 1) / 2);
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++)
+            if (i < pairs)
+                _mm512_store_si512(panel + i * LANES, w[i]);
+    }
+}
+
+void bf16_pack_panels(const bf16_operand *X, int64_t i0, int64_t n, int64_t l0, int64_t k, uint32_t *panels) {
+    if (!X->along)
+        pack_across(X->data + l0 * X->ld + i0, X->ld, n, k, packed_words(LANES, k), panels);
+    else
+        for (int64_t i = 0; i < n; i += LANES, panels += packed_words(LANES, k))
+            pack_along(X->data + (i0 + i) * X->ld + l0, X->ld, least(LANES, n - i), k, panels);
+}
+
+void bf16_pack(const bf16_call *g, bf16_side side, int64_t task, void *packed) {
+    bf16_operand X = bf16_operand_of(g, side);
+    int64_t each = tasks_of_block(&X, g->terms), l0 = task / each * g->terms, k = least(g->terms, g->k - l0);
+    int64_t first = task % each * GROUP;
+    uint32_t *block = (uint32_t *)packed + packed_words(X.n, l0);
+    if (X.along)
+        bf16_pack_panels(&X, first, least(GROUP, X.n - first), l0, k, block + packed_words(first, k));
+    else
+        pack_across(X.data + (l0 + first) * X.ld, X.ld, X.n, least(GROUP, k - first), packed_words(LANES, k),
+            block + packed_words(LANES, first));
+}
+
+#else
+
+bool bf16_available(void) {
+    return false;
+}
+
+/* No context in this mode can be made here. */
+void bf16_pack(const bf16_call *g, bf16_side side, int64_t task, void *packed) {
+    (void)g, (void)side, (void)task, (void)packed;
+}
+
+#endif

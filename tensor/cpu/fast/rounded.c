@@ -1,0 +1,210 @@
+/* tensor/cpu/fast/rounded.c - a product whose factors are rounded to bf16 (bf16.c), on all threads of the context.
+ *
+ * B is packed once, by all threads; then each thread takes some rows of C, packs these rows of A and multiplies. Where
+ * a row of op(A) is a column in memory, all threads pack A together too, along its lines. A thread that other programs
+ * keep from its processor delays the others only while it has begun a part: the others do the rest. Batches of small
+ * products are cut by matrix instead. Neither way, nor the number of threads, changes the terms of a sum or their
+ * order, hence no bit. */
+#include "tensor/cpu/fast/rounded.h"
+#include "tensor/cpu/fast/bf16.h"
+#include "tensor/cpu/fast/shares.h"
+
+#include <sched.h>
+
+enum {
+    TASKS = 16,             /* parts of C: enough for 8 threads to end together */
+    LEAST_ROWS = 8,         /* of a part: as many as bf16.c forms at once */
+    MOST_ROWS = 64,         /* of a part: as many as bf16.c packs at once */
+    COLUMNS = 8192,         /* of B that are packed together */
+    WIDE = 4096,            /* rows of op(A), stored as columns, up to which all of them are packed together */
+    MOST_PACKED = 16 << 20, /* bytes that are packed together, unless one block of terms has more */
+    SMALL = 1 << 21,        /* multiplications of a matrix of a batch that one thread does alone */
+    SMALL_B = 1 << 18,      /* entries of its B */
+    PATIENCE = 1000         /* looks at the packed parts before a thread offers its processor to others */
+};
+
+/* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of all matrices. */
+typedef struct part_of_product {
+    int64_t j0, n, l0, k;
+} part_of_product;
+
+static bool unit_rest(const product *p) {
+    return (!p->bias || p->bias_column == 1) && (!p->addend || p->addend_column == 1);
+}
+
+static bf16_call call_of(const product *p, int64_t b, const part_of_product *s) {
+    bool added = s->l0 == 0 && unit_rest(p);
+    bf16_call g = {.m = p->m,
+        .n = s->n,
+        .k = s->k,
+        .terms = bf16_terms(p->k),
+        .A = matrix_entry(&p->A, 0, s->l0) + product_offset(p, p->A.batch_stride, b),
+        .B = matrix_entry(&p->B, s->l0, s->j0) + product_offset(p, p->B.batch_stride, b),
+        .lda = p->A.ld,
+        .ldb = p->B.ld,
+        .ldc = p->ldc,
+        .transposed_A = p->A.transposed,
+        .transposed_B = p->B.transposed,
+        .C = p->C + product_offset(p, p->C_stride, b) + s->j0,
+        .alpha = p->alpha,
+        .beta = s->l0 || !unit_rest(p) ? 1 : p->beta};
+    if (added && p->bias)
+        g.bias = p->bias + product_offset(p, p->bias_stride, b) + s->j0;
+    if (added && p->addend) {
+        g.addend = p->addend + product_offset(p, p->addend_stride, b) + s->j0;
+        g.ld_addend = p->addend_row;
+    }
+    return g;
+}
+
+/* Rows i0 .. i1 - 1 of matrix b, with what comes before and after the product. */
+static void multiply_rows(const product *p, int64_t b, const part_of_product *s, int64_t i0, int64_t i1,
+    const bf16_packed *packed, void *block) {
+    const tile t = {.b = b, .i0 = i0, .i1 = i1, .j0 = s->j0, .j1 = s->j0 + s->n};
+    bf16_call g = call_of(p, b, s);
+    if (s->l0 == 0 && !unit_rest(p))
+        product_start(p, &t);
+    bf16_multiply(&g, packed, i0, i1, block);
+    if (s->l0 + s->k >= p->k)
+        product_clip(p, &t);
+}
+
+/* ---- memory ---- */
+
+static bool is_small(const product *p) {
+    return p->batch > 1 && p->m * p->n * p->k <= SMALL && p->n * p->k <= SMALL_B;
+}
+
+static int64_t packed_columns(const product *p) {
+    return min_of(p->n, COLUMNS);
+}
+
+/* Rows of op(A) that are packed together; 0: each thread packs those that it multiplies. */
+static int64_t packed_rows(const product *p) {
+    return p->A.transposed && p->m <= WIDE && !is_small(p) ? p->m : 0;
+}
+
+static int64_t packed_terms(const product *p) {
+    int64_t terms = bf16_terms(p->k), columns = packed_columns(p) + packed_rows(p);
+    return min_of(p->k, max_of(1, MOST_PACKED / (int64_t)bf16_packed_bytes(columns, terms)) * terms);
+}
+
+size_t rounded_bytes(const product *p, int threads) {
+    int64_t k = packed_terms(p);
+    size_t packed = bf16_packed_bytes(packed_columns(p), k), block = bf16_block_bytes(p->k);
+    if (is_small(p))
+        return (size_t)threads * (packed + block);
+    return packed + (packed_rows(p) ? bf16_packed_bytes(p->m, k) : (size_t)threads * block);
+}
+
+/* ---- a batch of small products ---- */
+
+static void multiply_alone(const product *p, int64_t b, char *scratch) {
+    const part_of_product all = {.n = p->n, .k = p->k};
+    const bf16_packed packed = {.B = scratch};
+    bf16_call g = call_of(p, b, &all);
+    for (int64_t i = 0; i < bf16_packings(&g, BF16_B); i++)
+        bf16_pack(&g, BF16_B, i, packed.B);
+    multiply_rows(p, b, &all, 0, p->m, &packed, scratch + bf16_packed_bytes(p->n, p->k));
+}
+
+static void multiply_each(const product *p, int threads, char *scratch) {
+    size_t own = bf16_packed_bytes(p->n, p->k) + bf16_block_bytes(p->k);
+    shares s;
+    task_range some;
+    share_tasks(&s, threads, p->batch, max_of(1, SMALL / 8 / max_of(1, p->m * p->n * p->k)));
+#pragma omp parallel num_threads(threads) if (threads > 1) private(some)
+    while (take_tasks(&s, &some))
+        for (int64_t b = some.first; b < some.end; b++)
+            multiply_alone(p, b, scratch + (size_t)omp_get_thread_num() * own);
+}
+
+/* ---- one product, or several with the same B ---- */
+
+typedef struct crew {
+    const product *p;
+    part_of_product part;
+    int64_t first, chunks; /* matrix of the batch; parts of its rows */
+    int64_t of_B;          /* packings, before those of A */
+    shares packings, rows;
+    atomic_llong unpacked;
+    bf16_packed packed;
+    char *blocks;
+} crew;
+
+/* A multiple of LEAST_ROWS. */
+static int64_t chunk_start(const product *p, int64_t chunks, int64_t i) {
+    return i == chunks ? p->m : ceil_div(p->m, LEAST_ROWS) * i / chunks * LEAST_ROWS;
+}
+
+static void pack_shares(crew *c, const bf16_call *g) {
+    task_range some;
+    while (take_tasks(&c->packings, &some)) {
+        if (some.first < c->of_B)
+            bf16_pack(g, BF16_B, some.first, c->packed.B);
+        else
+            bf16_pack(g, BF16_A, some.first - c->of_B, c->packed.A);
+        atomic_fetch_sub_explicit(&c->unpacked, 1, memory_order_release);
+    }
+    for (int64_t looks = 0; atomic_load_explicit(&c->unpacked, memory_order_acquire) > 0; looks++)
+        if (looks > PATIENCE)
+            sched_yield();
+}
+
+/* A thread's work. */
+static void multiply_shares(crew *c) {
+    bf16_call g = call_of(c->p, c->first, &c->part);
+    pack_shares(c, &g);
+    void *block = c->packed.A ? NULL : c->blocks + (size_t)omp_get_thread_num() * bf16_block_bytes(c->p->k);
+    task_range some;
+    while (take_tasks(&c->rows, &some)) {
+        int64_t b = c->first + some.first / c->chunks, i = some.first % c->chunks;
+        int64_t i0 = min_of(c->p->m, chunk_start(c->p, c->chunks, i));
+        multiply_rows(c->p, b, &c->part, i0, chunk_start(c->p, c->chunks, i + 1), &c->packed, block);
+    }
+}
+
+static void multiply_part(crew *c, int64_t count, int threads) {
+    bf16_call g = call_of(c->p, c->first, &c->part);
+    c->of_B = bf16_packings(&g, BF16_B);
+    int64_t packings = c->of_B + (c->packed.A ? bf16_packings(&g, BF16_A) : 0);
+    share_tasks(&c->packings, threads, packings, 1);
+    share_tasks(&c->rows, threads, count * c->chunks, 1);
+    atomic_init(&c->unpacked, packings);
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    multiply_shares(c);
+}
+
+/* `count` matrices from number `first` on, which have one B; more than one only where A is not packed as a whole. */
+static void multiply_together(const product *p, int64_t first, int64_t count, int threads, char *scratch) {
+    crew c = {.p = p, .first = first, .chunks = ceil_div(p->m, MOST_ROWS), .packed = {.B = scratch}};
+    if (c.chunks * count < TASKS)
+        c.chunks = max_of(1, min_of(TASKS, p->m / LEAST_ROWS));
+    c.blocks = scratch + bf16_packed_bytes(packed_columns(p), packed_terms(p));
+    c.packed.A = packed_rows(p) ? c.blocks : NULL;
+    for (int64_t j = 0; j < p->n; j += COLUMNS) {
+        int64_t l = 0;
+        do {
+            c.part = (part_of_product){j, min_of(COLUMNS, p->n - j), l, min_of(packed_terms(p), p->k - l)};
+            multiply_part(&c, count, threads);
+            l += c.part.k;
+        } while (l < p->k);
+    }
+}
+
+static bool same_B(const product *p) {
+    bool same = true;
+    for (int i = 0; i < p->axes; i++)
+        same = same && (p->B.batch_stride[i] == 0 || p->size[i] == 1);
+    return same;
+}
+
+void rounded_product(const product *p, int threads, void *scratch) {
+    if (is_small(p)) {
+        multiply_each(p, threads, scratch);
+        return;
+    }
+    int64_t count = same_B(p) && !packed_rows(p) ? p->batch : 1;
+    for (int64_t b = 0; b < p->batch; b += count)
+        multiply_together(p, b, count, threads, scratch);
+}
