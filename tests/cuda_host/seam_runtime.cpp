@@ -20,6 +20,7 @@ struct seam {
     const char *failure; /* the first of what was queued */
     int device;
     group *joined;
+    side_stream side;
 };
 
 struct seam_event {
@@ -97,7 +98,7 @@ const char *seam_open(seam **s, const seam_choice *which, char *text, size_t byt
         std::snprintf(text, bytes, "there is no cuda:%d, expected cuda:0 to cuda:%d", which->device, devices - 1);
         return text;
     }
-    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr};
+    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr, {}};
     if (has_workspace(*s, 1 << 12)) /* that of products */
         return nullptr;
     seam_close(*s);
@@ -126,6 +127,7 @@ void seam_close(seam *s) {
     seam_leave(s, true);
     if (s->workspace)
         seam_release(s, s->workspace);
+    close_side(s);
     stream_release(stream_of(s));
     delete s;
 }
@@ -176,6 +178,10 @@ void seam_memory(seam *s, size_t *held, size_t *left) {
 
 size_t seam_most_shared(const seam *) {
     return max_shared_bytes;
+}
+
+int seam_processors(const seam *) {
+    return 132;
 }
 
 size_t seam_peak(seam *, bool restart) {
@@ -241,16 +247,6 @@ void *seam_stream(const seam *s) {
     return s->on;
 }
 
-/* The default streams of the emulated device do their work at once. */
-void seam_order(seam *s, void *other, bool theirs_first) {
-    bool at_once = reinterpret_cast<std::uintptr_t>(other) <= 2;
-    auto *theirs = static_cast<stream *>(other);
-    if (at_once && !theirs_first)
-        stream_synchronize(stream_of(s));
-    else if (!at_once)
-        stream_wait(theirs_first ? stream_of(s) : theirs, event_record(theirs_first ? theirs : stream_of(s)));
-}
-
 const char *seam_capture(seam *s) {
     if (const char *why = planned_failure("seam_capture"))
         return why;
@@ -262,8 +258,8 @@ const char *seam_capture(seam *s) {
 }
 
 const char *seam_capture_end(seam *s, seam_graph **g) {
-    graph recorded = capture_end(stream_of(s));
     bool broken = s->broken;
+    graph recorded = capture_end(stream_of(s), broken ? capture_use::given_up : capture_use::whole);
     s->broken = false;
     s->failure = broken ? nullptr : s->failure;
     if (broken)
@@ -279,8 +275,8 @@ uint64_t seam_moves(const seam *s) {
 }
 
 void seam_graph_launch(seam *s, seam_graph *g) {
-    for (const work &w : g->recorded)
-        stream_enqueue(stream_of(s), w);
+    stream_of(s);
+    graph_launch(g->recorded);
 }
 
 void seam_graph_release(seam_graph *g) {
@@ -289,6 +285,10 @@ void seam_graph_release(seam_graph *g) {
 
 void cuda_host::note_failure(seam *s, const char *text) {
     s->failure = s->failure ? s->failure : text;
+}
+
+side_stream &cuda_host::side_of(seam *s) {
+    return s->side;
 }
 
 group *&cuda_host::group_of(seam *s) {

@@ -1,5 +1,9 @@
 /* tests/cuda_host/stream.h - streams that run nothing until a wait: work is queued, and runs in order when its stream,
- * or an event recorded in it, is waited for. Code that reads results without waiting reads old values. */
+ * or an event recorded in it, is waited for. Code that reads results without waiting reads old values.
+ *
+ * The second stream of a pair runs at once what waits for nothing: code that does not fork reads what is not there yet.
+ * Of what it has forked, it runs one share as soon as it may and the next as late as it may, in turns: code that does
+ * not join, or that is not independent of what is queued beside it, goes wrong. */
 #ifndef CUDA_HOST_STREAM_H
 #define CUDA_HOST_STREAM_H
 
@@ -17,16 +21,32 @@ namespace cuda_host {
 using work = std::function<void()>; /* owns copies of its arguments, as a launch does */
 
 struct stream;
-/* A recorded sequence of work. */
-using graph = std::vector<work>;
 
-/* A point in a stream; never recorded: complete. */
+/* A point in a stream, or in what a capture has recorded of it; never recorded: complete. */
 struct event {
     stream *on = nullptr;
     std::uint64_t position = 0;
+    bool captured = false;
 };
 
+/* Work, or a wait of the stream for an event. */
+struct piece {
+    work run;
+    bool of_device = false;
+    event after;
+    bool late = false; /* it begins no sooner than somebody waits for it */
+};
+
+/* A recorded sequence of pieces, each with its stream. */
+struct graph_node {
+    stream *on;
+    piece what;
+};
+using graph = std::vector<graph_node>;
+
 stream *stream_create();
+/* The second stream of a pair. Both are synchronized before either is released. */
+stream *stream_create_beside(stream *first);
 void stream_release(stream *s); /* runs the remaining work */
 void stream_enqueue(stream *s, work w);
 /* Queues the host's bookkeeping, which runs in its turn even if the device has stopped. */
@@ -40,13 +60,16 @@ bool device_stopped();
 
 event event_record(stream *s);
 void event_synchronize(const event &e);
-/* Work enqueued from here on runs after the event. */
+/* Work enqueued from here on runs after the event. An event of a capture takes the stream into that capture. */
 void stream_wait(stream *s, const event &e);
 
-/* Between these, work is recorded instead of queued; waiting for the stream is a violation. */
+/* Between these, work is recorded instead of queued; waiting for the stream is a violation. So is the end of a capture
+ * while it has a stream whose last work is not waited for by s, unless the capture is given up. */
+enum class capture_use { whole, given_up };
 void capture_begin(stream *s);
-graph capture_end(stream *s);
+graph capture_end(stream *s, capture_use use);
 bool is_capturing(const stream *s);
+void graph_launch(const graph &g);
 
 /* Copies of `bytes`, run in order; the host side is read or written when they run, and must be page-locked. */
 void enqueue_upload(stream *s, void *device, const void *host, std::size_t bytes);

@@ -143,6 +143,32 @@ static void impossible_launches_are_reported(void **) {
     });
 }
 
+static void captures_of_two_streams_are_whole(void **) {
+    expect_violation("a capture ends before a stream that it has forked has joined", [] {
+        array *a = misused();
+        stream *second = stream_create_beside(a->s);
+        capture_begin(a->s);
+        stream_wait(second, event_record(a->s));
+        enqueue_fill(second, a->device, 0, 8);
+        stream_wait(a->s, event_record(second));
+        enqueue_fill(second, a->device, 0, 8); /* behind the join */
+        capture_end(a->s, capture_use::whole);
+    });
+    expect_violation("a stream that is captured waits for work that is not", [] {
+        array *a = misused();
+        stream *second = stream_create_beside(a->s);
+        capture_begin(a->s);
+        stream_wait(a->s, event_record(second));
+    });
+    expect_violation("a stream waits for an event of a capture that has ended", [] {
+        array *a = misused();
+        capture_begin(a->s);
+        event reached = event_record(a->s);
+        capture_end(a->s, capture_use::whole);
+        stream_wait(stream_create(), reached);
+    });
+}
+
 static void page_locked_memory_outlives_its_copies(void **) {
     expect_violation("release of page-locked memory of which 1 copies are queued", [] {
         stream *s = stream_create();
@@ -301,6 +327,7 @@ static void barriers_that_a_cluster_leaves_out_are_reported(void **) {
 int main() {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(divergence_is_reported),
+        cmocka_unit_test(captures_of_two_streams_are_whole),
         cmocka_unit_test(page_locked_memory_outlives_its_copies),
         cmocka_unit_test(wrong_addresses_of_kernels_are_reported),
         cmocka_unit_test(host_code_cannot_touch_the_device),

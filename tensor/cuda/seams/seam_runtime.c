@@ -97,6 +97,7 @@ void seam_close(seam *s) {
     seam_close_rows(s);
     seam_close_solver(s);
     seam_close_blas(s);
+    seam_close_side(s);
     free(s->host_workspace);
     if (s->workspace)
         cudaFreeAsync(s->workspace, s->stream);
@@ -220,18 +221,6 @@ void *seam_stream(const seam *s) {
     return s->stream;
 }
 
-void seam_order(seam *s, void *other, bool theirs_first) {
-    cudaStream_t first = theirs_first ? (cudaStream_t)other : s->stream;
-    cudaStream_t second = theirs_first ? s->stream : (cudaStream_t)other;
-    cudaEvent_t reached = NULL;
-    seam_note(s, cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
-    if (!reached)
-        return;
-    seam_note(s, cudaEventRecord(reached, first));
-    seam_note(s, cudaStreamWaitEvent(second, reached, 0));
-    seam_note(s, cudaEventDestroy(reached)); /* the runtime frees it once the stream has waited for it */
-}
-
 const char *seam_capture(seam *s) {
     cudaError_t code = cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal);
     s->capturing = code == cudaSuccess;
@@ -287,6 +276,13 @@ size_t seam_most_shared(const seam *s) {
         return (size_t)bytes - SHARED_OWN;
     cudaGetLastError();
     return SHARED_UNASKED - SHARED_OWN;
+}
+
+int seam_processors(const seam *s) {
+    int count = 0;
+    if (cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, s->device) != cudaSuccess)
+        cudaGetLastError();
+    return count;
 }
 
 void seam_launch(seam *s, const void *kernel, const seam_grid *g, void **arguments) {
