@@ -108,7 +108,8 @@ static inline bool mo_triangle_is_transposed(mo_triangle triangle) {
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
-    /* The products g[0] .. g[n - 1] in this order. None reads as an operand what another writes; they may add to one C.
+    /* The products g[0] .. g[n - 1], as if in this order. None reads what another writes, neither as an operand nor in
+     * its epilogue, but for the old C: several may add to one C. So products whose C do not overlap may run at once.
      * May be NULL: ops call gemm for each. */
     void (*gemms)(mo_context *ctx, const mo_gemm *g, int n);
     /* Y = X X^T: X [.., n, d] of unit stride along rows or along columns, Y [.., n, n] contiguous. May be NULL: ops

@@ -41,21 +41,21 @@ static void cuda_close(mo_context *ctx) {
     ctx->backend_state = nullptr;
 }
 
-/* Reads MOCHI_CUDA_LIBRARIES, with which measurements and tests choose the library or our kernel. */
-static bool read_library_use(mo_context *ctx, library_use *use) {
-    const char *word = getenv("MOCHI_CUDA_LIBRARIES");
-    *use = LIBRARY_BY_RULE;
+/* Reads a variable with which measurements and tests choose one of two ways. */
+static bool read_overrule(mo_context *ctx, const char *variable, overrule *use) {
+    const char *word = getenv(variable);
+    *use = BY_RULE;
     if (!word || !strcmp(word, "rule"))
         return true;
-    *use = strcmp(word, "always") ? LIBRARY_NEVER : LIBRARY_ALWAYS;
-    if (*use == LIBRARY_NEVER && strcmp(word, "never") != 0)
-        mo_fail(ctx, MO_INVALID, "cuda: MOCHI_CUDA_LIBRARIES is '%s', expected rule, always or never", word);
+    *use = strcmp(word, "always") ? NEVER : ALWAYS;
+    if (*use == NEVER && strcmp(word, "never") != 0)
+        mo_fail(ctx, MO_INVALID, "cuda: %s is '%s', expected rule, always or never", variable, word);
     return mo_ok(ctx);
 }
 
 static bool cuda_open(mo_context *ctx) {
-    library_use libraries;
-    if (!read_library_use(ctx, &libraries))
+    overrule libraries, side;
+    if (!read_overrule(ctx, "MOCHI_CUDA_LIBRARIES", &libraries) || !read_overrule(ctx, "MOCHI_CUDA_SIDE_STREAM", &side))
         return false;
     cuda_state *state = static_cast<cuda_state *>(calloc(1, sizeof(cuda_state)));
     if (!state) {
@@ -64,11 +64,13 @@ static bool cuda_open(mo_context *ctx) {
     }
     ctx->backend_state = state;
     state->libraries = libraries;
+    state->side = side;
     state->staging = seam_pin(first_staging);
     state->staging_bytes = first_staging;
     char text[512];
     seam_choice which = {ctx->index, (size_t)ctx->device_memory};
     const char *failure = seam_open(&state->s, &which, text, sizeof text);
+    state->processors = failure ? 0 : seam_processors(state->s);
     if (!failure && state->staging && checks_open(ctx))
         return true;
     if (failure)

@@ -29,13 +29,16 @@ constexpr int most_notes = 1024; /* checks between two waits, and checks of one 
 
 struct cuda_capture;
 
-/* Whether the vendor's library or our kernel is called where both compute the same. */
-enum library_use { LIBRARY_BY_RULE, LIBRARY_ALWAYS, LIBRARY_NEVER };
+/* What the environment says of a choice that a rule makes: MOCHI_CUDA_LIBRARIES of whether the vendor's library or our
+ * kernel is called where both compute the same, MOCHI_CUDA_SIDE_STREAM of whether products of a group run beside each
+ * other. */
+enum overrule { BY_RULE, ALWAYS, NEVER };
 
 struct cuda_state {
     seam *s;
-    library_use libraries;
-    void *scratch; /* device memory for kernels */
+    overrule libraries, side;
+    int processors; /* of the device */
+    void *scratch;  /* device memory for kernels */
     size_t scratch_bytes;
     void *staging; /* page-locked: copies from and to the host pass through it */
     size_t staging_bytes, staging_used;
@@ -55,8 +58,8 @@ inline seam *seam_of(const mo_context *ctx) {
 
 /* Whether to try the library first: what a kernel's rule says, unless MOCHI_CUDA_LIBRARIES overrules it. */
 inline bool library_first(mo_context *ctx, bool rule) {
-    library_use use = state_of(ctx)->libraries;
-    return use == LIBRARY_ALWAYS || (use == LIBRARY_BY_RULE && rule);
+    overrule use = state_of(ctx)->libraries;
+    return use == ALWAYS || (use == BY_RULE && rule);
 }
 
 /* Raises the vendor's error text (NULL: none), naming the call; returns true if there is none. */

@@ -4,12 +4,14 @@
  * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a plain product
  * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows.
  *
- * Products of a group are queued one after the other. What they share is the copies of their operands (operands.cu): in
- * bf16 all of them are rounded in one launch. */
+ * Products of a group share the copies of their operands (operands.cu): in bf16 all of them are rounded in one launch.
+ * Behind the copies the products are queued one after the other, or some of them beside the others in a second stream
+ * (side.cu), which joins before anything else is queued. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/products/operands.h"
+#include "tensor/cuda/products/side.h"
 #include "tensor/packed_view.h"
 
 /* ---- what follows the product ---- */
@@ -73,6 +75,7 @@ struct product {
     mo_view C;
     int axes; /* batch axes */
     int64_t size[MO_MAX_AXES];
+    bool terms, rides; /* there are entries to multiply; what follows is the library's epilogue, and so are sums */
 };
 
 /* Whether A, B and C can all merge the batch axes i and i + 1. */
@@ -111,7 +114,7 @@ static void merge_batch(product *p) {
 }
 
 /* The library loops over the last batch axis; the other axes are one call per index. */
-static void multiply(mo_context *ctx, product *p, size_t input, size_t output) {
+static void multiply(mo_context *ctx, const product *p, bool beside, size_t input, size_t output) {
     seam_gemm c = p->call;
     int last = p->axes - 1;
     int64_t calls = 1;
@@ -127,7 +130,7 @@ static void multiply(mo_context *ctx, product *p, size_t input, size_t output) {
         c.A = static_cast<const char *>(p->B.data) + b * (int64_t)input;
         c.B = static_cast<const char *>(p->A.data) + a * (int64_t)input;
         c.C = static_cast<char *>(p->C.data) + out * (int64_t)output;
-        cuda_ok(ctx, "gemm", seam_multiply(seam_of(ctx), &c));
+        cuda_ok(ctx, "gemm", beside ? seam_multiply_beside(seam_of(ctx), &c) : seam_multiply(seam_of(ctx), &c));
     }
 }
 
@@ -196,18 +199,22 @@ static bool has_terms(const mo_gemm *g) {
     return leading(&g->C, g->C.ndim) > 0 && g->A.shape[g->A.ndim - 1] > 0;
 }
 
-/* C, but for the sums of rows: returns whether those are done too. */
-template <typename real> static bool multiply_one(mo_context *ctx, const mo_gemm *g, const operand (&of)[2]) {
-    bool narrow = sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
+template <typename real> static bool narrows(const mo_context *ctx) {
+    return sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
+}
+
+/* The product as the library sees it, with its epilogue if there is one. */
+template <typename real> static product describe(mo_context *ctx, const mo_gemm *g, const operand (&of)[2]) {
     int axes = g->C.ndim - 2;
     int64_t m = g->C.shape[axes], n = g->C.shape[axes + 1];
     product p = {};
     p.A = of[0], p.B = of[1];
     p.C = g->C;
     p.axes = axes;
+    p.terms = true;
     memcpy(p.size, g->C.shape, (size_t)axes * sizeof *p.size);
     seam_gemm *c = &p.call;
-    c->input = narrow ? SEAM_BF16 : seam_type_of<real>();
+    c->input = narrows<real>(ctx) ? SEAM_BF16 : seam_type_of<real>();
     c->output = seam_type_of<real>();
     c->math = ctx->math == MO_MATH_TF32 ? SEAM_TF32 : SEAM_FULL;
     c->transposed_a = p.B.transposed, c->transposed_b = p.A.transposed;
@@ -220,35 +227,53 @@ template <typename real> static bool multiply_one(mo_context *ctx, const mo_gemm
     c->stride_a = p.axes ? p.B.view.stride[last] : 0;
     c->stride_b = p.axes ? p.A.view.stride[last] : 0;
     c->stride_c = p.axes ? p.C.stride[last] : 0;
-    bool rides = take_epilogue(ctx, g, &p);
-    multiply(ctx, &p, narrow ? 2 : sizeof(real), sizeof(real));
+    p.rides = take_epilogue(ctx, g, &p);
     if (g->bits_written)
-        *g->bits_written = rides && g->relu && p.call.bits;
-    if (!rides)
-        finish<real>(ctx, g, 1);
-    return rides;
+        *g->bits_written = p.rides && g->relu && p.call.bits;
+    return p;
+}
+
+/* C, but for sums of rows that do not ride. */
+template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, const product *p, bool beside) {
+    if (p->terms)
+        multiply(ctx, p, beside, narrows<real>(ctx) ? 2 : sizeof(real), sizeof(real));
+    if (!p->rides && leading(&g->C, g->C.ndim) > 0)
+        finish<real>(ctx, g, p->terms ? 1 : g->beta);
+}
+
+constexpr int64_t tile = 128; /* rows and columns of the piece of C that a processor computes at a time */
+
+static share share_of(const mo_gemm *g, const product *p) {
+    int axes = g->C.ndim - 2;
+    int64_t tiles = ceil_div(g->C.shape[axes], tile) * ceil_div(g->C.shape[axes + 1], tile) * leading(&g->C, axes);
+    bool whole = p->terms && (p->rides || !has_epilogue(g));
+    return {&g->C, p->terms ? tiles : 0, p->terms ? p->call.k : 0, whole, false};
 }
 
 /* At most most_in_group products. Sums of rows come last: reductions use the scratch memory that holds operands. */
 template <typename real> static void multiply_group(mo_context *ctx, const mo_gemm *g, int n) {
     const mo_gemm *with_terms[most_in_group];
     operand found[most_in_group][2];
-    bool summed[most_in_group] = {};
+    product p[most_in_group];
+    share of[most_in_group];
     int count = 0;
     for (int i = 0; i < n; i++)
         if (has_terms(&g[i]))
             with_terms[count++] = &g[i];
-    bool narrow = sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
-    if (!find_operands(ctx, with_terms, count, narrow ? MO_BF16 : sizeof(real) == 4 ? MO_F32 : MO_F64, found))
+    mo_dtype input = narrows<real>(ctx) ? MO_BF16 : sizeof(real) == 4 ? MO_F32 : MO_F64;
+    if (!find_operands(ctx, with_terms, count, input, found))
         return;
     for (int i = 0, at = 0; i < n; i++) {
-        if (has_terms(&g[i]))
-            summed[i] = multiply_one<real>(ctx, &g[i], found[at++]);
-        else if (leading(&g[i].C, g[i].C.ndim) > 0)
-            finish<real>(ctx, &g[i], g[i].beta);
+        p[i] = has_terms(&g[i]) ? describe<real>(ctx, &g[i], found[at++]) : product{};
+        of[i] = share_of(&g[i], &p[i]);
     }
+    bool forked = divide(ctx, of, n) && seam_fork_side(seam_of(ctx));
     for (int i = 0; i < n; i++)
-        if (!summed[i])
+        queue<real>(ctx, &g[i], &p[i], forked && of[i].beside);
+    if (forked)
+        seam_join_side(seam_of(ctx));
+    for (int i = 0; i < n; i++)
+        if (!p[i].rides)
             sum_rows<real>(ctx, &g[i]);
 }
 
