@@ -142,6 +142,22 @@ __device__ inline int lane_of() {
     return (int)(threadIdx.x % 32);
 }
 
+/* 16 bytes, which a thread loads at once. */
+template <typename real> struct __align__(16) pack {
+    static constexpr int width = 16 / sizeof(real);
+    real value[width];
+};
+
+/* The i-th 16 bytes of x. */
+template <typename real> __device__ inline pack<real> pack_at(bool aligned, const real *x, int64_t i) {
+    pack<real> p;
+    if (aligned)
+        p = reinterpret_cast<const pack<real> *>(x)[i];
+    for (int k = 0; k < pack<real>::width && !aligned; k++)
+        p.value[k] = x[i * pack<real>::width + k];
+    return p;
+}
+
 constexpr unsigned whole_warp = 0xffffffff;
 constexpr unsigned row_threads = 128; /* four warps, four rows */
 

@@ -17,7 +17,7 @@ template <typename real> struct lu_work {
     void **address; /* [batch] */
     int64_t *wide;  /* [n] */
     real *norm, *x; /* [batch], [batch, n] */
-    int32_t *bad;   /* [batch] */
+    int32_t *found; /* [batch], what the library says */
 };
 
 template <typename real> static bool find_work(mo_context *ctx, int64_t batch, int64_t n, lu_work<real> *w) {
@@ -27,22 +27,21 @@ template <typename real> static bool find_work(mo_context *ctx, int64_t batch, i
     w->wide = reinterpret_cast<int64_t *>(scratch + 8 * batch);
     w->norm = reinterpret_cast<real *>(scratch + words);
     w->x = w->norm + batch;
-    w->bad = reinterpret_cast<int32_t *>(scratch + words + reals);
+    w->found = reinterpret_cast<int32_t *>(scratch + words + reals);
     return scratch;
 }
 
-template <typename real>
-static void factor(mo_context *ctx, const mo_view *A, int32_t *pivot, int32_t *info, const lu_work<real> &w) {
+template <typename real> static void factor(mo_context *ctx, const mo_view *A, int32_t *pivot, const lu_work<real> &w) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     seam_type type = seam_type_of<real>();
     if (batch > 1 && n <= batched_up_to) {
         matrix_addresses(ctx, A, A, sizeof(real), w.address);
-        cuda_ok(ctx, "getrf", seam_getrf_batched(seam_of(ctx), type, n, w.address, n, pivot, info, batch));
+        cuda_ok(ctx, "getrf", seam_getrf_batched(seam_of(ctx), type, n, w.address, n, pivot, w.found, batch));
         return;
     }
     for (int64_t b = 0; b < batch && mo_ok(ctx); b++) {
         real *own = static_cast<real *>(A->data) + b * n * n;
-        cuda_ok(ctx, "getrf", seam_getrf(seam_of(ctx), type, n, own, n, w.wide, info + b));
+        cuda_ok(ctx, "getrf", seam_getrf(seam_of(ctx), type, n, own, n, w.wide, w.found + b));
         mo_launch(narrow_kernel, blocks_for(n), dim3(block_threads), 0, seam_of(ctx), n,
             static_cast<const int64_t *>(w.wide), pivot + b * n);
     }
@@ -58,13 +57,13 @@ template <typename real> void getrf_cuda(mo_context *ctx, const mo_view *A, cons
         seam_fill(seam_of(ctx), words, 0, (size_t)batch * sizeof *words);
     if (batch * n == 0 || !find_work(ctx, batch, n, &w))
         return;
-    find_not_finite<real>(ctx, false, A, w.bad);
+    find_not_finite<real>(ctx, A, words);
     mo_launch(norm_kernel<real>, blocks_for(batch, 1), dim3(row_threads), 0, seam_of(ctx), batch, n,
         static_cast<const real *>(a), w.norm);
-    factor<real>(ctx, A, static_cast<int32_t *>(pivot->data), words, w);
+    factor<real>(ctx, A, static_cast<int32_t *>(pivot->data), w);
     mo_launch(condition_kernel<real>, blocks_for(batch, 1), dim3(row_threads), 0, seam_of(ctx), batch, n,
-        static_cast<const real *>(a), static_cast<const real *>(w.norm), w.x, words);
-    settle_info(ctx, w.bad, words, words, batch);
+        static_cast<const real *>(a), static_cast<const real *>(w.norm), w.x, w.found);
+    settle_info(ctx, w.found, words, batch);
 }
 
 /* ---- solves ---- */

@@ -28,41 +28,62 @@ void matrix_addresses(mo_context *ctx, const mo_view *B, const mo_view *T, size_
         static_cast<char *>(T->data), address);
 }
 
-/* One block for each matrix. */
+constexpr int together = 4; /* 16-byte loads of a thread that are in flight */
+
+/* Elements of a block. */
+template <typename real> constexpr int64_t finite_piece = together *block_threads *pack<real>::width;
+
+/* 0 if the entries of the i-th 16 bytes of x are finite, else NaN. */
+template <typename real> __device__ static real off_finite(bool aligned, const real *x, int64_t i) {
+    pack<real> p = pack_at(aligned, x, i);
+    real off = 0;
+    for (int k = 0; k < pack<real>::width; k++)
+        off += p.value[k] - p.value[k];
+    return off;
+}
+
+/* Whether a thread's share of x [n], n at most a piece, is finite. */
+template <typename real> __device__ static bool share_is_finite(const real *x, int64_t n) {
+    bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    int64_t packs = n / pack<real>::width, i = threadIdx.x, step = blockDim.x;
+    real off = 0;
+    if (n == finite_piece<real>)
+        for (int k = 0; k < together; k++)
+            off += off_finite(aligned, x, i + k * step);
+    for (; n < finite_piece<real> && i < packs; i += step)
+        off += off_finite(aligned, x, i);
+    for (int64_t j = packs * pack<real>::width + threadIdx.x; j < n; j += step)
+        off += x[j] - x[j];
+    return off == 0;
+}
+
+/* One block for each piece of a matrix. */
 template <typename real>
-static __global__ void finite_kernel(
-    bool lower_only, int64_t batch, int64_t rows, int64_t columns, const real *A, int32_t *flags) {
-    __shared__ int32_t found;
-    for (int64_t b = blockIdx.x; b < batch; b += gridDim.x) {
-        if (threadIdx.x == 0)
-            found = 0;
-        __syncthreads();
-        for (int64_t i = threadIdx.x; i < rows * columns; i += blockDim.x) {
-            real x = A[b * rows * columns + i];
-            if (x - x != 0 && (!lower_only || i % columns <= i / columns))
-                atomicCAS(&found, 0, 1);
-        }
-        __syncthreads();
-        if (threadIdx.x == 0)
-            flags[b] = found;
-        __syncthreads();
+static __global__ void finite_kernel(int64_t batch, int64_t length, const real *A, int32_t *info) {
+    constexpr int64_t piece = finite_piece<real>;
+    int64_t pieces = (length + piece - 1) / piece;
+    for (int64_t item = blockIdx.x; item < batch * pieces; item += gridDim.x) {
+        int64_t b = item / pieces, begin = (item - b * pieces) * piece, rest = length - begin;
+        if (!share_is_finite(A + b * length + begin, rest < piece ? rest : piece))
+            info[b] = -1;
     }
 }
 
-template <typename real> void find_not_finite(mo_context *ctx, bool lower_only, const mo_view *A, int32_t *flags) {
-    int64_t batch = matrix_count(A);
-    mo_launch(finite_kernel<real>, blocks_for(batch, 1), dim3(block_threads), 0, seam_of(ctx), lower_only, batch,
-        A->shape[A->ndim - 2], A->shape[A->ndim - 1], static_cast<const real *>(A->data), flags);
+template <typename real> void find_not_finite(mo_context *ctx, const mo_view *A, int32_t *info) {
+    int64_t batch = matrix_count(A), length = A->shape[A->ndim - 2] * A->shape[A->ndim - 1];
+    mo_launch(finite_kernel<real>, blocks_for(batch * ceil_div(length, finite_piece<real>), 1), dim3(block_threads), 0,
+        seam_of(ctx), batch, length, static_cast<const real *>(A->data), info);
 }
 
-static __global__ void settle_kernel(int64_t batch, const int32_t *flags, const int32_t *found, int32_t *info) {
+static __global__ void settle_kernel(int64_t batch, const int32_t *found, int32_t *info) {
     for (int64_t b = first_item(); b < batch; b += item_step())
-        info[b] = flags[b] ? -1 : found[b];
+        if (info[b] == 0)
+            info[b] = found[b];
 }
 
-void settle_info(mo_context *ctx, const int32_t *flags, const int32_t *found, int32_t *info, int64_t batch) {
-    mo_launch(settle_kernel, blocks_for(batch), dim3(block_threads), 0, seam_of(ctx), batch, flags, found, info);
+void settle_info(mo_context *ctx, const int32_t *found, int32_t *info, int64_t batch) {
+    mo_launch(settle_kernel, blocks_for(batch), dim3(block_threads), 0, seam_of(ctx), batch, found, info);
 }
 
-template void find_not_finite<float>(mo_context *, bool, const mo_view *, int32_t *);
-template void find_not_finite<double>(mo_context *, bool, const mo_view *, int32_t *);
+template void find_not_finite<float>(mo_context *, const mo_view *, int32_t *);
+template void find_not_finite<double>(mo_context *, const mo_view *, int32_t *);

@@ -26,10 +26,10 @@ template <typename real>
 void solve_triangles(
     mo_context *ctx, bool lower, bool transposed, bool unit, const mo_view *T, const mo_view *B, void **scratch);
 
-/* flags[b] = 1 if a value of A's lower triangle (or of all of A) is not finite, else 0. */
-template <typename real> void find_not_finite(mo_context *ctx, bool lower_only, const mo_view *A, int32_t *flags);
+/* info[b] = -1 where matrix b of A holds a value that is not finite; other words stay. */
+template <typename real> void find_not_finite(mo_context *ctx, const mo_view *A, int32_t *info);
 
-/* info[b] = -1 if flags[b] is set, else found[b]. */
-void settle_info(mo_context *ctx, const int32_t *flags, const int32_t *found, int32_t *info, int64_t batch);
+/* info[b] = found[b], the library's word, where info[b] is 0. */
+void settle_info(mo_context *ctx, const int32_t *found, int32_t *info, int64_t batch);
 
 #endif

@@ -28,7 +28,7 @@ static __global__ void take_kernel(int64_t m, int64_t n, const real *columns, re
 template <typename real> struct panel {
     int64_t m, n;
     real *columns, *tau, *sign; /* [n, m], [n], [n] */
-    int32_t *words;             /* info of the two steps */
+    int32_t *words;             /* info of the two steps: it only reports bad arguments */
 };
 
 template <typename real> static void decompose(mo_context *ctx, const panel<real> &p, real *A, real *R) {
@@ -54,16 +54,15 @@ template <typename real> void qr_cuda(mo_context *ctx, const mo_view *A, const m
         seam_fill(seam_of(ctx), words, 0, (size_t)batch * sizeof *words);
     if (batch * n == 0)
         return;
-    real *scratch = static_cast<real *>(
-        cuda_scratch(ctx, (size_t)(m * n + 2 * n) * sizeof(real) + (size_t)(batch + 2) * sizeof(int32_t)));
+    real *scratch =
+        static_cast<real *>(cuda_scratch(ctx, (size_t)(m * n + 2 * n) * sizeof(real) + 2 * sizeof(int32_t)));
     if (!scratch)
         return;
-    int32_t *bad = reinterpret_cast<int32_t *>(scratch + m * n + 2 * n);
-    panel<real> p = {m, n, scratch, scratch + m * n, scratch + m * n + n, bad + batch};
-    find_not_finite<real>(ctx, false, A, bad);
+    panel<real> p = {
+        m, n, scratch, scratch + m * n, scratch + m * n + n, reinterpret_cast<int32_t *>(scratch + m * n + 2 * n)};
+    find_not_finite<real>(ctx, A, words);
     for (int64_t b = 0; b < batch && mo_ok(ctx); b++)
         decompose(ctx, p, static_cast<real *>(A->data) + b * m * n, static_cast<real *>(R->data) + b * n * n);
-    settle_info(ctx, bad, words, words, batch); /* the library's info only reports bad arguments */
 }
 
 template void qr_cuda<float>(mo_context *, const mo_view *, const mo_view *, const mo_view *);

@@ -49,16 +49,16 @@ template <typename real> void syevd_cuda(mo_context *ctx, const mo_view *A, cons
     ctx->counters.factorizations += batch;
     if (batch > 0)
         seam_fill(seam_of(ctx), words, 0, (size_t)batch * sizeof *words);
-    int32_t *bad = batch * n > 0 ? static_cast<int32_t *>(cuda_scratch(ctx, (size_t)batch * sizeof *bad)) : nullptr;
-    if (!bad)
+    int32_t *found = batch * n > 0 ? static_cast<int32_t *>(cuda_scratch(ctx, (size_t)batch * sizeof *found)) : nullptr;
+    if (!found)
         return;
     dim3 blocks = blocks_for(batch * n * n);
-    find_not_finite<real>(ctx, false, A, bad);
+    find_not_finite<real>(ctx, A, words);
     mo_launch(clear_kernel<real>, blocks, dim3(block_threads), 0, seam_of(ctx), batch, n * n,
-        static_cast<const int32_t *>(bad), a);
-    decompose<real>(ctx, A, static_cast<real *>(w->data), words);
+        static_cast<const int32_t *>(words), a);
+    decompose<real>(ctx, A, static_cast<real *>(w->data), found);
     mo_launch(transpose_kernel<real>, blocks, dim3(block_threads), 0, seam_of(ctx), batch, n, a);
-    settle_info(ctx, bad, words, words, batch);
+    settle_info(ctx, found, words, batch);
 }
 
 template void syevd_cuda<float>(mo_context *, const mo_view *, const mo_view *, const mo_view *);

@@ -1,2 +1,2 @@
-# The first block clears the flags of all matrices, which later blocks are thought to set after it.
-s|            flags\[b\] = found;|            for (int64_t i = 0; i < (b == 0 ? batch : found); i++) flags[b == 0 ? i : b] = b == 0 \&\& i > 0 ? 0 : found;|
+# The first and the last block clear the words of all matrices, which other blocks are thought to set after them.
+s|        if (!share_is_finite(|        for (int64_t i = 0; threadIdx.x == 0 \&\& (item == 0 \|\| item == batch * pieces - 1) \&\& i < batch; i++)\n            info[i] = 0;\n&|

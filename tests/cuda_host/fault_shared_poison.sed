@@ -1,2 +1,2 @@
-# The flag of a block begins as what shared memory holds.
-s|            found = 0;|            found += 0;|
+# The flag of a warp begins as what shared memory holds.
+s|bad\[threadIdx.x / 32\] = found != 0;|bad[threadIdx.x / 32] += found != 0;|

@@ -14,11 +14,7 @@ template <typename real> struct norm_parameters {
 };
 
 template <typename real> __device__ static double squares_at(bool aligned, const real *x, int64_t i) {
-    pack<real> p;
-    if (aligned)
-        p = reinterpret_cast<const pack<real> *>(x)[i];
-    for (int k = 0; k < pack<real>::width && !aligned; k++)
-        p.value[k] = x[i * pack<real>::width + k];
+    pack<real> p = pack_at(aligned, x, i);
     double sum = 0;
     for (int k = 0; k < pack<real>::width; k++)
         sum += (double)p.value[k] * (double)p.value[k];

@@ -34,7 +34,7 @@ cut -d' ' -f1 "$folder/rule" | sort | uniq -c | sort -rn
 MOCHI=$mochi tools/bench/bench_host nc15 --math tf32 --rounds 1 --runs 50
 limit nc15 tf32 78 4
 limit nc15 bf16 95 4
-limit nc64 tf32 90 0
+limit nc64 tf32 89 0
 limit lp tf32 91 5
 limit gc_enzymes tf32 87 1
 MOCHI_CUDA_SIDE_STREAM=never limit nc15 tf32 78 0
