@@ -15,6 +15,8 @@ typedef struct sized {
 
 typedef struct job {
     const mo_graph *graph;
+    const mo_context *host; /* of the CPU, where threads are used */
+    mo_graph_range range;
     mo_graph_work work;
     void *state;
     int64_t failed; /* the first graph that failed, or -1 */
@@ -26,12 +28,17 @@ static int larger_first(const void *a, const void *b) {
     return x->nodes != y->nodes ? (x->nodes < y->nodes ? 1 : -1) : (x->g > y->g) - (x->g < y->g);
 }
 
-static sized *by_size(const mo_graph *graph) {
-    sized *order = mo_host_array(graph->ctx, graph->graphs, sizeof *order);
-    for (int64_t g = 0; order && g < graph->graphs; g++)
-        order[g] = (sized){graph->graph_offset[g + 1] - graph->graph_offset[g], g};
+static int64_t nodes_of(const mo_graph *graph, int64_t g) {
+    return graph->graph_offset[g + 1] - graph->graph_offset[g];
+}
+
+static sized *by_size(const mo_graph *graph, mo_graph_range range) {
+    int64_t count = range.end - range.first;
+    sized *order = mo_host_array(graph->ctx, count, sizeof *order);
+    for (int64_t i = 0; order && i < count; i++)
+        order[i] = (sized){nodes_of(graph, range.first + i), range.first + i};
     if (order)
-        qsort(order, (size_t)graph->graphs, sizeof *order, larger_first);
+        qsort(order, (size_t)count, sizeof *order, larger_first);
     return order;
 }
 
@@ -50,8 +57,8 @@ static void settle_graph(job *j, mo_context *ctx, int64_t g) {
 static bool in_turn(job *j) {
     mo_context *ctx = j->graph->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    for (int64_t g = 0; g < j->graph->graphs && t && mo_ok(ctx); g++)
-        if (j->graph->graph_offset[g] < j->graph->graph_offset[g + 1]) {
+    for (int64_t g = j->range.first; g < j->range.end && t && mo_ok(ctx); g++)
+        if (nodes_of(j->graph, g) > 0) {
             j->work(j->state, t, g);
             mo_tape_reset(t);
         }
@@ -61,19 +68,19 @@ static bool in_turn(job *j) {
 
 static bool in_parallel(job *j) {
     mo_context *ctx = j->graph->ctx;
-    sized *order = by_size(j->graph);
+    sized *order = by_size(j->graph, j->range);
     if (!order)
         return false;
     bool started = true;
-#pragma omp parallel num_threads(mo_context_blas_is_safe(ctx) ? mo_context_threads(ctx) : 1)
+#pragma omp parallel num_threads(mo_context_blas_is_safe(j->host) ? mo_context_threads(j->host) : 1)
     {
-        mo_context *own = mo_context_create(&(mo_context_options){.device = mo_context_device(ctx), .threads = 1});
+        mo_context *own = mo_context_create(&(mo_context_options){.threads = 1});
         mo_tape *t = mo_ok(own) ? mo_tape_create(own, MO_EVAL) : NULL;
         if (!t)
 #pragma omp atomic write
             started = false;
 #pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < j->graph->graphs; i++)
+        for (int64_t i = 0; i < j->range.end - j->range.first; i++)
             if (t && order[i].nodes > 0) {
                 j->work(j->state, t, order[i].g);
                 settle_graph(j, own, order[i].g);
@@ -91,8 +98,17 @@ static bool in_parallel(job *j) {
     return mo_ok(ctx);
 }
 
+bool mo_each_graph_in_turn(const mo_graph *graph, mo_graph_range range, mo_graph_work work, void *state) {
+    return in_turn(&(job){.graph = graph, .range = range, .work = work, .state = state});
+}
+
+bool mo_each_graph_on_threads(
+    const mo_graph *graph, const mo_context *host, mo_graph_range range, mo_graph_work work, void *state) {
+    return in_parallel(&(job){graph, host, range, work, state, .failed = -1});
+}
+
 bool mo_each_graph(const mo_graph *graph, mo_graph_work work, void *state) {
-    job j = {.graph = graph, .work = work, .state = state, .failed = -1};
-    bool alone = graph->graphs == 1 || mo_context_device(graph->ctx) != MO_CPU;
-    return alone ? in_turn(&j) : in_parallel(&j);
+    mo_graph_range all = {0, graph->graphs};
+    return graph->graphs == 1 ? mo_each_graph_in_turn(graph, all, work, state)
+                              : mo_each_graph_on_threads(graph, graph->ctx, all, work, state);
 }

@@ -1,0 +1,91 @@
+/* tests/train/test_device_set.c - hop stacks of sets of graphs on a device: hop 0 has the bits of the CPU, whatever the
+ * sizes of the graphs, their order and the threads; a graph too large for that agrees to rounding. Runs on the device
+ * of MOCHI_DEVICE. */
+#include "tests/device.h"
+#include "tests/drawn_graphs.h"
+
+enum { ON_THREADS = 1024 }; /* as in first_hop.c */
+
+static float *stack_of(mo_device device, int threads, const int64_t *sizes, int64_t columns, int dim, int64_t *n) {
+    mo_context *ctx = device_context_of(device, threads);
+    mo_graph *graph = draw_graph(ctx, sizes, columns, 7);
+    mo_feature_options o = plain;
+    o.dim = dim;
+    float *x = hops_of(graph, &o, n, NULL);
+    mo_graph_release(graph);
+    mo_context_release(ctx);
+    return x;
+}
+
+/* The largest difference of `count` values from `first` on. */
+static double difference(const float *x, const float *y, int64_t first, int64_t count) {
+    double largest = 0;
+    for (int64_t i = first; i < first + count; i++)
+        largest = fmax(largest, isfinite(x[i]) ? fabs((double)x[i] - y[i]) : INFINITY);
+    return largest;
+}
+
+static void expect_hops(const int64_t *sizes, int64_t columns, int dim) {
+    int64_t n, m, nodes = 0;
+    for (int g = 0; sizes[g] >= 0; g++)
+        nodes += sizes[g];
+    float *x = stack_of(MO_CPU, 1, sizes, columns, dim, &n);
+    for (int threads = 1; threads <= 3; threads += 2) {
+        float *y = stack_of(test_device(), threads, sizes, columns, dim, &m);
+        assert_int_equal(n, m);
+        assert_memory_equal(x, y, (size_t)(nodes * dim) * sizeof *x);
+        if (!(difference(x, y, 0, n) < 1e-5)) /* sums of some ten products of entries of size 1 */
+            fail_msg("%d columns, dim %d: off by %g", (int)columns, dim, difference(x, y, 0, n));
+        free(y);
+    }
+    free(x);
+}
+
+static void hop_zero_has_the_bits_of_the_cpu(void **state) {
+    (void)state;
+    static const int64_t sets[][9] = {
+        {7, 0, 120, 1, 33, 90, 2, -1}, {12, 12, 12, 12, -1}, {0, 1, 1, 2, 0, -1}, {70, 3, 150, 64, 65, 149, 5, -1}};
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++) {
+        expect_hops(sets[i], 0, 24);
+        expect_hops(sets[i], 5, 24);
+        expect_hops(sets[i], 5, 200);
+    }
+}
+
+/* Between two others: each batch of rows lands where it belongs. */
+static void a_large_graph_is_decomposed_on_the_device(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {20, ON_THREADS + 1, 0, 33, -1};
+    enum { D = 8 };
+    int64_t n, m, large = 20 * D, after = (20 + ON_THREADS + 1) * D;
+    float *x = stack_of(MO_CPU, 1, sizes, 0, D, &n), *y = stack_of(test_device(), 1, sizes, 0, D, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, (size_t)large * sizeof *x);
+    assert_memory_equal(x + after, y + after, (size_t)(33 * D) * sizeof *x);
+    assert_true(difference(x, y, large, after - large) < 0.05); /* two power iterations, from equal random numbers */
+    free(x);
+    free(y);
+}
+
+static void the_graph_that_fails_is_named(void **state) {
+    (void)state;
+    static const int64_t sizes[] = {20, 5, 9, -1};
+    mo_context *ctx = device_context(test_device());
+    mo_graph *graph = draw_graph(ctx, sizes, 0, 7);
+    int64_t first = graph->row_pointer[21];
+    assert_true(graph->row_pointer[22] > first);
+    graph->column[first] = 3; /* of another graph */
+    assert_null(mo_features_open(graph, &plain));
+    assert_failed(ctx, MO_INVALID, PARTS("features: graph 1 of 'drawn'", "leads to node"));
+    mo_graph_release(graph);
+    mo_context_release(ctx);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hop_zero_has_the_bits_of_the_cpu),
+        cmocka_unit_test(a_large_graph_is_decomposed_on_the_device),
+        cmocka_unit_test(the_graph_that_fails_is_named),
+    };
+    return cmocka_run_group_tests_name("device_set", tests, NULL, NULL);
+}
