@@ -38,20 +38,24 @@ template <int operands> cuda_nest<operands> loop_nest_of(const mo_view *const (&
     return N;
 }
 
-/* The position of item i in every operand. Divisions are 32-bit if the numbers fit: they are several times as fast. */
+/* The position of item i in every operand; returns that along the last axis. Divisions are 32-bit if the numbers fit:
+ * they are several times as fast. */
 template <int operands>
-__device__ inline void loop_nest_seek(const cuda_nest<operands> &N, int64_t i, int64_t (&at)[operands]) {
+__device__ inline int64_t loop_nest_seek(const cuda_nest<operands> &N, int64_t i, int64_t (&at)[operands]) {
     for (int o = 0; o < operands; o++)
         at[o] = 0;
     bool narrow = N.total <= 0xffffffff;
+    int64_t in_last = i;
     for (int64_t axis = N.ndim - 1; axis > 0; axis--) {
         int64_t size = N.size[axis], next = narrow ? (int64_t)((uint32_t)i / (uint32_t)size) : i / size;
         for (int o = 0; o < operands; o++)
             at[o] += (i - next * size) * N.stride[o][axis];
+        in_last = axis == N.ndim - 1 ? i - next * size : in_last;
         i = next;
     }
     for (int o = 0; o < operands && N.ndim > 0; o++)
         at[o] += i * N.stride[o][0];
+    return in_last;
 }
 
 #endif

@@ -133,6 +133,18 @@ static void require_epilogue(const seam_gemm &g) {
     require_device(g.bits, (std::size_t)(g.ld_bits / 8 * g.n), "product: bits");
 }
 
+/* Not the library's condition but ours, in bf16: without it there is no kernel of tensor cores. */
+static void require_wide_loads(const seam_gemm &g) {
+    bool batch = g.batch > 1;
+    std::int64_t elements = g.lda | g.ldb | (batch ? g.stride_a | g.stride_b : 0);
+    if (elements % 8 != 0)
+        violation(
+            "product: bf16 with the leading dimensions %lld and %lld, strides %lld and %lld, expected multiples of 8",
+            (long long)g.lda, (long long)g.ldb, (long long)g.stride_a, (long long)g.stride_b);
+    require_aligned(g.A, 16, "product: A in bf16");
+    require_aligned(g.B, 16, "product: B in bf16");
+}
+
 /* MOCHI_CUDA_HOST_EPILOGUE: of which sizes all must be multiples, so that there is an algorithm with an epilogue. */
 bool seam_epilogue(seam *, const seam_gemm *g) {
     const char *text = std::getenv("MOCHI_CUDA_HOST_EPILOGUE");
@@ -155,6 +167,8 @@ static const char *multiply_in(seam *s, stream *on, const seam_gemm *g, const ch
         {g->B, g->input, tb ? n : g->k, tb ? g->k : n, g->ldb, g->stride_b, g->batch}, false, "product: B");
     require_matrices({g->C, g->output, m, n, g->ldc, g->stride_c, g->batch}, true, "product: C");
     require_epilogue(*g);
+    if (g->input == SEAM_BF16)
+        require_wide_loads(*g);
     if (seam_has_epilogue(g) && !seam_epilogue(s, g))
         return "the requested functionality is not supported";
     stream_enqueue(on, [g = *g] { multiply(g); });

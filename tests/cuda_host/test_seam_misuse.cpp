@@ -27,6 +27,13 @@ static void wrong_products_are_refused(void **) {
     expect_violation("product: C is not aligned to 4 bytes",
         [] { multiply_with([](seam_gemm *g, values<float> *C) { g->C = (char *)C->device + 2; }); });
     expect_violation("product: k is 0", [] { multiply_with([](seam_gemm *g, values<float> *) { g->k = 0; }); });
+    expect_violation("product: bf16 with the leading dimensions 8 and 6",
+        [] { multiply_with([](seam_gemm *g, values<float> *) { g->input = SEAM_BF16, g->lda = 8, g->ldb = 6; }); });
+    expect_violation("product: bf16 with the leading dimensions 8 and 8, strides 20", [] {
+        multiply_with([](seam_gemm *g, values<float> *) {
+            g->input = SEAM_BF16, g->lda = g->ldb = 8, g->stride_a = 20, g->k = 2;
+        });
+    });
     expect_violation("an epilogue with a batch of 2, beta 1 and output of type 0",
         [] { multiply_with([](seam_gemm *g, values<float> *) { g->relu = true; }); });
 }

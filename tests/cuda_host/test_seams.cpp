@@ -104,7 +104,7 @@ static void narrow_types_round_as_the_device_does(void **) {
     float tf32 = std::floor(third * 4096) / 4096; /* 11 bits of a number in [1/4, 1/2), the others cut off */
     assert_float_equal(*C.read(), tf32 * tf32, 1e-9);
     g.A = g.B = half.device;
-    g.input = SEAM_BF16;
+    g.input = SEAM_BF16, g.lda = g.ldb = 8;
     assert_null(seam_multiply(s, &g));
     assert_float_equal(*C.read(), 0.333984375f * 0.333984375f, 1e-9);
 }

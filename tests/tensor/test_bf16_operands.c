@@ -6,13 +6,15 @@
 
 #include <inttypes.h>
 
-enum { MOST = 64 * 64 };
+enum { MOST = 513 * 513 };
 
-/* X [m, k] as an operand: turned, or without its first row or column, so that no address fits 16 bytes. */
+/* X [m, k] as an operand, in a batch of 2 if `batch`: turned, or without its first row or column, so that no address
+ * fits 16 bytes. */
 typedef struct operand_case {
     int64_t m, k;
     bool turned;
     int64_t first_row, first_column;
+    bool batch;
 } operand_case;
 
 static mo_tensor *identity(mo_tape *t, int64_t n) {
@@ -27,12 +29,13 @@ static mo_tensor *identity(mo_tape *t, int64_t n) {
 static mo_tensor *operand(mo_tape *t, const operand_case *c) {
     static float x[MOST];
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
-    for (int64_t i = 0; i < c->m * c->k; i++) {
+    int64_t matrices = c->batch ? 2 : 1, shape[] = {matrices, c->m, c->k};
+    for (int64_t i = 0; i < matrices * c->m * c->k; i++) {
         double draw = mo_random_normal(&r);
         x[i] = i % 5 ? (float)draw : (draw < 0 ? -1 : 1) * (1 + (float)(1 + i % 4) * 0x1p-8f);
     }
-    mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){c->m, c->k}, x);
-    X = mo_slice(t, mo_slice(t, X, 0, c->first_row, c->m), 1, c->first_column, c->k);
+    mo_tensor *X = mo_from(t, MO_F32, c->batch ? 3 : 2, c->batch ? shape : shape + 1, x);
+    X = mo_slice(t, mo_slice(t, X, -2, c->first_row, c->m), -1, c->first_column, c->k);
     return c->turned ? mo_transpose(t, X) : X;
 }
 
@@ -48,6 +51,15 @@ static void operands_of_bf16_are_rounded_as_a_cast_rounds(void **state) {
         {.m = 9, .k = 33, .first_column = 1, .turned = true},
         {.m = 1, .k = 17},
         {.m = 17, .k = 1, .turned = true},
+        {.m = 5, .k = 513},
+        {.m = 5, .k = 513, .turned = true},
+        {.m = 513, .k = 7, .first_row = 2},
+        {.m = 513, .k = 1},
+        {.m = 6, .k = 41, .first_row = 1, .first_column = 1, .batch = true},
+        {.m = 6, .k = 40, .batch = true},
+        {.m = 7, .k = 33, .turned = true, .batch = true},
+        {.m = 1, .k = 33, .batch = true},
+        {.m = 33, .k = 1, .batch = true},
     };
     static float expected[MOST], got[MOST];
     mo_context_release(device_context(MO_CUDA));
@@ -58,8 +70,8 @@ static void operands_of_bf16_are_rounded_as_a_cast_rounds(void **state) {
         mo_tensor *X = operand(t, &cases[i]), *Y[2];
         size_t bytes = (size_t)mo_numel(X) * sizeof(float);
         mo_tensor *rounded = mo_cast(t, mo_cast(t, X, MO_BF16), MO_F32);
-        Y[0] = mo_matmul(t, X, identity(t, mo_dim(X, 1)));
-        Y[1] = mo_matmul(t, identity(t, mo_dim(X, 0)), X);
+        Y[0] = mo_matmul(t, X, identity(t, mo_dim(X, -1)));
+        Y[1] = mo_matmul(t, identity(t, mo_dim(X, -2)), X);
         assert_int_equal(mo_tensor_read(rounded, expected, bytes), MO_OK);
         for (int side = 0; side < 2; side++) {
             assert_int_equal(mo_tensor_read(Y[side], got, bytes), MO_OK);

@@ -1,7 +1,7 @@
 /* tests/tensor/test_product_groups.c - products queued as a group on CUDA are those queued one by one, bit by bit, in
  * every math mode, and whether some of them run in a second stream or not: operands that several of them share, as they
- * are, transposed and in part; epilogues; sums into one C; batches whose matrices have a bias each; shapes that differ
- * or are empty. In float64 they are the CPU's. Skipped if there is no CUDA device. */
+ * are, transposed and in part; epilogues; sums into one C; batches whose matrices have a bias each; rows of 1, 7 and
+ * 513; shapes that differ or are empty. In float64 they are the CPU's. Skipped if there is no CUDA device. */
 #include "ops/inside.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
@@ -11,12 +11,13 @@
 #include <inttypes.h>
 #include <math.h>
 
-enum { PRODUCTS = 16, N = 48, D = 40, M = 24, ROOM = 4 * N * D, SUMS = 4 * D };
+enum { PRODUCTS = 25, N = 48, D = 40, M = 24, ODD = 513, ROOM = 4 * N * D, SUMS = 4 * D };
 
-/* The tensors of a group: X [N, D], W [M, 2 D], G [N, M], bias [M], and room for every result and row sums. */
+/* The tensors of a group: X [N, D], W [M, 2 D], G [N, M], bias [M], O [14, ODD], and room for every result and row
+ * sums. */
 typedef struct group {
     mo_tape *t;
-    mo_tensor *X, *W, *G, *bias, *C[PRODUCTS], *sums[PRODUCTS];
+    mo_tensor *X, *W, *G, *bias, *O, *C[PRODUCTS], *sums[PRODUCTS];
     mo_gemm product[PRODUCTS];
     int n;
 } group;
@@ -58,6 +59,7 @@ static void make(group *g, mo_context *ctx, mo_dtype real) {
     g->W = drawn(g->t, real, 2, 2, (int64_t[]){M, 2 * D});
     g->G = drawn(g->t, real, 3, 2, (int64_t[]){N, M});
     g->bias = drawn(g->t, real, 4, 1, (int64_t[]){M});
+    g->O = mo_scale(g->t, drawn(g->t, real, 6, 2, (int64_t[]){14, ODD}), 1.0 / 16, 0);
     for (int i = 0; i < PRODUCTS; i++) {
         g->C[i] = drawn(g->t, real, 5, 1, (int64_t[]){ROOM});
         g->sums[i] = mo_full(g->t, real, 1, (int64_t[]){SUMS}, 7);
@@ -113,12 +115,32 @@ static void add_biased(group *g) {
     }
 }
 
+/* One matrix of odd width in many forms: as it is, transposed, its first rows and columns, a batch, one long row. */
+static void add_odd(group *g) {
+    mo_view O = mo_tensor_view(g->O), seven = mo_window(O, 0, 0, 7), narrow = mo_window(O, 1, 0, 7);
+    mo_view row = mo_window(O, 0, 0, 1), column = mo_window(O, 1, 0, 1), line = flat(g->O, 0, 1, 14 * ODD);
+    mo_view batch = {O.data, O.dtype, 3, {2, 7, ODD}, {7 * ODD, ODD, 1}};
+    add(g, O, mo_swap_view(O));
+    add(g, mo_swap_view(O), narrow);
+    add(g, mo_window(O, 0, 0, 3), mo_swap_view(row));
+    add(g, column, row);
+    add(g, line, mo_swap_view(line));
+    add(g, mo_window(mo_window(O, 1, 1, 7), 0, 1, 5), mo_swap_view(narrow)); /* no row of it fits 16 bytes */
+    mo_gemm *p = add(g, batch, (mo_view){O.data, O.dtype, 3, {2, ODD, 7}, {7 * ODD, 1, ODD}});
+    p->C = (mo_view){p->C.data, O.dtype, 3, {2, 7, 7}, {49, 7, 1}};
+    p = add(g, batch, (mo_view){O.data, O.dtype, 3, {2, ODD, 7}, {0, 1, ODD}});
+    p->C = (mo_view){p->C.data, O.dtype, 3, {2, 7, 7}, {49, 7, 1}};
+    p = add(g, mo_window(batch, 2, 0, 1), (mo_view){seven.data, O.dtype, 3, {2, 1, 9}, {0, ODD, 1}});
+    p->C = (mo_view){p->C.data, O.dtype, 3, {2, 7, 9}, {63, 9, 1}};
+}
+
 /* Every result, all rooms one after the other; the room beyond a result shows what nothing may touch. */
 static void results(mo_context *ctx, mo_dtype real, bool together, double *out) {
     static float narrow[ROOM];
     group g;
     make(&g, ctx, real);
     add_biased(&g);
+    add_odd(&g);
     assert_int_equal(g.n, PRODUCTS);
     if (together)
         mo_multiply(ctx, g.product, g.n);

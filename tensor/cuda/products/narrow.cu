@@ -1,5 +1,6 @@
 /* tensor/cuda/products/narrow.cu - operands of products rounded to bf16: those of a group in one launch, a row of
- * blocks each, eight values a thread wherever eight neighbours can be read and written in 16 bytes. */
+ * blocks each, eight values a thread wherever a row of the copy has room for them: they are written in 16 bytes, and
+ * read in 16 bytes where x is aligned. The rows of [n, 513] are aligned in the copy and not in x. */
 #include "tensor/cuda/loop_nest.h"
 #include "tensor/cuda/products/narrow.h"
 #include "tensor/files/conversion.h"
@@ -11,9 +12,12 @@ struct alignas(16) eight_bfloats {
     uint16_t value[8];
 };
 
+/* One copy. With `columns` an item of N is eight neighbours of a row of so many values, or the end of that row;
+ * without, it is one value. */
 struct narrowing {
     cuda_nest<2> N;
-    int64_t eights; /* the number of groups of eight neighbours, from the first value on */
+    int64_t columns;
+    int64_t aligned; /* all eights of x begin at multiples of 16 bytes */
     const float *x;
     uint16_t *y;
 };
@@ -30,13 +34,26 @@ __device__ static uint16_t bfloat_of(float x) {
     return (u & 0x7fffffff) > 0x7f800000 ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
+/* Half of eight neighbours, of which `there` are in the row; the others are 0. */
+__device__ static four_floats four_of(const float *x, bool aligned, int64_t there) {
+    four_floats four;
+    if (aligned && there >= 4)
+        return *reinterpret_cast<const four_floats *>(x);
+    for (int k = 0; k < 4; k++)
+        four.value[k] = k < there ? x[k] : 0.0f;
+    return four;
+}
+
 static __global__ void narrow_kernel(narrowings all) {
     const narrowing &n = all.of[blockIdx.y];
-    for (int64_t i = first_item(); i < n.eights; i += item_step()) {
-        int64_t at[2];
-        loop_nest_seek(n.N, 8 * i, at);
-        const four_floats *x = reinterpret_cast<const four_floats *>(n.x + at[0]);
-        four_floats low = x[0], high = x[1];
+    for (int64_t i = first_item(); i < n.N.total; i += item_step()) {
+        int64_t at[2], eight = loop_nest_seek(n.N, i, at), there = n.columns - 8 * eight;
+        if (!n.columns) {
+            n.y[at[1]] = bfloat_of(n.x[at[0]]);
+            continue;
+        }
+        four_floats low = four_of(n.x + at[0], n.aligned, there);
+        four_floats high = four_of(n.x + at[0] + 4, n.aligned, there - 4);
         eight_bfloats y;
         for (int k = 0; k < 4; k++) {
             y.value[k] = bfloat_of(low.value[k]);
@@ -44,22 +61,25 @@ static __global__ void narrow_kernel(narrowings all) {
         }
         *reinterpret_cast<eight_bfloats *>(n.y + at[1]) = y;
     }
-    for (int64_t i = 8 * n.eights + first_item(); i < n.N.total; i += item_step()) {
-        int64_t at[2];
-        loop_nest_seek(n.N, i, at);
-        n.y[at[1]] = bfloat_of(n.x[at[0]]);
-    }
 }
 
-/* Whether eight neighbours begin at multiples of 16 bytes, on both sides and in every row. */
-static bool in_eights(const narrowing &n) {
-    int64_t last = n.N.ndim - 1;
-    if (last < 0 || n.N.stride[0][last] != 1 || n.N.stride[1][last] != 1 || ((uintptr_t)n.x | (uintptr_t)n.y) % 16)
-        return false;
-    for (int64_t i = 0; i < last; i++)
-        if (n.N.stride[0][i] % 4 || n.N.stride[1][i] % 8)
-            return false;
-    return last == 0 || n.N.size[last] % 8 == 0;
+/* Makes the items eight neighbours where all rows of y begin at multiples of 16 bytes. */
+static void take_eights(narrowing *n) {
+    cuda_nest<2> *N = &n->N;
+    int64_t last = N->ndim - 1;
+    if (N->total == 0 || last < 0 || N->stride[0][last] != 1 || N->stride[1][last] != 1 || (uintptr_t)n->y % 16)
+        return;
+    bool aligned = (uintptr_t)n->x % 16 == 0;
+    for (int64_t i = 0; i < last; i++) {
+        if (N->stride[1][i] % 8)
+            return;
+        aligned = aligned && N->stride[0][i] % 4 == 0;
+    }
+    n->columns = N->size[last];
+    n->aligned = aligned;
+    N->size[last] = ceil_div(n->columns, 8);
+    N->stride[0][last] = N->stride[1][last] = 8;
+    N->total = N->total / n->columns * N->size[last];
 }
 
 void narrow_cuda(mo_context *ctx, const operand_copy *copies, int n) {
@@ -73,8 +93,8 @@ void narrow_cuda(mo_context *ctx, const operand_copy *copies, int n) {
             to->N = loop_nest_of({&c->x, &c->y});
             to->x = static_cast<const float *>(c->x.data);
             to->y = static_cast<uint16_t *>(c->y.data);
-            to->eights = in_eights(*to) ? to->N.total / 8 : 0;
-            items = most(items, to->eights ? to->eights : to->N.total);
+            take_eights(to);
+            items = most(items, to->N.total);
         }
         dim3 blocks = blocks_for(items);
         mo_launch(narrow_kernel, dim3(blocks.x, (unsigned)count), dim3(block_threads), 0, seam_of(ctx), all);

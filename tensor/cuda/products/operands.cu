@@ -27,24 +27,36 @@ static void swap_last_axes(mo_view *v) {
     v->stride[row] = v->stride[column], v->stride[column] = stride;
 }
 
+/* The least multiple of 16 bytes, in elements, that holds a row. Kernels of the library that use tensor cores load 16
+ * bytes at a time, and there are none for a matrix with other rows: [n, 513] in bf16 has rows of 1026 bytes. */
+static int64_t row_step(int64_t columns, mo_dtype dtype) {
+    int64_t elements = dtype == MO_BF16 ? 8 : dtype == MO_F32 ? 4 : 2;
+    return ceil_div(columns, elements) * elements;
+}
+
 /* Plans the copy of an operand and describes it, but for its address: x goes to y, which has the order of v in memory
- * where rows or columns of v are contiguous. */
+ * where rows or columns of v are contiguous. One column is copied as one row. What lies between two rows of y may hold
+ * anything: a product reads entries of the matrix alone. */
 static operand_copy plan_copy(const mo_view *v, mo_dtype dtype, operand *X) {
-    bool turned = describe(v, X) && X->transposed;
+    int last = v->ndim - 1;
+    bool turned = v->shape[last] == 1 || (describe(v, X) && X->transposed);
     operand_copy c = {*v, *v};
     if (turned)
         swap_last_axes(&c.x);
     c.y = packed_view(&c.x);
     c.y.data = nullptr;
     c.y.dtype = dtype;
-    mo_view seen = c.y;
+    X->transposed = turned;
+    X->ld = row_step(c.x.shape[last], dtype);
+    for (int i = 0; i < last; i++)
+        c.y.stride[i] = c.y.stride[i] / c.x.shape[last] * X->ld;
+    X->view = c.y;
     for (int i = 0; i < v->ndim; i++) {
-        seen.shape[i] = c.x.shape[i];
+        X->view.shape[i] = c.x.shape[i];
         c.x.shape[i] = c.y.shape[i];
     }
     if (turned)
-        swap_last_axes(&seen);
-    describe(&seen, X);
+        swap_last_axes(&X->view);
     return c;
 }
 
@@ -59,15 +71,21 @@ struct planned_copies {
     int readers;
 };
 
-static bool in_order(const cuda_nest<2> &N) {
-    return N.ndim == 0 || (N.ndim == 1 && N.stride[0][0] == 1 && N.stride[1][0] == 1);
+/* Whether the loops of `few` are the first of those of `all`: rows of a matrix, or a part of one row. */
+static bool begins(const cuda_nest<2> &all, const cuda_nest<2> &few) {
+    int64_t above = all.ndim - few.ndim;
+    for (int64_t i = 0; i < few.ndim && above >= 0; i++) {
+        if (few.stride[0][i] != all.stride[0][above + i] || few.stride[1][i] != all.stride[1][above + i])
+            return false;
+        if (i == 0 ? few.size[i] > all.size[above] : few.size[i] != all.size[above + i])
+            return false;
+    }
+    return above >= 0;
 }
 
-/* Whether one copy holds the other: equal loops, or values in the order of memory from the same address on. */
+/* Whether one copy holds the other. */
 static bool same_values(const planned_copies *p, int i, const operand_copy *c, const cuda_nest<2> &N) {
-    if (p->copy[i].x.data != c->x.data)
-        return false;
-    return (in_order(p->nest[i]) && in_order(N)) || memcmp(&p->nest[i], &N, sizeof N) == 0;
+    return p->copy[i].x.data == c->x.data && (begins(p->nest[i], N) || begins(N, p->nest[i]));
 }
 
 static void add_copy(planned_copies *p, const operand_copy &c, operand *X) {
@@ -84,8 +102,12 @@ static void add_copy(planned_copies *p, const operand_copy &c, operand *X) {
     p->of[p->readers++] = i;
 }
 
+/* The elements of a copy, rows with what lies between them, up to a multiple of 128 bytes of bf16. */
 static int64_t room_for(const cuda_nest<2> &N) {
-    return ceil_div(N.total, 64) * 64;
+    int64_t last = 0;
+    for (int64_t i = 0; i < N.ndim; i++)
+        last += (N.size[i] - 1) * N.stride[1][i];
+    return ceil_div(last + 1, 64) * 64;
 }
 
 /* Gives the copies addresses and queues them. */

@@ -121,7 +121,8 @@ typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 product
  * a multiple of 128, the address of 16 bytes.
  * - bits without relu: the adjoint of that relu, C is 0 where the bit is 0.
  * - sums [n]: the columns of op(B) summed over k.
- * In a batch only bias with or without relu, or sums; stride_vector elements lie between those of two products. */
+ * In a batch only bias with or without relu, or sums; stride_vector elements lie between those of two products.
+ * BF16: A, B, lda, ldb and the strides of a batch are multiples of 16 bytes, as tensor cores load them. */
 typedef struct seam_gemm {
     seam_type input, output; /* input: of A and B; output: of C, bias, alpha and beta. BF16 inputs have an F32 output */
     seam_math math;

@@ -63,6 +63,21 @@ typedef struct product {
     int batch; /* 0: one product */
 } product;
 
+static int64_t whole_eights(int64_t n) {
+    return (n + 7) / 8 * 8;
+}
+
+/* Operands as their copies in bf16 lie (tensor/cuda/products/operands.cu): a row is a column, and columns are aligned.
+ */
+static void lie_as_copies(seam_gemm *g) {
+    g->transposed_a ^= (g->transposed_a ? g->k : g->m) == 1;
+    g->transposed_b ^= (g->transposed_b ? g->n : g->k) == 1;
+    g->lda = whole_eights(g->transposed_a ? g->k : g->m);
+    g->ldb = whole_eights(g->transposed_b ? g->n : g->k);
+    g->stride_a = g->batch > 1 ? g->lda * (g->transposed_a ? g->m : g->k) : 0;
+    g->stride_b = g->batch > 1 ? g->ldb * (g->transposed_b ? g->k : g->n) : 0;
+}
+
 static seam_gemm gemm_of(const product *w, const operands *o, int math) {
     bool narrow = math == 2;
     seam_gemm g = {
@@ -77,6 +92,8 @@ static seam_gemm gemm_of(const product *w, const operands *o, int math) {
     g.ldc = w->m;
     if (w->batch)
         g.batch = w->batch, g.stride_a = w->m * w->k, g.stride_b = w->k * w->n, g.stride_c = w->m * w->n;
+    if (narrow)
+        lie_as_copies(&g);
     g.stride_vector = w->batch ? w->m : 0;
     g.relu = w->relu;
     g.bias = w->bias ? o->vector : NULL;
