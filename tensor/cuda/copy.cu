@@ -3,15 +3,28 @@
  * The rules of cpu/copy.c: equal dtypes move bits, others pass through double and are rounded once; reals become
  * integers by truncation, saturating; NaN becomes 0. */
 #include "tensor/cuda/kernels.h"
-#include "tensor/cuda/loop_nest.h"
+#include "tensor/cuda/map.h"
 #include "tensor/files/conversion.h"
 
-template <typename word> static __global__ void move_kernel(cuda_nest<2> N, const word *x, word *y) {
-    for (int64_t i = first_item(); i < N.total; i += item_step()) {
-        int64_t at[2];
-        loop_nest_seek(N, i, at);
-        y[at[1]] = x[at[0]];
+struct unchanged {
+    template <typename word> __device__ static word of(const coefficients<word> &, word x) {
+        return x;
     }
+};
+
+struct constant {
+    template <typename word> __device__ static word of(const coefficients<word> &c) {
+        return c.a;
+    }
+};
+
+template <typename word> static __global__ void move_kernel(cuda_nest<2> N, int64_t groups, word *y, const word *x) {
+    map_items<unchanged>(N, groups, coefficients<word>{}, y, x);
+}
+
+template <typename word>
+static __global__ void fill_kernel(cuda_nest<1> N, int64_t groups, coefficients<word> value, word *y) {
+    map_items<constant>(N, groups, value, y);
 }
 
 static __global__ void convert_kernel(cuda_nest<2> N, mo_dtype from, const void *x, mo_dtype to, void *y) {
@@ -22,17 +35,24 @@ static __global__ void convert_kernel(cuda_nest<2> N, mo_dtype from, const void 
     }
 }
 
-static __global__ void fill_kernel(cuda_nest<1> N, mo_dtype dtype, void *y, double value) {
-    for (int64_t i = first_item(); i < N.total; i += item_step()) {
-        int64_t at[1];
-        loop_nest_seek(N, i, at);
-        mo_store_element(dtype, y, at[0], value);
-    }
+template <typename word> static void move(mo_context *ctx, const mo_view *x, const mo_view *y) {
+    cuda_nest<2> N = loop_nest_of({y, x});
+    const word *from = static_cast<const word *>(x->data);
+    word *to = static_cast<word *>(y->data);
+    int64_t groups = groups_of(N, to, from);
+    mo_launch(
+        move_kernel<word>, blocks_for_map(N.total, groups), dim3(block_threads), 0, seam_of(ctx), N, groups, to, from);
 }
 
-template <typename word> static void move(mo_context *ctx, const cuda_nest<2> &N, const mo_view *x, const mo_view *y) {
-    mo_launch(move_kernel<word>, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N,
-        static_cast<const word *>(x->data), static_cast<word *>(y->data));
+/* The first bytes of `element` are the value in the dtype of y. */
+template <typename word> static void fill(mo_context *ctx, const unsigned char *element, const mo_view *y) {
+    cuda_nest<1> N = loop_nest_of({y});
+    word *to = static_cast<word *>(y->data);
+    int64_t groups = groups_of(N, to);
+    coefficients<word> c = {};
+    memcpy(&c.a, element, sizeof c.a);
+    mo_launch(
+        fill_kernel<word>, blocks_for_map(N.total, groups), dim3(block_threads), 0, seam_of(ctx), N, groups, c, to);
 }
 
 static size_t element_bytes(mo_dtype dtype) {
@@ -50,16 +70,25 @@ void copy_cuda(mo_context *ctx, const mo_view *x, const mo_view *y) {
     else if (N.ndim == 0 || (N.ndim == 1 && N.stride[0][0] == 1 && N.stride[1][0] == 1))
         seam_copy(seam_of(ctx), y->data, x->data, (size_t)N.total * bytes);
     else if (bytes == 8)
-        move<uint64_t>(ctx, N, x, y);
+        move<uint64_t>(ctx, x, y);
     else if (bytes == 4)
-        move<uint32_t>(ctx, N, x, y);
+        move<uint32_t>(ctx, x, y);
     else if (bytes == 2)
-        move<uint16_t>(ctx, N, x, y);
+        move<uint16_t>(ctx, x, y);
     else
-        move<uint8_t>(ctx, N, x, y);
+        move<uint8_t>(ctx, x, y);
 }
 
 void fill_cuda(mo_context *ctx, double value, const mo_view *y) {
-    cuda_nest<1> N = loop_nest_of({y});
-    mo_launch(fill_kernel, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, y->dtype, y->data, value);
+    alignas(8) unsigned char element[8] = {};
+    mo_store_element(y->dtype, element, 0, value);
+    size_t bytes = element_bytes(y->dtype);
+    if (bytes == 8)
+        fill<uint64_t>(ctx, element, y);
+    else if (bytes == 4)
+        fill<uint32_t>(ctx, element, y);
+    else if (bytes == 2)
+        fill<uint16_t>(ctx, element, y);
+    else
+        fill<uint8_t>(ctx, element, y);
 }

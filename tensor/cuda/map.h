@@ -1,0 +1,114 @@
+/* tensor/cuda/map.h - the loop of kernels in which an element of y follows from the elements of operands at its place:
+ * maps, choices, copies, fills.
+ *
+ * A thread takes 16 bytes of y at a time, with as many elements of each operand, where the last axis allows: y and the
+ * operands are contiguous along it, or the operand does not change along it, and all of these groups are aligned. Two
+ * groups of a thread are in flight where there are more than threads. Other elements are taken one by one. */
+#ifndef MO_CUDA_MAP_H
+#define MO_CUDA_MAP_H
+
+#include "tensor/cuda/loop_nest.h"
+
+/* A group of an operand of type T. */
+template <typename T, int width> struct alignas(sizeof(T) * width) neighbours { T value[width]; };
+
+/* Numbers that a function takes besides its operands. */
+template <typename real> struct coefficients { real a, b; };
+
+template <int width, typename T> __device__ inline neighbours<T, width> load_group(const T *x, bool constant) {
+    if (!constant)
+        return *reinterpret_cast<const neighbours<T, width> *>(x);
+    neighbours<T, width> group;
+    T value = *x;
+    for (int k = 0; k < width; k++)
+        group.value[k] = value;
+    return group;
+}
+
+template <typename function, typename real, int width, typename... operand>
+__device__ inline neighbours<real, width> map_group(
+    const coefficients<real> &c, const neighbours<operand, width> &...x) {
+    neighbours<real, width> y;
+    for (int k = 0; k < width; k++)
+        y.value[k] = function::of(c, x.value[k]...);
+    return y;
+}
+
+/* The loop, over views in the order of N: y first. */
+template <typename function, typename real, typename... operand> struct map_loop {
+    static constexpr int width = 16 / sizeof(real), views = 1 + sizeof...(operand);
+    using group = neighbours<real, width>;
+    using nest = cuda_nest<views>;
+
+    /* Function of the group at the positions. */
+    template <size_t... o>
+    __device__ static group group_at(const nest &N, const int64_t (&at)[views], const coefficients<real> &c,
+        std::index_sequence<o...>, const operand *...x) {
+        return map_group<function, real, width>(
+            c, load_group<width>(x + at[o + 1], N.stride[o + 1][N.ndim - 1] == 0)...);
+    }
+
+    template <size_t... o>
+    __device__ static void run(const nest &N, int64_t groups, const coefficients<real> &c,
+        std::index_sequence<o...> operands, real *y, const operand *...x) {
+        int64_t i = first_item(), step = item_step(), at[views], next[views];
+        for (; i + step < groups; i += 2 * step) {
+            loop_nest_seek(N, i * width, at);
+            loop_nest_seek(N, (i + step) * width, next);
+            group first = group_at(N, at, c, operands, x...), second = group_at(N, next, c, operands, x...);
+            *reinterpret_cast<group *>(y + at[0]) = first;
+            *reinterpret_cast<group *>(y + next[0]) = second;
+        }
+        if (i < groups) {
+            loop_nest_seek(N, i * width, at);
+            *reinterpret_cast<group *>(y + at[0]) = group_at(N, at, c, operands, x...);
+        }
+        for (i = groups * width + first_item(); i < N.total; i += step) {
+            loop_nest_seek(N, i, at);
+            y[at[0]] = function::of(c, x[at[o + 1]]...);
+        }
+    }
+};
+
+/* The body of a kernel: y := function::of(c, x...). */
+template <typename function, typename real, typename... operand>
+__device__ inline void map_items(const cuda_nest<1 + sizeof...(operand)> &N, int64_t groups,
+    const coefficients<real> &c, real *y, const operand *...x) {
+    map_loop<function, real, operand...>::run(N, groups, c, std::index_sequence_for<operand...>(), y, x...);
+}
+
+/* ---- on the host ---- */
+
+/* Whether groups of `width` elements can be taken of a view. */
+template <int views>
+bool in_groups(const cuda_nest<views> &N, int view, const void *data, int64_t width, size_t element) {
+    int64_t last = N.ndim - 1;
+    if (view > 0 && N.stride[view][last] == 0)
+        return true;
+    bool can = N.stride[view][last] == 1 && (uintptr_t)data % ((size_t)width * element) == 0;
+    for (int64_t i = 0; i < last; i++)
+        can = can && N.stride[view][i] % width == 0;
+    return can;
+}
+
+/* The number of groups, of the first elements; 0 where there are none. */
+template <typename real, typename... operand>
+int64_t groups_of(const cuda_nest<1 + sizeof...(operand)> &N, const real *y, const operand *...x) {
+    constexpr int64_t width = 16 / sizeof(real);
+    const void *data[] = {y, x...};
+    const size_t bytes[] = {sizeof(real), sizeof(operand)...};
+    bool can = N.ndim == 1 || (N.ndim > 1 && N.size[N.ndim - 1] % width == 0);
+    for (int view = 0; view <= (int)sizeof...(operand) && can; view++)
+        can = in_groups(N, view, data[view], width, bytes[view]);
+    return can ? N.total / width : 0;
+}
+
+constexpr int64_t threads_at_once = 1 << 18; /* 132 processors of 2048 threads, about */
+
+/* A group a thread, or two where all threads could not be on the device at once; without groups an element a thread. */
+inline dim3 blocks_for_map(int64_t total, int64_t groups) {
+    int64_t threads = groups > threads_at_once ? most(threads_at_once, ceil_div(groups, 2)) : groups;
+    return blocks_for(groups ? threads : total);
+}
+
+#endif
