@@ -96,9 +96,18 @@ static bool rounded_itself(const golden *g, const char *test, const char *name) 
     return !strcmp(g->file_name, "ridge") && !strcmp(test, "small_lambda") && !strcmp(name, "grad_lam");
 }
 
+/* The bias of the attention's scores: a softmax over hops does not depend on it, so its gradient is rounding alone. In
+ * float32 that is as large as the epsilon of AdamW, which makes of it steps of any direction, of up to the learning
+ * rate: 9e-4 in the five steps of the trajectory. In float64 it is far below epsilon. */
+static bool moved_by_rounding(const char *test, const char *name) {
+    return !strcmp(test, "traj") && !strcmp(name, "after.encoder.att_mlp.2.bias");
+}
+
 static double tolerance(const golden *g, const char *test, const char *name) {
     if (g->real == MO_F64)
         return rounded_itself(g, test, name) ? 1e-8 : 1e-9;
+    if (moved_by_rounding(test, name))
+        return 3e-3;
     bool loose = !strcmp(g->file_name, "ridge") || (!strcmp(g->file_name, "xent") && !strncmp(test, "extreme", 7));
     return loose ? 1e-3 : 1e-4;
 }
