@@ -2,6 +2,7 @@
  * over hops and its adjoint (ops/layers/hop_attention.c has the formulas): products of all hops at once, and one kernel
  * for everything between them, a block for each row. */
 #include "tensor/cuda/kernels.h"
+#include "tensor/cuda/map.h"
 #include "tensor/cuda/scalar.h"
 
 constexpr int most_hops = 16; /* per launch; further hops take another launch */
@@ -106,20 +107,36 @@ template <typename real> __device__ static real lane_softmax(real x, int64_t K) 
     return (real)((double)e / warp_sum((double)e));
 }
 
+/* Threads take 16 bytes of a row at a time: d = 512 in float32 is one load a thread. A store may be to what a later
+ * load reads, so that loads do not run ahead of it, and there are as few as can be. Which thread adds which element
+ * follows from the row's length, at any address. */
+template <typename real> constexpr int in_group = 16 / sizeof(real);
+
+/* Clips a row of products at 0, in place, with the query added, and returns the thread's part of the score. */
+template <typename real> __device__ static real relu_and_score(int64_t m, real *row, const real *query, const real *v) {
+    constexpr int width = in_group<real>;
+    real score = 0;
+    for (int64_t j = width * threadIdx.x; j < m; j += width * blockDim.x) {
+        neighbours<real, width> x = load_part<width>(row + j, m - j), q = load_part<width>(query + j, m - j);
+        neighbours<real, width> of_score = load_part<width>(v + j, m - j);
+        for (int e = 0; e < width; e++) {
+            real sum = x.value[e] + q.value[e];
+            x.value[e] = sum < 0 ? (real)0 : sum;
+            score += x.value[e] * of_score.value[e];
+        }
+        store_part(row + j, x, m - j);
+    }
+    return score;
+}
+
 /* P holds the products with W_k, and then P itself. */
 template <typename real> static __global__ void attend_kernel(attended<real> p) {
     __shared__ block_sums<real> sums;
     __shared__ real weight[MO_MOST_ATTENDED];
+    constexpr int width = in_group<real>;
     for (int64_t i = blockIdx.x; i < p.n; i += gridDim.x) {
-        for (int k = 0; k < p.K; k++) {
-            real *row = p.P + (k * p.n + i) * p.m, score = 0;
-            for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x) {
-                real x = row[j] + p.query[i * p.m + j];
-                row[j] = x = x < 0 ? (real)0 : x;
-                score += x * p.v[j];
-            }
-            put_sum(&sums, k, score);
-        }
+        for (int k = 0; k < p.K; k++)
+            put_sum(&sums, k, relu_and_score(p.m, p.P + (k * p.n + i) * p.m, p.query + i * p.m, p.v));
         __syncthreads();
         if (threadIdx.x < 32) {
             weight[lane_of()] = lane_softmax(sum_of_lane(&sums, p.K) + p.c[0], p.K);
@@ -127,29 +144,60 @@ template <typename real> static __global__ void attend_kernel(attended<real> p) 
                 p.a[i * p.K + lane_of()] = weight[lane_of()];
         }
         __syncthreads();
-        for (int64_t j = threadIdx.x; j < p.d; j += blockDim.x) {
-            real sum = 0;
-            for (int k = 0; k < p.K; k++)
-                sum += weight[k] * p.H[(k * p.n + i) * p.d + j];
-            p.Y[i * p.d + j] = sum;
+        for (int64_t j = width * threadIdx.x; j < p.d; j += width * blockDim.x) {
+            neighbours<real, width> sum = {};
+            for (int k = 0; k < p.K; k++) {
+                neighbours<real, width> h = load_part<width>(p.H + (k * p.n + i) * p.d + j, p.d - j);
+                for (int e = 0; e < width; e++)
+                    sum.value[e] += weight[k] * h.value[e];
+            }
+            store_part(p.Y + i * p.d + j, sum, p.d - j);
         }
     }
+}
+
+/* H_bar := weight y_bar in a row; returns the thread's part of <y_bar, h>. */
+template <typename real>
+__device__ static real scale_and_dot(int64_t d, real weight, const real *y_bar, const real *h, real *H_bar) {
+    constexpr int width = in_group<real>;
+    real dot = 0;
+    for (int64_t j = width * threadIdx.x; j < d; j += width * blockDim.x) {
+        neighbours<real, width> y = load_part<width>(y_bar + j, d - j), x = load_part<width>(h + j, d - j);
+        for (int e = 0; e < width; e++) {
+            dot += y.value[e] * x.value[e];
+            y.value[e] *= weight;
+        }
+        store_part(H_bar + j, y, d - j);
+    }
+    return dot;
+}
+
+/* Columns j .. of row i of D for all hops, and of E, their sum. */
+template <typename real>
+__device__ static void mask_slopes(const attended_bar<real> &p, int64_t i, int64_t j, const real *slope) {
+    constexpr int width = in_group<real>;
+    neighbours<real, width> v = load_part<width>(p.v + j, p.m - j), sum = {};
+    for (int k = (int)p.K - 1; k >= 0; k--) {
+        int64_t at = (k * p.n + i) * p.m + j;
+        neighbours<real, width> D = load_part<width>(p.P + at, p.m - j);
+        for (int e = 0; e < width; e++) {
+            D.value[e] = D.value[e] > 0 ? slope[k] * v.value[e] : (real)0;
+            sum.value[e] += D.value[e];
+        }
+        store_part(p.D + at, D, p.m - j);
+    }
+    store_part(p.E + i * p.m + j, sum, p.m - j);
 }
 
 /* What reaches the rows of H through Y, z, D and E. */
 template <typename real> static __global__ void attend_adjoint_kernel(attended_bar<real> p) {
     __shared__ block_sums<real> sums;
     __shared__ real slope[MO_MOST_ATTENDED];
+    constexpr int width = in_group<real>;
     for (int64_t i = blockIdx.x; i < p.n; i += gridDim.x) {
         for (int k = 0; k < p.K; k++) {
             int64_t row = (k * p.n + i) * p.d;
-            real dot = 0, weight = p.a[i * p.K + k];
-            for (int64_t j = threadIdx.x; j < p.d; j += blockDim.x) {
-                real y = p.Y_bar[i * p.d + j];
-                dot += y * p.H[row + j];
-                p.H_bar[row + j] = weight * y;
-            }
-            put_sum(&sums, k, dot);
+            put_sum(&sums, k, scale_and_dot(p.d, p.a[i * p.K + k], p.Y_bar + i * p.d, p.H + row, p.H_bar + row));
         }
         __syncthreads();
         if (threadIdx.x < 32) {
@@ -159,16 +207,8 @@ template <typename real> static __global__ void attend_adjoint_kernel(attended_b
                 p.z[lane_of() * p.n + i] = slope[lane_of()];
         }
         __syncthreads();
-        for (int64_t j = threadIdx.x; j < p.m; j += blockDim.x) {
-            real v = p.v[j], sum = 0;
-            for (int k = (int)p.K - 1; k >= 0; k--) {
-                int64_t at = (k * p.n + i) * p.m + j;
-                real D = p.P[at] > 0 ? slope[k] * v : (real)0;
-                p.D[at] = D;
-                sum += D;
-            }
-            p.E[i * p.m + j] = sum;
-        }
+        for (int64_t j = width * threadIdx.x; j < p.m; j += width * blockDim.x)
+            mask_slopes(p, i, j, slope);
     }
 }
 

@@ -25,6 +25,26 @@ template <int width, typename T> __device__ inline neighbours<T, width> load_gro
     return group;
 }
 
+/* The group at x, of which `there` elements may be read; the others are 0. At any address. */
+template <int width, typename T> __device__ inline neighbours<T, width> load_part(const T *x, int64_t there) {
+    neighbours<T, width> group;
+    if (there >= width && reinterpret_cast<uintptr_t>(x) % sizeof group == 0)
+        return *reinterpret_cast<const neighbours<T, width> *>(x);
+    for (int k = 0; k < width; k++)
+        group.value[k] = k < there ? x[k] : (T)0;
+    return group;
+}
+
+template <int width, typename T>
+__device__ inline void store_part(T *y, const neighbours<T, width> &group, int64_t there) {
+    if (there >= width && reinterpret_cast<uintptr_t>(y) % sizeof group == 0) {
+        *reinterpret_cast<neighbours<T, width> *>(y) = group;
+        return;
+    }
+    for (int k = 0; k < width && k < there; k++)
+        y[k] = group.value[k];
+}
+
 template <typename function, typename real, int width, typename... operand>
 __device__ inline neighbours<real, width> map_group(
     const coefficients<real> &c, const neighbours<operand, width> &...x) {

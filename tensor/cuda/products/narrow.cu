@@ -1,23 +1,15 @@
 /* tensor/cuda/products/narrow.cu - operands of products rounded to bf16: those of a group in one launch, a row of
  * blocks each, eight values a thread wherever a row of the copy has room for them: they are written in 16 bytes, and
  * read in 16 bytes where x is aligned. The rows of [n, 513] are aligned in the copy and not in x. */
-#include "tensor/cuda/loop_nest.h"
+#include "tensor/cuda/map.h"
 #include "tensor/cuda/products/narrow.h"
 #include "tensor/files/conversion.h"
-
-struct alignas(16) four_floats {
-    float value[4];
-};
-struct alignas(16) eight_bfloats {
-    uint16_t value[8];
-};
 
 /* One copy. With `columns` an item of N is eight neighbours of a row of so many values, or the end of that row;
  * without, it is one value. */
 struct narrowing {
     cuda_nest<2> N;
     int64_t columns;
-    int64_t aligned; /* all eights of x begin at multiples of 16 bytes */
     const float *x;
     uint16_t *y;
 };
@@ -34,16 +26,6 @@ __device__ static uint16_t bfloat_of(float x) {
     return (u & 0x7fffffff) > 0x7f800000 ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
 }
 
-/* Half of eight neighbours, of which `there` are in the row; the others are 0. */
-__device__ static four_floats four_of(const float *x, bool aligned, int64_t there) {
-    four_floats four;
-    if (aligned && there >= 4)
-        return *reinterpret_cast<const four_floats *>(x);
-    for (int k = 0; k < 4; k++)
-        four.value[k] = k < there ? x[k] : 0.0f;
-    return four;
-}
-
 static __global__ void narrow_kernel(narrowings all) {
     const narrowing &n = all.of[blockIdx.y];
     for (int64_t i = first_item(); i < n.N.total; i += item_step()) {
@@ -52,14 +34,13 @@ static __global__ void narrow_kernel(narrowings all) {
             n.y[at[1]] = bfloat_of(n.x[at[0]]);
             continue;
         }
-        four_floats low = four_of(n.x + at[0], n.aligned, there);
-        four_floats high = four_of(n.x + at[0] + 4, n.aligned, there - 4);
-        eight_bfloats y;
+        neighbours<float, 4> low = load_part<4>(n.x + at[0], there), high = load_part<4>(n.x + at[0] + 4, there - 4);
+        neighbours<uint16_t, 8> y;
         for (int k = 0; k < 4; k++) {
             y.value[k] = bfloat_of(low.value[k]);
             y.value[k + 4] = bfloat_of(high.value[k]);
         }
-        *reinterpret_cast<eight_bfloats *>(n.y + at[1]) = y;
+        *reinterpret_cast<neighbours<uint16_t, 8> *>(n.y + at[1]) = y;
     }
 }
 
@@ -69,14 +50,10 @@ static void take_eights(narrowing *n) {
     int64_t last = N->ndim - 1;
     if (N->total == 0 || last < 0 || N->stride[0][last] != 1 || N->stride[1][last] != 1 || (uintptr_t)n->y % 16)
         return;
-    bool aligned = (uintptr_t)n->x % 16 == 0;
-    for (int64_t i = 0; i < last; i++) {
+    for (int64_t i = 0; i < last; i++)
         if (N->stride[1][i] % 8)
             return;
-        aligned = aligned && N->stride[0][i] % 4 == 0;
-    }
     n->columns = N->size[last];
-    n->aligned = aligned;
     N->size[last] = ceil_div(n->columns, 8);
     N->stride[0][last] = N->stride[1][last] = 8;
     N->total = N->total / n->columns * N->size[last];
