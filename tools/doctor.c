@@ -35,7 +35,8 @@ typedef struct findings {
     int threads, n_cores, best; /* best: index in cores, -1 if none could be measured */
     bool blas_is_safe;
     const char *cores[MAX_CORES];
-    double rate[MAX_CORES]; /* GFLOP/s */
+    double rate[MAX_CORES]; /* GFLOP/s, of float64 */
+    double float32_rate;    /* by BLAS, or by kernels of the library's own */
     double bf16_rate;       /* NaN if the processor has no such products */
     bool has_gpu;
     char gpu[1024];          /* its name, or the reason why there is none */
@@ -44,9 +45,9 @@ typedef struct findings {
 
 /* ---- the examination ---- */
 
-static double measure_bf16(int threads) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads, .math = MO_MATH_BF16});
-    double rate = mo_ok(ctx) ? bench_gemm_quick_rate(ctx) : NAN;
+static double measure_mode(int threads, mo_math math) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads, .math = math});
+    double rate = mo_ok(ctx) ? bench_gemm_quick_rate(ctx, MO_F32) : NAN;
     mo_context_release(ctx);
     return rate;
 }
@@ -69,7 +70,8 @@ static bool examine_machine(const doctor_options *o, findings *f) {
         if (isfinite(f->rate[i]) && (f->best < 0 || f->rate[i] > f->rate[f->best]))
             f->best = i;
     }
-    f->bf16_rate = measure_bf16(f->threads);
+    f->float32_rate = measure_mode(f->threads, MO_MATH_FP32);
+    f->bf16_rate = measure_mode(f->threads, MO_MATH_BF16);
     return true;
 }
 
@@ -97,11 +99,12 @@ static void print_findings(const findings *f) {
         printf(
             "kernels     %s in use; OpenBLAS's own choice: %s\n", core, own ? own : "overridden by OPENBLAS_CORETYPE");
     for (int i = 0; i < f->n_cores; i++)
-        printf("            %-16s %8.1f GFLOP/s%s%s\n", f->cores[i], f->rate[i],
+        printf("            %-16s %8.1f GFLOP/s of float64%s%s\n", f->cores[i], f->rate[i],
             core && !strcasecmp(core, f->cores[i]) ? "  in use" : "", i == f->best ? "  best" : "");
     for (int i = 0; core && f->best >= 0 && i < f->n_cores; i++)
         if (!strcasecmp(core, f->cores[i]) && f->rate[f->best] > 1.05 * f->rate[i])
             printf("            faster: OPENBLAS_CORETYPE=%s mochi ..\n", f->cores[f->best]);
+    printf("float32     %.1f GFLOP/s\n", f->float32_rate);
     if (isfinite(f->bf16_rate))
         printf("bf16        %.1f GFLOP/s by --math bf16\n", f->bf16_rate);
     else
@@ -131,11 +134,11 @@ static bool print_findings_json(const findings *f) {
         json_number(m->cache_kib[2]), "memory_mib", json_number(m->memory_mib), "memory_available_mib",
         json_number(m->memory_available_mib), "memory_limit_mib", json_number(m->memory_limit_mib), "huge_pages",
         m->huge_pages);
-    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:b, s:s, s:s, s:o}", "threads", f->threads,
-        "blas_is_safe", f->blas_is_safe, "blas", core ? blas_build() : NULL, "core", core, "core_of_openblas", own,
-        "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates, "bf16_gflops",
-        json_number(f->bf16_rate), "gpu", f->has_gpu, "gpu_note", f->gpu, "gpu_libraries", f->gpu_libraries,
-        "libraries", library_versions());
+    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:b, s:s, s:s, s:o}", "threads",
+        f->threads, "blas_is_safe", f->blas_is_safe, "blas", core ? blas_build() : NULL, "core", core,
+        "core_of_openblas", own, "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates,
+        "float32_gflops", json_number(f->float32_rate), "bf16_gflops", json_number(f->bf16_rate), "gpu", f->has_gpu,
+        "gpu_note", f->gpu, "gpu_libraries", f->gpu_libraries, "libraries", library_versions());
     bool made = o && more && json_object_update_new(o, more) == 0;
     return print_json(made ? o : NULL);
 }
@@ -157,7 +160,7 @@ static error_t take_doctor_option(int key, char *text, struct argp_state *state)
 
 static int print_rate(const doctor_options *o) {
     mo_context *ctx = open_context(o->threads);
-    double rate = ctx ? bench_gemm_quick_rate(ctx) : NAN;
+    double rate = ctx ? bench_gemm_quick_rate(ctx, MO_F64) : NAN; /* float32 may not be BLAS's */
     int code = ctx && mo_ok(ctx) ? EXIT_FINE : EXIT_FAILED;
     printf("%s %.17g\n", blas_core() ? blas_core() : "unknown", rate);
     mo_context_release(ctx);

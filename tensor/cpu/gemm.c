@@ -2,11 +2,11 @@
  *
  * The plain loop nest stands in product.c (run_loops), beside the tiles that go to BLAS. A transposed view is a BLAS
  * flag; only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes
- * over which B is constant are merged with the rows of A if the strides allow it. In the mode bf16 the entries of
- * float32 A and B are rounded (fast/rounded.c); alpha, beta and what is added stay float32. */
+ * over which B is constant are merged with the rows of A if the strides allow it. Large products of
+ * float32 go to kernels of our own where there are vectors of 512 bits (fast/packed_product.c). In the mode bf16 the
+ * entries of float32 A and B are rounded; alpha, beta and what is added stay float32. */
 #include "tensor/cpu/copy.h"
-#include "tensor/cpu/fast/product.h"
-#include "tensor/cpu/fast/rounded.h"
+#include "tensor/cpu/fast/packed_product.h"
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/packed_view.h"
@@ -16,7 +16,9 @@
 
 enum {
     TASK_FLOP = 500000,
-    STRIP = 2048 /* elements of C to which one task adds pieces */
+    STRIP = 2048,          /* elements of C to which one task adds pieces */
+    LEAST_SIDE = 16,       /* of a product that is packed: smaller ones do not fill the tiles of its kernels */
+    LEAST_PACKED = 1 << 20 /* multiplications of a matrix */
 };
 
 /* Describes the last two axes of v to BLAS; false if neither stride is 1. */
@@ -171,21 +173,26 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     }
 }
 
-/* Factors are rounded whatever the sizes: what a product means does not depend on them. */
-static bool is_rounded(const mo_context *ctx) {
-    return ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float);
+/* In bf16 factors are rounded whatever the sizes: what a product means does not depend on them. */
+static const avx512_kernels *packed_kernels(const mo_context *ctx, const product *p) {
+    if (sizeof(real) != sizeof(float))
+        return NULL;
+    if (ctx->math == MO_MATH_BF16)
+        return &avx512_bf16;
+    bool large = p->m >= LEAST_SIDE && p->n >= LEAST_SIDE && p->k >= LEAST_SIDE && p->m * p->n * p->k >= LEAST_PACKED;
+    return large && avx512_has_f32() ? &avx512_f32 : NULL;
 }
 
-static void run_rounded(mo_context *ctx, const product *p, real *scratch) {
+static void run_packed(mo_context *ctx, const product *p, real *scratch) {
     double flop = 2.0 * (double)(p->batch * p->m * p->n) * (double)p->k;
     bool few = flop < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM;
-    rounded_product(p, few ? 1 : free_threads(ctx), scratch);
+    packed_product(p, few ? 1 : free_threads(ctx), scratch);
 }
 
 /* Scratch memory beside the copies of operands, in reals. */
 static int64_t scratch_length(const mo_context *ctx, const product *p) {
-    if (is_rounded(ctx))
-        return (int64_t)(rounded_bytes(p, ctx->threads) / sizeof(real));
+    if (p->packed)
+        return (int64_t)(packed_product_bytes(p, ctx->threads) / sizeof(real));
     return p->pieces_k > 1 ? p->batch * p->pieces_k * p->m * p->n : 0;
 }
 
@@ -200,13 +207,14 @@ void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
     operand A = operand_of(&g->A, p.axes, &p.A), B = operand_of(&g->B, p.axes, &p.B);
     merge_rows(&p);
     product_cut(&p);
+    p.packed = packed_kernels(ctx, &p);
     int64_t length = A.length + B.length + scratch_length(ctx, &p);
     real *copies = length ? cpu_workspace(ctx, (size_t)length * sizeof(real)) : NULL;
     if (length && !copies)
         return;
     real *scratch = pack(ctx, &B, pack(ctx, &A, copies, &p.A), &p.B);
-    if (is_rounded(ctx))
-        run_rounded(ctx, &p, scratch);
+    if (p.packed)
+        run_packed(ctx, &p, scratch);
     else if (p.pieces_k > 1)
         run_pieces(ctx, &p, scratch);
     else

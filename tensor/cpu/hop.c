@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-enum { BLOCK_ROWS = 1024 /* of each hop, at most: 2 MiB of float32 if rows have 512 values */ };
+enum { BLOCK_ROWS = 512 /* of each hop, at most: 1 MiB of float32 if rows have 512 values */ };
 
 static const real *row_of(const mo_view *H, int64_t i) {
     return (const real *)H->data + i * H->stride[0];

@@ -103,11 +103,13 @@ static void doctor_measures_every_core_it_names(void **state) {
     assert_int_equal(count_lines(p->out), 1);
     json_t *o = json_line(p, 0,
         "processor,instructions,cores,cores_usable,cores_quota,cache_kib,memory_mib,memory_available_mib,"
-        "memory_limit_mib,huge_pages,threads,blas_is_safe,blas,core,core_of_openblas,core_best,gemm_gflops,bf16_gflops,"
-        "gpu,gpu_note,gpu_libraries,libraries");
+        "memory_limit_mib,huge_pages,threads,blas_is_safe,blas,core,core_of_openblas,core_best,gemm_gflops,float32_"
+        "gflops,"
+        "bf16_gflops,gpu,gpu_note,gpu_libraries,libraries");
     assert_int_equal(json_real_of(o, "threads"), 1);
     assert_true(json_real_of(o, "cores_usable") >= 1);
     assert_true(json_is_true(json_object_get(o, "blas_is_safe")));
+    assert_true(json_real_of(o, "float32_gflops") > 0.1);
     json_t *rates = json_object_get(o, "gemm_gflops"), *rate;
     const char *core, *best = json_string_value(json_object_get(o, "core_best"));
     double most = 0;
@@ -120,8 +122,8 @@ static void doctor_measures_every_core_it_names(void **state) {
     json_decref(o);
     RUN(p, "doctor", "--threads", "1");
     assert_ended(p, 0, NULL);
-    for (const char *const *part =
-             (const char *const[]){"processor ", "caches ", "memory ", "BLAS ", "bf16 ", "GPU ", "libraries ", NULL};
+    for (const char *const *part = (const char *const[]){"processor ", "caches ", "memory ", "BLAS ", "float32 ",
+             "bf16 ", "GPU ", "libraries ", NULL};
          *part; part++)
         assert_non_null(strstr(p->out, *part));
 }

@@ -2,7 +2,7 @@
  * factors. Skipped if the processor has no AVX512-BF16. */
 #include "tests/tensor/cpu_views.h"
 
-#include "tensor/cpu/fast/bf16.h"
+#include "tensor/cpu/fast/avx512.h"
 
 #include <fenv.h>
 #include <float.h>
@@ -114,7 +114,7 @@ static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha =
     {.alpha = 2, .addend = true, .above = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true}};
 
 static void need_the_instruction(void) {
-    if (bf16_available())
+    if (avx512_has_bf16())
         return;
     print_message("this processor has no AVX512-BF16\n");
     skip();
@@ -327,8 +327,8 @@ static void repeated_products_allocate_nothing(void **state) {
 static void a_context_has_the_mode_if_the_processor_has_it(void **state) {
     (void)state;
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16});
-    assert_int_equal(mo_context_status(ctx)->code, bf16_available() ? MO_OK : MO_UNSUPPORTED);
-    assert_true(bf16_available() || strstr(mo_context_status(ctx)->message, "no AVX512-BF16"));
+    assert_int_equal(mo_context_status(ctx)->code, avx512_has_bf16() ? MO_OK : MO_UNSUPPORTED);
+    assert_true(avx512_has_bf16() || strstr(mo_context_status(ctx)->message, "no AVX512-BF16"));
     mo_context_release(ctx);
     ctx = mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_TF32});
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);

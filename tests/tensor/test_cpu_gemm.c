@@ -117,6 +117,17 @@ static void tiled_products_equal_loops(void **state) {
                 check_sizes(REALS[d], 1, list[i], f & 1, f & 2, FORMS[f + 1]);
 }
 
+/* More columns, and more terms, than kernels for packed operands pack together; a batch whose matrices are not small.
+ */
+static void products_in_several_rounds_equal_loops(void **state) {
+    (void)state;
+    for (int f = 0; f < 4; f++) {
+        check_sizes(MO_F32, 1, (sizes){17, 8200, 21}, f & 1, f & 2, FORMS[f]);
+        check_sizes(MO_F32, 1, (sizes){20, 1500, 3001}, f & 1, f & 2, FORMS[f + 1]);
+        check_sizes(MO_F32, 3, (sizes){150, 140, 150}, f & 1, f & 2, FORMS[f + 1]);
+    }
+}
+
 static void vectors_equal_loops(void **state) {
     (void)state;
     const sizes list[] = {{5000, 1, 600}, {1, 5000, 600}, {1, 1, 100000}, {600, 1, 9000}, {1, 600, 9000}, {1, 1, 33}};
@@ -240,6 +251,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_transposition_and_epilogue_equals_loops),
         cmocka_unit_test(tiled_products_equal_loops),
+        cmocka_unit_test(products_in_several_rounds_equal_loops),
         cmocka_unit_test(vectors_equal_loops),
         cmocka_unit_test(long_inner_sizes_are_cut_and_equal_loops),
         cmocka_unit_test(outer_products_equal_loops),

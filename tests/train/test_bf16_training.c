@@ -2,7 +2,7 @@
  * the same weights and features, one episode of each family per step. Skipped if the processor has no AVX512-BF16. */
 #include "tests/parity_run.h"
 
-#include "tensor/cpu/fast/bf16.h"
+#include "tensor/cpu/fast/avx512.h"
 #include "tests/device.h"
 
 /* Rounding a factor to 8 bits moves a product by 2^-9 of its terms, in either direction. */
@@ -10,7 +10,7 @@ static const double tolerance = 5e-3;
 
 static void two_hundred_steps_have_the_losses_of_float32(void **state) {
     static parity_run full, rounded, again;
-    if (!bf16_available()) {
+    if (!avx512_has_bf16()) {
         print_message("this processor has no AVX512-BF16\n");
         skip();
     }

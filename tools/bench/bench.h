@@ -57,8 +57,8 @@ bool bench_expect(mo_context *ctx, const bench_options *o);
 /* GFLOP/s of the best of a few 4096-cube float32 products; of 1536-cube ones on the CPU where fewer than three runs are
  * timed. */
 double bench_gemm_rate(mo_context *ctx, const bench_options *o);
-/* The rate of 1536-cube products, measured in a fraction of a second. */
-double bench_gemm_quick_rate(mo_context *ctx);
+/* The rate of products of two matrices of 1536 rows and columns, measured in a fraction of a second. */
+double bench_gemm_quick_rate(mo_context *ctx, mo_dtype dtype);
 /* A random graph of mean degree 10 if name is a number of nodes, else the graph of that name or path. NULL on
  * failure. */
 mo_graph *bench_graph(mo_context *ctx, const char *name);

@@ -40,12 +40,13 @@ static void multiply_once(void *state) {
     mo_tape_reset(p->t);
 }
 
-static bool run_gemm(mo_context *ctx, const bench_options *o, const char *name, double rate, bench_record *record) {
+static bool run_gemm(
+    mo_context *ctx, const bench_options *o, const char *name, mo_dtype dtype, double rate, bench_record *record) {
     int64_t size[3] = {0};
     scan_sizes(name, size);
     product p = {.t = mo_tape_create(ctx, MO_EVAL)};
-    p.A = synthetic_normal(ctx, 2, (int64_t[]){size[0], size[1]}, 0);
-    p.B = synthetic_normal(ctx, 2, (int64_t[]){size[1], size[2]}, 1);
+    p.A = synthetic_normal_of(ctx, dtype, 2, (int64_t[]){size[0], size[1]}, 0);
+    p.B = synthetic_normal_of(ctx, dtype, 2, (int64_t[]){size[1], size[2]}, 1);
     *record = (bench_record){.name = name, .variant = "float32", .rows = size[0], .gemm_rate = rate};
     record->gflop = 2e-9 * (double)size[0] * (double)size[1] * (double)size[2];
     bool fine = p.t && mo_ok(ctx) && bench_run(ctx, o, multiply_once, &p, record);
@@ -55,20 +56,20 @@ static bool run_gemm(mo_context *ctx, const bench_options *o, const char *name, 
     return fine;
 }
 
-static double rate_of(mo_context *ctx, const char *name, int runs) {
+static double rate_of(mo_context *ctx, const char *name, mo_dtype dtype, int runs) {
     bench_options o = {.runs = runs, .warmup = 1};
     bench_record record;
-    return run_gemm(ctx, &o, name, NAN, &record) ? record.gflop / (1e-3 * record.min_ms) : NAN;
+    return run_gemm(ctx, &o, name, dtype, NAN, &record) ? record.gflop / (1e-3 * record.min_ms) : NAN;
 }
 
-double bench_gemm_quick_rate(mo_context *ctx) {
-    return rate_of(ctx, "1536", 4);
+double bench_gemm_quick_rate(mo_context *ctx, mo_dtype dtype) {
+    return rate_of(ctx, "1536", dtype, 4);
 }
 
 double bench_gemm_rate(mo_context *ctx, const bench_options *o) {
     if (o->runs < 3 && mo_context_device(ctx) == MO_CPU)
-        return bench_gemm_quick_rate(ctx);
-    return rate_of(ctx, "4096", 3);
+        return bench_gemm_quick_rate(ctx, MO_F32);
+    return rate_of(ctx, "4096", MO_F32, 3);
 }
 
 bool bench_gemm(mo_context *ctx, const bench_options *o) {
@@ -79,7 +80,7 @@ bool bench_gemm(mo_context *ctx, const bench_options *o) {
     int n = o->cases.count ? o->cases.count : 2;
     for (int i = 0; i < n; i++) {
         bench_record record;
-        if (!run_gemm(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], rate, &record))
+        if (!run_gemm(ctx, o, o->cases.count ? o->cases.items[i] : standard[i], MO_F32, rate, &record))
             return false;
         if (!bench_print(o, &record))
             break; /* reported at the end */

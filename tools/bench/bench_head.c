@@ -147,7 +147,7 @@ static bool run_head_case(mo_context *ctx, const bench_options *o, const char *n
 }
 
 bool bench_head(mo_context *ctx, const bench_options *o) {
-    double rate = bench_gemm_quick_rate(ctx);
+    double rate = bench_gemm_quick_rate(ctx, MO_F32);
     const mo_head *head;
     for (int i = 0; i < o->cases.count && mo_ok(ctx); i++)
         run_head_case(ctx, o, o->cases.items[i], rate);

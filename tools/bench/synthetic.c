@@ -11,19 +11,35 @@ int64_t synthetic_rows(const synthetic *s) {
     return synthetic_examples(s) * (s->task == MO_TASK_GC ? s->nodes : s->task == MO_TASK_LP ? 2 : 1);
 }
 
-mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
-    mo_tensor *T = mo_tensor_create(ctx, MO_F32, ndim, shape);
-    int64_t n = mo_numel(T);
-    float *values = malloc((size_t)n * sizeof *values + 1);
+static void draw_float(float *value, int64_t n, mo_random *r) {
+    for (int64_t i = 0; i < n; i++)
+        value[i] = (float)mo_random_normal(r);
+}
+
+static void draw_double(double *value, int64_t n, mo_random *r) {
+    for (int64_t i = 0; i < n; i++)
+        value[i] = mo_random_normal(r);
+}
+
+mo_tensor *synthetic_normal_of(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, uint64_t stream) {
+    mo_tensor *T = mo_tensor_create(ctx, dtype, ndim, shape);
+    size_t n = (size_t)mo_numel(T), bytes = n * (dtype == MO_F64 ? sizeof(double) : sizeof(float));
+    void *values = malloc(bytes + 1);
     mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, stream);
-    for (int64_t i = 0; values && i < n; i++)
-        values[i] = (float)mo_random_normal(&r);
-    if (values)
-        mo_tensor_write(T, values, (size_t)n * sizeof *values);
-    else
+    if (!values)
         mo_fail(ctx, MO_MEMORY, "synthetic values: out of memory");
+    else if (dtype == MO_F64)
+        draw_double(values, (int64_t)n, &r);
+    else
+        draw_float(values, (int64_t)n, &r);
+    if (values)
+        mo_tensor_write(T, values, bytes);
     free(values);
     return T;
+}
+
+mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
+    return synthetic_normal_of(ctx, MO_F32, ndim, shape, stream);
 }
 
 typedef struct index_list {

@@ -21,5 +21,7 @@ mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim);
 void release_synthetic(mo_episode *e);
 /* A float32 tensor of standard normal numbers, determined by the stream; it outlives tapes. */
 mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream);
+/* The same in float32 or float64. */
+mo_tensor *synthetic_normal_of(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, uint64_t stream);
 
 #endif

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 5, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
+enum { FORMAT = 6, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
 
 mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     mo_context *ctx = mo_tape_context(t);

@@ -2,6 +2,7 @@
 #ifndef MO_CPU_PRODUCT_H
 #define MO_CPU_PRODUCT_H
 
+#include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/real.h"
 
 #include <cblas.h>
@@ -31,6 +32,7 @@ typedef struct product {
     real alpha, beta;
     bool relu;
     int64_t tiles_m, tiles_n, pieces_k;
+    const avx512_kernels *packed; /* which multiply it; NULL: BLAS and loops, by tiles or pieces */
 } product;
 
 /* Rows i0 .. i1-1 and columns j0 .. j1-1 of one matrix of the batch. */

@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FORMAT = 3, ATTRIBUTE_STREAM = 1 }; /* FORMAT rises when the values of the same settings change */
+enum { FORMAT = 4, ATTRIBUTE_STREAM = 1 }; /* FORMAT rises when the values of the same settings change */
 
 mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape) {
     mo_context *ctx = f->arrays->ctx;

@@ -1,13 +1,13 @@
-/* tensor/cpu/fast/bf16.c - C = alpha op(A) op(B) + beta C + bias + addend of packed operands (bf16_panels.h), by
- * AVX512-BF16, on one thread: eight rows of one panel of A meet two panels of B in 16 registers of sums.
+/* tensor/cpu/fast/avx512_multiply.c - C = alpha op(A) op(B) + beta C + bias + addend of packed operands
+ * (avx512_panels.h), on one thread: eight rows of one panel of A meet two panels of B in 16 registers of sums.
  *
  * Every entry of C is one sum in order of k, closed after each block of terms, wherever the entry lies and whichever
- * rows are computed together: X X^T is symmetric to the last bit. A sum that is subnormal is zero, as the instruction
- * has it.
+ * rows are computed together: X X^T is symmetric to the last bit. In bf16 a sum that is subnormal is zero, as the
+ * instruction has it.
  *
  * A and C seldom lie in a cache: while one tile of C is formed, its lines and those of A that are packed next are
  * fetched. */
-#include "tensor/cpu/fast/bf16_panels.h"
+#include "tensor/cpu/fast/avx512_panels.h"
 
 enum {
     ROWS = 8,    /* of C that are formed at once */
@@ -16,6 +16,15 @@ enum {
 };
 
 #if defined(__x86_64__)
+
+/* sum + a b, or both products of the words' pairs. */
+PANEL_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
+#if MO_PANEL_BITS == 16
+    return _mm512_dpbf16_ps(sum, (__m512bh)a, (__m512bh)b);
+#else
+    return _mm512_fmadd_ps((__m512)a, (__m512)b, sum);
+#endif
+}
 
 /* Memory that is read soon: rows of `bytes` bytes, `step` bytes apart, from byte `at` of the first one on. */
 typedef struct upcoming {
@@ -38,15 +47,15 @@ static inline void fetch_ahead(upcoming *u) {
 
 /* One block of terms of some rows of C. */
 typedef struct part {
-    const bf16_call *g;
-    int64_t pairs;
-    bool first; /* beta, bias and addend come with these terms; later ones are added to C */
+    const avx512_call *g;
+    int64_t words; /* of a row in its panel */
+    bool first;    /* beta, bias and addend come with these terms; later ones are added to C */
     upcoming next;
 } part;
 
 /* What y, alpha times the sums of row i and columns j .., is added to. */
-BF16_INLINE __m512 add_rest(const part *p, int64_t i, int64_t j, __mmask16 mask, __m512 y) {
-    const bf16_call *g = p->g;
+PANEL_INLINE __m512 add_rest(const part *p, int64_t i, int64_t j, __mmask16 mask, __m512 y) {
+    const avx512_call *g = p->g;
     const float *c = g->C + i * g->ldc + j;
     if (!p->first)
         return _mm512_add_ps(_mm512_maskz_loadu_ps(mask, c), y);
@@ -64,7 +73,7 @@ BF16_INLINE __m512 add_rest(const part *p, int64_t i, int64_t j, __mmask16 mask,
 
 /* Rows i .. i + rows - 1 and columns j .. of C from a panel of A and `panels` panels of B, of which the last may be cut
  * by the mask; rows and panels are constants after inlining. */
-BF16_INLINE void multiply(
+PANEL_INLINE void multiply(
     part *p, const uint32_t *A, const uint32_t *B, int rows, int panels, __mmask16 last, int64_t i, int64_t j) {
     float *C = p->g->C + i * p->g->ldc + j;
     __m512 sum[ROWS][2];
@@ -75,16 +84,15 @@ BF16_INLINE void multiply(
         for (int v = 0; v < panels; v++)
             __builtin_prefetch(C + r * p->g->ldc + v * LANES, 1, 3);
     }
-    const uint32_t *second = B + (panels - 1) * p->pairs * LANES;
-    for (int64_t l = 0; l < p->pairs; l++) {
-        __m512bh b0 = (__m512bh)_mm512_load_si512(B + l * LANES);
-        __m512bh b1 = (__m512bh)_mm512_load_si512(second + l * LANES);
+    const uint32_t *second = B + (panels - 1) * p->words * LANES;
+    for (int64_t l = 0; l < p->words; l++) {
+        __m512i b0 = _mm512_load_si512(B + l * LANES), b1 = _mm512_load_si512(second + l * LANES);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; r++) {
-            __m512bh a = (__m512bh)_mm512_set1_epi32((int)A[l * LANES + r]);
-            sum[r][0] = _mm512_dpbf16_ps(sum[r][0], a, b0);
+            __m512i a = _mm512_set1_epi32((int)A[l * LANES + r]);
+            sum[r][0] = add_products(sum[r][0], a, b0);
             if (panels == 2)
-                sum[r][1] = _mm512_dpbf16_ps(sum[r][1], a, b1);
+                sum[r][1] = add_products(sum[r][1], a, b1);
         }
     }
     const __m512 alpha = _mm512_set1_ps(p->g->alpha);
@@ -98,7 +106,7 @@ BF16_INLINE void multiply(
         }
 }
 
-BF16_INLINE void multiply_rows(part *p, const uint32_t *A, const uint32_t *B, int rows, int64_t i, int64_t j) {
+PANEL_INLINE void multiply_rows(part *p, const uint32_t *A, const uint32_t *B, int rows, int64_t i, int64_t j) {
     int64_t n = p->g->n - j;
     if (n > LANES)
         multiply(p, A, B, rows, 2, first_lanes(n - LANES), i, j);
@@ -108,9 +116,9 @@ BF16_INLINE void multiply_rows(part *p, const uint32_t *A, const uint32_t *B, in
 
 /* Rows i0 .. i1 - 1 and at most two panels of columns from j on; A begins with row `top`, a multiple of ROWS before i0.
  * The rows beyond the last eight go by four, two and one. */
-BF16_FUNCTION void multiply_columns(
+PANEL_FUNCTION void multiply_columns(
     part *p, const uint32_t *A, int64_t top, const uint32_t *B, int64_t i0, int64_t i1, int64_t j) {
-    int64_t i = i0, panel = p->pairs * LANES;
+    int64_t i = i0, panel = p->words * LANES;
     for (; i + ROWS <= i1; i += ROWS)
         multiply_rows(p, A + (i - top) / LANES * panel + (i - top) % LANES, B, ROWS, i, j);
     A += (i - top) / LANES * panel + (i - top) % LANES;
@@ -127,7 +135,8 @@ BF16_FUNCTION void multiply_columns(
 }
 
 /* The block that is packed after rows i0 .. i1 - 1 and terms l0 .. l0 + k - 1: the next terms, or the next rows. */
-static upcoming block_after(const bf16_call *g, const bf16_operand *X, int64_t i0, int64_t i1, int64_t l0, int64_t k) {
+static upcoming block_after(
+    const avx512_call *g, const panel_operand *X, int64_t i0, int64_t i1, int64_t l0, int64_t k) {
     bool deeper = l0 + k < g->k;
     if (!deeper)
         i0 = i1, i1 = least(g->m, i1 + BLOCK_M);
@@ -140,22 +149,22 @@ static upcoming block_after(const bf16_call *g, const bf16_operand *X, int64_t i
         .step = X->ld * (int64_t)sizeof(float)};
 }
 
-void bf16_multiply(const bf16_call *g, const bf16_packed *packed, int64_t i0, int64_t end, void *block) {
-    bf16_operand X = bf16_operand_of(g, BF16_A);
+static void panel_multiply(const avx512_call *g, const avx512_packed *packed, int64_t i0, int64_t end, void *block) {
+    panel_operand X = panel_operand_of(g, AVX512_A);
     for (; i0 < end; i0 += BLOCK_M) {
         int64_t i1 = least(end, i0 + BLOCK_M), l0 = 0;
         do {
             int64_t k = least(g->terms, g->k - l0);
             const uint32_t *B = (const uint32_t *)packed->B + packed_words(g->n, l0), *A = block;
-            part p = {.g = g, .pairs = (k + 1) / 2, .first = l0 == 0};
+            part p = {.g = g, .words = (k + IN_WORD - 1) / IN_WORD, .first = l0 == 0};
             if (packed->A) {
                 A = (const uint32_t *)packed->A + packed_words(g->m, l0);
             } else {
-                bf16_pack_panels(&X, i0, i1 - i0, l0, k, block);
+                pack_panels(&X, i0, i1 - i0, l0, k, block);
                 p.next = block_after(g, &X, i0, i1, l0, k);
             }
             for (int64_t j = 0; j < g->n; j += 2 * LANES)
-                multiply_columns(&p, A, packed->A ? 0 : i0, B + j * p.pairs, i0, i1, j);
+                multiply_columns(&p, A, packed->A ? 0 : i0, B + j * p.words, i0, i1, j);
             l0 += g->terms;
         } while (l0 < g->k);
     }
@@ -163,8 +172,40 @@ void bf16_multiply(const bf16_call *g, const bf16_packed *packed, int64_t i0, in
 
 #else
 
-void bf16_multiply(const bf16_call *g, const bf16_packed *packed, int64_t i0, int64_t end, void *block) {
+static void panel_multiply(const avx512_call *g, const avx512_packed *packed, int64_t i0, int64_t end, void *block) {
     (void)g, (void)packed, (void)i0, (void)end, (void)block;
+}
+
+#endif
+
+const avx512_kernels PANEL(avx512) = {
+    .terms = panel_terms,
+    .packed_bytes = panel_packed_bytes,
+    .block_bytes = panel_block_bytes,
+    .packings = panel_packings,
+    .pack = panel_pack,
+    .multiply = panel_multiply,
+};
+
+#if MO_PANEL_BITS == 16
+
+bool avx512_has_bf16(void) {
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
+#else
+
+bool avx512_has_f32(void) {
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512VL__)
+    return true;
+#else
+    return false;
+#endif
 }
 
 #endif

@@ -1,20 +1,19 @@
-/* tensor/cpu/fast/rounded.c - a product whose factors are rounded to bf16 (bf16.c), on all threads of the context.
+/* tensor/cpu/fast/packed_product.c - a product of packed operands (avx512.h) on all threads of the context.
  *
  * B is packed once, by all threads; then each thread takes some rows of C, packs these rows of A and multiplies. Where
  * a row of op(A) is a column in memory, all threads pack A together too, along its lines. A thread that other programs
  * keep from its processor delays the others only while it has begun a part: the others do the rest. Batches of small
  * products are cut by matrix instead. Neither way, nor the number of threads, changes the terms of a sum or their
  * order, hence no bit. */
-#include "tensor/cpu/fast/rounded.h"
-#include "tensor/cpu/fast/bf16.h"
+#include "tensor/cpu/fast/packed_product.h"
 #include "tensor/cpu/fast/shares.h"
 
 #include <sched.h>
 
 enum {
     TASKS = 16,             /* parts of C: enough for 8 threads to end together */
-    LEAST_ROWS = 8,         /* of a part: as many as bf16.c forms at once */
-    MOST_ROWS = 64,         /* of a part: as many as bf16.c packs at once */
+    LEAST_ROWS = 8,         /* of a part: as many as a thread forms at once */
+    MOST_ROWS = 64,         /* of a part: as many as a thread packs at once */
     COLUMNS = 8192,         /* of B that are packed together */
     WIDE = 4096,            /* rows of op(A), stored as columns, up to which all of them are packed together */
     MOST_PACKED = 16 << 20, /* bytes that are packed together, unless one block of terms has more */
@@ -32,12 +31,12 @@ static bool unit_rest(const product *p) {
     return (!p->bias || p->bias_column == 1) && (!p->addend || p->addend_column == 1);
 }
 
-static bf16_call call_of(const product *p, int64_t b, const part_of_product *s) {
+static avx512_call call_of(const product *p, int64_t b, const part_of_product *s) {
     bool added = s->l0 == 0 && unit_rest(p);
-    bf16_call g = {.m = p->m,
+    avx512_call g = {.m = p->m,
         .n = s->n,
         .k = s->k,
-        .terms = bf16_terms(p->k),
+        .terms = p->packed->terms(p->k),
         .A = matrix_entry(&p->A, 0, s->l0) + product_offset(p, p->A.batch_stride, b),
         .B = matrix_entry(&p->B, s->l0, s->j0) + product_offset(p, p->B.batch_stride, b),
         .lda = p->A.ld,
@@ -59,12 +58,12 @@ static bf16_call call_of(const product *p, int64_t b, const part_of_product *s) 
 
 /* Rows i0 .. i1 - 1 of matrix b, with what comes before and after the product. */
 static void multiply_rows(const product *p, int64_t b, const part_of_product *s, int64_t i0, int64_t i1,
-    const bf16_packed *packed, void *block) {
+    const avx512_packed *packed, void *block) {
     const tile t = {.b = b, .i0 = i0, .i1 = i1, .j0 = s->j0, .j1 = s->j0 + s->n};
-    bf16_call g = call_of(p, b, s);
+    avx512_call g = call_of(p, b, s);
     if (s->l0 == 0 && !unit_rest(p))
         product_start(p, &t);
-    bf16_multiply(&g, packed, i0, i1, block);
+    p->packed->multiply(&g, packed, i0, i1, block);
     if (s->l0 + s->k >= p->k)
         product_clip(p, &t);
 }
@@ -85,31 +84,31 @@ static int64_t packed_rows(const product *p) {
 }
 
 static int64_t packed_terms(const product *p) {
-    int64_t terms = bf16_terms(p->k), columns = packed_columns(p) + packed_rows(p);
-    return min_of(p->k, max_of(1, MOST_PACKED / (int64_t)bf16_packed_bytes(columns, terms)) * terms);
+    int64_t terms = p->packed->terms(p->k), columns = packed_columns(p) + packed_rows(p);
+    return min_of(p->k, max_of(1, MOST_PACKED / (int64_t)p->packed->packed_bytes(columns, terms)) * terms);
 }
 
-size_t rounded_bytes(const product *p, int threads) {
+size_t packed_product_bytes(const product *p, int threads) {
     int64_t k = packed_terms(p);
-    size_t packed = bf16_packed_bytes(packed_columns(p), k), block = bf16_block_bytes(p->k);
+    size_t packed = p->packed->packed_bytes(packed_columns(p), k), block = p->packed->block_bytes(p->k);
     if (is_small(p))
         return (size_t)threads * (packed + block);
-    return packed + (packed_rows(p) ? bf16_packed_bytes(p->m, k) : (size_t)threads * block);
+    return packed + (packed_rows(p) ? p->packed->packed_bytes(p->m, k) : (size_t)threads * block);
 }
 
 /* ---- a batch of small products ---- */
 
 static void multiply_alone(const product *p, int64_t b, char *scratch) {
     const part_of_product all = {.n = p->n, .k = p->k};
-    const bf16_packed packed = {.B = scratch};
-    bf16_call g = call_of(p, b, &all);
-    for (int64_t i = 0; i < bf16_packings(&g, BF16_B); i++)
-        bf16_pack(&g, BF16_B, i, packed.B);
-    multiply_rows(p, b, &all, 0, p->m, &packed, scratch + bf16_packed_bytes(p->n, p->k));
+    const avx512_packed packed = {.B = scratch};
+    avx512_call g = call_of(p, b, &all);
+    for (int64_t i = 0; i < p->packed->packings(&g, AVX512_B); i++)
+        p->packed->pack(&g, AVX512_B, i, packed.B);
+    multiply_rows(p, b, &all, 0, p->m, &packed, scratch + p->packed->packed_bytes(p->n, p->k));
 }
 
 static void multiply_each(const product *p, int threads, char *scratch) {
-    size_t own = bf16_packed_bytes(p->n, p->k) + bf16_block_bytes(p->k);
+    size_t own = p->packed->packed_bytes(p->n, p->k) + p->packed->block_bytes(p->k);
     shares s;
     task_range some;
     share_tasks(&s, threads, p->batch, max_of(1, SMALL / 8 / max_of(1, p->m * p->n * p->k)));
@@ -128,7 +127,7 @@ typedef struct crew {
     int64_t of_B;          /* packings, before those of A */
     shares packings, rows;
     atomic_llong unpacked;
-    bf16_packed packed;
+    avx512_packed packed;
     char *blocks;
 } crew;
 
@@ -137,13 +136,13 @@ static int64_t chunk_start(const product *p, int64_t chunks, int64_t i) {
     return i == chunks ? p->m : ceil_div(p->m, LEAST_ROWS) * i / chunks * LEAST_ROWS;
 }
 
-static void pack_shares(crew *c, const bf16_call *g) {
+static void pack_shares(crew *c, const avx512_call *g) {
     task_range some;
     while (take_tasks(&c->packings, &some)) {
         if (some.first < c->of_B)
-            bf16_pack(g, BF16_B, some.first, c->packed.B);
+            c->p->packed->pack(g, AVX512_B, some.first, c->packed.B);
         else
-            bf16_pack(g, BF16_A, some.first - c->of_B, c->packed.A);
+            c->p->packed->pack(g, AVX512_A, some.first - c->of_B, c->packed.A);
         atomic_fetch_sub_explicit(&c->unpacked, 1, memory_order_release);
     }
     for (int64_t looks = 0; atomic_load_explicit(&c->unpacked, memory_order_acquire) > 0; looks++)
@@ -153,9 +152,9 @@ static void pack_shares(crew *c, const bf16_call *g) {
 
 /* A thread's work. */
 static void multiply_shares(crew *c) {
-    bf16_call g = call_of(c->p, c->first, &c->part);
+    avx512_call g = call_of(c->p, c->first, &c->part);
     pack_shares(c, &g);
-    void *block = c->packed.A ? NULL : c->blocks + (size_t)omp_get_thread_num() * bf16_block_bytes(c->p->k);
+    void *block = c->packed.A ? NULL : c->blocks + (size_t)omp_get_thread_num() * c->p->packed->block_bytes(c->p->k);
     task_range some;
     while (take_tasks(&c->rows, &some)) {
         int64_t b = c->first + some.first / c->chunks, i = some.first % c->chunks;
@@ -165,9 +164,9 @@ static void multiply_shares(crew *c) {
 }
 
 static void multiply_part(crew *c, int64_t count, int threads) {
-    bf16_call g = call_of(c->p, c->first, &c->part);
-    c->of_B = bf16_packings(&g, BF16_B);
-    int64_t packings = c->of_B + (c->packed.A ? bf16_packings(&g, BF16_A) : 0);
+    avx512_call g = call_of(c->p, c->first, &c->part);
+    c->of_B = c->p->packed->packings(&g, AVX512_B);
+    int64_t packings = c->of_B + (c->packed.A ? c->p->packed->packings(&g, AVX512_A) : 0);
     share_tasks(&c->packings, threads, packings, 1);
     share_tasks(&c->rows, threads, count * c->chunks, 1);
     atomic_init(&c->unpacked, packings);
@@ -180,7 +179,7 @@ static void multiply_together(const product *p, int64_t first, int64_t count, in
     crew c = {.p = p, .first = first, .chunks = ceil_div(p->m, MOST_ROWS), .packed = {.B = scratch}};
     if (c.chunks * count < TASKS)
         c.chunks = max_of(1, min_of(TASKS, p->m / LEAST_ROWS));
-    c.blocks = scratch + bf16_packed_bytes(packed_columns(p), packed_terms(p));
+    c.blocks = scratch + p->packed->packed_bytes(packed_columns(p), packed_terms(p));
     c.packed.A = packed_rows(p) ? c.blocks : NULL;
     for (int64_t j = 0; j < p->n; j += COLUMNS) {
         int64_t l = 0;
@@ -199,7 +198,7 @@ static bool same_B(const product *p) {
     return same;
 }
 
-void rounded_product(const product *p, int threads, void *scratch) {
+void packed_product(const product *p, int threads, void *scratch) {
     if (is_small(p)) {
         multiply_each(p, threads, scratch);
         return;

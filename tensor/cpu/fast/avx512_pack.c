@@ -1,72 +1,91 @@
-/* tensor/cpu/fast/bf16_pack.c - operands of products rounded to bf16 and packed (bf16_panels.h).
+/* tensor/cpu/fast/avx512_pack.c - operands of products packed (avx512_panels.h), and rounded to bf16 if they are to be.
  *
  * Rounding is to nearest even, whatever the rounding mode of the thread; subnormal numbers count as zero, since the
  * instruction takes them so. NaN and infinity stay what they are; a number beyond the largest of bf16 rounds to
  * infinity. */
-#include "tensor/cpu/fast/bf16_panels.h"
+#include "tensor/cpu/fast/avx512_panels.h"
 
 enum {
-    GROUP = 64, /* rows or columns, or terms, of an operand that are packed in one task */
-    DEEP = 16   /* terms that are packed in turn */
+    GROUP = 64,              /* rows or columns, or terms, of an operand that are packed in one task */
+    DEEP = 8 * IN_WORD,      /* terms that are packed in turn */
+    SQUARE = LANES * IN_WORD /* terms whose words are as many as a panel has rows */
 };
 
-int64_t bf16_terms(int64_t k) {
+int64_t panel_terms(int64_t k) {
     int64_t blocks = (k + BLOCK_K - 1) / BLOCK_K;
     return blocks ? ((k + blocks - 1) / blocks + 1) / 2 * 2 : 2;
 }
 
-size_t bf16_packed_bytes(int64_t n, int64_t k) {
+size_t panel_packed_bytes(int64_t n, int64_t k) {
     return (size_t)packed_words(n, k) * sizeof(uint32_t);
 }
 
-size_t bf16_block_bytes(int64_t k) {
+size_t panel_block_bytes(int64_t k) {
     return (size_t)packed_words(BLOCK_M, least(k, BLOCK_K)) * sizeof(uint32_t);
 }
 
 /* Tasks follow the memory: whole rows of what is stored, GROUP of them. */
-static int64_t tasks_of_block(const bf16_operand *X, int64_t k) {
+static int64_t tasks_of_block(const panel_operand *X, int64_t k) {
     return ((X->along ? X->n : k) + GROUP - 1) / GROUP;
 }
 
-int64_t bf16_packings(const bf16_call *g, bf16_side side) {
-    bf16_operand X = bf16_operand_of(g, side);
+int64_t panel_packings(const avx512_call *g, avx512_side side) {
+    panel_operand X = panel_operand_of(g, side);
     int64_t whole = g->k / g->terms;
     return whole * tasks_of_block(&X, g->terms) + tasks_of_block(&X, g->k - whole * g->terms);
 }
 
 #if defined(__x86_64__)
 
-bool bf16_available(void) {
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512bf16");
-}
+#if MO_PANEL_BITS == 16
 
 /* Rounds low and high; the halves of the result in that order. */
-BF16_INLINE __m512i round_both(__m512 low, __m512 high) {
+PANEL_INLINE __m512i round_both(__m512 low, __m512 high) {
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* Panels of x's rows if the terms of a row lie ld apart: term l of row r at x[l * ld + r]. The panels lie `panel` words
- * apart. DEEP terms of each are packed in turn: 1 KiB of a panel, and neighbouring lines of memory soon after another.
- */
-BF16_FUNCTION void pack_across(const float *x, int64_t ld, int64_t rows, int64_t k, int64_t panel, uint32_t *panels) {
+/* The words of LANES rows whose terms lie ld apart; of the two terms `left` exist. */
+PANEL_INLINE __m512i words_across(const float *x, int64_t ld, int64_t left, __mmask16 rows) {
     const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    __m512 odd = left > 1 ? _mm512_maskz_loadu_ps(rows, x + ld) : _mm512_setzero_ps();
+    return _mm512_permutexvar_epi16(pairs, round_both(_mm512_maskz_loadu_ps(rows, x), odd));
+}
+
+/* SQUARE terms of one row, of which `left` exist. */
+PANEL_INLINE __m512i words_along(const float *x, int64_t left) {
+    return round_both(
+        _mm512_maskz_loadu_ps(first_lanes(left), x), _mm512_maskz_loadu_ps(first_lanes(left - LANES), x + LANES));
+}
+
+#else
+
+PANEL_INLINE __m512i words_across(const float *x, int64_t ld, int64_t left, __mmask16 rows) {
+    (void)ld, (void)left;
+    return _mm512_maskz_loadu_epi32(rows, x);
+}
+
+PANEL_INLINE __m512i words_along(const float *x, int64_t left) {
+    return _mm512_maskz_loadu_epi32(first_lanes(left), x);
+}
+
+#endif
+
+/* Panels of x's rows if the terms of a row lie ld apart: term l of row r at x[l * ld + r]. The panels lie `panel` words
+ * apart. DEEP terms of each are packed in turn, neighbouring lines of memory soon after another. */
+PANEL_FUNCTION void pack_across(const float *x, int64_t ld, int64_t rows, int64_t k, int64_t panel, uint32_t *panels) {
     for (int64_t l0 = 0; l0 < k; l0 += DEEP)
         for (int64_t r = 0; r < rows; r += LANES) {
             const __mmask16 there = first_lanes(rows - r);
-            uint32_t *to = panels + r / LANES * panel + l0 / 2 * LANES;
+            uint32_t *to = panels + r / LANES * panel + l0 / IN_WORD * LANES;
             const float *from = x + l0 * ld + r;
-            for (int64_t l = l0; l < least(k, l0 + DEEP); l += 2, from += 2 * ld, to += LANES) {
-                __m512 even = _mm512_maskz_loadu_ps(there, from);
-                __m512 odd = l + 1 < k ? _mm512_maskz_loadu_ps(there, from + ld) : _mm512_setzero_ps();
-                _mm512_store_si512(to, _mm512_permutexvar_epi16(pairs, round_both(even, odd)));
-            }
+            for (int64_t l = l0; l < least(k, l0 + DEEP); l += IN_WORD, from += IN_WORD * ld, to += LANES)
+                _mm512_store_si512(to, words_across(from, ld, k - l, there));
         }
 }
 
 /* w[i][j] becomes w[j][i]: words, then pairs of words, then quarters of vectors change places. */
-BF16_INLINE void transpose_words(__m512i w[LANES]) {
+PANEL_INLINE void transpose_words(__m512i w[LANES]) {
     __m512i t[LANES], u[LANES];
 #pragma GCC unroll 8
     for (int i = 0; i < LANES; i += 2) {
@@ -93,25 +112,22 @@ BF16_INLINE void transpose_words(__m512i w[LANES]) {
 }
 
 /* One panel of at most LANES rows if the terms of a row are neighbours: term l of row r at x[r * ld + l]. */
-BF16_FUNCTION void pack_along(const float *x, int64_t ld, int64_t rows, int64_t k, uint32_t *panel) {
-    for (int64_t l = 0; l < k; l += 2 * LANES, panel += LANES * LANES) {
-        const __mmask16 low = first_lanes(k - l), high = first_lanes(k - l - LANES);
+PANEL_FUNCTION void pack_along(const float *x, int64_t ld, int64_t rows, int64_t k, uint32_t *panel) {
+    for (int64_t l = 0; l < k; l += SQUARE, panel += LANES * LANES) {
         __m512i w[LANES];
 #pragma GCC unroll 16
         for (int r = 0; r < LANES; r++)
-            w[r] = r < rows ? round_both(_mm512_maskz_loadu_ps(low, x + r * ld + l),
-                                  _mm512_maskz_loadu_ps(high, x + r * ld + l + LANES))
-                            : _mm512_setzero_si512();
+            w[r] = r < rows ? words_along(x + r * ld + l, k - l) : _mm512_setzero_si512();
         transpose_words(w);
-        int64_t pairs = least(LANES, (k - l + 1) / 2);
+        int64_t words = least(LANES, (k - l + IN_WORD - 1) / IN_WORD);
 #pragma GCC unroll 16
         for (int i = 0; i < LANES; i++)
-            if (i < pairs)
+            if (i < words)
                 _mm512_store_si512(panel + i * LANES, w[i]);
     }
 }
 
-void bf16_pack_panels(const bf16_operand *X, int64_t i0, int64_t n, int64_t l0, int64_t k, uint32_t *panels) {
+void pack_panels(const panel_operand *X, int64_t i0, int64_t n, int64_t l0, int64_t k, uint32_t *panels) {
     if (!X->along)
         pack_across(X->data + l0 * X->ld + i0, X->ld, n, k, packed_words(LANES, k), panels);
     else
@@ -119,26 +135,21 @@ void bf16_pack_panels(const bf16_operand *X, int64_t i0, int64_t n, int64_t l0, 
             pack_along(X->data + (i0 + i) * X->ld + l0, X->ld, least(LANES, n - i), k, panels);
 }
 
-void bf16_pack(const bf16_call *g, bf16_side side, int64_t task, void *packed) {
-    bf16_operand X = bf16_operand_of(g, side);
+void panel_pack(const avx512_call *g, avx512_side side, int64_t task, void *packed) {
+    panel_operand X = panel_operand_of(g, side);
     int64_t each = tasks_of_block(&X, g->terms), l0 = task / each * g->terms, k = least(g->terms, g->k - l0);
     int64_t first = task % each * GROUP;
     uint32_t *block = (uint32_t *)packed + packed_words(X.n, l0);
     if (X.along)
-        bf16_pack_panels(&X, first, least(GROUP, X.n - first), l0, k, block + packed_words(first, k));
+        pack_panels(&X, first, least(GROUP, X.n - first), l0, k, block + packed_words(first, k));
     else
         pack_across(X.data + (l0 + first) * X.ld, X.ld, X.n, least(GROUP, k - first), packed_words(LANES, k),
             block + packed_words(LANES, first));
 }
 
-#else
+#else /* no such vectors here */
 
-bool bf16_available(void) {
-    return false;
-}
-
-/* No context in this mode can be made here. */
-void bf16_pack(const bf16_call *g, bf16_side side, int64_t task, void *packed) {
+void panel_pack(const avx512_call *g, avx512_side side, int64_t task, void *packed) {
     (void)g, (void)side, (void)task, (void)packed;
 }
 
