@@ -40,6 +40,11 @@ int free_threads(const mo_context *ctx) {
     return contention_threads(&state->contention, mo_context_threads(ctx));
 }
 
+bool threads_sleep(const mo_context *ctx) {
+    const cpu_state *state = ctx->backend_state;
+    return state->contention.waits != NULL;
+}
+
 int blas_threads(const mo_context *ctx) {
     const cpu_state *state = ctx->backend_state;
     return state->serial_blas ? 1 : free_threads(ctx);

@@ -8,7 +8,7 @@
 #include "tensor/cpu/fast/packed_product.h"
 #include "tensor/cpu/fast/shares.h"
 
-#include <sched.h>
+#include <time.h>
 
 enum {
     TASKS = 16,             /* parts of C: enough for 8 threads to end together */
@@ -147,7 +147,7 @@ static void pack_shares(crew *c, const avx512_call *g) {
     }
     for (int64_t looks = 0; atomic_load_explicit(&c->unpacked, memory_order_acquire) > 0; looks++)
         if (looks > PATIENCE)
-            sched_yield();
+            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
 }
 
 /* A thread's work. */
