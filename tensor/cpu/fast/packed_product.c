@@ -11,15 +11,15 @@
 #include <time.h>
 
 enum {
-    TASKS = 16,             /* parts of C: enough for 8 threads to end together */
-    LEAST_ROWS = 8,         /* of a part: as many as a thread forms at once */
-    MOST_ROWS = 64,         /* of a part: as many as a thread packs at once */
-    COLUMNS = 8192,         /* of B that are packed together */
-    WIDE = 4096,            /* rows of op(A), stored as columns, up to which all of them are packed together */
-    MOST_PACKED = 16 << 20, /* bytes that are packed together, unless one block of terms has more */
-    SMALL = 1 << 21,        /* multiplications of a matrix of a batch that one thread does alone */
-    SMALL_B = 1 << 18,      /* entries of its B */
-    PATIENCE = 1000         /* looks at the packed parts before a thread offers its processor to others */
+    TASKS = 16,            /* parts of C: enough for 8 threads to end together */
+    LEAST_ROWS = 8,        /* of a part: as many as a thread forms at once */
+    MOST_ROWS = 64,        /* of a part: as many as a thread packs at once */
+    COLUMNS = 8192,        /* of B that are packed together */
+    WIDE = 4096,           /* rows of op(A), stored as columns, up to which all of them are packed together */
+    MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
+    SMALL = 1 << 21,       /* multiplications of a matrix of a batch that one thread does alone */
+    SMALL_B = 1 << 18,     /* entries of its B */
+    PATIENCE = 1000        /* looks at the packed parts before a thread offers its processor to others */
 };
 
 /* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of all matrices. */
