@@ -99,15 +99,11 @@ __device__ inline void map_items(const cuda_nest<1 + sizeof...(operand)> &N, int
 
 /* ---- on the host ---- */
 
-/* Whether groups of `width` elements can be taken of a view. */
-template <int views>
-bool in_groups(const cuda_nest<views> &N, int view, const void *data, int64_t width, size_t element) {
-    int64_t last = N.ndim - 1;
-    if (view > 0 && N.stride[view][last] == 0)
-        return true;
-    bool can = N.stride[view][last] == 1 && (uintptr_t)data % ((size_t)width * element) == 0;
+/* Whether groups of `width` elements can be taken of a view whose last axis is number `last`. */
+inline bool in_groups(const int64_t *stride, int64_t last, const void *data, int64_t width, size_t element) {
+    bool can = stride[last] == 1 && (uintptr_t)data % ((size_t)width * element) == 0;
     for (int64_t i = 0; i < last; i++)
-        can = can && N.stride[view][i] % width == 0;
+        can = can && stride[i] % width == 0;
     return can;
 }
 
@@ -117,9 +113,14 @@ int64_t groups_of(const cuda_nest<1 + sizeof...(operand)> &N, const real *y, con
     constexpr int64_t width = 16 / sizeof(real);
     const void *data[] = {y, x...};
     const size_t bytes[] = {sizeof(real), sizeof(operand)...};
-    bool can = N.ndim == 1 || (N.ndim > 1 && N.size[N.ndim - 1] % width == 0);
-    for (int view = 0; view <= (int)sizeof...(operand) && can; view++)
-        can = in_groups(N, view, data[view], width, bytes[view]);
+    int64_t last = N.ndim - 1;
+    bool can = last == 0 || (last > 0 && N.size[last] % width == 0);
+    int view = 0;
+    for (const auto &stride : N.stride) {
+        bool constant = view > 0 && can && stride[last] == 0; /* an operand that does not change along the axis */
+        can = can && (constant || in_groups(stride, last, data[view], width, bytes[view]));
+        view++;
+    }
     return can ? N.total / width : 0;
 }
 
