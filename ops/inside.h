@@ -46,5 +46,10 @@ MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *fol
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
  * or [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
 MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
+/* The same machine on [X | 1] without K, of one item (leading axes of 1 are dropped). in: X, Y, lambda > 0; out: W
+ * [d + 1, C], alpha [n, C]. Returns false if rounding keeps it from the optimum, as where rows lie far from 0. */
+MO_API bool mo_svm_row_weights(mo_tape *t, mo_tensor *const in[3], mo_tensor **W, mo_tensor **alpha);
+/* Whether there is a solver for it and the item has so many rows that it pays. */
+MO_API bool mo_svm_fits_rows(mo_tape *t, const mo_tensor *X, const mo_tensor *Y, const mo_tensor *lambda);
 
 #endif

@@ -67,6 +67,13 @@ typedef struct mo_svm_dual {
     mo_view K, Y, lambda, alpha, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], [B] */
 } mo_svm_dual;
 
+/* The Crammer-Singer machine on the rows [X | 1] of one item, without K: W [d + 1, C], the last row the intercept, and
+ * alpha [n, C] as above. violation: as above, one number. C is at most MO_PASS_CLASSES, rows of Y sum to 1. All
+ * views are contiguous. */
+typedef struct mo_svm_rows {
+    mo_view X, Y, lambda, W, alpha, violation; /* [n, d], [n, C], [], [d + 1, C], [n, C], [] */
+} mo_svm_rows;
+
 typedef struct mo_fits {
     /* May be NULL: ops compose it then. */
     void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
@@ -76,6 +83,8 @@ typedef struct mo_fits {
     /* The Crammer-Singer machine, W [B, d, C]: free_intercept and the tolerances are ignored. */
     void (*svm_folds)(mo_context *ctx, const mo_folds_call *g);
     void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
+    /* float64 alone. May be NULL: the machine is fitted by its kernel matrix then. */
+    void (*svm_rows)(mo_context *ctx, const mo_svm_rows *g);
 
     /* squares float64 [n]: the sum of squares of each of n gradients, each contiguous, rounded to their type. scale
      * float64 [2]: scale[0] is the norm of them all, the root of the sum of squares, added in order; scale[1] is

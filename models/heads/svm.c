@@ -63,7 +63,29 @@ static mo_tensor *svm_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
     return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
 }
 
+/* Whether the fit needs no K: on many rows, unless a gradient is asked for. */
+static bool has_rows_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda) {
+    return !mo_needs_grad(Zs) && !mo_needs_grad(lambda) && mo_svm_fits_rows(t, Zs, Ys, lambda);
+}
+
+/* The logits by that fit; NULL if it has not converged. */
+static mo_tensor *svm_fit_rows(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
+    int axes = mo_ndim(Zq);
+    int64_t size[MO_MAX_AXES];
+    mo_tensor *W, *alpha;
+    if (!mo_svm_row_weights(t, (mo_tensor *[]){Zs, Ys, lambda}, &W, &alpha))
+        return NULL;
+    for (int i = 0; i < axes - 2; i++)
+        size[i] = 1;
+    size[axes - 2] = mo_dim(Zs, -1) + 1;
+    size[axes - 1] = mo_dim(Ys, -1);
+    return svm_readout(t, Zq, mo_reshape(t, W, axes, size));
+}
+
 static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
+    mo_tensor *logits = has_rows_fit(t, Zs, Ys, lambda) ? svm_fit_rows(t, Zs, Ys, Zq, lambda) : NULL;
+    if (logits)
+        return logits;
     mo_tensor *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
     mo_tensor *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
     mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
@@ -96,7 +118,7 @@ static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
 static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *out[2];
-    if (is_too_narrow(t, Zs, parameters[0]) ||
+    if (is_too_narrow(t, Zs, parameters[0]) || has_rows_fit(t, Zs, Ys, parameters[0]) ||
         !mo_svm_folds(t, (mo_tensor *[]){mo_append_ones(t, Zs), Ys, parameters[0]}, folds, out))
         return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];

@@ -47,6 +47,7 @@ const mo_fits REAL(fits_cpu) = {
     .logistic_folds = REAL(logistic_folds_cpu),
     .svm_folds = REAL(svm_folds_cpu),
     .svm_dual = REAL(svm_dual_cpu),
+    .svm_rows = MO_REAL_BITS == 64 ? REAL(svm_rows_cpu) : NULL,
     .gradient_norm = REAL(gradient_norm_cpu),
     .adamw = REAL(adamw_cpu),
 };

@@ -49,6 +49,7 @@ void REAL(logistic_pass_cpu)(mo_context *ctx, const mo_logistic_pass *g);
 void REAL(logistic_folds_cpu)(mo_context *ctx, const mo_folds_call *g);
 void REAL(svm_folds_cpu)(mo_context *ctx, const mo_folds_call *g);
 void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g);
+void REAL(svm_rows_cpu)(mo_context *ctx, const mo_svm_rows *g);
 
 void REAL(dropout_mask_cpu)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
 void REAL(random_cpu)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);

@@ -1,5 +1,6 @@
 /* tests/train/test_out_of_memory.c - graphs, files, models and training where memory runs out (tests/failing_memory.h).
  */
+#include "models/inside.h"
 #include "tests/failing_memory.h"
 #include "tests/folder.h"
 #include "train/fit.h"
@@ -193,10 +194,27 @@ static double fit(mo_context *ctx, scratch *s) {
     return mo_ok(ctx) ? sum : 0;
 }
 
+/* The machine that needs no kernel matrix, on 24 rows. */
+static double fit_rows(mo_context *ctx, scratch *s) {
+    (void)s;
+    double x[48], y[48] = {0};
+    for (int i = 0; i < 48; i++)
+        x[i] = (i * 29 % 31) / 31.0 + (i / 2 % 2 ? 1 : 0);
+    for (int i = 0; i < 24; i++)
+        y[2 * i + i % 2] = 1;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y);
+    mo_tensor *W, *alpha;
+    mo_svm_row_weights(t, (mo_tensor *[]){X, Y, mo_scalar(t, MO_F64, 1)}, &W, &alpha);
+    double sum = mo_item(mo_sum(t, mo_square(t, W), 0, MO_DROP_AXES));
+    mo_tape_release(t);
+    return mo_ok(ctx) ? sum : 0;
+}
+
 static void lack_of_memory_is_a_status(void **state) {
     static const named_scenario all[] = {{"differentiate", differentiate, 400}, {"store", store, 400},
         {"load", load, 600}, {"open a model", open_model, 400}, {"describe a run", describe_run, 400},
-        {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}};
+        {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}, {"fit rows", fit_rows, 400}};
     fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 

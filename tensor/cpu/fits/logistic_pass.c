@@ -8,6 +8,7 @@
  * class that is not there.
  *
  * The rows are cut into chunks by n alone; a chunk has its own sums, which are added in order. */
+#include "tensor/cpu/fits/logistic_pass.h"
 #include "tensor/cpu/fast/lanes.h"
 #include "tensor/cpu/kernels.h"
 
@@ -192,16 +193,27 @@ static void add_chunks(const pass *p, int64_t c) {
     }
 }
 
-void REAL(logistic_pass_cpu)(mo_context *ctx, const mo_logistic_pass *g) {
+static pass pass_of(const mo_logistic_pass *g) {
     const mo_view *wide = g->V.data ? &g->V : &g->E;
     pass p = {.g = g, .n = g->X.shape[0], .d = g->X.shape[1], .C = wide->shape[1]};
     p.chunk = ceil_div(max_of(CHUNK, ceil_div(p.n, MOST_CHUNKS)), BLOCK) * BLOCK;
     p.chunks = ceil_div(p.n, p.chunk);
+    return p;
+}
+
+static int64_t packed_length(const pass *p) {
+    return p->g->V.data ? p->C * p->d : 0;
+}
+
+int64_t logistic_pass_scratch(const mo_logistic_pass *g) {
+    pass p = pass_of(g);
+    return max_of(1, packed_length(&p) + (g->sum.data ? p.chunks * p.C * (p.d + 1) : 0));
+}
+
+void logistic_pass_in(mo_context *ctx, const mo_logistic_pass *g, real *scratch) {
+    pass p = pass_of(g);
+    int64_t packed = packed_length(&p);
     int threads = threads_for(ctx, p.n * p.d);
-    int64_t packed = g->V.data ? p.C * p.d : 0, partial = g->sum.data ? p.chunks * p.C * (p.d + 1) : 0;
-    real *scratch = cpu_workspace(ctx, (size_t)max_of(1, packed + partial) * sizeof(real));
-    if (!scratch)
-        return;
     p.Vt = scratch;
     p.sums = scratch + packed;
     for (int64_t i = 0; i < packed; i++)
@@ -211,4 +223,10 @@ void REAL(logistic_pass_cpu)(mo_context *ctx, const mo_logistic_pass *g) {
         run_chunk(&p, k);
     for (int64_t c = 0; c < p.C && g->sum.data; c++)
         add_chunks(&p, c);
+}
+
+void REAL(logistic_pass_cpu)(mo_context *ctx, const mo_logistic_pass *g) {
+    real *scratch = cpu_workspace(ctx, (size_t)logistic_pass_scratch(g) * sizeof(real));
+    if (scratch)
+        logistic_pass_in(ctx, g, scratch);
 }
