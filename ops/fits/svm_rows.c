@@ -43,6 +43,14 @@ static bool has_converged(mo_tape *t, mo_tensor *violation) {
 
 bool mo_svm_row_weights(mo_tape *t, mo_tensor *const in[3], mo_tensor **W, mo_tensor **alpha) {
     mo_context *ctx = mo_tape_context(t);
+    if (mo_ok(ctx) && (!in || !W || !alpha))
+        mo_fail(ctx, MO_INVALID, "svm_rows: %s is NULL", !in ? "in" : !W ? "W" : "alpha");
+    if (W)
+        *W = mo_null_tensor(ctx);
+    if (alpha)
+        *alpha = mo_null_tensor(ctx);
+    if (!mo_ok(ctx))
+        return true;
     mo_dtype dtype = mo_tensor_dtype(in[0]);
     int64_t n = mo_dim(in[0], -2), d = mo_dim(in[0], -1), C = mo_dim(in[1], -1);
     double penalty = mo_item(in[2]);
