@@ -156,6 +156,7 @@ static void products_in_several_rounds_round_their_factors(void **state) {
         check_sizes(1, (sizes){9, 8200, 21}, way & 1, way & 2, FORMS[4 - way]);
         check_sizes(1, (sizes){20, 1500, 6001}, way & 1, way & 2, FORMS[way + 1]);
         check_sizes(2, (sizes){150, 140, 150}, way & 1, way & 2, FORMS[way + 1]);
+        check_sizes(2, (sizes){4, 16000, 16}, way & 1, way & 2, FORMS[way + 1]); /* a thread's own, as it is small */
     }
 }
 

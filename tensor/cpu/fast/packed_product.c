@@ -19,7 +19,8 @@ enum {
     MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
     SMALL = 1 << 21,       /* multiplications of a matrix of a batch that one thread does alone */
     SMALL_B = 1 << 18,     /* entries of its B */
-    PATIENCE = 1000        /* looks at the packed parts before a thread offers its processor to others */
+    PATIENCE = 1000,       /* looks at the parts that others pack before a thread sleeps between two looks */
+    NAP = 50000            /* nanoseconds of that sleep */
 };
 
 /* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of all matrices. */
@@ -88,11 +89,16 @@ static int64_t packed_terms(const product *p) {
     return min_of(p->k, max_of(1, MOST_PACKED / (int64_t)p->packed->packed_bytes(columns, terms)) * terms);
 }
 
+/* A thread's, for a matrix of a batch that it multiplies alone: all of its B, and a block of A. */
+static size_t alone_bytes(const product *p) {
+    return p->packed->packed_bytes(p->n, p->k) + p->packed->block_bytes(p->k);
+}
+
 size_t packed_product_bytes(const product *p, int threads) {
+    if (is_small(p))
+        return (size_t)threads * alone_bytes(p);
     int64_t k = packed_terms(p);
     size_t packed = p->packed->packed_bytes(packed_columns(p), k), block = p->packed->block_bytes(p->k);
-    if (is_small(p))
-        return (size_t)threads * (packed + block);
     return packed + (packed_rows(p) ? p->packed->packed_bytes(p->m, k) : (size_t)threads * block);
 }
 
@@ -108,7 +114,7 @@ static void multiply_alone(const product *p, int64_t b, char *scratch) {
 }
 
 static void multiply_each(const product *p, int threads, char *scratch) {
-    size_t own = p->packed->packed_bytes(p->n, p->k) + p->packed->block_bytes(p->k);
+    size_t own = alone_bytes(p);
     shares s;
     task_range some;
     share_tasks(&s, threads, p->batch, max_of(1, SMALL / 8 / max_of(1, p->m * p->n * p->k)));
@@ -147,7 +153,7 @@ static void pack_shares(crew *c, const avx512_call *g) {
     }
     for (int64_t looks = 0; atomic_load_explicit(&c->unpacked, memory_order_acquire) > 0; looks++)
         if (looks > PATIENCE)
-            nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
+            nanosleep(&(struct timespec){.tv_nsec = NAP}, NULL);
 }
 
 /* A thread's work. */
