@@ -49,7 +49,7 @@ MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, 
 /* The same machine on [X | 1] without K, of one item (leading axes of 1 are dropped). in: X, Y, lambda > 0; out: W
  * [d + 1, C], alpha [n, C]. Returns false if rounding keeps it from the optimum, as where rows lie far from 0. */
 MO_API bool mo_svm_row_weights(mo_tape *t, mo_tensor *const in[3], mo_tensor **W, mo_tensor **alpha);
-/* Whether there is a solver for it and the item has so many rows that it pays. */
+/* Returns whether the device has such a solver and X has enough rows for it to be faster than a fit by K. */
 MO_API bool mo_svm_fits_rows(mo_tape *t, const mo_tensor *X, const mo_tensor *Y, const mo_tensor *lambda);
 
 #endif

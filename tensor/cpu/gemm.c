@@ -131,12 +131,17 @@ static void run_range(const product *p, task_range s) {
     }
 }
 
+/* Whether waking threads costs more than they save. */
+static bool is_light(const product *p) {
+    double flop = 2.0 * (double)(p->batch * p->m * p->n) * (double)p->k;
+    return flop < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM;
+}
+
 static void run_tiles(mo_context *ctx, const product *p) {
     int64_t tasks = p->batch * p->tiles_m * p->tiles_n;
     double flop = 2.0 * (double)p->m * (double)p->n * (double)p->k / (double)(p->tiles_m * p->tiles_n);
     int64_t chunk = max_of(1, (int64_t)(TASK_FLOP / (flop + 1 + (double)(p->m * p->n))));
-    int threads =
-        flop * (double)tasks < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM ? 1 : blas_threads(ctx);
+    int threads = is_light(p) ? 1 : blas_threads(ctx);
     if (threads == 1 || tasks <= chunk) {
         run_range(p, (task_range){0, tasks});
         return;
@@ -183,12 +188,6 @@ static const avx512_kernels *packed_kernels(const mo_context *ctx, const product
     return large && avx512_has_f32() ? &avx512_f32 : NULL;
 }
 
-static void run_packed(mo_context *ctx, const product *p, real *scratch) {
-    double flop = 2.0 * (double)(p->batch * p->m * p->n) * (double)p->k;
-    bool few = flop < MO_PARALLEL_FLOP && p->batch * p->m * p->n < MO_PARALLEL_FROM;
-    packed_product(p, few ? 1 : free_threads(ctx), scratch);
-}
-
 /* Scratch memory beside the copies of operands, in reals. */
 static int64_t scratch_length(const mo_context *ctx, const product *p) {
     if (p->packed)
@@ -206,15 +205,16 @@ void REAL(gemm_cpu)(mo_context *ctx, const mo_gemm *g) {
         return;
     operand A = operand_of(&g->A, p.axes, &p.A), B = operand_of(&g->B, p.axes, &p.B);
     merge_rows(&p);
-    product_cut(&p);
     p.packed = packed_kernels(ctx, &p);
+    if (!p.packed)
+        product_cut(&p);
     int64_t length = A.length + B.length + scratch_length(ctx, &p);
     real *copies = length ? cpu_workspace(ctx, (size_t)length * sizeof(real)) : NULL;
     if (length && !copies)
         return;
     real *scratch = pack(ctx, &B, pack(ctx, &A, copies, &p.A), &p.B);
     if (p.packed)
-        run_packed(ctx, &p, scratch);
+        packed_product(&p, is_light(&p) ? 1 : free_threads(ctx), scratch);
     else if (p.pieces_k > 1)
         run_pieces(ctx, &p, scratch);
     else

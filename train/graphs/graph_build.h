@@ -34,8 +34,9 @@ void mo_edges_release(mo_edges *edges);
 
 /* An empty graph without nodes, to be released by mo_graph_release; NULL on failure. */
 mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
-/* The most nodes that a file of so many bytes may have by naming a number; below MO_GRAPH_LARGEST. The arrays of that
- * many nodes take no more memory than a compressed file of that size may unfold to (tensor/files/expansion.h). */
+/* Returns the largest number of nodes that a file of `file_bytes` bytes may declare without listing the nodes; below
+ * MO_GRAPH_LARGEST. A graph of that number of nodes takes no more memory than a compressed file of `file_bytes` bytes
+ * may unfold to (tensor/files/expansion.h). */
 int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
 /* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
  * loops and directed edges listed more than once. Takes over the edges. */

@@ -6,7 +6,7 @@
 
 #if MO_REAL_BITS == 32
 
-/* Bytes that packed_product needs for so many threads, a multiple of 64. */
+/* The number of bytes of scratch that packed_product needs if it is given `threads` threads; a multiple of 64. */
 size_t packed_product_bytes(const product *p, int threads);
 /* Computes all of p by the kernels p->packed. scratch: that memory, aligned to 64 bytes. */
 void packed_product(const product *p, int threads, void *scratch);

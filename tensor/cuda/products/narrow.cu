@@ -5,8 +5,8 @@
 #include "tensor/cuda/products/narrow.h"
 #include "tensor/files/conversion.h"
 
-/* One copy. With `columns` an item of N is eight neighbours of a row of so many values, or the end of that row;
- * without, it is one value. */
+/* One copy. If `columns` is not 0, rows have that number of values, and an item of N is eight neighbours of a row or
+ * the end of the row; otherwise an item is one value. */
 struct narrowing {
     cuda_nest<2> N;
     int64_t columns;
