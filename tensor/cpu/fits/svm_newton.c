@@ -92,9 +92,7 @@ static bool solve(svm_rows *s, double norm, double eta, int limit) {
 
 /* G = lambda W - X^T (Y - alpha); returns its norm. */
 static double gradient(svm_rows *s) {
-    for (int64_t i = 0; i < s->n * s->C; i++)
-        s->slope[i] = s->Y[i] - s->alpha[i];
-    svm_pass(s, NULL, s->slope, s->G);
+    svm_sum_residuals(s, s->G);
     for (int64_t j = 0; j < s->N; j++)
         s->G[j] = s->lambda * s->W[j] - s->G[j];
     return sqrt(dot(s->G, s->G, s->N));

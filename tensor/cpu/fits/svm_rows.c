@@ -36,6 +36,12 @@ void svm_pass(const svm_rows *s, const real *V, real *E, real *sum) {
     logistic_pass_in(s->ctx, &g, s->scratch);
 }
 
+void svm_sum_residuals(const svm_rows *s, real *sum) {
+    for (int64_t i = 0; i < s->n * s->C; i++)
+        s->slope[i] = s->Y[i] - s->alpha[i];
+    svm_pass(s, NULL, s->slope, sum);
+}
+
 /* Rows first .. stop - 1 of the projection; returns their <alpha, slope>. */
 static double project_block(const svm_rows *s, real length, int64_t first, int64_t stop) {
     int64_t C = s->C;
@@ -68,9 +74,7 @@ double svm_project(const svm_rows *s, real length) {
 
 /* The weights X^T (Y - alpha) / lambda and their logits, which take the place of W and F. */
 static void take_weights(svm_rows *s) {
-    for (int64_t i = 0; i < s->n * s->C; i++)
-        s->slope[i] = s->Y[i] - s->alpha[i];
-    svm_pass(s, NULL, s->slope, s->W);
+    svm_sum_residuals(s, s->W);
     for (int64_t j = 0; j < s->N; j++)
         s->W[j] /= s->lambda;
     svm_pass(s, s->W, s->F, NULL);

@@ -8,6 +8,7 @@
 #define svm_rows_layout REAL(svm_rows_layout)
 #define svm_rows_fit REAL(svm_rows_fit)
 #define svm_pass REAL(svm_pass)
+#define svm_sum_residuals REAL(svm_sum_residuals)
 #define svm_project REAL(svm_project)
 #define svm_newton REAL(svm_newton)
 #define svm_factor REAL(svm_factor)
@@ -43,6 +44,8 @@ double svm_rows_fit(svm_rows *s);
 
 /* E = [X | 1] V, or sum = [X | 1]^T E if V is NULL. */
 void svm_pass(const svm_rows *s, const real *V, real *E, real *sum);
+/* sum = [X | 1]^T (Y - alpha); slope holds Y - alpha afterwards. */
+void svm_sum_residuals(const svm_rows *s, real *sum);
 /* alpha = the projection of centre + (F + length slope - Y) / sigma onto the simplices; returns <alpha, slope>. */
 double svm_project(const svm_rows *s, real length);
 /* svm_newton.c: finds W and alpha for the centre; the first step keeps the zeros of the centre if `follow`. Returns the
