@@ -29,11 +29,6 @@ read -ra shared <<<"$(pkg-config --libs mochi)"
 read -ra static <<<"$(pkg-config --libs --static mochi)"
 compiler=${CC:-cc}
 run_example() { "$root/$1" | tee "$root/$1.out" && grep -q "$2" "$root/$1.out"; }
-returns_one() {
-    local status=0
-    "$@" || status=$?
-    [ $status = 1 ]
-}
 no_libmochi() { ! ldd "$1" | grep libmochi; }
 
 # Examples and guides are those of the installation.
@@ -120,27 +115,6 @@ END
 claim the_static_program_guards_blas "$compiler" "$root/guard.c" "${flags[@]}" "-L$root/archive" "${static[@]}" \
     -o "$root/guard"
 claim the_static_guard_holds "$root/guard"
-
-# Wholly static, OpenBLAS as well, whose own allocator then stands: BLAS runs on one thread. What has no archive here
-# (Debian's libzip) has functions that nothing calls in its place.
-has_archive() { [ "$("$compiler" -print-file-name="lib$1.a")" != "lib$1.a" ]; }
-if ! has_archive openblas || ! has_archive c; then
-    echo "[  SKIPPED ] static programs: no libopenblas.a or libc.a"
-else
-    nm -u "$root/archive/libmochi.a" | sed -n 's/^ *U \(zip_[a-z0-9_]*\)$/void *\1(void) { return 0; }/p' | sort -u >"$root/zip.c"
-    "$compiler" -c "$root/zip.c" -o "$root/zip.o"
-    for name in $(printf '%s\n' "${static[@]}" | sed -n 's/^-l//p' | sort -u); do
-        has_archive "$name" || ar rc "$root/archive/lib$name.a" $([ "$name" = zip ] && echo "$root/zip.o")
-    done
-    # What libgfortran.a needs and openblas.pc does not say; the mutex it refers to weakly and calls at the end.
-    ! has_archive quadmath || static+=(-lquadmath -lm -Wl,-u,pthread_mutex_destroy)
-    claim a_wholly_static_program_links "$compiler" -static "$examples/ridge.c" "${flags[@]}" "-L$root/archive" \
-        "${static[@]}" -o "$root/ridge_wholly_static"
-    claim it_trains "$root/ridge_wholly_static"
-    claim it_prints_what_the_shared_one_does cmp <("$root/ridge_wholly_static") <("$root/ridge")
-    "$compiler" -static "$root/guard.c" "${flags[@]}" "-L$root/archive" "${static[@]}" -o "$root/guard_static" 2>"$root/log"
-    claim it_knows_that_blas_has_no_guard returns_one "$root/guard_static"
-fi
 
 claim custom_op_builds_as_a_shared_object \
     "$compiler" -shared -fPIC "$examples"/custom_op.c "${flags[@]}" "${shared[@]}" -lm -o "$root/custom_op.so"
