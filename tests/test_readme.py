@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The READMEs say what is so: a block "$ command" prints what stands below it, in an installation as a user has it; every
-option that a command of theirs is given exists; every file that they name is there.
+option that a command of theirs is given exists. (tests/lint.py: every file that they name is there.)
 
 Usage: test_readme.py BUILD [--long] [--update]
   --long     commands whose comment names minutes are run as well
@@ -193,18 +193,6 @@ def check_options(guides, place):
         claim(f"{guide.path.relative_to(ROOT)}: options exist", ", ".join(unknown))
 
 
-def check_files(guides):
-    """Every source that a guide names in backquotes exists: below its folder, the root, or anywhere by a lone name."""
-    folders = ("tensor", "autograd", "ops", "models", "train", "tools", "tests", ".ci")
-    known = {p.name for folder in folders for p in (ROOT / folder).rglob("*")} | {p.name for p in ROOT.iterdir()}
-    for guide in guides:
-        named = re.findall(r"`([\w./+-]+\.(?:c|h|cu|cpp|py|md|sh|build|scd))`", guide.path.read_text())
-        named = [n for n in named if len(pathlib.Path(n).stem) > 1]  # x.c stands for any
-        gone = [n for n in named if not (guide.path.parent / n).exists() and not (ROOT / n).exists() and
-                ("/" in n or n not in known)]
-        claim(f"{guide.path.relative_to(ROOT)}: files exist", ", ".join(gone))
-
-
 def check_example():
     program = (ROOT / "tools" / "examples" / "ridge.c").read_text()
     claim("README.md: the program is tools/examples/ridge.c", "" if f"```c\n{program}```" in (ROOT / "README.md").read_text()
@@ -226,7 +214,6 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         place = Installation(options.build, folder)
         check_example()
-        check_files(guides)
         check_options(guides, place)
         compared = check_figures(guides, place, options)
     print(f"{len(failures)} failed")

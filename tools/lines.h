@@ -1,6 +1,6 @@
 /* tools/lines.h - from here on, every call that takes a tape tells it the caller's file and line (mo_tape_at):
  * errors, and the tensors that they name, say where in your program they come from. Installed as mochi/lines.h; include
- * it after the library's other headers. Written by tests/test_lines.py --update. */
+ * it after the library's other headers. */
 #ifndef MOCHI_LINES_H
 #define MOCHI_LINES_H
 /* clang-format off */

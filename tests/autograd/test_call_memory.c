@@ -1,5 +1,5 @@
 /* tests/autograd/test_call_memory.c - the functions of tensor/tensor.h and autograd/autograd.h where memory runs out
- * (tests/failing_memory.h). tests/test_public_calls.py compares the calls here with the headers. */
+ * (tests/failing_memory.h). */
 #include "autograd/inside.h"
 #include "tests/failing_memory.h"
 #include "train/train.h"

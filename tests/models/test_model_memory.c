@@ -1,5 +1,5 @@
 /* tests/models/test_model_memory.c - heads, models and what is computed with them where memory runs out
- * (tests/failing_memory.h). tests/test_public_calls.py compares the calls here with models/ and train/train.h. */
+ * (tests/failing_memory.h). */
 #include "tests/failing_memory.h"
 #include "train/frozen_features.h"
 #include "train/train.h"

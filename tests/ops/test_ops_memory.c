@@ -1,5 +1,5 @@
 /* tests/ops/test_ops_memory.c - every op of ops/ops.h, with its gradient, where memory runs out
- * (tests/failing_memory.h). tests/test_public_calls.py compares the calls here with the header. */
+ * (tests/failing_memory.h). */
 #include "autograd/inside.h"
 #include "tests/failing_memory.h"
 #include "train/train.h"

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""tests/lint.py - three rules of the house that no other test sees: includes go one way and kernels are called from ops/ alone;
+nothing in the library prints, exits or aborts; every function, constant and file that a guide names exists.
+
+Usage: tests/lint.py      from any folder; needs no build"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LIBRARY = ("tensor", "autograd", "ops", "models", "train")
+TRAIN = ("ranks", "graphs", "svd", "features", "episodes", "evaluation")
+ARROWS = (  # a room includes what stands to its left
+    ("", (*LIBRARY, "tools")),
+    ("train/", (*TRAIN, "run")),
+    ("train/", (*TRAIN, "fit")),
+    ("train/", (*TRAIN, "few_shot")),
+)
+KERNEL = re.compile(r"\bmo_(kernels|fits)_of\b|->backend->")
+# Output to the process's own streams, and ends of the process.
+PRINTS = re.compile(r"(?<![\w.>])(?:v?printf|puts|putchar|perror|exit|_exit|abort|quick_exit)\s*\(|\bstd(?:out|err)\b")
+
+
+def without_comments(text):
+    """C without comments and strings, every line where it was."""
+    blank = lambda m: "\n" * m[0].count("\n")
+    return re.sub(r'"(?:\\.|[^"\\\n])*"', '""', re.sub(r"/\*.*?\*/|//[^\n]*", blank, text, flags=re.S))
+
+
+def sources():
+    for top in (*LIBRARY, "tools", "tests"):
+        for file in sorted((ROOT / top).rglob("*")):
+            if file.suffix in (".c", ".h", ".cu", ".cuh", ".cpp") and file.is_file():
+                yield file.relative_to(ROOT).as_posix(), file.read_text()
+
+
+def room_of(path, prefix, rooms):
+    rest = path[len(prefix):].split("/")
+    return rest[0] if path.startswith(prefix) and len(rest) > 1 and rest[0] in rooms else None
+
+
+def faults_of_includes(path, text):
+    for prefix, rooms in ARROWS:
+        here = room_of(path, prefix, rooms)
+        for included in re.findall(r'^#include "([^"]+)"', text, re.M) if here else ():
+            there = room_of(included, prefix, rooms)
+            if there and rooms.index(there) > rooms.index(here):
+                yield f"{path}: includes {included}, against the arrow"
+    if path.split("/")[0] in ("models", "train", "tools") and KERNEL.search(text):
+        yield f"{path}: calls a kernel, which ops alone may"
+    if re.search(r'^#include [<"](cuda|cublas|cusolver|cusparse|cudnn|nccl)', text, re.M) and \
+            not path.startswith(("tensor/cuda/", "tests/", "tools/bench/")):
+        yield f"{path}: includes a header of CUDA outside tensor/cuda/"
+
+
+def faults_of_output(path, text):
+    if path.startswith(tuple(f"{room}/" for room in LIBRARY)):
+        for number, line in enumerate(without_comments(text).split("\n"), 1):
+            if PRINTS.search(line):
+                yield f"{path}:{number}: prints or ends the process: {line.strip()}"
+
+
+def faults_of_guides(known):
+    """Names in backquotes of guides that no source has: mo_function, MO_CONSTANT, file.c."""
+    below = [p for top in (*LIBRARY, "tools", "tests", ".ci") for p in (ROOT / top).rglob("*")]
+    files = {p.name for p in [*below, *ROOT.iterdir()]}
+    for guide in [ROOT / "README.md", *sorted(p for p in below if p.suffix == ".md" and "sources" not in p.parts)]:
+        path, text = guide.relative_to(ROOT).as_posix(), guide.read_text()
+        for name in sorted(set(re.findall(r"\b(?:mo|MO)_\w+", " ".join(re.findall(r"`([^`\n]+)`", text))))):
+            prefix = name.endswith("_") and any(k.startswith(name) for k in known)
+            if name not in known and not prefix and len(name) > 4:  # mo_x stands for any
+                yield f"{path}: {name} is in no source"
+        for name in sorted(set(re.findall(r"`([\w./+-]+\.(?:c|h|cu|cpp|py|md|sh|build|scd))`", text))):
+            if len(pathlib.Path(name).stem) > 1 and not (guide.parent / name).exists() and not (ROOT / name).exists() and \
+                    ("/" in name or name not in files):  # x.c stands for any
+                yield f"{path}: {name} is not there"
+
+
+def main():
+    known, faults, count = set(), [], 0
+    for path, text in sources():
+        count += 1
+        known.update(re.findall(r"\b(?:mo|MO)_\w+", text))
+        faults += [*faults_of_includes(path, text), *faults_of_output(path, text)]
+    faults += faults_of_guides(known)
+    print(*faults, f"{count} sources, {len(faults)} faults", sep="\n")
+    return 1 if faults or count < 100 else 0
+
+
+sys.exit(main())
