@@ -40,11 +40,6 @@ int free_threads(const mo_context *ctx) {
     return contention_threads(&state->contention, mo_context_threads(ctx));
 }
 
-bool threads_sleep(const mo_context *ctx) {
-    const cpu_state *state = ctx->backend_state;
-    return state->contention.waits != NULL;
-}
-
 int blas_threads(const mo_context *ctx) {
     const cpu_state *state = ctx->backend_state;
     return state->serial_blas ? 1 : free_threads(ctx);
@@ -78,7 +73,6 @@ static void cpu_close(mo_context *ctx) {
     if (!ctx->backend_state)
         return;
     cpu_state *state = ctx->backend_state;
-    contention_end(&state->contention);
     mo_device_free(ctx, state->scratch, state->bytes);
     mo_host_free(ctx, ctx->backend_state, sizeof(cpu_state));
     ctx->backend_state = NULL;

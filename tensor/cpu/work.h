@@ -8,10 +8,9 @@
 #include "tensor/storage.h"
 
 enum {
-    MO_TASK = 16384,               /* elements per task of an elementwise kernel: 64 KiB of float32 */
-    MO_PARALLEL_FROM = 32768,      /* with fewer elements, waking a thread costs more than it saves */
-    MO_PARALLEL_CROWDED = 1 << 21, /* the same where a thread that wakes waits for another program's turn to end */
-    MO_PARALLEL_FLOP = 1 << 20     /* the same limit for products, in operations */
+    MO_TASK = 16384,           /* elements per task of an elementwise kernel: 64 KiB of float32 */
+    MO_PARALLEL_FROM = 32768,  /* with fewer elements, waking a thread costs more than it saves */
+    MO_PARALLEL_FLOP = 1 << 20 /* the same limit for products, in operations */
 };
 
 static inline int64_t min_of(int64_t a, int64_t b) {
@@ -26,17 +25,12 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-/* The context's threads; one while other programs want the processors and threads cannot sleep (fast/contention.c). */
+/* The context's threads; one while other programs want the processors (fast/contention.c). */
 int free_threads(const mo_context *ctx);
-
-/* Whether threads sleep while they wait, because other programs want the processors. */
-bool threads_sleep(const mo_context *ctx);
 
 /* Threads for a kernel that touches that number of elements. */
 static inline int threads_for(const mo_context *ctx, int64_t elements) {
-    if (elements < MO_PARALLEL_FROM || (elements < MO_PARALLEL_CROWDED && threads_sleep(ctx)))
-        return 1;
-    return free_threads(ctx);
+    return elements < MO_PARALLEL_FROM ? 1 : free_threads(ctx);
 }
 
 /* The same for a kernel whose threads call BLAS at once. */

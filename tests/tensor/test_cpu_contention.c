@@ -1,7 +1,6 @@
 /* tests/tensor/test_cpu_contention.c - a context is not slowed down by another that waits for work on its processor.
  *
- * The whole test runs on one processor, so that a second thread that never rests takes half of it. Short waits are
- * those of this file: to be had or not. */
+ * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
 #include "tensor/cpu/fast/contention.h"
 #include "tensor/cpu/work.h"
 
@@ -17,18 +16,6 @@
 #include <time.h>
 
 #include <cmocka.h>
-
-static int had, begun, ended;
-
-short_waits *short_waits_begin(int threads) {
-    assert_int_equal(threads, 8);
-    begun += had;
-    return had ? (short_waits *)&had : NULL;
-}
-
-void short_waits_end(short_waits *w) {
-    ended += w != NULL;
-}
 
 static double seconds(void) {
     struct timespec t;
@@ -86,35 +73,7 @@ static void expect_pauses(contention *c) {
 static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
     (void)state;
     contention c = {0};
-    had = 0;
     crowd(expect_pauses, &c);
-    contention_end(&c);
-    assert_int_equal(begun + ended, 0);
-}
-
-static void expect_waits(contention *c) {
-    double end = seconds() + 30;
-    while (!c->waits && seconds() < end)
-        assert_int_equal(contention_threads(c, 8), 8);
-    assert_non_null(c->waits);
-}
-
-static void with_short_waits_all_threads_stay(void **state) {
-    (void)state;
-    contention c = {0};
-    had = 1;
-    crowd(expect_waits, &c);
-    for (int i = 0; c.waits && i < 1000; i++) { /* no program takes the processor from a thread that sleeps */
-        nanosleep(&(struct timespec){.tv_nsec = 40000000}, NULL);
-        assert_int_equal(contention_threads(&c, 8), 8);
-    }
-    assert_null(c.waits);
-    assert_true(begun == ended && begun >= 1);
-    double calm = c.calm;
-    crowd(expect_waits, &c); /* the calm was none: the next one must be longer */
-    assert_true(c.calm == 2 * calm);
-    contention_end(&c);
-    assert_int_equal(begun, ended);
 }
 
 static void one_thread_stays_one(void **state) {
@@ -148,7 +107,6 @@ static void more_threads_than_processors_are_not_used(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_put_aside_works_alone_and_tries_again),
-        cmocka_unit_test(with_short_waits_all_threads_stay),
         cmocka_unit_test(one_thread_stays_one),
         cmocka_unit_test(more_threads_than_processors_are_not_used),
     };

@@ -3,13 +3,8 @@
  * OpenMP's threads spin at a barrier. If more threads want to run than there are processors, a spinning thread takes
  * the time of the thread that it waits for, and a step becomes ten times slower. So each context watches its own
  * thread: if that was preempted in a window and got too little of its processor, other programs wanted the processor.
- * Then the threads sleep at barriers (short_waits.c) until no window of some seconds was like that: the team keeps its
- * whole share of the processors, a spinning thread only burns it. A thread that sleeps is seldom preempted, so that
- * crowded processors can look calm: if the first windows of spinning are crowded again, the next calm must be longer.
- * While nothing else runs, spinning is faster: small kernels wake their threads in less time.
- *
- * Where threads cannot be told to sleep, the context works alone for a while, and for longer if the next window with
- * all threads is no better. Neither way changes a bit: the number of threads never does. */
+ * Then the context works alone for a while, and for longer if the next window with all threads is no better. That
+ * changes no bit: the number of threads never does. */
 #include "tensor/cpu/fast/contention.h"
 
 #include "tensor/clock.h"
@@ -18,7 +13,6 @@
 #include <sys/resource.h>
 
 static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4; /* seconds; share of a window */
-static const double FIRST_CALM = 2, LONGEST_CALM = 16;                                  /* seconds */
 
 enum { PREEMPTIONS = 2 /* in a window; one happens on an idle machine too */ };
 
@@ -34,26 +28,6 @@ static void begin_window(contention *c, double now, double used, long switches) 
     c->until = 0;
 }
 
-void contention_end(contention *c) {
-    short_waits_end(c->waits);
-    c->waits = NULL;
-}
-
-/* The number of threads after a window in which other programs wanted the processors. */
-static int share_processors(contention *c, double now, int threads) {
-    if (!c->waits) {
-        bool again = c->calm > 0 && now < c->ended + c->calm;
-        c->calm = !again ? FIRST_CALM : c->calm < LONGEST_CALM ? 2 * c->calm : c->calm;
-        c->waits = short_waits_begin(threads);
-    }
-    c->crowded = now;
-    if (c->waits)
-        return threads;
-    c->pause = c->pause == 0 ? FIRST_PAUSE : c->pause < LONGEST_PAUSE ? 2 * c->pause : c->pause;
-    c->until = now + c->pause;
-    return 1;
-}
-
 int contention_threads(contention *c, int threads) {
     if (threads < 2)
         return threads;
@@ -67,12 +41,11 @@ int contention_threads(contention *c, int threads) {
     bool measured = c->until == 0 && c->start > 0;
     bool contended = measured && switches - c->switches >= PREEMPTIONS && used - c->used < SHARE * (now - c->start);
     begin_window(c, now, used, switches);
-    if (contended)
-        return share_processors(c, now, threads);
-    c->pause = measured ? 0 : c->pause;
-    if (c->waits && now > c->crowded + c->calm) {
-        contention_end(c);
-        c->ended = now;
+    if (!contended) {
+        c->pause = measured ? 0 : c->pause;
+        return threads;
     }
-    return threads;
+    c->pause = c->pause == 0 ? FIRST_PAUSE : c->pause < LONGEST_PAUSE ? 2 * c->pause : c->pause;
+    c->until = now + c->pause;
+    return 1;
 }
