@@ -41,21 +41,21 @@ static void cuda_close(mo_context *ctx) {
     ctx->backend_state = nullptr;
 }
 
-/* Reads a variable with which measurements and tests choose one of two ways. */
-static bool read_overrule(mo_context *ctx, const char *variable, overrule *use) {
-    const char *word = getenv(variable);
+/* Reads the variable with which measurements and tests choose one of two ways. */
+static bool read_libraries(mo_context *ctx, overrule *use) {
+    const char *word = getenv("MOCHI_CUDA_LIBRARIES");
     *use = BY_RULE;
     if (!word || !strcmp(word, "rule"))
         return true;
     *use = strcmp(word, "always") ? NEVER : ALWAYS;
     if (*use == NEVER && strcmp(word, "never") != 0)
-        mo_fail(ctx, MO_INVALID, "cuda: %s is '%s', expected rule, always or never", variable, word);
+        mo_fail(ctx, MO_INVALID, "cuda: MOCHI_CUDA_LIBRARIES is '%s', expected rule, always or never", word);
     return mo_ok(ctx);
 }
 
 static bool cuda_open(mo_context *ctx) {
-    overrule libraries, side;
-    if (!read_overrule(ctx, "MOCHI_CUDA_LIBRARIES", &libraries) || !read_overrule(ctx, "MOCHI_CUDA_SIDE_STREAM", &side))
+    overrule libraries;
+    if (!read_libraries(ctx, &libraries))
         return false;
     cuda_state *state = static_cast<cuda_state *>(calloc(1, sizeof(cuda_state)));
     if (!state) {
@@ -64,7 +64,6 @@ static bool cuda_open(mo_context *ctx) {
     }
     ctx->backend_state = state;
     state->libraries = libraries;
-    state->side = side;
     state->staging = seam_pin(first_staging);
     state->staging_bytes = first_staging;
     char text[512];

@@ -30,13 +30,12 @@ constexpr int most_notes = 1024; /* checks between two waits, and checks of one 
 struct cuda_capture;
 
 /* What the environment says of a choice that a rule makes: MOCHI_CUDA_LIBRARIES of whether the vendor's library or our
- * kernel is called where both compute the same, MOCHI_CUDA_SIDE_STREAM of whether products of a group run beside each
- * other. */
+ * kernel is called where both compute the same. */
 enum overrule { BY_RULE, ALWAYS, NEVER };
 
 struct cuda_state {
     seam *s;
-    overrule libraries, side;
+    overrule libraries;
     int processors; /* of the device */
     void *scratch;  /* device memory for kernels */
     size_t scratch_bytes;

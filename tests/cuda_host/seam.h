@@ -9,19 +9,7 @@ namespace cuda_host {
 
 struct group; /* seam_collective.cpp */
 
-/* The second stream and the workspace of its products; NULL before they are made. */
-struct side_stream {
-    stream *on = nullptr;
-    void *workspace = nullptr;
-    bool asked = false;
-};
-
 stream *stream_of(seam *s);
-side_stream &side_of(seam *s);
-/* The second stream, where there is none yet the device's default stream: it waits for nothing. */
-stream *second_stream(seam *s);
-/* Runs the work of both streams, and releases the second one. */
-void close_side(seam *s);
 /* The text of a failure if MOCHI_CUDA_HOST_FAIL names the function, else NULL. */
 const char *planned_failure(const char *function);
 /* The failure of a library call: MOCHI_CUDA_HOST_BREAK lists calls, separated by commas, that cannot be captured. Such

@@ -153,8 +153,8 @@ bool seam_epilogue(seam *, const seam_gemm *g) {
            !planned_failure("seam_epilogue");
 }
 
-static const char *multiply_in(seam *s, stream *on, const seam_gemm *g, const char *function) {
-    if (const char *why = library_failure(s, function))
+const char *seam_multiply(seam *s, const seam_gemm *g) {
+    if (const char *why = library_failure(s, "seam_multiply"))
         return why;
     if (g->output != (g->input == SEAM_F64 ? SEAM_F64 : SEAM_F32))
         violation("product: inputs of type %d, output of type %d", g->input, g->output);
@@ -171,16 +171,8 @@ static const char *multiply_in(seam *s, stream *on, const seam_gemm *g, const ch
         require_wide_loads(*g);
     if (seam_has_epilogue(g) && !seam_epilogue(s, g))
         return "the requested functionality is not supported";
-    stream_enqueue(on, [g = *g] { multiply(g); });
+    stream_enqueue(stream_of(s), [g = *g] { multiply(g); });
     return nullptr;
-}
-
-const char *seam_multiply(seam *s, const seam_gemm *g) {
-    return multiply_in(s, stream_of(s), g, "seam_multiply");
-}
-
-const char *seam_multiply_beside(seam *s, const seam_gemm *g) {
-    return multiply_in(s, second_stream(s), g, "seam_multiply_beside");
 }
 
 static void solve_triangle(const seam_triangle &t, const void *T, void *B) {

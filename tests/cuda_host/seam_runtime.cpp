@@ -20,7 +20,6 @@ struct seam {
     const char *failure; /* the first of what was queued */
     int device;
     group *joined;
-    side_stream side;
 };
 
 struct seam_event {
@@ -98,7 +97,7 @@ const char *seam_open(seam **s, const seam_choice *which, char *text, size_t byt
         std::snprintf(text, bytes, "there is no cuda:%d, expected cuda:0 to cuda:%d", which->device, devices - 1);
         return text;
     }
-    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr, {}};
+    *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr};
     if (has_workspace(*s, 1 << 12)) /* that of products */
         return nullptr;
     seam_close(*s);
@@ -127,7 +126,6 @@ void seam_close(seam *s) {
     seam_leave(s, true);
     if (s->workspace)
         seam_release(s, s->workspace);
-    close_side(s);
     stream_release(stream_of(s));
     delete s;
 }
@@ -259,7 +257,7 @@ const char *seam_capture(seam *s) {
 
 const char *seam_capture_end(seam *s, seam_graph **g) {
     bool broken = s->broken;
-    graph recorded = capture_end(stream_of(s), broken ? capture_use::given_up : capture_use::whole);
+    graph recorded = capture_end(stream_of(s));
     s->broken = false;
     s->failure = broken ? nullptr : s->failure;
     if (broken)
@@ -287,14 +285,20 @@ void cuda_host::note_failure(seam *s, const char *text) {
     s->failure = s->failure ? s->failure : text;
 }
 
-side_stream &cuda_host::side_of(seam *s) {
-    return s->side;
-}
-
 group *&cuda_host::group_of(seam *s) {
     return s->joined;
 }
 
 bool cuda_host::kernel_may_queue(seam *s) {
     return may_queue(s);
+}
+
+/* The default streams of the emulated device do their work at once. */
+void seam_order(seam *s, void *other, bool theirs_first) {
+    bool at_once = reinterpret_cast<std::uintptr_t>(other) <= 2;
+    auto *theirs = static_cast<stream *>(other);
+    if (at_once && !theirs_first)
+        stream_synchronize(stream_of(s));
+    else if (!at_once)
+        stream_wait(theirs_first ? stream_of(s) : theirs, event_record(theirs_first ? theirs : stream_of(s)));
 }

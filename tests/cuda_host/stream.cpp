@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <map>
 #include <utility>
 
 namespace cuda_host {
@@ -15,21 +14,12 @@ struct stream {
     std::deque<piece> queue;
     std::uint64_t enqueued = 0, done = 0;
     bool running = false;
-    stream *beside = nullptr; /* the second of a pair */
-    bool second = false;
-    std::uint64_t forks = 0;
-    graph *captured = nullptr; /* the capture that it is in: that of the stream that began it */
-    graph recorded;
+    bool captured = false;
+    std::vector<piece> recorded;
 };
 
 stream *stream_create() {
     return new stream;
-}
-
-stream *stream_create_beside(stream *first) {
-    first->beside = new stream;
-    first->beside->second = true;
-    return first->beside;
 }
 
 static struct { long planned, run; /* the piece at which the device stops; how many have run */ } stop;
@@ -57,22 +47,6 @@ static piece take_first(stream *s) {
     return first;
 }
 
-/* What the second stream of a pair does while nobody waits for it. */
-static void run_ready(stream *s) {
-    if (!s || s->running)
-        return;
-    memory_window window;
-    s->running = true;
-    while (!s->queue.empty()) {
-        const piece &first = s->queue.front();
-        if (first.late || (first.after.on && first.after.on->done < first.after.position))
-            break;
-        run_piece(take_first(s));
-        s->done++;
-    }
-    s->running = false;
-}
-
 static void run_until(stream *s, std::uint64_t position) {
     if (s->captured)
         violation("a stream is waited for while it is captured");
@@ -87,7 +61,6 @@ static void run_until(stream *s, std::uint64_t position) {
         event_synchronize(next.after);
         run_piece(next);
         s->done++;
-        run_ready(s->beside);
     }
     s->running = false;
 }
@@ -98,16 +71,13 @@ void stream_release(stream *s) {
 }
 
 static void push(stream *s, piece p) {
-    p.late = s->second && p.after.on && s->forks++ % 2;
     s->queue.push_back(std::move(p));
     s->enqueued++;
-    if (s->second)
-        run_ready(s);
 }
 
 static void push_or_record(stream *s, piece p) {
     if (s->captured)
-        s->captured->push_back({s, std::move(p)});
+        s->recorded.push_back(std::move(p));
     else
         push(s, std::move(p));
 }
@@ -128,16 +98,10 @@ bool stream_is_idle(const stream *s) {
     return s->done == s->enqueued;
 }
 
-/* How many pieces of a stream a graph has. */
-static std::uint64_t count_of(const graph &g, const stream *s) {
-    std::uint64_t count = 0;
-    for (const graph_node &n : g)
-        count += n.on == s;
-    return count;
-}
-
 event event_record(stream *s) {
-    return s->captured ? event{s, count_of(*s->captured, s), true} : event{s, s->enqueued};
+    if (s->captured)
+        violation("an event of a capture");
+    return {s, s->enqueued};
 }
 
 void event_synchronize(const event &e) {
@@ -146,13 +110,9 @@ void event_synchronize(const event &e) {
 }
 
 void stream_wait(stream *s, const event &e) {
-    if (s->captured && !e.captured)
+    if (s->captured)
         violation("a stream that is captured waits for work that is not");
-    if (e.captured && !e.on->captured)
-        violation("a stream waits for an event of a capture that has ended");
-    if (e.captured && s->captured != e.on->captured)
-        s->captured = e.on->captured;
-    push_or_record(s, {nullptr, false, e});
+    push(s, {nullptr, false, e});
 }
 
 /* ---- captures ---- */
@@ -161,45 +121,23 @@ void capture_begin(stream *s) {
     if (s->captured)
         violation("a capture inside a capture");
     s->recorded.clear();
-    s->captured = &s->recorded;
+    s->captured = true;
 }
 
 bool is_capturing(const stream *s) {
     return s->captured;
 }
 
-/* Whether s waits for all that the graph has of another stream. */
-static bool waits_for_all(const graph &g, const stream *s, const stream *other) {
-    std::uint64_t reached = 0;
-    for (const graph_node &n : g)
-        if (n.on == s && n.what.after.on == other)
-            reached = n.what.after.position;
-    return reached == count_of(g, other);
-}
-
-graph capture_end(stream *s, capture_use use) {
-    if (s->captured != &s->recorded)
+graph capture_end(stream *s) {
+    if (!s->captured)
         violation("the end of a capture that was not begun");
-    for (const graph_node &n : s->recorded) {
-        if (n.on != s && use == capture_use::whole && !waits_for_all(s->recorded, s, n.on))
-            violation("a capture ends before a stream that it has forked has joined");
-        n.on->captured = nullptr;
-    }
-    s->captured = nullptr;
-    return std::exchange(s->recorded, {});
+    s->captured = false;
+    return {s, std::exchange(s->recorded, {})};
 }
 
-/* Positions that a capture has counted from 0 are counted from where each stream is now. */
 void graph_launch(const graph &g) {
-    std::map<stream *, std::uint64_t> begun;
-    for (const graph_node &n : g)
-        begun.emplace(n.on, n.on->enqueued);
-    for (const graph_node &n : g) {
-        piece p = n.what;
-        if (p.after.on)
-            p.after = {p.after.on, begun.at(p.after.on) + p.after.position};
-        push(n.on, std::move(p));
-    }
+    for (const piece &p : g.pieces)
+        push(g.on, p);
 }
 
 /* ---- copies ---- */

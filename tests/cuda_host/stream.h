@@ -1,9 +1,5 @@
 /* tests/cuda_host/stream.h - streams that run nothing until a wait: work is queued, and runs in order when its stream,
- * or an event recorded in it, is waited for. Code that reads results without waiting reads old values.
- *
- * The second stream of a pair runs at once what waits for nothing: code that does not fork reads what is not there yet.
- * Of what it has forked, it runs one share as soon as it may and the next as late as it may, in turns: code that does
- * not join, or that is not independent of what is queued beside it, goes wrong. */
+ * or an event recorded in it, is waited for. Code that reads results without waiting reads old values. */
 #ifndef CUDA_HOST_STREAM_H
 #define CUDA_HOST_STREAM_H
 
@@ -22,11 +18,10 @@ using work = std::function<void()>; /* owns copies of its arguments, as a launch
 
 struct stream;
 
-/* A point in a stream, or in what a capture has recorded of it; never recorded: complete. */
+/* A point in a stream; never recorded: complete. */
 struct event {
     stream *on = nullptr;
     std::uint64_t position = 0;
-    bool captured = false;
 };
 
 /* Work, or a wait of the stream for an event. */
@@ -34,19 +29,15 @@ struct piece {
     work run;
     bool of_device = false;
     event after;
-    bool late = false; /* it begins no sooner than somebody waits for it */
 };
 
-/* A recorded sequence of pieces, each with its stream. */
-struct graph_node {
-    stream *on;
-    piece what;
+/* What a capture of a stream has recorded. */
+struct graph {
+    stream *on = nullptr;
+    std::vector<piece> pieces;
 };
-using graph = std::vector<graph_node>;
 
 stream *stream_create();
-/* The second stream of a pair. Both are synchronized before either is released. */
-stream *stream_create_beside(stream *first);
 void stream_release(stream *s); /* runs the remaining work */
 void stream_enqueue(stream *s, work w);
 /* Queues the host's bookkeeping, which runs in its turn even if the device has stopped. */
@@ -60,14 +51,12 @@ bool device_stopped();
 
 event event_record(stream *s);
 void event_synchronize(const event &e);
-/* Work enqueued from here on runs after the event. An event of a capture takes the stream into that capture. */
+/* Work enqueued from here on runs after the event. Neither may be in a capture. */
 void stream_wait(stream *s, const event &e);
 
-/* Between these, work is recorded instead of queued; waiting for the stream is a violation. So is the end of a capture
- * while it has a stream whose last work is not waited for by s, unless the capture is given up. */
-enum class capture_use { whole, given_up };
+/* Between these, work is recorded instead of queued; waiting for the stream is a violation. */
 void capture_begin(stream *s);
-graph capture_end(stream *s, capture_use use);
+graph capture_end(stream *s);
 bool is_capturing(const stream *s);
 void graph_launch(const graph &g);
 

@@ -109,59 +109,6 @@ static void narrow_types_round_as_the_device_does(void **) {
     assert_float_equal(*C.read(), 0.333984375f * 0.333984375f, 1e-9);
 }
 
-/* C = x y beside D = x z, then E = C D. */
-static void products_beside_each_other_join(void **) {
-    session s;
-    values<float> x(s, {3}), y(s, {5}), z(s, {7}), C(s, {0}), D(s, {0}), E(s, {0});
-    seam_gemm g = {};
-    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = g.batch = 1;
-    g.alpha = 1;
-    auto of = [g](values<float> &A, values<float> &B, values<float> &to) {
-        seam_gemm p = g;
-        p.A = A.device, p.B = B.device, p.C = to.device;
-        return p;
-    };
-    for (int captured = 0; captured < 2; captured++) {
-        seam_graph *graph = nullptr;
-        for (int turn = 0; turn < 2; turn++) { /* the second stream is early, then late */
-            seam_gemm first = of(x, y, C), second = of(x, z, D), last = of(C, D, E);
-            if (captured)
-                assert_null(seam_capture(s));
-            assert_true(seam_fork_side(s));
-            assert_null(seam_multiply_beside(s, &second));
-            assert_null(seam_multiply(s, &first));
-            seam_join_side(s);
-            assert_null(seam_multiply(s, &last));
-            if (captured) {
-                assert_null(seam_capture_end(s, &graph));
-                seam_fill(s, D.device, 0, D.bytes());
-                seam_graph_launch(s, graph);
-                seam_graph_release(graph);
-            }
-            assert_float_equal(*E.read(), 3 * 5 * 3 * 7, 0);
-            *E.pinned = 0;
-            seam_upload(s, E.device, E.pinned, E.bytes());
-        }
-    }
-    assert_int_equal(seam_processors(s), 132);
-}
-
-static void a_second_stream_is_asked_for_once_and_outside_of_captures(void **) {
-    session s;
-    seam_graph *graph = nullptr;
-    assert_null(seam_capture(s));
-    assert_false(seam_fork_side(s));
-    assert_null(seam_capture_end(s, &graph));
-    seam_graph_release(graph);
-    setenv("MOCHI_CUDA_HOST_FAIL", "seam_fork_side", 1);
-    assert_false(seam_fork_side(s));
-    unsetenv("MOCHI_CUDA_HOST_FAIL");
-    setenv("MOCHI_CUDA_HOST_MEMORY", "4096", 1); /* that of the first stream's workspace */
-    assert_false(seam_fork_side(s));
-    unsetenv("MOCHI_CUDA_HOST_MEMORY");
-    assert_false(seam_fork_side(s));
-}
-
 static void factorizations_rebuild_the_matrix(void **) {
     session s;
     values<double> A(s, {4, 2, 0, 2, 5, 1, 0, 1, 3}), B(s, {1, 2, 3}), w(s, {0, 0, 0}), tau(s, {0, 0, 0});
@@ -270,8 +217,6 @@ int main() {
         cmocka_unit_test(each_product_of_a_batch_has_its_bias),
         cmocka_unit_test(sums_are_those_of_the_columns_of_b),
         cmocka_unit_test(narrow_types_round_as_the_device_does),
-        cmocka_unit_test(products_beside_each_other_join),
-        cmocka_unit_test(a_second_stream_is_asked_for_once_and_outside_of_captures),
         cmocka_unit_test(factorizations_rebuild_the_matrix),
         cmocka_unit_test(sparse_rows_are_multiplied),
         cmocka_unit_test(softmax_and_its_adjoint_are_those_of_rows),

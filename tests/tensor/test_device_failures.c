@@ -1,5 +1,5 @@
 /* tests/tensor/test_device_failures.c - an emulated device that has no memory for the k-th request, stops at the k-th
- * piece of work, fails in its second stream, or breaks a capture at a library call: one line each, and if the device
+ * piece of work, or breaks a capture at a library call: one line each, and if the device
  * still works the run reaches the same weights. Skipped on other devices. */
 #include "ops/inside.h"
 #include "tests/device.h"
@@ -132,39 +132,10 @@ static void a_step_of_a_stopped_device_names_itself(void **state) {
     folder_remove(folder);
 }
 
-/* The step that it fails in names it, and the next step does not; without the stream the weights are the same. */
-static void a_product_that_fails_in_the_second_stream_is_named_once(void **state) {
-    scratch *s = *state;
-    char failed[512], one[512];
-    snprintf(failed, sizeof failed, "%s/failed", s->folder);
-    snprintf(one, sizeof one, "%s/one", s->folder);
-    run_options o = short_run();
-    setenv("MOCHI_CUDA_SIDE_STREAM", "always", 1);
-    training_run run = run_open(&o, failed);
-    mo_step_report r;
-    setenv("MOCHI_CUDA_HOST_FAIL", "seam_multiply_beside", 1);
-    assert_int_not_equal(mo_trainer_step(run.trainer, &r), MO_OK);
-    unsetenv("MOCHI_CUDA_HOST_FAIL");
-    assert_failed(run.ctx, MO_IO, PARTS("train: step 0: cuda: gemm: a failure planned by the test"));
-    for (int step = 0; step < STEPS; step++)
-        assert_int_equal(mo_trainer_step(run.trainer, &r), MO_OK);
-    mo_trainer_finish(run.trainer);
-    assert_run_ok(&run);
-    run_close(&run);
-    setenv("MOCHI_CUDA_HOST_FAIL", "seam_fork_side", 1);
-    run_until(&o, one, false, STEPS);
-    unsetenv("MOCHI_CUDA_HOST_FAIL");
-    unsetenv("MOCHI_CUDA_SIDE_STREAM");
-    assert_same_weights(failed, one);
-    folder_remove(failed);
-    folder_remove(one);
-}
-
 /* Each library call in turn may not be captured: the work is taken as it is, with the weights of a run without replay.
  */
 static void a_capture_that_a_library_breaks_falls_back(void **state) {
-    static const char *const calls[] = {"seam_multiply", "seam_multiply_beside", "seam_potrf", "seam_trsm",
-        "quietly,seam_multiply", "quietly,seam_multiply_beside"};
+    static const char *const calls[] = {"seam_multiply", "seam_potrf", "seam_trsm", "quietly,seam_multiply"};
     scratch *s = *state;
     char plain[512], broken[512];
     snprintf(plain, sizeof plain, "%s/plain", s->folder);
@@ -177,7 +148,6 @@ static void a_capture_that_a_library_breaks_falls_back(void **state) {
     o.checkpoint_every = o.steps;
     o.shots = 3;
     setenv("MOCHI_CUDA_LIBRARIES", "always", 1); /* our kernels call no library */
-    setenv("MOCHI_CUDA_SIDE_STREAM", "always", 1);
     run_until(&o, plain, false, o.steps);
     o.replay = true;
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -188,7 +158,6 @@ static void a_capture_that_a_library_breaks_falls_back(void **state) {
         folder_remove(broken);
     }
     unsetenv("MOCHI_CUDA_LIBRARIES");
-    unsetenv("MOCHI_CUDA_SIDE_STREAM");
     folder_remove(plain);
 }
 
@@ -204,7 +173,6 @@ int main(void) {
         cmocka_unit_test_teardown(every_allocation_may_fail, plain_device),
         cmocka_unit_test_teardown(an_error_that_comes_late_stays, plain_device),
         cmocka_unit_test_teardown(a_step_of_a_stopped_device_names_itself, plain_device),
-        cmocka_unit_test(a_product_that_fails_in_the_second_stream_is_named_once),
         cmocka_unit_test(a_capture_that_a_library_breaks_falls_back),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

@@ -5,13 +5,11 @@
  * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows.
  *
  * Products of a group share the copies of their operands (operands.cu): in bf16 all of them are rounded in one launch.
- * Behind the copies the products are queued one after the other, or some of them beside the others in a second stream
- * (side.cu), which joins before anything else is queued. */
+ */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/products/operands.h"
-#include "tensor/cuda/products/side.h"
 #include "tensor/packed_view.h"
 
 /* ---- what follows the product ---- */
@@ -114,7 +112,7 @@ static void merge_batch(product *p) {
 }
 
 /* The library loops over the last batch axis; the other axes are one call per index. */
-static void multiply(mo_context *ctx, const product *p, bool beside, size_t input, size_t output) {
+static void multiply(mo_context *ctx, const product *p, size_t input, size_t output) {
     seam_gemm c = p->call;
     int last = p->axes - 1;
     int64_t calls = 1;
@@ -130,7 +128,7 @@ static void multiply(mo_context *ctx, const product *p, bool beside, size_t inpu
         c.A = static_cast<const char *>(p->B.data) + b * (int64_t)input;
         c.B = static_cast<const char *>(p->A.data) + a * (int64_t)input;
         c.C = static_cast<char *>(p->C.data) + out * (int64_t)output;
-        cuda_ok(ctx, "gemm", beside ? seam_multiply_beside(seam_of(ctx), &c) : seam_multiply(seam_of(ctx), &c));
+        cuda_ok(ctx, "gemm", seam_multiply(seam_of(ctx), &c));
     }
 }
 
@@ -234,20 +232,11 @@ template <typename real> static product describe(mo_context *ctx, const mo_gemm 
 }
 
 /* C, but for sums of rows that do not ride. */
-template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, const product *p, bool beside) {
+template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, const product *p) {
     if (p->terms)
-        multiply(ctx, p, beside, narrows<real>(ctx) ? 2 : sizeof(real), sizeof(real));
+        multiply(ctx, p, narrows<real>(ctx) ? 2 : sizeof(real), sizeof(real));
     if (!p->rides && leading(&g->C, g->C.ndim) > 0)
         finish<real>(ctx, g, p->terms ? 1 : g->beta);
-}
-
-constexpr int64_t tile = 128; /* rows and columns of the piece of C that a processor computes at a time */
-
-static share share_of(const mo_gemm *g, const product *p) {
-    int axes = g->C.ndim - 2;
-    int64_t tiles = ceil_div(g->C.shape[axes], tile) * ceil_div(g->C.shape[axes + 1], tile) * leading(&g->C, axes);
-    bool whole = p->terms && (p->rides || !has_epilogue(g));
-    return {&g->C, p->terms ? tiles : 0, p->terms ? p->call.k : 0, whole, false};
 }
 
 /* At most most_in_group products. Sums of rows come last: reductions use the scratch memory that holds operands. */
@@ -255,7 +244,6 @@ template <typename real> static void multiply_group(mo_context *ctx, const mo_ge
     const mo_gemm *with_terms[most_in_group];
     operand found[most_in_group][2];
     product p[most_in_group];
-    share of[most_in_group];
     int count = 0;
     for (int i = 0; i < n; i++)
         if (has_terms(&g[i]))
@@ -263,15 +251,10 @@ template <typename real> static void multiply_group(mo_context *ctx, const mo_ge
     mo_dtype input = narrows<real>(ctx) ? MO_BF16 : sizeof(real) == 4 ? MO_F32 : MO_F64;
     if (!find_operands(ctx, with_terms, count, input, found))
         return;
-    for (int i = 0, at = 0; i < n; i++) {
+    for (int i = 0, at = 0; i < n; i++)
         p[i] = has_terms(&g[i]) ? describe<real>(ctx, &g[i], found[at++]) : product{};
-        of[i] = share_of(&g[i], &p[i]);
-    }
-    bool forked = divide(ctx, of, n) && seam_fork_side(seam_of(ctx));
     for (int i = 0; i < n; i++)
-        queue<real>(ctx, &g[i], &p[i], forked && of[i].beside);
-    if (forked)
-        seam_join_side(seam_of(ctx));
+        queue<real>(ctx, &g[i], &p[i]);
     for (int i = 0; i < n; i++)
         if (!p[i].rides)
             sum_rows<real>(ctx, &g[i]);

@@ -2,8 +2,7 @@
  * factorizations.
  *
  * Thin wrappers implement it (seam_*.c); the emulated device of the tests implements the same functions. All work is
- * queued on one stream, but for products between a fork and its join (seam_streams), and nothing waits unless its name
- * says so.
+ * queued on one stream, and nothing waits unless its name says so.
  *
  * A function that returns text returns NULL on success and the vendor's error text otherwise; a text that begins with
  * "no memory" is ours and means that device memory is used up. Matrices are column-major, as the vendor's are; A, B, C
@@ -95,19 +94,10 @@ int seam_processors(const seam *s);     /* multiprocessors of the device; 0: it 
 /* Launches for mo_launch: kernel is the host address of a __global__ function. */
 void seam_launch(seam *s, const void *kernel, const seam_grid *grid, void **arguments);
 
-/* ---- seam_streams: other streams than the first ---- */
-
 /* What is queued from here on in this stream (theirs_first) or in the other begins once the other (theirs_first) or
  * this one has done what is queued in it by now. `other`: the vendor's handle of a stream of the device, 1 the device's
  * default stream, 2 this thread's. */
 void seam_order(seam *s, void *other, bool theirs_first);
-/* From here on seam_multiply_beside queues in a second stream, which begins once the first has done what is queued in
- * it by now, in a capture too. Returns false where there is no second stream: it and its workspace are made by the
- * first call outside of a capture, and not asked for again where they could not be had. */
-bool seam_fork_side(seam *s);
-/* What is queued from here on begins once the second stream has done its work. Each fork that has returned true is
- * followed by one join, after a failure too, before anything waits and before a capture ends. */
-void seam_join_side(seam *s);
 
 /* ---- seam_blas ---- */
 
@@ -145,9 +135,6 @@ static inline bool seam_has_epilogue(const seam_gemm *g) {
     return g->bias || g->addend || g->relu || g->bits || g->sums;
 }
 const char *seam_multiply(seam *s, const seam_gemm *g);
-/* seam_multiply between a fork and its join: the same bits, in the second stream. A product that only cuBLAS has an
- * algorithm for stays in the first. */
-const char *seam_multiply_beside(seam *s, const seam_gemm *g);
 /* Whether the library has this epilogue for a product of this shape, type and alignment: only if C is float32. */
 bool seam_epilogue(seam *s, const seam_gemm *g);
 

@@ -52,19 +52,13 @@ bool seam_epilogue(seam *s, const seam_gemm *g) {
     return g->output == SEAM_F32 && seam_find_plan(s, g);
 }
 
-/* A stream with the workspace of its products. */
-typedef struct lane {
-    cudaStream_t stream;
-    void *workspace;
-} lane;
-
-static cublasStatus_t multiply_by_plan(seam *s, const seam_gemm *g, struct seam_plan *p, lane in) {
+static cublasStatus_t multiply_by_plan(seam *s, const seam_gemm *g, struct seam_plan *p) {
     scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->addend ? 1 : g->beta);
     cublasStatus_t code = seam_set_addresses(p->operation, g);
     return code ? code
                 : cublasLtMatmul(s->blas_lt, p->operation, &alpha, g->A, p->a, g->B, p->b, &beta,
-                      g->addend ? g->addend : g->C, p->c, g->C, p->d, &p->algorithm, in.workspace, BLAS_WORKSPACE,
-                      in.stream);
+                      g->addend ? g->addend : g->C, p->c, g->C, p->d, &p->algorithm, s->blas_workspace, BLAS_WORKSPACE,
+                      s->stream);
 }
 
 /* For products that cuBLASLt has no algorithm for. The library's number of matrices is an int. */
@@ -84,19 +78,11 @@ static cublasStatus_t multiply_without_plan(seam *s, const seam_gemm *g) {
     return code;
 }
 
-static const char *multiply_in(seam *s, const seam_gemm *g, lane in) {
+const char *seam_multiply(seam *s, const seam_gemm *g) {
     struct seam_plan *p = seam_find_plan(s, g);
     if (p)
-        return text_of(multiply_by_plan(s, g, p, in));
+        return text_of(multiply_by_plan(s, g, p));
     return text_of(seam_has_epilogue(g) ? CUBLAS_STATUS_NOT_SUPPORTED : multiply_without_plan(s, g));
-}
-
-const char *seam_multiply(seam *s, const seam_gemm *g) {
-    return multiply_in(s, g, (lane){s->stream, s->blas_workspace});
-}
-
-const char *seam_multiply_beside(seam *s, const seam_gemm *g) {
-    return multiply_in(s, g, (lane){s->side.stream, s->side.workspace});
 }
 
 /* ---- triangles and batches of factorizations ---- */

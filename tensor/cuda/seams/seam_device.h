@@ -14,14 +14,6 @@ struct seam_plans; /* seam_plans.c: how products are computed */
 struct seam_dnn;   /* seam_rows.c: cuDNN, opened at its first use */
 struct seam_group; /* seam_collective.c: NCCL, opened where processes join */
 
-/* The second stream, where products run beside those of the first. All zero before the first fork. */
-struct seam_side {
-    cudaStream_t stream;
-    cudaEvent_t forked, joined;
-    void *workspace; /* of cuBLASLt: products that run at once may not share one */
-    bool asked;      /* made, or not to be had */
-};
-
 struct seam {
     int device;
     cudaStream_t stream;
@@ -38,7 +30,6 @@ struct seam {
     size_t host_bytes;
     cublasHandle_t blas;
     void *blas_workspace; /* for cuBLAS and cuBLASLt: their work runs in the order of the stream */
-    struct seam_side side;
     cublasLtHandle_t blas_lt;
     struct seam_plans *plans;
     cusolverDnHandle_t solver;
@@ -60,7 +51,6 @@ void *seam_workspace(seam *s, size_t bytes);
 
 const char *seam_open_blas(seam *s);
 void seam_close_blas(seam *s);
-void seam_close_side(seam *s);
 const char *seam_open_solver(seam *s);
 void seam_close_solver(seam *s);
 void seam_close_rows(seam *s);

@@ -97,7 +97,6 @@ void seam_close(seam *s) {
     seam_close_rows(s);
     seam_close_solver(s);
     seam_close_blas(s);
-    seam_close_side(s);
     free(s->host_workspace);
     if (s->workspace)
         cudaFreeAsync(s->workspace, s->stream);
@@ -290,4 +289,16 @@ void seam_launch(seam *s, const void *kernel, const seam_grid *g, void **argumen
     if (g->shared_bytes > SHARED_UNASKED - SHARED_OWN)
         seam_note(s, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)g->shared_bytes));
     seam_note(s, cudaLaunchKernel(kernel, blocks, threads, arguments, g->shared_bytes, s->stream));
+}
+
+void seam_order(seam *s, void *other, bool theirs_first) {
+    cudaStream_t first = theirs_first ? (cudaStream_t)other : s->stream;
+    cudaStream_t second = theirs_first ? s->stream : (cudaStream_t)other;
+    cudaEvent_t reached = NULL;
+    seam_note(s, cudaEventCreateWithFlags(&reached, cudaEventDisableTiming));
+    if (!reached)
+        return;
+    seam_note(s, cudaEventRecord(reached, first));
+    seam_note(s, cudaStreamWaitEvent(second, reached, 0));
+    seam_note(s, cudaEventDestroy(reached)); /* the runtime frees it once the stream has waited for it */
 }

@@ -174,12 +174,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t o, c
     cublasLtMatrixLayout_t c, void *D, cublasLtMatrixLayout_t d, const cublasLtMatmulAlgo_t *algorithm, void *workspace,
     size_t bytes, cudaStream_t stream) {
     const uint64_t *out = (const uint64_t *)d, *left = (const uint64_t *)a;
-    static const char *const names[2][2] = {{"product", "product beside"}, {"product+", "product+ beside"}};
     bool epilogue = ((struct null_operation *)o)->epilogue != CUBLASLT_EPILOGUE_DEFAULT;
-    null_stream *s = (null_stream *)stream;
     vendor.plans++;
-    vendor.workspace = workspace;
-    s->joined = false;
-    return blas("cublasLtMatmul", names[epilogue][s->number > 1], (int64_t)out[0], (int64_t)out[1],
+    return blas("cublasLtMatmul", epilogue ? "product+" : "product", (int64_t)out[0], (int64_t)out[1],
         (int64_t)(left[0] == out[0] ? left[1] : left[0]));
 }

@@ -61,7 +61,6 @@ const char *cudaGetErrorString(cudaError_t code) {
     return code == cudaErrorStreamCaptureInvalidated ? "operation failed due to a previous error during capture"
            : code == cudaErrorInvalidValue           ? "invalid argument"
            : code == cudaErrorIllegalAddress         ? "an illegal memory access was encountered"
-           : code == cudaErrorStreamCaptureUnjoined  ? "capturing stream has unjoined work"
            : code == cudaSuccess                     ? "no error"
                                                      : "an error";
 }
@@ -192,22 +191,13 @@ cudaError_t cudaMemsetAsync(void *block, int byte, size_t bytes, cudaStream_t st
 
 /* ---- streams, events, graphs ---- */
 
-static null_stream *streams; /* all that are alive */
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
     (void)flags;
-    null_stream *s = calloc(1, sizeof *s);
-    *s = (null_stream){.number = ++vendor.streams, .next = streams};
-    streams = s;
-    *stream = (cudaStream_t)s;
+    *stream = malloc(1);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    null_stream **at = &streams;
-    while (*at != (null_stream *)stream)
-        at = &(*at)->next;
-    *at = (*at)->next;
     free(stream);
     return cudaSuccess;
 }
@@ -233,14 +223,8 @@ cudaError_t cudaStreamQuery(cudaStream_t stream) {
     return said(cudaErrorNotReady);
 }
 
-/* What a cudaEvent_t points to: where it was recorded last, if at all. */
-typedef struct null_event {
-    null_stream *on;
-    bool captured;
-} null_event;
-
 cudaError_t cudaEventCreate(cudaEvent_t *event) {
-    *event = calloc(1, sizeof(null_event));
+    *event = malloc(1);
     return cudaSuccess;
 }
 
@@ -249,16 +233,8 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     return cudaEventCreate(event);
 }
 
-/* A stream that waits for an event of a capture is in it from then on. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-    (void)flags;
-    null_stream *s = (null_stream *)stream;
-    const null_event *e = (const null_event *)event;
-    if (e->captured && vendor.capturing) {
-        s->joined = s->captured && s->joined;
-        s->captured = true;
-        e->on->joined = true;
-    }
+    (void)stream, (void)event, (void)flags;
     return queued(vendor_work("cudaStreamWaitEvent", "order"));
 }
 
@@ -268,11 +244,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    cudaError_t refused = vendor.refused_event;
-    vendor.refused_event = cudaSuccess;
-    if (refused)
-        return said(refused);
-    *(null_event *)event = (null_event){(null_stream *)stream, ((null_stream *)stream)->captured};
+    (void)event, (void)stream;
     return queued(vendor_work("cudaEventRecord", "event"));
 }
 
@@ -288,23 +260,18 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEven
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
-    (void)mode;
-    ((null_stream *)stream)->captured = true;
+    (void)stream, (void)mode;
     vendor.capturing = true;
     vendor.broken = false;
     return cudaSuccess;
 }
 
-/* Every stream of the capture leaves it. */
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-    bool broken = vendor.broken, unjoined = false;
-    for (null_stream *s = streams; s; s = s->next) {
-        unjoined = unjoined || (s->captured && !s->joined && s != (null_stream *)stream);
-        s->captured = s->joined = false;
-    }
+    (void)stream;
+    bool broken = vendor.broken;
     vendor.capturing = vendor.broken = false;
-    *graph = broken || unjoined ? NULL : malloc(1);
-    return broken || !unjoined ? queued(!broken) : said(cudaErrorStreamCaptureUnjoined);
+    *graph = broken ? NULL : malloc(1);
+    return queued(!broken);
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {

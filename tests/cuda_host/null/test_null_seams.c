@@ -1,5 +1,5 @@
 /* tests/cuda_host/null/test_null_seams.c - the seams of tensor/cuda on libraries that compute nothing: broken captures,
- * late errors, devices, memory, plans and the second stream. */
+ * late errors, devices, memory and plans. */
 #include "tests/cuda_host/null/open_seam.h"
 #include "tests/cuda_host/null/vendor.h"
 
@@ -225,118 +225,6 @@ static void host_workspace_cannot_be_captured(void **state) {
     seam_close(s);
 }
 
-/* ---- the second stream ---- */
-
-static void products_of_the_second_stream_have_a_workspace_of_their_own(void **state) {
-    (void)state;
-    const size_t mib = 1 << 20;
-    seam *s = open_seam((seam_choice){0});
-    float *A = seam_allocate(s, 4096);
-    seam_gemm g = product_of(A, A, A, 16);
-    assert_null(seam_multiply(s, &g));
-    const void *first = vendor.workspace;
-    assert_int_equal(seam_peak(s, true), 32 * mib + 4096);
-    for (int i = 0; i < 3; i++) {
-        assert_true(seam_fork_side(s));
-        assert_null(seam_multiply_beside(s, &g));
-        assert_ptr_not_equal(vendor.workspace, first);
-        assert_null(seam_multiply(s, &g));
-        assert_ptr_equal(vendor.workspace, first);
-        seam_join_side(s);
-    }
-    assert_int_equal(seam_peak(s, true), 64 * mib + 4096);
-    assert_int_equal(vendor.searches, 1); /* both streams have one plan */
-    assert_int_equal(vendor.streams, 2);
-    assert_null(seam_failure(s));
-    vendor.missing = "plan";
-    g.m = 8;
-    assert_true(seam_fork_side(s));
-    assert_null(seam_multiply_beside(s, &g)); /* by cuBLAS, whose workspace is that of the first stream */
-    assert_int_equal(vendor.gemms, 1);
-    seam_join_side(s);
-    seam_release(s, A);
-    seam_close(s);
-    assert_int_equal(vendor.used, 0);
-}
-
-static void without_memory_there_is_one_stream(void **state) {
-    (void)state;
-    const size_t mib = 1 << 20;
-    seam *s = open_seam((seam_choice){0, 60 * mib});
-    assert_false(seam_fork_side(s));
-    assert_false(seam_fork_side(s)); /* not asked for again */
-    assert_int_equal(vendor.streams, 2);
-    assert_int_equal(seam_peak(s, false), 32 * mib);
-    assert_null(seam_wait(s));
-    assert_null(seam_failure(s));
-    seam_close(s);
-}
-
-static void a_capture_keeps_a_fork_that_joins(void **state) {
-    (void)state;
-    seam *s = open_seam((seam_choice){0});
-    float *A = seam_allocate(s, 4096);
-    seam_gemm g = product_of(A, A, A, 16);
-    seam_graph *graph = NULL;
-    assert_null(seam_capture(s));
-    assert_false(seam_fork_side(s)); /* its workspace cannot be asked for now */
-    assert_null(seam_capture_end(s, &graph));
-    seam_graph_release(graph);
-    assert_true(seam_fork_side(s));
-    seam_join_side(s);
-    for (int joined = 0; joined < 2; joined++) {
-        assert_null(seam_capture(s));
-        assert_true(seam_fork_side(s));
-        assert_null(seam_multiply_beside(s, &g));
-        if (joined)
-            seam_join_side(s);
-        graph = NULL;
-        const char *reason = seam_capture_end(s, &graph);
-        if (joined)
-            assert_null(reason);
-        else
-            assert_string_equal(reason, "capturing stream has unjoined work");
-        assert_true(joined == (graph != NULL));
-        seam_graph_release(graph);
-    }
-    assert_null(seam_failure(s));
-    seam_release(s, A);
-    seam_close(s);
-}
-
-static void failures_of_the_second_stream_are_named_once(void **state) {
-    (void)state;
-    seam *s = open_seam((seam_choice){0});
-    float *A = seam_allocate(s, 4096);
-    seam_gemm g = product_of(A, A, A, 16);
-    seam_graph *graph = NULL;
-    assert_true(seam_fork_side(s));
-    seam_join_side(s);
-    vendor.refused_event = cudaErrorInvalidValue;
-    assert_false(seam_fork_side(s));
-    assert_string_equal(seam_failure(s), "invalid argument");
-    assert_true(seam_fork_side(s));
-    vendor.refused_event = cudaErrorInvalidValue;
-    seam_join_side(s);
-    assert_string_equal(seam_failure(s), "invalid argument");
-    assert_null(seam_failure(s));
-    vendor.uncaptured = "cublasLtMatmul";
-    assert_null(seam_capture(s));
-    assert_true(seam_fork_side(s));
-    assert_string_equal(seam_multiply_beside(s, &g), "the function failed to launch on the GPU");
-    seam_join_side(s); /* fails as all later work */
-    assert_non_null(strstr(seam_capture_end(s, &graph), "previous error during capture"));
-    assert_null(graph);
-    assert_null(seam_failure(s));
-    assert_true(seam_fork_side(s));
-    assert_null(seam_multiply_beside(s, &g));
-    seam_join_side(s);
-    assert_null(seam_wait(s));
-    assert_null(seam_failure(s));
-    seam_release(s, A);
-    seam_close(s);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_call_that_breaks_the_capture_leaves_nothing_behind, fresh),
@@ -348,10 +236,6 @@ int main(void) {
         cmocka_unit_test_setup(a_shape_is_searched_once_and_computed_by_its_plan, fresh),
         cmocka_unit_test_setup(a_shape_without_algorithm_is_not_searched_again, fresh),
         cmocka_unit_test_setup(host_workspace_cannot_be_captured, fresh),
-        cmocka_unit_test_setup(products_of_the_second_stream_have_a_workspace_of_their_own, fresh),
-        cmocka_unit_test_setup(without_memory_there_is_one_stream, fresh),
-        cmocka_unit_test_setup(a_capture_keeps_a_fork_that_joins, fresh),
-        cmocka_unit_test_setup(failures_of_the_second_stream_are_named_once, fresh),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,18 +26,8 @@ typedef struct vendor_state {
     const void *shared_kernel;  /* the last kernel for which shared memory was asked, */
     int shared_bytes;           /* and how much */
     int searches, plans, gemms; /* of cuBLASLt; products by plans; by cuBLAS */
-    int streams;                /* how many have been made */
-    const void *workspace;      /* of the last product by a plan */
-    cudaError_t refused_event;  /* the result of the next record of an event, once */
 } vendor_state;
 extern vendor_state vendor;
-
-/* What a cudaStream_t points to. */
-typedef struct null_stream {
-    int number;            /* counted from 1 */
-    bool captured, joined; /* it is in the capture; a stream of the capture waits for all its work */
-    struct null_stream *next;
-} null_stream;
 
 /* One piece of work: a line "WHAT DETAILS" in the file that MOCHI_CUDA_NULL_TRACE names. Returns whether the work is
  * queued: not after a call that broke the capture, and not if `function` breaks it. */
