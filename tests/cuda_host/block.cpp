@@ -11,9 +11,8 @@
 namespace cuda_host {
 
 index3 thread_index, block_index, block_shape, grid_shape;
-unsigned cluster_rank, cluster_blocks;
 
-enum class condition { running, at_barrier, at_cluster_barrier, in_warp, exited };
+enum class condition { running, at_barrier, in_warp, exited };
 
 struct thread_record {
     condition now;
@@ -37,8 +36,6 @@ struct block_record {
     index3 index;
     unsigned threads, started, exited, current, counted;
     bool backwards;
-    bool waits; /* for its cluster, at this place */
-    place where;
     thread_record thread[max_threads];
     warp_record warp[max_threads / warp_size];
 };
@@ -49,11 +46,11 @@ static struct {
     void (*body)(void *arguments);
     void *arguments;
     fiber scheduler;
-    fiber *idle[largest_cluster * max_threads];
+    fiber *idle[resident * max_threads];
     unsigned idles;
 } all;
 
-static block_record blocks[largest_cluster];
+static block_record blocks[resident];
 static block_record *run = blocks; /* the one that runs just now */
 
 int name_length(const char *name) {
@@ -156,13 +153,11 @@ static void check_barrier() {
                 first.where.line, i, t.where.file, t.where.line);
         run->counted += t.predicate != 0;
     }
-    run->where = first.where;
 }
 
 static void become_block(unsigned slot) {
     run = &blocks[slot];
     block_index = run->index;
-    cluster_rank = cluster_blocks > 1 ? slot : 0;
 }
 
 void block_begin(unsigned slot, index3 index, bool backwards) {
@@ -181,11 +176,6 @@ void block_begin(unsigned slot, index3 index, bool backwards) {
 }
 
 bool block_leave(unsigned slot) {
-    run->waits = false;
-    for (unsigned i = 0; i < run->threads; i++)
-        run->waits |= run->thread[i].now == condition::at_cluster_barrier;
-    if (run->waits)
-        check_barrier();
     bool over = run->exited == run->threads;
     if (over)
         shared_end(all.g->shared_bytes);
@@ -203,11 +193,6 @@ void block_continue(unsigned slot) {
     run_ready();
 }
 
-bool block_waits_for_cluster(unsigned slot, place *where) {
-    *where = blocks[slot].where;
-    return blocks[slot].waits;
-}
-
 void blocks_of(const grid *g, void (*body)(void *arguments), void *arguments) {
     all.g = g;
     all.body = body;
@@ -220,13 +205,6 @@ int barrier(int predicate, place where) {
     me.predicate = predicate;
     wait_as(condition::at_barrier);
     return (int)run->counted;
-}
-
-void cluster_barrier(place where) {
-    thread_record &me = run->thread[run->current];
-    me.where = where;
-    me.predicate = 0;
-    wait_as(condition::at_cluster_barrier);
 }
 
 unsigned lane() {

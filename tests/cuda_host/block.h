@@ -1,9 +1,9 @@
-/* tests/cuda_host/block.h - runs the blocks of a grid, three or a cluster on the device at a time. Each thread has a
+/* tests/cuda_host/block.h - runs the blocks of a grid, three on the device at a time. Each thread has a
  * stack of its own from its first wait for another thread.
  *
  * Odd blocks run their threads from the last to the first, odd grids their blocks, and blocks that are on the device
  * together take turns at barriers, out of step: a kernel that relies on an order that nothing enforces fails. A barrier
- * that some threads of the block or cluster skip, or reach at different lines, is a violation; so are a warp's exchange
+ * that some threads of the block skip, or reach at different lines, is a violation; so are a warp's exchange
  * with a lane that has exited or is not in the mask, and a write beyond the dynamic shared memory. */
 #ifndef CUDA_HOST_BLOCK_H
 #define CUDA_HOST_BLOCK_H
@@ -22,16 +22,14 @@ struct grid {
     const char *name; /* followed by ", " and the other arguments of the call, if any */
     index3 blocks, threads;
     std::size_t shared_bytes; /* dynamic */
-    index3 cluster;           /* blocks that are on the device together and access each other's shared memory */
 };
 
 /* The device's own limits (compute capability 8.0 and later). */
 constexpr unsigned max_threads = 1024, warp_size = 32, max_grid_yz = 65535;
-constexpr unsigned largest_cluster = 8;            /* blocks; compute capability 9.0 and later */
+constexpr unsigned resident = 3;                   /* blocks on the device at a time */
 constexpr std::size_t max_shared_bytes = 99 << 10; /* per block; 8.6 and 8.9 have the least */
 
 extern index3 thread_index, block_index, block_shape, grid_shape;
-extern unsigned cluster_rank, cluster_blocks; /* rank of the running block; blocks of its cluster */
 
 /* Runs body(arguments) once for each thread; a grid beyond the limits or without threads is a violation. */
 void grid_check(const grid &g);
@@ -45,8 +43,6 @@ struct place {
 
 /* Returns the number of threads of the block whose predicate is not 0. */
 int barrier(int predicate, place where);
-/* Waits for every thread of the cluster. */
-void cluster_barrier(place where);
 /* Every lane of the mask gives a value; each receives the value of lane `source`. */
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, place where);
 /* Bit i is set if lane i of the mask gave a predicate that is not 0. */

@@ -2,7 +2,6 @@
 #ifndef CUDA_HOST_DEVICE_ARRAY_H
 #define CUDA_HOST_DEVICE_ARRAY_H
 
-#include "tests/cuda_host/cooperative_groups.h"
 #include "tests/cuda_host/language.h"
 #include "tests/cuda_host/stream.h"
 
@@ -48,11 +47,6 @@ struct array {
     template <typename... Declared, typename... Given>
     void launch(unsigned blocks, unsigned threads, void (*kernel)(Declared...), const Given &...given) {
         enqueue_kernel(s, "test", {blocks, 1, 1}, {threads, 1, 1}, threads * sizeof(float), kernel, given...);
-    }
-    template <typename... Declared, typename... Given>
-    void launch_clusters(
-        index3 cluster, index3 blocks, unsigned threads, void (*kernel)(Declared...), const Given &...given) {
-        enqueue_grid(s, {"test", blocks, {threads, 1, 1}, threads * sizeof(float), cluster}, kernel, given...);
     }
 };
 

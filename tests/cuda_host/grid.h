@@ -1,5 +1,5 @@
 /* tests/cuda_host/grid.h - the calls of grid.cpp, which puts blocks on the device, to block.cpp, which runs their
- * threads. Slots are numbered from 0 to largest_cluster - 1. */
+ * threads. Slots are numbered from 0 to resident - 1. */
 #ifndef CUDA_HOST_GRID_H
 #define CUDA_HOST_GRID_H
 
@@ -15,8 +15,6 @@ void block_begin(unsigned slot, index3 index, bool backwards);
 void block_continue(unsigned slot);
 /* Called after either of these: returns true if the block has ended; else saves its shared memory. */
 bool block_leave(unsigned slot);
-/* Whether all threads of the block wait for its cluster; *place is the place of the wait. */
-bool block_waits_for_cluster(unsigned slot, place *where);
 
 /* The position of an element of a shape whose x runs fastest. */
 inline index3 position_in(index3 shape, std::uint64_t linear) {

@@ -2,7 +2,6 @@
 #include "tests/cuda_host/memory.h"
 
 #include "tests/cuda_host/block.h"
-#include "tests/cuda_host/shared.h"
 #include "tests/cuda_host/violation.h"
 
 #include <cinttypes>
@@ -108,8 +107,6 @@ static bool open_at(char *address) {
 /* A fault inside the range opens an allocation or says what was touched; any other is passed on. */
 static void on_fault(int, siginfo_t *info, void *) {
     if (in_range(info->si_addr) && open_at(static_cast<char *>(info->si_addr)))
-        return;
-    if (device.windows && shared_fault(info->si_addr))
         return;
     if (device.windows && !in_range(info->si_addr))
         violation("device code touched %p, which is no device memory", info->si_addr);

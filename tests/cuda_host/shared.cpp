@@ -7,8 +7,7 @@
 
 #include <cstring>
 #include <link.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include <vector>
 
 static constexpr std::size_t margin = 256;
 
@@ -51,139 +50,28 @@ void shared_begin(std::size_t bytes) {
     std::memset(mo_shared, 0xff, bytes + margin);
 }
 
-/* The bytes `from` to `end` of what a block has dynamic shared memory in are as they were. */
-static void check_marks(const unsigned char *dynamic, std::size_t from, std::size_t end, std::size_t bytes) {
-    for (std::size_t i = from; i < end; i++)
-        if (dynamic[i] != 0xff)
+void shared_end(std::size_t bytes) {
+    for (std::size_t i = bytes; i < bytes + margin; i++)
+        if (mo_shared[i] != 0xff)
             violation("byte %zu of %zu bytes of shared memory was written", i, bytes);
 }
 
-void shared_end(std::size_t bytes) {
-    check_marks(mo_shared, bytes, bytes + margin, bytes);
-}
-
-/* What is put aside, as it lies in the thread's block, once for this file and once for kernels. */
-static struct {
-    unsigned char *images, *views;
-    std::size_t stride; /* from slot to slot; views are far from one another, and nothing is between them */
-    std::size_t room;
-} aside;
-
-/* Of the cluster that runs. */
-static struct {
-    unsigned passed; /* barriers */
-    struct {
-        bool ended, open, touched; /* touched: since the last barrier, by the block of rank `by` */
-        unsigned by;
-    } slot[largest_cluster];
-} cluster;
-
-static void reserve_slots() {
-    const std::size_t page = 4096, apart = std::size_t{64} << 20;
-    require_fixed();
-    aside.room = (fixed.before + sizeof mo_shared + fixed.behind + page - 1) / page * page;
-    aside.stride = aside.room + apart;
-    std::size_t bytes = aside.stride * largest_cluster;
-    int file = memfd_create("cuda-host", MFD_CLOEXEC);
-    if (file < 0 || ftruncate(file, (off_t)bytes) != 0)
-        violation("no memory for the shared memory of blocks");
-    void *images = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    void *views = mmap(nullptr, bytes, PROT_NONE, MAP_SHARED, file, 0);
-    if (images == MAP_FAILED || views == MAP_FAILED)
-        violation("no memory for the shared memory of blocks");
-    close(file);
-    aside.images = static_cast<unsigned char *>(images);
-    aside.views = static_cast<unsigned char *>(views);
-}
-
-static unsigned char *image(unsigned slot) {
-    if (!aside.images)
-        reserve_slots();
-    return aside.images + slot * aside.stride;
-}
-
-static void set_open(unsigned slot, bool open) {
-    if (cluster.slot[slot].open != open &&
-        mprotect(aside.views + slot * aside.stride, aside.room, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0)
-        violation("the system refuses to protect pages");
-    cluster.slot[slot].open = open;
-}
+/* What is put aside of the blocks that are on the device, as it lies in the thread's block. */
+static std::vector<unsigned char> kept_of[resident];
 
 void shared_save(unsigned slot, std::size_t bytes) {
-    unsigned char *kept = image(slot);
+    kept_of[slot].resize(fixed.before + sizeof mo_shared + fixed.behind);
+    unsigned char *kept = kept_of[slot].data();
     std::memcpy(kept, fixed.from, fixed.before);
     std::memcpy(kept + fixed.before, mo_shared, bytes + margin);
     std::memcpy(kept + fixed.before + sizeof mo_shared, behind(), fixed.behind);
 }
 
 void shared_load(unsigned slot, std::size_t bytes) {
-    const unsigned char *kept = image(slot);
-    set_open(slot, false); /* while the block runs, its memory is not there */
+    const unsigned char *kept = kept_of[slot].data();
     std::memcpy(fixed.from, kept, fixed.before);
     std::memcpy(mo_shared, kept + fixed.before, bytes + margin);
     std::memcpy(behind(), kept + fixed.before + sizeof mo_shared, fixed.behind);
-}
-
-void shared_begin_cluster() {
-    for (unsigned i = 0; i < largest_cluster; i++) {
-        set_open(i, false);
-        cluster.slot[i] = {};
-    }
-    for (unsigned i = 0; i < cluster_blocks; i++) {
-        unsigned char *kept = image(i); /* the first call of all gives slots their room */
-        std::memset(kept, 0xff, aside.room);
-    }
-    cluster.passed = 0;
-}
-
-void shared_pass_cluster() {
-    cluster.passed++;
-    for (unsigned i = 0; i < largest_cluster; i++) {
-        set_open(i, false);
-        cluster.slot[i].touched = false;
-    }
-}
-
-void shared_end_block(unsigned slot, std::size_t bytes) {
-    check_marks(image(slot) + fixed.before, bytes + margin, sizeof mo_shared, bytes); /* which no block puts aside */
-    if (cluster.slot[slot].touched)
-        violation("the block of rank %u ends, and no barrier of the cluster says that the block of rank %u is done with"
-                  " its shared memory",
-            slot, cluster.slot[slot].by);
-    set_open(slot, false);
-    cluster.slot[slot].ended = true;
-}
-
-void *shared_of_rank(const void *address, int rank, place where) {
-    const unsigned char *own = static_cast<const unsigned char *>(address);
-    if (rank < 0 || (unsigned)rank >= cluster_blocks)
-        violation("%s:%d: rank %d in a cluster of %u blocks", where.file, where.line, rank, cluster_blocks);
-    if (own < fixed.from || own >= behind() + fixed.behind)
-        violation("%s:%d: the address %p is not in the block's shared memory", where.file, where.line, address);
-    if ((unsigned)rank == cluster_rank)
-        return const_cast<unsigned char *>(own);
-    return aside.views + (unsigned)rank * aside.stride + (own - fixed.from);
-}
-
-bool shared_fault(const void *address) {
-    const unsigned char *touched = static_cast<const unsigned char *>(address);
-    if (!aside.views || touched < aside.views || touched >= aside.views + aside.stride * largest_cluster)
-        return false;
-    std::size_t offset = std::size_t(touched - aside.views);
-    unsigned rank = (unsigned)(offset / aside.stride);
-    if (offset % aside.stride >= aside.room || rank >= cluster_blocks)
-        violation("device code touched what is no shared memory of its cluster");
-    if (rank == cluster_rank)
-        violation("the block touched its own shared memory at an address that is for other blocks");
-    if (!cluster.passed)
-        violation("shared memory of the block of rank %u was touched before the cluster's first barrier", rank);
-    if (cluster.slot[rank].ended)
-        violation("shared memory of the block of rank %u was touched when that block had ended", rank);
-    set_open(rank, true);
-    if (!cluster.slot[rank].touched)
-        cluster.slot[rank].by = cluster_rank;
-    cluster.slot[rank].touched = true;
-    return true;
 }
 
 } // namespace cuda_host

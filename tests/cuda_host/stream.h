@@ -95,11 +95,10 @@ void enqueue_grid(stream *s, const grid &g, void (*kernel)(Declared...), const G
     });
 }
 
-/* A launch without clusters. */
 template <typename... Declared, typename... Given>
 void enqueue_kernel(stream *s, const char *name, index3 blocks, index3 threads, std::size_t shared_bytes,
     void (*kernel)(Declared...), const Given &...given) {
-    enqueue_grid(s, {name, blocks, threads, shared_bytes, {}}, kernel, given...);
+    enqueue_grid(s, {name, blocks, threads, shared_bytes}, kernel, given...);
 }
 
 } // namespace cuda_host
