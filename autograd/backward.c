@@ -15,7 +15,6 @@ typedef struct run {
     mo_tensor *const *xs; /* mo_grad: nx tensors whose gradients are asked for */
     mo_tensor **grads;
     int nx;
-    const mo_grad_watch *watch; /* NULL: none */
 } run;
 
 /* ---- forward pass: which nodes lie between the wanted tensors and the roots ---- */
@@ -37,11 +36,8 @@ static void mark_needed(run *r) {
         const mo_node *node = r->t->nodes[i];
         bool any = false;
         for (int j = 0; j < node->n_in; j++)
-            if (slot_needed(r, node->in[j])) {
-                mo_slot *s = mo_slot_of(&r->slots, node->in[j]);
-                s->oldest = s->oldest ? s->oldest : i + 1;
+            if (slot_needed(r, node->in[j]))
                 any = true;
-            }
         for (int j = 0; any && j < node->n_out; j++)
             mo_slot_of(&r->slots, node->out[j])->needed = true;
     }
@@ -176,26 +172,12 @@ static bool seed_root(run *r, mo_tensor *y, mo_tensor *g) {
     return mo_ok(t->ctx);
 }
 
-/* Tells the gradients that are final once node i has been visited: no older node uses their tensors. */
-static void tell_visit(run *r, int64_t i) {
-    for (int j = 0; j < r->nx && mo_ok(r->t->ctx); j++) {
-        const mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
-        if (slot && slot->grad && slot->oldest == i + 1)
-            r->watch->final(r->watch->state, j, r->grads[j] = slot->grad);
-    }
-    if (mo_ok(r->t->ctx))
-        r->watch->visited(r->watch->state);
-}
-
 static void sweep_nodes(run *r) {
     mo_tape *t = r->t;
     bool recording = t->recording;
     t->recording = (r->flags & MO_CREATE_GRAPH) != 0;
-    for (int64_t i = r->slots.last; i >= r->slots.first && mo_ok(t->ctx); i--) {
+    for (int64_t i = r->slots.last; i >= r->slots.first && mo_ok(t->ctx); i--)
         visit(r, t->nodes[i]);
-        if (r->watch)
-            tell_visit(r, i);
-    }
     t->recording = recording;
 }
 
@@ -242,10 +224,7 @@ static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs
     for (int j = 0; j < r->nx && mo_ok(ctx); j++) {
         mo_slot *slot = mo_slot_of(&r->slots, r->xs[j]);
         mo_tensor *X = r->xs[j];
-        bool told = slot && slot->grad && slot->oldest;
         r->grads[j] = slot && slot->grad ? slot->grad : mo_full(t, X->dtype, X->ndim, X->shape, 0);
-        if (r->watch && !told && mo_ok(ctx))
-            r->watch->final(r->watch->state, j, r->grads[j]);
     }
     end(r);
     return ctx->status.code;
@@ -255,12 +234,6 @@ mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, 
     int nx, unsigned flags) {
     run r = {.t = t, .flags = flags, .xs = xs, .grads = grads, .nx = nx};
     return take_gradients(&r, ys, gs, ny);
-}
-
-mo_code mo_grad_each(
-    mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int nx, const mo_grad_watch *watch) {
-    run r = {.t = t, .xs = xs, .grads = grads, .nx = nx, .watch = watch};
-    return take_gradients(&r, &loss, NULL, 1);
 }
 
 /* Adds the gradients of the leaves to the buffers that they own. */

@@ -7,7 +7,6 @@
 /* The state of one tensor during the run. */
 typedef struct mo_slot {
     mo_tensor *grad; /* sum of the contributions so far, NULL: none */
-    int64_t oldest;  /* 1 + the index of the oldest node that uses the tensor, 0: none does */
     bool needed;     /* lies on a path from the tensors whose gradients are asked for */
     bool wanted;     /* is one of those tensors: its gradient is kept */
 } mo_slot;

@@ -75,17 +75,6 @@ bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned f
 /* Whether the values that the vjp of a node reads are those that were recorded; raises. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);
 
-/* What a run tells while it goes on. A call may read the gradient and raise; it takes no gradients itself. */
-typedef struct mo_grad_watch {
-    /* Nothing will be added to the gradient of xs[j], a tensor of the tape. Once for each j, in the order of visits. */
-    void (*final)(void *state, int j, mo_tensor *grad);
-    void (*visited)(void *state); /* a node has been visited */
-    void *state;
-} mo_grad_watch;
-/* mo_grad of one scalar without flags, which tells of each gradient as soon as it is final. */
-mo_code mo_grad_each(
-    mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int nx, const mo_grad_watch *watch);
-
 /* A + B, recorded if needed: the sum of two contributions to one gradient (the only op of autograd/). */
 mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* A + B written over A, a gradient to which the caller holds the only reference. */

@@ -83,12 +83,6 @@ static const ranks_engine *load_engine(const char *path, const char *command) {
 
 /* ---- joining ---- */
 
-/* 2 ms at 1 Gbit/s. The variable is for measurements, which compare: with 0 nothing travels during backward. */
-static size_t bucket_bytes(void) {
-    const char *bytes = getenv("MOCHI_BUCKET_BYTES");
-    return bytes ? (size_t)strtoull(bytes, NULL, 10) : (size_t)1 << 18;
-}
-
 static char *digest_text(mo_context *ctx, const char *path) {
     json_t *digest = file_digest(ctx, path);
     char *text = needed(strdup(json_is_string(digest) ? json_string_value(digest) : ""));
@@ -145,10 +139,6 @@ static bool join_ranks(
     }
     ranks->send = engine->send;
     ranks->receive = engine->receive;
-    ranks->start_send = engine->start_send;
-    ranks->start_receive = engine->start_receive;
-    ranks->arrived = engine->arrived;
-    ranks->bucket = bucket_bytes();
     ranks->state = (void *)engine;
     ranks->parted = needed(calloc(1, sizeof *ranks->parted));
     ranks->program = digest_code(path);

@@ -17,7 +17,7 @@ int ranks_local(void);
 /* Waits for all of them; each process of a size above 1 calls it before it ends. */
 void ranks_close(mo_ranks *ranks);
 
-#define RANKS_ENGINE_ABI 2
+#define RANKS_ENGINE_ABI 3
 
 /* Messages between processes. The shared object ranks_mpi.so, built where MPI is, exports one as
  * `const ranks_engine mo_ranks_engine`; a process that was started alone opens neither it nor MPI. */
@@ -26,9 +26,6 @@ typedef struct ranks_engine {
     void (*begin)(int *rank, int *size);
     void (*send)(void *state, int to, const void *data, size_t bytes); /* as those of mo_ranks; state is NULL */
     void (*receive)(void *state, int from, void *data, size_t bytes);
-    int (*start_send)(void *state, int to, int channel, const void *data, size_t bytes);
-    int (*start_receive)(void *state, int from, int channel, void *data, size_t bytes);
-    bool (*arrived)(void *state, int message);
     void (*end)(void); /* waits for all processes */
 } ranks_engine;
 

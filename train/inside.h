@@ -62,7 +62,6 @@ MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 
 /* ---- ranks: processes that share a run or an evaluation (train/run/README.md) ---- */
 
-#define MO_LARGEST_STARTED ((size_t)1 << 30)
 /* One of `size` processes, and how it sends messages to the others; messages from one to another arrive in order. */
 typedef struct mo_ranks {
     int rank, size;
@@ -72,15 +71,8 @@ typedef struct mo_ranks {
     bool deterministic;      /* the bits of one process on every device: devices add nothing up among themselves */
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
-    /* Messages of at most MO_LARGEST_STARTED bytes that travel while this process computes, or NULL, all three. They
-     * have numbers; `data` is theirs until `arrived` has returned true of the number, once. Those of one channel, 0 or
-     * above, from one rank to another arrive in order. */
-    int (*start_send)(void *state, int to, int channel, const void *data, size_t bytes);
-    int (*start_receive)(void *state, int from, int channel, void *data, size_t bytes);
-    bool (*arrived)(void *state, int message);
     void *state;
-    size_t bucket; /* rank 0's: fewest bytes of gradients that travel as one during backward; 0: all, after it */
-    bool *parted;  /* set once every rank knows of a failure: no rank waits for a message after that; or NULL */
+    bool *parted; /* set once every rank knows of a failure: no rank waits for a message after that; or NULL */
 } mo_ranks;
 /* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
  * every rank's. */

@@ -226,68 +226,6 @@ static void errors_of_backward_say_what_is_wrong(void **state) {
     mo_tensor_release(data);
 }
 
-/* What a watch of four tensors has been told: how many nodes had been visited, and the gradient. */
-typedef struct told {
-    int visits, calls[4], after[4];
-    double first[4];
-    mo_context *fails;
-} told;
-
-static void note_final(void *state, int j, mo_tensor *grad) {
-    told *w = state;
-    w->calls[j]++;
-    w->after[j] = w->visits;
-    w->first[j] = at(grad, 0);
-    if (w->fails)
-        mo_fail(w->fails, MO_IO, "told too much");
-}
-
-static void note_visit(void *state) {
-    ((told *)state)->visits++;
-}
-
-/* Takes the gradients of the sum of a b c, or of a b a, on a tape that is reset first. */
-static mo_code tell_gradients(toy *y, mo_tensor *const *leaf, int last, mo_tensor **grads, told *w) {
-    mo_tensor *xs[] = {leaf[0], leaf[1], leaf[2], leaf[0]};
-    mo_grad_watch watch = {note_final, note_visit, w};
-    mo_tape_reset(y->t);
-    mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, leaf[0], leaf[1]), leaf[last]));
-    return mo_grad_each(y->t, loss, xs, grads, 4, &watch);
-}
-
-static void each_gradient_is_told_when_it_is_final(void **state) {
-    toy *y = *state;
-    mo_tensor *leaf[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, 5, 7), toy_leaf(y->ctx, 11, 13)}, *grads[4];
-    /* nodes visited before: the sum, the outer product; c is no part of a b a */
-    static const int after[2][4] = {{2, 2, 3, 2}, {2, 2, 1, 2}};
-    static const double first[2][4] = {{20, 4, 0, 20}, {55, 22, 10, 55}};
-    for (int i = 0; i < 2; i++) {
-        told w = {0};
-        assert_int_equal(tell_gradients(y, leaf, i ? 2 : 0, grads, &w), MO_OK);
-        assert_int_equal(w.visits, 3);
-        for (int j = 0; j < 4; j++) {
-            assert_int_equal(w.calls[j], 1);
-            assert_int_equal(w.after[j], after[i][j]);
-            assert_true(w.first[j] == first[i][j] && at(grads[j], 0) == first[i][j]);
-        }
-    }
-    for (int i = 0; i < 3; i++)
-        mo_tensor_release(leaf[i]);
-}
-
-static void nothing_is_told_after_a_failure(void **state) {
-    toy *y = *state;
-    mo_tensor *leaf[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, 5, 7), toy_leaf(y->ctx, 11, 13)}, *grads[4];
-    told w = {.fails = y->ctx};
-    assert_int_equal(tell_gradients(y, leaf, 2, grads, &w), MO_IO);
-    assert_int_equal(w.calls[2], 1);
-    assert_int_equal(w.calls[0] + w.calls[1] + w.calls[3], 0);
-    assert_int_equal(w.visits, 1);
-    mo_clear_error(y->ctx);
-    for (int i = 0; i < 3; i++)
-        mo_tensor_release(leaf[i]);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(grad_equals_backward, toy_create, toy_release),
@@ -303,8 +241,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(constants_of_a_tape_can_be_leaves, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(tapes_share_parameters, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_rule_may_take_gradients_itself, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(each_gradient_is_told_when_it_is_final, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(nothing_is_told_after_a_failure, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(errors_of_backward_say_what_is_wrong, toy_create, toy_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

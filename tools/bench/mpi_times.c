@@ -1,15 +1,12 @@
 /* tools/bench/mpi_times.c - preloaded by bench_mpi into the processes of a run: when each call of MPI for a message
- * began and ended, one line per call in the file MPI_TIMES.RANK of the environment, with its bytes; -1 for questions
- * whether a message has arrived, of which those that follow one another are one line. MPI_DELAY, in seconds, is the
- * latency of a link that this machine cannot make: a message is received that much later. */
+ * began and ended, one line per call in the file MPI_TIMES.RANK of the environment, with its bytes. MPI_DELAY, in
+ * seconds, is the latency of a link that this machine cannot make: a message is received that much later. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 
-enum { MOST = 1 << 18, MOST_LATE = 1024, QUESTION = -1 };
-
-static const double pause_between = 1e-4; /* seconds: questions that follow one another sooner are one wait */
+enum { MOST = 1 << 18 };
 
 static struct call {
     double begin, end;
@@ -24,10 +21,7 @@ static double seconds(void) {
 }
 
 static int note_call(double begin, int count, int result) {
-    struct call *last = n ? &calls[n - 1] : NULL;
-    if (count == QUESTION && last && last->count == QUESTION && begin < last->end + pause_between)
-        last->end = seconds();
-    else if (n < MOST)
+    if (n < MOST)
         calls[n++] = (struct call){begin, seconds(), count};
     return result;
 }
@@ -36,8 +30,6 @@ static double latency(void) {
     const char *delay = getenv("MPI_DELAY");
     return delay ? strtod(delay, NULL) : 0;
 }
-
-/* ---- messages that the caller waits for ---- */
 
 int MPI_Send(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
     double begin = seconds();
@@ -50,59 +42,6 @@ int MPI_Recv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Co
     if (wait > 0)
         nanosleep(&(struct timespec){(time_t)wait, (long)(1e9 * (wait - (double)(time_t)wait))}, NULL);
     return note_call(begin, count, result);
-}
-
-/* ---- messages that travel ---- */
-
-/* Of the messages to be received, those that MPI has not handed over: when it was first seen that they were there. */
-static struct late {
-    int lives;
-    MPI_Request request;
-    double seen;
-} late[MOST_LATE];
-
-int MPI_Isend(const void *data, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm, MPI_Request *request) {
-    double begin = seconds();
-    return note_call(begin, count, PMPI_Isend(data, count, type, to, tag, comm, request));
-}
-
-int MPI_Irecv(void *data, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm, MPI_Request *request) {
-    double begin = seconds();
-    int result = PMPI_Irecv(data, count, type, from, tag, comm, request);
-    for (int i = 0; latency() > 0 && i < MOST_LATE; i++)
-        if (!late[i].lives) {
-            late[i] = (struct late){1, *request, 0};
-            break;
-        }
-    return note_call(begin, count, result);
-}
-
-/* Notes which messages are there. */
-static void look(double now) {
-    for (int i = 0; i < MOST_LATE; i++) {
-        int there = 0;
-        if (late[i].lives && !late[i].seen)
-            PMPI_Request_get_status(late[i].request, &there, MPI_STATUS_IGNORE);
-        if (there)
-            late[i].seen = now;
-    }
-}
-
-/* Whether a message may be handed over by now. */
-static int is_due(struct late *l, double now) {
-    look(now);
-    l->lives = !l->seen || now < l->seen + latency();
-    return !l->lives;
-}
-
-int MPI_Test(MPI_Request *request, int *done, MPI_Status *status) {
-    double begin = seconds();
-    for (int i = 0; i < MOST_LATE; i++)
-        if (late[i].lives && late[i].request == *request && !is_due(&late[i], begin)) {
-            *done = 0;
-            return note_call(begin, QUESTION, MPI_SUCCESS);
-        }
-    return note_call(begin, QUESTION, PMPI_Test(request, done, status));
 }
 
 int MPI_Finalize(void) {

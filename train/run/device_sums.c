@@ -71,7 +71,7 @@ void mo_device_sums_close(mo_trainer *trainer) {
 mo_tensor *const *mo_device_sums_add(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     mo_shared *s = trainer->shared;
-    mo_sum_tree *tree = s->buckets->bucket[0].tree; /* of all parameters */
+    mo_sum_tree *tree = s->tree;
     mo_tensor *const *total = mo_sum_tree_join(tree, trainer->tape);
     mo_sum_ranks(mo_sum_tree_whole(tree));
     if (mo_trainer_agree(trainer, true))

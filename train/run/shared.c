@@ -4,7 +4,6 @@
  * so, unless equal bits are asked for (device_sums.c). Rank 0 alone reads and writes files. */
 #include "train/run/shared.h"
 
-#include "tensor/clock.h"
 #include "tensor/files/number_text.h"
 #include "tensor/given.h"
 #include "tensor/storage.h"
@@ -43,19 +42,11 @@ static void create_shared(mo_trainer *trainer, mo_shared *s) {
     s->first = mo_ranks_first(E, s->ranks.size, s->ranks.rank);
     s->end = mo_ranks_first(E, s->ranks.size, s->ranks.rank + 1);
     s->record = mo_host_alloc(ctx, (size_t)E * sizeof *s->record);
+    s->tree = mo_sum_tree_create(ctx, trainer->parameter, trainer->n);
+    s->bytes = mo_sum_tree_bytes(trainer->parameter, trainer->n);
+    if (mo_context_device(ctx) != MO_CPU)
+        s->message = mo_host_alloc(ctx, s->bytes);
     mo_prefetch_share(trainer->episodes, (uint64_t)E, (uint64_t)s->first, (uint64_t)(s->end - s->first));
-}
-
-/* The same buckets on every rank: messages can travel on their own where all ranks' can. */
-static void create_buckets(mo_trainer *trainer, mo_shared *s) {
-    bool can = !s->on_devices && mo_buckets_can_start(trainer->ctx, &s->ranks, trainer->parameter, trainer->n);
-    size_t bytes = 0;
-    if (mo_trainer_agree(trainer, can)) {
-        bytes = s->ranks.bucket;
-        mo_ranks_broadcast(&s->ranks, &bytes, sizeof bytes);
-    }
-    s->buckets = mo_buckets_create(trainer->tape, &s->ranks, trainer->parameter, trainer->n, s->episodes, bytes);
-    mo_trainer_agree(trainer, true);
 }
 
 mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
@@ -80,7 +71,6 @@ mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
         create_shared(trainer, s);
     if (mo_trainer_agree(trainer, true))
         mo_device_sums_open(trainer);
-    create_buckets(trainer, s);
     return mo_code_of(ctx);
 }
 
@@ -91,7 +81,8 @@ void mo_shared_release(mo_trainer *trainer) {
         return;
     mo_device_sums_close(trainer);
     mo_host_free(ctx, s->record, (size_t)s->episodes * sizeof *s->record);
-    mo_buckets_release(s->buckets);
+    mo_sum_tree_release(s->tree);
+    mo_host_free(ctx, s->message, s->bytes);
     mo_host_free(ctx, s, sizeof *s);
     trainer->shared = NULL;
 }
@@ -130,48 +121,12 @@ void mo_shared_start(mo_trainer *trainer) {
 /* ---- a step ---- */
 
 void mo_shared_begin(mo_trainer *trainer) {
-    mo_shared *s = trainer->shared;
-    if (!*s->ranks.parted)
-        mo_buckets_begin(s->buckets);
-}
-
-/* An episode that this process computes, whose gradients its buckets wait for. */
-typedef struct computed {
-    mo_trainer *trainer;
-    int j;
-} computed;
-
-static void pass_on(void *state, int i, mo_tensor *grad) {
-    const computed *c = state;
-    mo_shared *s = c->trainer->shared;
-    (void)grad;
-    mo_buckets_add_one(s->buckets, c->j, i, c->trainer->grad);
-    s->next_poll = 0;
-}
-
-/* Many nodes of backward are shorter than the questions to MPI after each would be. */
-static void poll_messages(void *state) {
-    static const double seconds_between = 1e-4;
-    const computed *c = state;
-    mo_shared *s = c->trainer->shared;
-    double now = mo_clock(CLOCK_MONOTONIC);
-    if (now < s->next_poll)
-        return;
-    mo_buckets_poll(s->buckets);
-    s->next_poll = now + seconds_between;
+    trainer->shared->tree->depth = 0;
 }
 
 void mo_shared_gradients(mo_trainer *trainer, int j, mo_tensor *loss) {
-    computed c = {trainer, j};
-    mo_grad_watch watch = {pass_on, poll_messages, &c};
-    if (mo_context_device(trainer->ctx) == MO_CPU) {
-        poll_messages(&c);
-        mo_grad_each(trainer->tape, loss, trainer->parameter, trainer->grad, trainer->n, &watch);
-        return;
-    }
-    /* a device computes what is queued: reading one gradient would keep the host from queueing the rest */
     mo_grad(trainer->tape, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
-    mo_buckets_add(trainer->shared->buckets, j, trainer->grad);
+    mo_sum_tree_push(trainer->shared->tree, trainer->tape, 0, j, trainer->grad);
 }
 
 /* The records of all episodes, on every rank. */
@@ -221,7 +176,7 @@ void mo_shared_update(mo_trainer *trainer) {
     mo_shared *s = trainer->shared;
     mo_tensor *const *total = NULL;
     if (!s->on_devices && !*s->ranks.parted)
-        total = mo_buckets_end(s->buckets);
+        total = mo_sum_tree_share(s->tree, trainer->tape, &s->ranks, s->episodes, s->message);
     note_records(trainer);
     if (!mo_trainer_agree(trainer, true))
         return;

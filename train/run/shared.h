@@ -2,7 +2,7 @@
 #ifndef MO_RUN_SHARED_H
 #define MO_RUN_SHARED_H
 
-#include "train/run/buckets.h"
+#include "train/run/sum_tree.h"
 
 /* What the other ranks need to know of an episode. */
 typedef struct mo_episode_record {
@@ -13,11 +13,12 @@ typedef struct mo_episode_record {
 typedef struct mo_shared {
     mo_context *ctx;
     mo_ranks ranks;
-    int episodes;   /* of a step */
-    int first, end; /* the episodes of a step that this rank takes */
-    mo_buckets *buckets;
+    int episodes;      /* of a step */
+    int first, end;    /* the episodes of a step that this rank takes */
+    mo_sum_tree *tree; /* of the gradients of this rank's episodes */
+    char *message;     /* `bytes` of host memory for the sums of a device; NULL on a CPU */
+    size_t bytes;
     mo_episode_record *record; /* [episodes] */
-    double next_poll;          /* on the monotonic clock */
     bool on_devices;           /* the devices add up the gradients, not messages */
     bool started;
     bool parted; /* what ranks.parted points to where the caller has none */
@@ -32,9 +33,9 @@ bool mo_trainer_leads(const mo_trainer *trainer);
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* The step, weights and moments of rank 0, on every rank, once its files are written. */
 void mo_shared_start(mo_trainer *trainer);
-/* Begins a step: its messages begin. */
+/* Begins a step. */
 void mo_shared_begin(mo_trainer *trainer);
-/* The gradients of episode j of a step with this loss; their sums travel meanwhile, where they can. */
+/* The gradients of episode j of a step with this loss, added to those of this rank's other episodes. */
 void mo_shared_gradients(mo_trainer *trainer, int j, mo_tensor *loss);
 /* Exchanges figures and gradients of the episodes, and takes the step. */
 void mo_shared_update(mo_trainer *trainer);

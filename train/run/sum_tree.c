@@ -136,9 +136,69 @@ mo_tensor *mo_sum_tree_whole(const mo_sum_tree *tree) {
     return tree->depth ? tree->node[0].whole : mo_null_tensor(tree->ctx);
 }
 
-int mo_sum_tree_level(int64_t first, int64_t end) {
+/* ---- several ranks ---- */
+
+/* The level of the first of the largest nodes that together are the episodes first .. end - 1. */
+static int level_of(int64_t first, int64_t end) {
     int level = 0;
     while (first % ((int64_t)2 << level) == 0 && first + ((int64_t)2 << level) <= end)
         level++;
     return level;
+}
+
+/* A sum in host memory: its own on a CPU, else the message, into which `read` copies it. */
+static char *bytes_of_sum(mo_tensor *whole, char *message, bool read) {
+    if (message && read)
+        mo_tensor_read(whole, message, (size_t)mo_numel(whole) * sizeof(float));
+    return message ? message : mo_tensor_view(whole).data;
+}
+
+/* Sends the nodes of the episodes first .. end - 1, all that this rank has, to the rank below. */
+static void send_nodes(
+    const mo_sum_tree *tree, const mo_ranks *ranks, int to, int64_t first, int64_t end, char *message) {
+    size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
+    int k = 0;
+    for (int64_t j = first; j < end; j += (int64_t)1 << level_of(j, end), k++) {
+        mo_tensor *whole = k < tree->depth ? tree->node[k].whole : tree->spare.whole; /* a rank that has failed */
+        ranks->send(ranks->state, to, bytes_of_sum(whole, message, true), bytes);
+    }
+}
+
+/* Takes the nodes of the episodes first .. end - 1 behind those that the tree has. */
+static void receive_nodes(
+    mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int from, int64_t first, int64_t end, char *message) {
+    size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
+    for (int64_t j = first, level; j < end; j += (int64_t)1 << level) {
+        level = level_of(j, end);
+        ranks->receive(ranks->state, from, bytes_of_sum(tree->spare.whole, message, false), bytes);
+        if (message)
+            mo_tensor_write(tree->spare.whole, message, bytes);
+        mo_sum_tree_push_spare(tree, t, (int)level, j >> level);
+    }
+}
+
+/* Nodes go up the binomial tree of ranks to rank 0 (train/ranks/ranks.c), which joins them; the total comes down. */
+mo_tensor *const *mo_sum_tree_share(
+    mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message) {
+    int E = (int)episodes, rank = ranks->rank;
+    int64_t end = mo_ranks_first(E, ranks->size, rank + 1);
+    for (int bit = 1; bit < ranks->size; bit *= 2) {
+        if (rank & bit) {
+            send_nodes(tree, ranks, rank - bit, mo_ranks_first(E, ranks->size, rank), end, message);
+            break;
+        }
+        if (rank + bit >= ranks->size)
+            continue;
+        int64_t more = mo_ranks_first(E, ranks->size, mo_ranks_end(ranks, rank + bit, bit));
+        receive_nodes(tree, t, ranks, rank + bit, end, more, message);
+        end = more;
+    }
+    mo_tensor *const *total = rank ? NULL : mo_sum_tree_join(tree, t);
+    mo_tensor *whole = total ? mo_sum_tree_whole(tree) : tree->spare.whole;
+    size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
+    char *data = bytes_of_sum(whole, message, !rank);
+    mo_ranks_broadcast(ranks, data, bytes);
+    if (rank && message)
+        mo_tensor_write(whole, message, bytes);
+    return total ? total : tree->spare.sum;
 }

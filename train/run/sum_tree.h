@@ -5,6 +5,7 @@
 #define MO_SUM_TREE_H
 
 #include "autograd/tape.h"
+#include "train/ranks/ranks.h"
 
 enum { MO_TREE_LEVELS = 16, MO_TREE_NODES = 2 * MO_TREE_LEVELS + 2 };
 
@@ -38,12 +39,15 @@ void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, m
 void mo_sum_tree_push_spare(mo_sum_tree *tree, mo_tape *t, int level, int64_t index);
 /* The sum over all nodes, from the last to the first; NULL without nodes. It holds until the next push. */
 mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t);
-/* The memory of that sum as one contiguous tensor of float32, with zeros between its parts; the null tensor without
- * nodes. */
+/* The sum over the `episodes` of a step, of which each rank has pushed its own, on every rank. Every rank calls this,
+ * one that has failed too, whose nodes are then any memory: all hear of it when they agree. `message` is host memory of
+ * mo_sum_tree_bytes bytes for a device's sums, NULL on a CPU. It holds until the next push. */
+mo_tensor *const *mo_sum_tree_share(
+    mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message);
+/* The memory of the joined sum as one contiguous tensor of float32, with zeros between its parts; the null tensor
+ * without nodes. */
 mo_tensor *mo_sum_tree_whole(const mo_sum_tree *tree);
 /* The bytes of that memory, for n tensors like these. */
 size_t mo_sum_tree_bytes(mo_tensor *const *like, int n);
-/* The level of the first of the largest nodes that together are the episodes first .. end - 1. */
-int mo_sum_tree_level(int64_t first, int64_t end);
 
 #endif
