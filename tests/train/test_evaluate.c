@@ -204,6 +204,36 @@ static void row_blocks_give_the_same_embeddings(void **state) {
     mo_pool_release(pool);
 }
 
+/* The means of rows [n, w] over the nodes of each graph. */
+static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w) {
+    double *mean = calloc((size_t)(set->graphs * w), sizeof *mean);
+    for (int64_t g = 0; g < set->graphs; g++)
+        for (int64_t i = set->graph_offset[g]; i < set->graph_offset[g + 1]; i++)
+            for (int64_t j = 0; j < w; j++)
+                mean[g * w + j] += x[i * w + j] / (double)(set->graph_offset[g + 1] - set->graph_offset[g]);
+    return mean;
+}
+
+/* Rows of nodes: the hop of a graph is the mean of its nodes' rows, not their sum. */
+static void the_hop_of_a_graph_is_its_nodes_mean(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    const mo_source *source = planted_source(pool, MO_TASK_GC);
+    const float *stack = mo_tensor_view(mo_arrays_find(source->features->arrays, "hops")).data;
+    int64_t nodes = source->graph->nodes, graphs = source->graph->graphs;
+    for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
+        mo_tensor *Z = mo_embed_hop(source, hop);
+        assert_int_equal(mo_dim(Z, 0), graphs);
+        assert_int_equal(mo_dim(Z, 1), PLANTED_DIM);
+        double *mean = means_over_graphs(source->graph, stack + hop * nodes * PLANTED_DIM, PLANTED_DIM);
+        for (int64_t i = 0; i < graphs * PLANTED_DIM; i++)
+            assert_float_equal(((const float *)mo_tensor_view(Z).data)[i], mean[i], 1e-5);
+        free(mean);
+        mo_tensor_release(Z);
+    }
+    mo_pool_release(pool);
+}
+
 /* ---- links ---- */
 
 static void planted_links_are_found(void **state) {
@@ -222,6 +252,43 @@ static void planted_links_are_found(void **state) {
     assert_true(mean_of(&t, "dot", 0, "auc") > 85);
     for (int i = 0; i < t.n; i++)
         assert_true(t.row[i].mean >= 0 && t.row[i].mean <= 100);
+    mo_pool_release(pool);
+}
+
+/* How a division shares out a source's links. */
+typedef struct shares {
+    int64_t test[2], problems;
+} shares;
+
+static void count_test_pairs(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state) {
+    shares *of = state;
+    (void)source, (void)k, (void)repeat;
+    of->test[0] = of->test[1] = 0;
+    for (int64_t i = 0; i < plan->n_query; i++)
+        of->test[plan->query_label[i] == 0]++;
+    of->problems++;
+}
+
+/* The article's division of edges: a fifth is the test, and the support comes from a tenth of the others. */
+static void a_fifth_of_the_edges_is_the_test(void **state) {
+    scratch *s = *state;
+    mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "blocks", 300, 6, 0.3, 0.005, 2), 1u << MO_TASK_LP);
+    const mo_source *source = mo_pool_source(pool, 0);
+    double edges = (double)source->graph->nnz / 2;
+    shares of = {0};
+    mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);
+    mo_candidate c = hop_candidate("hop", 1);
+    table t;
+    o.on_plan = count_test_pairs;
+    o.state = &of;
+    evaluate(s->ctx, source, &c, 1, &o, &t);
+    assert_int_equal(of.problems, 6);
+    assert_true(fabs((double)of.test[0] - edges / 5) <= 1);
+    assert_int_equal(of.test[1], of.test[0]);
+    assert_int_equal(t.row[0].n_test, 2 * of.test[0]);
+    assert_true(fabs((double)(source->links->n_positive - of.test[0]) - (edges - (double)of.test[0]) / 10) <= 1);
     mo_pool_release(pool);
 }
 
@@ -316,7 +383,9 @@ int main(void) {
         cmocka_unit_test(candidates_are_compared_on_the_same_plans),
         cmocka_unit_test(encoding_once_gives_what_encoding_each_episode_gives),
         cmocka_unit_test(row_blocks_give_the_same_embeddings),
+        cmocka_unit_test(the_hop_of_a_graph_is_its_nodes_mean),
         cmocka_unit_test(planted_links_are_found),
+        cmocka_unit_test(a_fifth_of_the_edges_is_the_test),
         cmocka_unit_test(a_readout_that_fails_costs_its_own_figure_alone),
         cmocka_unit_test(links_that_only_masked_edges_predict_are_not_found),
         cmocka_unit_test(impossible_requests_are_refused),

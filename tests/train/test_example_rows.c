@@ -94,13 +94,139 @@ static void counts_of_links_are_those_of_the_masked_graph(void **state) {
     mo_graph_release(graph);
 }
 
-static void keep_auc(const mo_eval_row *row, void *state) {
-    if (!strcmp(row->metric, "auc"))
-        *(double *)state = row->mean;
+/* Columns of rows [outer, n, w] have mean 0 over the listed rows, and standard deviation 1 or, as epsilon is added to
+ * it, less. */
+static void assert_standardised(const mo_arrays *arrays, const char *name, const int64_t *row, int64_t m) {
+    mo_tensor *rows = mo_arrays_find(arrays, name);
+    const float *x = mo_tensor_view(rows).data;
+    int64_t n = mo_dim(rows, -2), w = mo_dim(rows, -1), outer = mo_numel(rows) / (n * w);
+    for (int64_t o = 0; o < outer; o++)
+        for (int64_t j = 0; j < w; j++) {
+            double mean = 0, squares = 0;
+            for (int64_t i = 0; i < m; i++)
+                mean += x[(o * n + row[i]) * w + j] / (double)m;
+            for (int64_t i = 0; i < m; i++)
+                squares += pow(x[(o * n + row[i]) * w + j] - mean, 2);
+            double sd = sqrt(squares / (double)(m - 1));
+            if (fabs(mean) > 1e-4 || sd > 1.0001)
+                fail_msg("%s, column %lld: mean %g, standard deviation %g", name, (long long)j, mean, sd);
+        }
+}
+
+/* The counts of all pairs as they are before standardisation: of the source's pairs in the graph without any of them,
+ * of the test's in the graph without the test links alone. */
+static void raw_counts(const mo_source *s, const mo_link_test *test, double (*out)[8]) {
+    const mo_links *links = s->links;
+    int64_t n = links->n_positive + links->n_negative, *end[2];
+    for (int side = 0; side < 2; side++)
+        end[side] = calloc((size_t)test->n_positive, sizeof **end);
+    for (int64_t i = 0; i < n; i++) {
+        bool positive = i < links->n_positive;
+        int64_t *const *pair = positive ? links->positive : links->negative, at = positive ? i : i - links->n_positive;
+        dense_counts(links->masked, pair[0][at], pair[1][at], out[i]);
+    }
+    for (int64_t i = 0; i < 2 * test->n_positive; i++)
+        end[i % 2][i / 2] = links->positive[i % 2][test->positive[i / 2]];
+    mo_graph *seen = mo_graph_without(s->graph, end, test->n_positive);
+    for (int64_t i = 0; i < test->n_positive; i++)
+        dense_counts(seen, end[0][i], end[1][i], out[n + i]);
+    for (int64_t i = 0; i < test->n_negative; i++)
+        dense_counts(seen, links->negative[0][test->negative[i]], links->negative[1][test->negative[i]],
+            out[n + test->n_positive + i]);
+    mo_graph_release(seen);
+    for (int side = 0; side < 2; side++)
+        free(end[side]);
+}
+
+/* The source's links divided: every third positive and every second negative is of the test; heads are fitted on the
+ * others. */
+enum { MOST_PAIRS = 600 };
+static mo_link_test every_third(const mo_links *links, int64_t test[2][MOST_PAIRS], int64_t fitted[MOST_PAIRS]) {
+    mo_link_test t = {.positive = test[0], .negative = test[1], .reference = fitted};
+    assert_true(links->n_positive + links->n_negative < MOST_PAIRS);
+    for (int64_t i = 0; i < links->n_positive; i++)
+        if (i % 3)
+            fitted[t.n_reference++] = i;
+        else
+            test[0][t.n_positive++] = i;
+    for (int64_t i = 0; i < links->n_negative; i++)
+        if (i % 2)
+            fitted[t.n_reference++] = links->n_positive + i;
+        else
+            test[1][t.n_negative++] = i;
+    return t;
+}
+
+static void test_links_are_standardised_by_the_rows_that_heads_are_fitted_on(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = planted_graph(s->ctx, "links", 120, 3, 0.2, 0.03, 5);
+    mo_links *links = mo_links_create(graph, 0.3, 150, 3);
+    mo_feature_options o = example_features(NULL);
+    mo_source source = {.graph = graph, .task = MO_TASK_LP, .links = links};
+    source.features = mo_example_features_open(graph, MO_TASK_LP, links, &o);
+    int64_t test[2][MOST_PAIRS], fitted[MOST_PAIRS];
+    const mo_link_test t = every_third(links, test, fitted);
+    mo_features *f = mo_link_test_features(&source, &t);
+    if (!f)
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    static const char *const names[] = {"blocks", "extras", "walks", "matches"};
+    for (int i = 0; i < 4; i++)
+        assert_standardised(f->arrays, names[i], fitted, t.n_reference);
+    double raw[2 * MOST_PAIRS][8];
+    raw_counts(&source, &t, raw);
+    mo_tensor *extras = mo_arrays_find(f->arrays, "extras");
+    const float *x = mo_tensor_view(extras).data;
+    int64_t n = links->n_positive + links->n_negative + t.n_positive + t.n_negative, p = mo_dim(extras, 1);
+    assert_int_equal(mo_dim(extras, 0), n);
+    for (int c = 0; c < 8; c++) {
+        double mean = 0, squares = 0;
+        for (int64_t i = 0; i < t.n_reference; i++)
+            mean += raw[fitted[i]][c] / (double)t.n_reference;
+        for (int64_t i = 0; i < t.n_reference; i++)
+            squares += pow(raw[fitted[i]][c] - mean, 2);
+        double sd = sqrt(squares / (double)(t.n_reference - 1)) + MO_EXTRAS_EPSILON;
+        for (int64_t i = 0; i < n; i++)
+            assert_float_equal(x[i * p + c], (raw[i][c] - mean) / sd, 1e-4);
+    }
+    mo_features_release(f);
+    mo_features_release(source.features);
+    mo_links_release(links);
+    mo_graph_release(graph);
 }
 
 static void keep_mean(const mo_eval_row *row, void *state) {
     *(double *)state = row->mean;
+}
+
+/* A head that notes the mean of the support's rows [n_s, 1] and says nothing of the queries. */
+static double support_mean;
+static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    (void)parameters;
+    support_mean = mo_item(mo_mean(t, Zs, 0, MO_DROP_AXES));
+    return mo_scale(t, mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys)), 0, 0);
+}
+
+/* If k is the number of all links that are no test, the support is all that the rows are standardised by. */
+static void an_evaluation_standardises_links_by_its_support(void **state) {
+    scratch *s = *state;
+    const mo_head spy = {
+        .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "spy", .order = 2, .logits = logits_of_spy};
+    mo_feature_options o = example_features(NULL);
+    mo_pool *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
+    mo_pool_add(pool, planted_graph(s->ctx, "links", 200, 2, 0.15, 0.02, 4), 1u << MO_TASK_LP);
+    const mo_source *source = mo_pool_source(pool, 0);
+    mo_candidate c = {.features = "x0", .head = &spy};
+    double n = (double)source->links->n_positive, auc;
+    mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){(int64_t)(n - round(5 * n / 7))}, .seeds = 1};
+    assert_int_equal(source->links->n_negative, source->links->n_positive);
+    assert_int_equal(mo_evaluate(s->ctx, source, &c, 1, &eval, keep_mean, &auc), MO_OK);
+    assert_float_equal(support_mean, 0, 1e-4);
+    mo_pool_release(pool);
+}
+
+static void keep_auc(const mo_eval_row *row, void *state) {
+    if (!strcmp(row->metric, "auc"))
+        *(double *)state = row->mean;
 }
 
 /* AUC of the untrained encoder on links that nothing but themselves predicts. */
@@ -193,6 +319,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_do_not_depend_on_threads_or_cache),
         cmocka_unit_test(counts_of_links_are_those_of_the_masked_graph),
+        cmocka_unit_test(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on),
+        cmocka_unit_test(an_evaluation_standardises_links_by_its_support),
         cmocka_unit_test(links_that_nothing_predicts_are_not_predicted),
         cmocka_unit_test(an_evaluation_encodes_in_blocks),
         cmocka_unit_test(bad_features_are_named),

@@ -235,6 +235,90 @@ static void rows_from_elsewhere_are_read_as_they_are(void **state) {
     }
 }
 
+/* Rows [3 MOST_LABELS, 3] of three classes that overlap, class by class. */
+enum { MOST_LABELS = 9, CLASSES = 3 };
+static mo_tensor *rows_that_overlap(mo_context *ctx) {
+    float x[CLASSES * MOST_LABELS * 3];
+    mo_random random = mo_random_at(3, MO_PURPOSE_INIT, 0);
+    for (int i = 0; i < CLASSES * MOST_LABELS * 3; i++)
+        x[i] = (float)(mo_random_normal(&random) + (i / (3 * MOST_LABELS) == i % 3 ? 1.2 : 0));
+    return mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){CLASSES * MOST_LABELS, 3}, x);
+}
+
+/* The share right of rows that are left out, k labels a class: each time the rows j .. j + left - 1 (from the last on
+ * to the first) of every class, by a ridge on the others. */
+static double share_without(mo_context *ctx, mo_tensor *Z, int64_t k, int64_t left) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    int64_t right = 0, n = CLASSES * (k - left), m = CLASSES * left;
+    mo_tensor *lambda = mo_scalar(t, MO_F32, 2);
+    for (int64_t j = 0; j < k; j++) {
+        int64_t fit[CLASSES * MOST_LABELS], label[CLASSES * MOST_LABELS], held[CLASSES * MOST_LABELS], a = 0, b = 0;
+        for (int64_t i = 0; i < CLASSES * k; i++) {
+            int64_t row = i / k * MOST_LABELS + i % k;
+            if ((i % k - j + k) % k < left) {
+                held[b++] = row;
+            } else {
+                label[a] = i / k;
+                fit[a++] = row;
+            }
+        }
+        assert_true(a == n && b == m);
+        mo_tensor *Zs = mo_gather_rows(t, Z, mo_from(t, MO_I64, 1, &n, fit)),
+                  *Zq = mo_gather_rows(t, Z, mo_from(t, MO_I64, 1, &m, held)),
+                  *Ys = mo_one_hot(t, mo_from(t, MO_I64, 1, &n, label), CLASSES, MO_F32);
+        const float *y = mo_tensor_view(mo_head_apply(t, &mo_head_ridge, Zs, Ys, Zq, &lambda)).data;
+        for (int64_t i = 0; i < m; i++) {
+            int64_t best = 0;
+            for (int64_t c = 1; c < CLASSES; c++)
+                best = y[i * CLASSES + c] > y[i * CLASSES + best] ? c : best;
+            right += best == held[i] / MOST_LABELS;
+        }
+    }
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+    return (double)right / (double)(k * m);
+}
+
+/* An end of Wilson's interval is a share p of which the estimate is 1.96 standard deviations away. */
+static void assert_wilson(double estimate, double end, double trials) {
+    double z = (estimate - end) / sqrt(end * (1 - end) / trials);
+    if (fabs(fabs(z) - 1.959964) > 1e-4)
+        fail_msg("%g is %g standard deviations of %g trials from %g", end, z, trials, estimate);
+}
+
+/* With 3 to 8 labels a class the errors at k - 1 and k - 2 give a and b of error = a + b / k, and so the error at k;
+ * 1.6 examples that were left out count as one trial. */
+static void the_estimate_is_carried_on_to_all_labels(void **state) {
+    scratch *s = *state;
+    mo_tensor *Z = rows_that_overlap(s->ctx);
+    mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = 2});
+    double most = 0;
+    for (int64_t k = 2; k <= MOST_LABELS; k++) {
+        int64_t id[CLASSES * MOST_LABELS], label[CLASSES * MOST_LABELS];
+        for (int64_t i = 0; i < CLASSES * k; i++) {
+            id[i] = i / k * MOST_LABELS + i % k;
+            label[i] = i / k;
+        }
+        double expected = share_without(s->ctx, Z, k, 1);
+        if (k >= 3 && k <= 8) {
+            double one = 1 - expected, two = 1 - share_without(s->ctx, Z, k, 2);
+            double b = (two - one) / (1. / (double)(k - 2) - 1. / (double)(k - 1)), a = one - b / (double)(k - 1);
+            most = fmax(most, fabs(two - one));
+            expected = 1 - (a + b / (double)k);
+        }
+        assert_int_equal(mo_few_shot_fit(f, id, label, CLASSES * k), MO_OK);
+        mo_few_shot_estimate e = mo_few_shot_expect(f);
+        assert_int_equal(e.held_out, CLASSES * k);
+        assert_float_equal(e.accuracy, expected, 1e-12);
+        assert_true(e.low < e.accuracy && e.accuracy < e.high);
+        assert_wilson(e.accuracy, e.low, (double)e.held_out / 1.6);
+        assert_wilson(e.accuracy, e.high, (double)e.held_out / 1.6);
+    }
+    assert_true(most > 0.05); /* of the errors at k - 1 and k - 2: the test can fail */
+    mo_few_shot_release(f);
+    mo_tensor_release(Z);
+}
+
 /* Rows on a half circle, at the angles 0, 1, .. 39 of 40: the nearest label by cosine is the nearest by angle. */
 static mo_tensor *rows_on_a_circle(mo_context *ctx) {
     float x[ROWS * 2];
@@ -306,6 +390,7 @@ int main(void) {
         cmocka_unit_test(bad_labels_are_refused_by_number),
         cmocka_unit_test(the_plane_is_that_of_the_principal_components),
         cmocka_unit_test(rows_from_elsewhere_are_read_as_they_are),
+        cmocka_unit_test(the_estimate_is_carried_on_to_all_labels),
         cmocka_unit_test(labels_that_leave_a_side_out_are_told),
         cmocka_unit_test(rows_that_cannot_be_read_are_refused),
     };
