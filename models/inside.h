@@ -96,7 +96,8 @@ typedef struct mo_setting {
  * without "or NULL" must be there, and among the settings these numbers: "hops" (l, of the l + 1 blocks of rows that it
  * reads), "smoothing" (of the labels in its loss, 0 or more and below 1), and of rows of nodes "dim" (their width).
  * Weights of the model keep all settings in their metadata, under its name; what they need not say is "format", "kind",
- * "rows", "combine", "power_iterations", "feature_seed", "recipe", "hop_lambda" and "best_hop_..", which are others'.
+ * "rows", "combine", "power_iterations", "feature_seed", "recipe", "hop_lambda", "best_hop_.." and "pool", which are
+ * others'.
  */
 enum { MO_MOST_LEARNED = 2 };
 typedef struct mo_model_table {

@@ -92,6 +92,10 @@ MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
 
 /* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, dim,
  * hops and layers are read off the shapes, and the other settings are those of the released program. */
+typedef struct mo_trained_graph {
+    char name[256];
+    uint64_t hash[2]; /* of its content, as a graph has it */
+} mo_trained_graph;
 typedef struct mo_weights {
     mo_context *ctx;
     mo_arrays *arrays;
@@ -105,11 +109,18 @@ typedef struct mo_weights {
     uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
     double lambda;                  /* penalty of the ridge on single hops */
     int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
+    int n_pool;                     /* the graphs that they were trained on; -1: the file does not say */
+    mo_trained_graph *pool;         /* [n_pool], or NULL */
 } mo_weights;
 
 /* Reads a file, or embedded weights by name: "best". Returns NULL on failure. */
 MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
 MO_API void mo_weights_release(mo_weights *weights);
+/* Whether weights were trained on a graph: on one of the same content, whatever its name and the task. Unknown where
+ * the file does not say, or where a graph of that name had another content. Of several weights the largest value
+ * counts. */
+typedef enum mo_seen { MO_UNSEEN, MO_SEEN_UNKNOWN, MO_SEEN } mo_seen;
+MO_API mo_seen mo_weights_seen(const mo_weights *weights, const mo_graph *graph);
 /* A float32 model with these weights; a model without a table on failure. */
 MO_API mo_model mo_weights_model(const mo_weights *weights);
 

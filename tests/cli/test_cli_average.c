@@ -30,9 +30,10 @@ static void the_average_is_that_of_each_episode(void **state) {
     double means[2];
     for (int i = 0; i < 3; i++)
         cell[i] = json_line(p, line[i],
-            i < 2 ? "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,episodes"
-                  : "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,episodes,weights,sd_"
-                    "weights,means");
+            i < 2
+                ? "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,episodes"
+                : "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,episodes,weights,sd_"
+                  "weights,means");
     assert_string_equal(json_text_of(cell[0], "features"), "best");
     assert_string_equal(json_text_of(cell[1], "features"), "best 2");
     assert_string_equal(json_text_of(cell[2], "features"), "average");
@@ -57,8 +58,8 @@ static void the_average_is_that_of_each_episode(void **state) {
     assert_non_null(strstr(p->out, "\"features\":\"average+T\""));
     RUN(p, "eval", "--weights", list, "--average", "--data", "mutag", "--shots", "4", "--seeds", "2", "--quiet");
     assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->out, "     k       average        random            x0           hop "));
-    assert_non_null(strstr(p->out, "average - random, of pairs: k = 4 "));
+    assert_non_null(strstr(p->out, "     k      average†        random            x0           hop "));
+    assert_non_null(strstr(p->out, "average† - random, of pairs: k = 4 "));
     assert_non_null(strstr(p->out, "average: the mean over 2 weights; ± is the standard deviation between them"));
 }
 

@@ -95,7 +95,7 @@ static void means_over_k_are_those_of_the_papers_table(void **state) {
     RUN(p, "compare", file_of(p, "k.jsonl", text), "paper", "--metric", "accuracy_over_k", "--json");
     assert_ended(p, 0, NULL);
     json_t *line = json_line(p, 0,
-        "kind,data,task,metric,k,head,features,other,other_features,mean,other_mean,difference,ci95,paired,apart");
+        "kind,data,task,metric,k,head,features,other,other_features,mean,other_mean,difference,ci95,paired,apart,seen");
     assert_float_equal(json_real_of(line, "mean"), json_real_of(line, "other_mean"), 0.05);
     assert_float_equal(json_real_of(line, "other_mean"), 50.4, 1e-12);
     json_decref(line);

@@ -52,8 +52,8 @@ static void eval_has_a_column(void **state) {
     double mean[8];
     for (int i = 0; i < 8; i++) {
         json_t *cell = json_line(p, 2 + i,
-            i % 4 == 3 ? "kind,data,task,protocol,features,head,hop,k,metric,mean,sd,ci95,n_test,values,seeds"
-                       : "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds");
+            i % 4 == 3 ? "kind,data,task,protocol,features,head,hop,k,metric,mean,sd,ci95,n_test,values,seen,seeds"
+                       : "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds");
         assert_string_equal(json_text_of(cell, "features"), expected[i % 4]);
         assert_string_equal(json_text_of(cell, "head"), i < 4 ? "ridge" : "prototype_inner");
         mean[i] = json_real_of(cell, "mean");

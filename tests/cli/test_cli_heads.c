@@ -121,7 +121,7 @@ static void a_head_of_the_users_is_trained_with_and_evaluated(void **state) {
     RUN(p, "eval", "--weights", weights, "--data", "mutag", "--shots", "4", "--seeds", "2", "--json", "--head",
         plugin("good"));
     assert_ended(p, 0, NULL);
-    json_t *o = json_line(p, 2, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds");
+    json_t *o = json_line(p, 2, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds");
     assert_string_equal(json_text_of(o, "head"), "projected");
     json_decref(o);
     RUN(p, "eval", "--weights", weights, "--data", "mutag", "--shots", "4");

@@ -1,8 +1,6 @@
 /* tests/cli/test_cli_recipe.c - the settings of each recipe, their changes by options, their record in files, and that
  * a resumed run keeps them. */
-#include "program.h"
-
-#include "tensor/inside.h"
+#include "tensor_file.h"
 
 /* A set of small graphs and few steps: only the recorded settings matter here. */
 #define SHORT "train", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "2", "--quiet"
@@ -29,34 +27,6 @@ static void assert_member(const program *p, const char *file, const char *object
     free(found);
     json_decref(value);
     json_decref(member);
-}
-
-/* The metadata of a file of tensors, to be changed and written back. */
-typedef struct tensor_file {
-    mo_context *ctx;
-    mo_arrays *arrays;
-    json_t *metadata;
-} tensor_file;
-
-static tensor_file open_tensors(const program *p, const char *file) {
-    tensor_file f = {.ctx = mo_context_create(NULL)};
-    f.arrays = mo_safetensors_read(f.ctx, in_folder(p, file));
-    assert_non_null(f.arrays);
-    f.metadata = json_loads(f.arrays->metadata, 0, NULL);
-    assert_non_null(f.metadata);
-    return f;
-}
-
-static void close_tensors(tensor_file *f) {
-    json_decref(f->metadata);
-    mo_arrays_release(f->arrays);
-    mo_context_release(f->ctx);
-}
-
-static void rewrite_tensors(const program *p, const char *file, const tensor_file *f) {
-    char *text = json_dumps(f->metadata, JSON_COMPACT);
-    assert_int_equal(mo_safetensors_write(f->arrays, text, in_folder(p, file)), MO_OK);
-    free(text);
 }
 
 /* That the metadata of weights holds these, "key=value key=value .." . */

@@ -210,9 +210,11 @@ static void weights_below_the_untrained_encoder_say_so(void **state) {
 
 /* Line `at` is the first pair of columns, whose cells at its k are the lines 2 and 4 of their four at two k. */
 static void expect_pair(const program *p, int cell, int at) {
-    static const char members[] = "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds";
+    static const char members[] =
+        "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds";
     json_t *a = json_line(p, 2 + cell, members), *b = json_line(p, 4 + cell, members);
-    json_t *o = json_line(p, at, "kind,data,task,metric,k,head,features,other_features,difference,ci95,paired,apart");
+    json_t *o =
+        json_line(p, at, "kind,data,task,metric,k,head,features,other_features,difference,ci95,paired,apart,seen");
     double apart[2], difference = json_real_of(a, "mean") - json_real_of(b, "mean");
     for (size_t i = 0; i < 2; i++)
         apart[i] = json_number_value(json_array_get(json_object_get(a, "values"), i)) -
@@ -249,7 +251,8 @@ static void eval_has_a_row_for_each_baseline(void **state) {
     int seen = 0;
     const char *const features[] = {"trained", "random", "x0", "hop"};
     for (int i = 0; i < 8; i++) {
-        const char *members = "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds,hop";
+        const char *members =
+            "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds,hop";
         char without_hop[128];
         snprintf(without_hop, sizeof without_hop, "%.*s", (int)(strlen(members) - 4), members);
         json_t *o = json_line(p, 2 + i, i < 6 ? without_hop : members);
@@ -289,7 +292,7 @@ static void transductive_adds_a_column_on_nodes_and_graphs(void **state) {
     double mean[2];
     for (int i = 0; i < 2; i++) {
         json_t *o =
-            json_line(p, 2 + i, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds");
+            json_line(p, 2 + i, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds");
         assert_string_equal(json_text_of(o, "features"), i ? "trained+T" : "trained");
         mean[i] = json_real_of(o, "mean");
         json_decref(o);
@@ -315,7 +318,7 @@ static void support_beyond_a_class_is_said(void **state) {
     for (int i = 2; i < 6; i++) {
         char members[200]; /* by candidate: k = 4, which all classes have, then k = 5000; the last two are of hop */
         snprintf(members, sizeof members,
-            "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seeds%s%s",
+            "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds%s%s",
             i % 2 ? ",small_classes" : "", i >= 4 ? ",hop" : "");
         json_t *o = json_line(p, i, members);
         if (i % 2)

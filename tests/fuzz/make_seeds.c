@@ -88,7 +88,8 @@ static void write_mochi_weights(mo_context *ctx, const char *seeds) {
     o.encoder.dim = 2;
     o.encoder.hops = 1;
     mo_model model = mo_mochi_create(ctx, MO_F32, &o, 1);
-    mo_weights_write(ctx, model, &features, (int[MO_TASKS]){0}, 1, "paper++", fuzz_path(&folder, "w", path));
+    mo_weights_write(ctx, model, &(mo_weights_about){&features, (int[MO_TASKS]){0}, 1, "paper++", NULL},
+        fuzz_path(&folder, "w", path));
     FILE *out = seed(seeds, "weights/mochi.safetensors");
     write_stripped(out, path);
     if (fclose(out) != 0)

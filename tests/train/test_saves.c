@@ -113,7 +113,7 @@ static void write_edges(mo_context *ctx, const char *path, int version) {
 static void write_weights(mo_context *ctx, const char *path, int version) {
     mo_model model = planted_model(ctx, 1 + (uint64_t)version);
     mo_feature_options features = planted_features();
-    mo_weights_write(ctx, model, &features, (int[MO_TASKS]){0}, 1, "paper++", path);
+    mo_weights_write(ctx, model, &(mo_weights_about){&features, (int[MO_TASKS]){0}, 1, "paper++", NULL}, path);
     mo_model_release(model);
 }
 

@@ -6,7 +6,5 @@
 #define DEFAULT_HELD_OUT "cora,mutag,proteins"
 /* Graphs of nodes that came with a division of them. */
 #define PUBLIC_DATA "cora,citeseer,pubmed"
-/* What the weights `best` were trained on. */
-#define BEST_POOL "citeseer,pubmed,computers,physics,gnutella06,enron,epinions1,dd,enzymes,reddit-binary"
 
 #endif

@@ -38,7 +38,7 @@ static const char description[] =
     "± is the half width of the 95% interval, of the paper the standard deviation. Differences are of pairs where both "
     "files have the same number of seeds or episodes by one protocol, else Welch's; * marks those whose interval "
     "leaves "
-    "out 0.\n\n"
+    "out 0. † marks figures on a graph that the weights were trained on, ? those where that is unknown.\n\n"
     "Examples:\n"
     "  mochi compare a.jsonl b.jsonl --head ridge --metric accuracy\n"
     "  mochi compare a.jsonl paper\n"
@@ -84,6 +84,7 @@ typedef struct comparison {
     results files[MAX_FILES];
     bool lost_output;
     int compared, apart; /* differences, and differences whose interval leaves out 0 */
+    seen_graphs seen;    /* of the blocks that are shown */
 } comparison;
 
 /* The features whose figure a file contributes to a difference: those given by --features; else, for the paper, the
@@ -103,11 +104,11 @@ static const char *find_minuend(const comparison *c, int file, const result *blo
 }
 
 static bool print_difference_json(const result *a, const result *b, const results *of, difference d, bool apart) {
-    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b}", "kind",
-        "difference", "data", a->data, "task", a->task, "metric", a->metric, "k", (json_int_t)a->k, "head", a->block,
-        "features", a->features, "other", of->label, "other_features", b->features, "mean", json_number(a->mean),
-        "other_mean", json_number(b->mean), "difference", json_number(d.mean), "ci95", json_number(d.ci95), "paired",
-        d.paired, "apart", apart));
+    return print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:o}",
+        "kind", "difference", "data", a->data, "task", a->task, "metric", a->metric, "k", (json_int_t)a->k, "head",
+        a->block, "features", a->features, "other", of->label, "other_features", b->features, "mean",
+        json_number(a->mean), "other_mean", json_number(b->mean), "difference", json_number(d.mean), "ci95",
+        json_number(d.ci95), "paired", d.paired, "apart", apart, "seen", json_seen(d.seen)));
 }
 
 /* The difference between the first file and another for one k. */
@@ -115,7 +116,7 @@ static void show_difference(comparison *c, int file, const result *block, int64_
     const char *first = find_minuend(c, 0, block, NULL), *other = find_minuend(c, file, block, first);
     const result *a = first ? find_result(&c->files[0], block, k, first, block->block) : NULL;
     const result *b = other ? find_result(&c->files[file], block, k, other, block->block) : NULL;
-    difference d = {NAN, NAN, false};
+    difference d = {.mean = NAN, .ci95 = NAN};
     bool apart = false;
     if (a && b) {
         d = subtract_results(a, b);
@@ -125,7 +126,7 @@ static void show_difference(comparison *c, int file, const result *block, int64_
     }
     if (!c->options->json) {
         print_value(d.mean, d.ci95);
-        printf("%c", apart ? '*' : ' ');
+        printf("%c%s", apart ? '*' : ' ', seen_mark(d.seen));
     } else if (a && b && !c->lost_output) {
         c->lost_output = !print_difference_json(a, b, &c->files[file], d, apart);
     }
@@ -173,6 +174,8 @@ static void show_block(comparison *c, int first) {
         n += add_columns(columns, n, &c->files[file], block);
     if (n == own)
         return;
+    for (int i = 0; i < n; i++)
+        note_seen(c->seen, block->data, columns[i].seen);
     if (!c->options->json)
         print_head(c, block, columns, n);
     for (int i = first; i < arrlen(list->items); i++) {
@@ -223,6 +226,7 @@ static void show_aggregates(comparison *c) {
 
 static void print_compare_end(const comparison *c) {
     printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
+    print_seen(c->seen);
 }
 
 /* Whether a figure of any file has this head, metric or kind of features. */
@@ -283,6 +287,7 @@ int compare_command(int argc, char **argv) {
     }
     for (int i = 0; i < opened; i++)
         results_free(&c.files[i]);
+    free_seen(c.seen);
     free_names(&o.heads);
     free_names(&o.metrics);
     return c.lost_output ? EXIT_FAILED : code;

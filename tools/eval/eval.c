@@ -65,9 +65,7 @@ static void print_legend(const evaluation *e) {
     else if (e->in_paper)
         puts("paper: its tables of node, link and graph results under that head, best of all its methods; ± is one "
              "standard deviation over 3 seeds");
-    for (int i = 0; i < e->seen.count; i++)
-        printf("%s%s%s", i ? ", " : "the weights best were trained on: ", e->seen.items[i],
-            i == e->seen.count - 1 ? "\n" : "");
+    print_seen(e->seen);
     for (int i = 0; i < e->absent.count; i++)
         printf("%s%s%s", i ? ", " : "not run, as the data are not there: ", e->absent.items[i],
             i == e->absent.count - 1 ? "\n" : "");
@@ -137,7 +135,7 @@ static int evaluate_in_context(evaluation *e) {
     results_free(&e->rows);
     results_free(&e->paper);
     free_names(&e->absent);
-    free_names(&e->seen);
+    free_seen(e->seen);
     mo_suite_release(e->suite);
     for (int j = 0; j < e->n_subjects; j++)
         release_subject(&e->subjects[j]);

@@ -52,6 +52,7 @@ static const result *figure_of(const evaluation *e, int first, int j, const resu
 /* Adds the mean of all weights' figures to the list; false where one has none. */
 static bool add_average(evaluation *e, int first, int at, bool all) {
     const result x = e->rows.items[at];
+    mo_seen seen = MO_UNSEEN;
     double means[MAX_WEIGHTS], *values = x.values ? needed(calloc((size_t)x.n, sizeof *values)) : NULL;
     bool fine = values;
     for (int j = 0; j < e->n_subjects && fine; j++) {
@@ -60,6 +61,7 @@ static bool add_average(evaluation *e, int first, int at, bool all) {
         for (int64_t i = 0; fine && i < x.n; i++)
             values[i] += y->values[i] / e->n_subjects;
         means[j] = fine ? y->mean : 0;
+        seen = fine && y->seen > seen ? y->seen : seen;
     }
     if (fine) {
         mo_summary over_values = mo_summarize(values, x.n), over_weights = mo_summarize(means, e->n_subjects);
@@ -82,9 +84,10 @@ static bool add_average(evaluation *e, int first, int at, bool all) {
         memcpy(added->block, x.block, sizeof added->block);
         added->n_weights = e->n_subjects;
         added->sd_weights = over_weights.sd;
+        added->seen = seen;
         const char *block = strcmp(x.block, x.head) ? x.block : NULL;
         if (e->options->json && !e->lost_output)
-            e->lost_output = !print_eval_average(e->options, &row, block, means, e->n_subjects);
+            e->lost_output = !print_eval_average(e->options, &row, seen, block, means, e->n_subjects);
     }
     free(values);
     return fine;

@@ -39,6 +39,14 @@ static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
     return head && strcmp(head, r->head) != 0 ? head : NULL;
 }
 
+/* Whether the weights behind a row were trained on its graph: a row of a baseline has none. */
+static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
+    for (int i = 0; i < e->n_subjects; i++)
+        if (!strcmp(e->subjects[i].label, r->features) || !strcmp(e->subjects[i].transductive_label, r->features))
+            return e->subjects[i].seen;
+    return MO_UNSEEN;
+}
+
 static void take_eval_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!is_wanted(e, r))
@@ -47,11 +55,12 @@ static void take_eval_row(const mo_eval_row *r, void *state) {
         fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
             (long long)r->k, r->failure);
     results_add_row(&e->rows, r, eval_protocol_name(e->options, r->task));
+    mo_seen seen = arrlast(e->rows.items).seen = seen_of(e, r);
     const char *block = eval_block_of(e, r);
     if (block)
         snprintf(arrlast(e->rows.items).block, sizeof arrlast(e->rows.items).block, "%s", block);
     if (e->options->json && !e->lost_output)
-        e->lost_output = !print_eval_cell(e->options, r, e->subjects[0].best_hop[task_of(r)], block);
+        e->lost_output = !print_eval_cell(e->options, r, seen, e->subjects[0].best_hop[task_of(r)], block);
 }
 
 static void print_eval_notice(const char *line, void *state) {
@@ -84,22 +93,6 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
  * or graphs. */
 static bool can_do(const mo_candidate *c, mo_task task) {
     return !(c->transductive && task == MO_TASK_LP) && !(c->dot && task != MO_TASK_LP);
-}
-
-/* Notes a graph that the weights `best` were trained on, whose figure is none of an unseen graph. */
-static void note_seen(evaluation *e, const subject *s, const char *name) {
-    static const char pool[] = "," BEST_POOL ",";
-    char item[80];
-    snprintf(item, sizeof item, ",%.70s,", name);
-    bool known = e->seen.count && !strcmp(e->seen.items[e->seen.count - 1], name);
-    if (!s->has_weights || strcmp(s->weights.file, "best") != 0 || !strstr(pool, item) || known)
-        return;
-    append_name(&e->seen, name);
-    if (e->options->json) {
-        char line[120];
-        snprintf(line, sizeof line, "%.70s: the weights best were trained on it", name);
-        print_eval_notice(line, e);
-    }
 }
 
 /* Gives a graph the user's split in place of the one that came with it. */
@@ -144,8 +137,10 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
         choose_hop(e, s, source->task);
         e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
     }
-    if (mo_ok(e->ctx))
-        note_seen(e, s, source->graph->name);
+    if (mo_ok(e->ctx) && s->has_weights) {
+        s->seen = mo_weights_seen(s->read, source->graph);
+        note_seen(e->seen, source->graph->name, s->seen);
+    }
     int n = choose_candidates(s, source, able);
     mo_source own = *source;
     if (s->n_gin && mo_ok(e->ctx))

@@ -33,24 +33,24 @@ bool print_eval_data(const mo_source *s) {
     const mo_graph *g = s->graph;
     bool links = s->task == MO_TASK_LP;
     json_t *o = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "kind", "data", "data", g->name,
-        "task", mo_task_name(s->task), "xxh3", json_hash(g->hash), "nodes", (json_int_t)g->nodes, "edges",
-        (json_int_t)g->nnz / 2, "graphs", (json_int_t)g->graphs, "columns", (json_int_t)g->features, "classes",
-        (json_int_t)(links ? 2 : g->classes), "svd_residual", json_number(s->features->svd_residual),
-        "svd_orthogonality", json_number(s->features->svd_orthogonality));
+        "task", mo_task_name(s->task), "xxh3", json_hash((uint64_t[]){g->hash[1], g->hash[0]}), "nodes",
+        (json_int_t)g->nodes, "edges", (json_int_t)g->nnz / 2, "graphs", (json_int_t)g->graphs, "columns",
+        (json_int_t)g->features, "classes", (json_int_t)(links ? 2 : g->classes), "svd_residual",
+        json_number(s->features->svd_residual), "svd_orthogonality", json_number(s->features->svd_orthogonality));
     if (links)
         json_object_set_new(o, "held_out", json_integer(s->links->n_positive));
     return print_json(o);
 }
 
-static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, const char *block) {
+static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen seen, const char *block) {
     mo_protocol protocol = strcmp(r->task, "lp") ? o->evaluation.protocol : MO_PROTOCOL_SPLIT;
     json_t *values = json_array();
     for (int64_t i = 0; i < r->n; i++)
         json_array_append_new(values, json_number(r->values[i]));
-    json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o}", "kind", "cell",
+    json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "cell",
         "data", r->data, "task", r->task, "protocol", eval_protocol_name(o, r->task), "features", r->features, "head",
         r->head, "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd),
-        "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values);
+        "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values, "seen", json_seen(seen));
     if (protocol != MO_PROTOCOL_PUBLIC)
         json_object_set_new(cell, protocol == MO_PROTOCOL_EPISODE ? "episodes" : "seeds", json_integer(r->n));
     if (r->small_classes)
@@ -62,15 +62,16 @@ static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, const char
     return cell;
 }
 
-bool print_eval_cell(const eval_options *o, const mo_eval_row *r, int hop, const char *block) {
-    json_t *cell = eval_cell(o, r, block);
+bool print_eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen seen, int hop, const char *block) {
+    json_t *cell = eval_cell(o, r, seen, block);
     if (!strcmp(r->features, "hop"))
         json_object_set_new(cell, "hop", json_integer(hop));
     return print_json(cell);
 }
 
-bool print_eval_average(const eval_options *o, const mo_eval_row *r, const char *block, const double *means, int n) {
-    json_t *cell = eval_cell(o, r, block), *each = json_array();
+bool print_eval_average(
+    const eval_options *o, const mo_eval_row *r, mo_seen seen, const char *block, const double *means, int n) {
+    json_t *cell = eval_cell(o, r, seen, block), *each = json_array();
     for (int i = 0; i < n; i++)
         json_array_append_new(each, json_number(means[i]));
     json_object_set_new(cell, "weights", json_integer(n));

@@ -19,8 +19,9 @@ bool print_eval_data(const mo_source *source);
 bool print_eval_absent(const mo_suite_task *task);
 bool print_aggregate(const aggregate *score);
 /* hop: the hop of the candidate `hop`; block: the head under whose name the figure is shown (NULL: its own). */
-bool print_eval_cell(const eval_options *o, const mo_eval_row *row, int hop, const char *block);
+bool print_eval_cell(const eval_options *o, const mo_eval_row *row, mo_seen seen, int hop, const char *block);
 /* A mean over n weights, with the figure of each. */
-bool print_eval_average(const eval_options *o, const mo_eval_row *row, const char *block, const double *means, int n);
+bool print_eval_average(
+    const eval_options *o, const mo_eval_row *row, mo_seen seen, const char *block, const double *means, int n);
 
 #endif

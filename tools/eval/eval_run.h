@@ -3,7 +3,7 @@
 #define EVAL_RUN_H
 
 #include "tools/eval/eval_subject.h"
-#include "tools/eval/results.h"
+#include "tools/eval/eval_table.h"
 
 /* The subjects of an evaluation and its results. */
 typedef struct evaluation {
@@ -16,7 +16,7 @@ typedef struct evaluation {
     unsigned metrics;    /* bits: the metrics of links that the suite names; 0: all */
     results rows, paper; /* all rows so far */
     names absent;        /* "cs nc" */
-    names seen;          /* graphs that the weights `best` were trained on */
+    seen_graphs seen;    /* by any of the weights */
     bool lost_output;    /* or another process has ended: go no further */
     bool in_paper;
 } evaluation;

@@ -152,7 +152,7 @@ static void take_settings(const eval_options *o, const mo_weights *weights, subj
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s) {
     bool none = !strcmp(name, "none"), file = !none && strcmp(name, "random") != 0;
     mo_weights *weights = file ? mo_weights_read(ctx, name) : NULL;
-    *s = (subject){.has_weights = weights};
+    *s = (subject){.has_weights = weights, .read = weights};
     if (weights && weights->head[0] && !mo_find_head(weights->head) && !o->n_heads)
         mo_fail(ctx, MO_UNSUPPORTED,
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
@@ -171,7 +171,6 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
         }
         (gin_is(weights) ? add_gin : add_candidates)(ctx, o, s, (wanted){weights, n == 0, !none});
     }
-    mo_weights_release(weights);
 }
 
 void release_subject(subject *s) {
@@ -179,4 +178,5 @@ void release_subject(subject *s) {
         mo_model_release(s->models[i]);
     for (int i = 0; i < s->n_gin; i++)
         gin_release(&s->gin[i]);
+    mo_weights_release(s->read);
 }

@@ -21,6 +21,8 @@ typedef struct subject {
     int n_models, n_candidates, n_gin;
     bool has_weights;
     eval_weights weights;
+    mo_weights *read; /* of has_weights: the file, which says what it was trained on */
+    mo_seen seen;     /* whether on the graph that is evaluated now */
 } subject;
 
 /* Fills s from weights (a file, of `mochi gin` too, "none" or "random"), after n earlier subjects; the first has the

@@ -30,8 +30,34 @@ static bool in_paper(const results *paper, const result *block) {
     return false;
 }
 
+const char *seen_mark(mo_seen seen) {
+    return seen == MO_SEEN ? "†" : seen == MO_SEEN_UNKNOWN ? "?" : "";
+}
+
+void note_seen(seen_graphs graphs, const char *data, mo_seen seen) {
+    for (int i = 0; i < graphs[seen].count; i++)
+        if (!strcmp(graphs[seen].items[i], data))
+            return;
+    append_name(&graphs[seen], data);
+}
+
+void print_seen(const seen_graphs graphs) {
+    static const char *const meaning[] = {[MO_SEEN] = "† the weights were trained on this graph",
+        [MO_SEEN_UNKNOWN] = "? whether the weights were trained on this graph is unknown"};
+    for (int seen = MO_SEEN; seen > MO_UNSEEN; seen--)
+        for (int i = 0; i < graphs[seen].count; i++)
+            printf("%s%s%s%s", i ? "" : meaning[seen], i ? ", " : ": ", graphs[seen].items[i],
+                i == graphs[seen].count - 1 ? "\n" : "");
+}
+
+void free_seen(seen_graphs graphs) {
+    for (int seen = MO_UNSEEN; seen <= MO_SEEN; seen++)
+        free_names(&graphs[seen]);
+}
+
 static int add_column(table_column *c, const results *list, const char *features, const char *title) {
     c->list = list;
+    c->seen = MO_UNSEEN;
     snprintf(c->features, sizeof c->features, "%s", features);
     snprintf(c->title, sizeof c->title, "%s", title);
     return 1;
@@ -55,8 +81,12 @@ int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, c
         int known = start;
         while (known < n && strcmp(columns[known].features, x->features) != 0)
             known++;
-        if (is_of_block(list, x, block) && known == n)
+        if (!is_of_block(list, x, block))
+            continue;
+        if (known == n)
             n += add_column(&columns[n], list, x->features, x->features);
+        if (x->seen > columns[known].seen)
+            columns[known].seen = x->seen;
     }
     return n - start;
 }
@@ -72,8 +102,10 @@ void print_value(double mean, double width) {
 
 void print_titles(const table_column *columns, int n) {
     printf("%6s", "k");
-    for (int i = 0; i < n; i++)
-        printf("  %12.12s", columns[i].title);
+    for (int i = 0; i < n; i++) {
+        int room = columns[i].seen ? 11 : 12; /* a mark has one column, whatever its bytes */
+        printf("  %*.*s%s", room, room, columns[i].title, seen_mark(columns[i].seen));
+    }
 }
 
 void print_figures(const table_column *columns, int n, const result *block, int64_t k) {
@@ -145,7 +177,7 @@ static void print_below(const results *list, int first, const char *label) {
         if (!same_block(block, a) || strcmp(a->features, label) != 0)
             continue;
         const result *b = find_result(list, a, a->k, "random", a->block);
-        difference d = b && !strcmp(a->head, b->head) ? subtract_results(a, b) : (difference){NAN, NAN, false};
+        difference d = b && !strcmp(a->head, b->head) ? subtract_results(a, b) : (difference){.mean = NAN, .ci95 = NAN};
         if (!d.paired || !(d.mean + d.ci95 < 0))
             continue;
         printf(

@@ -8,6 +8,7 @@
 typedef struct table_column {
     const results *list;
     char features[48], title[48];
+    mo_seen seen; /* by the weights whose figures it has */
 } table_column;
 
 enum { MAX_COLUMNS = 16 };
@@ -25,6 +26,15 @@ void print_titles(const table_column *columns, int n);
 /* One line without its newline: k, then a figure per column; the paper's with its standard deviation, a mean over
  * weights with that between them. */
 void print_figures(const table_column *columns, int n, const result *block, int64_t k);
+/* What stands behind the name of a column, or a star, of a graph that the weights were trained on, or perhaps were:
+ * "†",
+ * "?", else "". */
+const char *seen_mark(mo_seen seen);
+/* The names of graphs by what is known of them, each once; and the lines at the end that say what the marks mean. */
+typedef names seen_graphs[MO_SEEN + 1];
+void note_seen(seen_graphs graphs, const char *data, mo_seen seen);
+void print_seen(const seen_graphs graphs);
+void free_seen(seen_graphs graphs);
 /* Twelve columns of the terminal: "51.2 ± 3.4"; "-" if there is no mean. */
 void print_value(double mean, double width);
 /* The items of the list from `first` on, block by block, the paper's beside them; lines below say what the column

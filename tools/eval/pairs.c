@@ -29,7 +29,7 @@ static void print_line(const results *list, int first, const char *features, con
         if (!starts_row(list, first, i) || !subtract_columns(list, &list->items[i], features, other, &d))
             continue;
         if (!found++)
-            printf("%s - %s, of pairs:", features, other);
+            printf("%s%s - %s, of pairs:", features, seen_mark(d.seen), other);
         printf("%s k = %" PRId64 " %+.1f ± %.1f%s", found > 1 ? "," : "", list->items[i].k, d.mean, d.ci95,
             leaves_out_zero(d) ? "*" : "");
     }
@@ -65,10 +65,10 @@ void print_pairs(const results *list, int first, const char *features) {
 
 static bool print_pair_json(
     const result *row, const char *label, const char *features, const char *other, difference d) {
-    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:b}", "kind", "pair", "data",
+    json_t *o = json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:o, s:o, s:b, s:b, s:o}", "kind", "pair", "data",
         row->data, "task", row->task, "metric", row->metric, "k", (json_int_t)row->k, "head", row->block, "features",
         features, "other_features", other, "difference", json_number(d.mean), "ci95", json_number(d.ci95), "paired",
-        d.paired, "apart", leaves_out_zero(d));
+        d.paired, "apart", leaves_out_zero(d), "seen", json_seen(d.seen));
     if (label)
         json_object_set_new(o, "file", json_string(label));
     return print_json(o);

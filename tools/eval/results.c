@@ -52,6 +52,23 @@ static double number_of(const json_t *o, const char *key) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
+json_t *json_seen(mo_seen seen) {
+    return seen == MO_SEEN_UNKNOWN ? json_null() : json_boolean(seen == MO_SEEN);
+}
+
+/* Lines of older versions and of other programs do not say it; a baseline has no weights. */
+mo_seen seen_of_cell(const json_t *cell) {
+    static const char *const baselines[] = {"random", "x0", "hop"};
+    const json_t *seen = json_object_get(cell, "seen");
+    const char *features = json_string_value(json_object_get(cell, "features"));
+    if (json_is_boolean(seen))
+        return json_is_true(seen) ? MO_SEEN : MO_UNSEEN;
+    for (int i = 0; i < 3; i++)
+        if (!seen && features && !strcmp(features, baselines[i]))
+            return MO_UNSEEN;
+    return MO_SEEN_UNKNOWN;
+}
+
 bool results_add_cell(results *r, const json_t *o) {
     const char *data, *task, *protocol, *features, *head, *metric;
     json_int_t k;
@@ -80,6 +97,7 @@ bool results_add_cell(results *r, const json_t *o) {
     free(copy);
     arrlast(r->items).n_weights = json_integer_value(json_object_get(o, "weights"));
     arrlast(r->items).sd_weights = number_of(o, "sd_weights");
+    arrlast(r->items).seen = seen_of_cell(o);
     if (json_object_get(o, "block"))
         put_printable(
             arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
@@ -229,7 +247,7 @@ static double welch_interval(const result *a, const result *b) {
 }
 
 difference subtract_results(const result *a, const result *b) {
-    difference d = {.mean = a->mean - b->mean, .ci95 = NAN};
+    difference d = {.mean = a->mean - b->mean, .ci95 = NAN, .seen = a->seen > b->seen ? a->seen : b->seen};
     d.paired = a->values && b->values && a->n == b->n && a->n > 1 && !strcmp(a->protocol, b->protocol);
     if (d.paired) {
         d.ci95 = mo_summarize_pairs(a->values, b->values, a->n).ci95;

@@ -17,6 +17,7 @@ typedef struct result {
     int64_t n_weights;              /* the weights that the figure is the mean of; 0: it is of one */
     double sd_weights;              /* and the standard deviation between them */
     double *values;                 /* one per seed or episode; owned, NULL if unknown */
+    mo_seen seen;                   /* whether the weights were trained on the graph; baselines never are */
 } result;
 
 typedef struct results {
@@ -35,6 +36,9 @@ bool results_add_cell(results *r, const json_t *line);
  * train/data/public.json. Returns false with one line in `why` that names file and line. */
 bool results_read(results *r, const char *path, char *why, size_t bytes);
 void results_free(results *r);
+/* JSON false, null (unknown) or true; and what a line of kind "cell" says. */
+json_t *json_seen(mo_seen seen);
+mo_seen seen_of_cell(const json_t *line);
 
 /* Whether two figures have the same data set, task and metric. In the paper links have no shots. */
 bool same_subject(const result *a, const result *b);
@@ -47,6 +51,7 @@ const result *find_result(const results *r, const result *subject, int64_t k, co
 typedef struct difference {
     double mean, ci95;
     bool paired;
+    mo_seen seen; /* by the weights of either */
 } difference;
 difference subtract_results(const result *a, const result *b);
 

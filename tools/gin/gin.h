@@ -25,10 +25,18 @@ mo_tensor *gin_encode(mo_tape *t, const gin *g, const mo_csr *A, mo_tensor *X);
 /* The adjacency of ones, which is its own transpose. NULL on failure. */
 mo_csr *gin_adjacency(const mo_graph *graph);
 
+/* A graph to train on, with its rows. */
+typedef struct gin_graph {
+    mo_graph *graph;
+    mo_csr *A;
+    mo_tensor *X;
+} gin_graph;
+
 /* ---- gin_weights.c ---- */
 
-/* Writes the parameters as a weights file whose rows are those of `features`. Returns the status. */
-mo_code gin_write(const gin *g, const mo_feature_options *features, const char *path);
+/* Writes the parameters as a weights file whose rows are those of `features`, trained on n graphs. Returns the status.
+ */
+mo_code gin_write(const gin *g, const mo_feature_options *features, const gin_graph *graphs, int n, const char *path);
 /* Whether weights are of such a file; false for NULL. */
 bool gin_is(const mo_weights *weights);
 /* A copy of their parameters, as gin_create. */
@@ -47,13 +55,6 @@ typedef struct gin_training {
     void (*report)(int64_t step, const mo_graph *graph, double loss, void *state);
     void *state;
 } gin_training;
-
-/* A graph to train on, with its rows. */
-typedef struct gin_graph {
-    mo_graph *graph;
-    mo_csr *A;
-    mo_tensor *X;
-} gin_graph;
 
 /* Opens a graph and computes its rows. Raises for a set of graphs. Returns false on failure; release in any case. */
 bool gin_graph_open(mo_context *ctx, const char *name, const mo_feature_options *features, gin_graph *g);

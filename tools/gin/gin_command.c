@@ -158,7 +158,7 @@ static bool run_gin(mo_context *ctx, gin_options *o) {
         fprintf(stderr, "%" PRId64 " steps in %.0f s\n", o->training.steps, mo_clock(CLOCK_MONOTONIC) - started);
     features.hops = 3; /* beside its embeddings an evaluation shows single hops, as of other weights */
     if (mo_ok(ctx))
-        gin_write(&g, &features, o->out);
+        gin_write(&g, &features, graphs, o->pool.count, o->out);
     for (int i = 0; i < o->pool.count && mo_ok(ctx) && written; i++)
         written = print_gin_graph(o, &g, &graphs[i]);
     for (int i = 0; i < o->pool.count; i++)

@@ -2,6 +2,7 @@
  * the place of hops, which every readout of an evaluation can read. */
 #include "tools/gin/gin.h"
 
+#include "tools/digest.h"
 #include "train/run/trainer.h"
 
 #include <inttypes.h>
@@ -10,32 +11,46 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The graphs that it was trained on, as weights of `mochi train` name them. */
+static char *gin_pool(const gin_graph *graphs, int n) {
+    json_t *list = json_array();
+    for (int i = 0; i < n; i++) {
+        const mo_graph *graph = graphs[i].graph;
+        json_array_append_new(list, json_pack("{s:s, s:o}", "data", graph->name, "xxh3",
+                                        json_hash((uint64_t[]){graph->hash[1], graph->hash[0]})));
+    }
+    char *text = json_array_size(list) == (size_t)n ? json_dumps(list, JSON_COMPACT) : NULL;
+    json_decref(list);
+    return text;
+}
+
 /* The settings that mo_weights_read wants of weights it has no model for; the ridge on single hops is the paper's. */
-static char *gin_metadata(const mo_feature_options *o) {
+static char *gin_metadata(const mo_feature_options *o, const char *pool) {
     char dim[24], hops[24], power[24], seed[24];
     snprintf(dim, sizeof dim, "%d", o->dim);
     snprintf(hops, sizeof hops, "%d", o->hops);
     snprintf(power, sizeof power, "%d", o->power_iterations);
     snprintf(seed, sizeof seed, "%" PRIu64, o->seed);
-    json_t *m = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format",
+    json_t *m = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format",
         MO_WEIGHTS_FORMAT, "kind", GIN_KIND, "recipe", GIN_KIND, "rows", "nodes", "dim", dim, "hops", hops,
         "power_iterations", power, "feature_seed", seed, "combine", "sum", "hop_lambda", "10", "best_hop_nc", "-1",
-        "best_hop_lp", "-1", "best_hop_gc", "-1");
+        "best_hop_lp", "-1", "best_hop_gc", "-1", "pool", pool);
     char *text = m ? json_dumps(m, JSON_COMPACT) : NULL;
     json_decref(m);
     return text;
 }
 
-mo_code gin_write(const gin *g, const mo_feature_options *features, const char *path) {
+mo_code gin_write(const gin *g, const mo_feature_options *features, const gin_graph *graphs, int n, const char *path) {
     mo_array items[GIN_PARAMETERS];
-    char *metadata = mo_ok(g->ctx) ? gin_metadata(features) : NULL;
+    char *pool = mo_ok(g->ctx) ? gin_pool(graphs, n) : NULL, *metadata = pool ? gin_metadata(features, pool) : NULL;
     if (mo_ok(g->ctx) && !metadata)
-        mo_fail(g->ctx, MO_MEMORY, "%s: out of memory for the metadata", path);
+        mo_fail(g->ctx, MO_MEMORY, "%s: out of memory for the metadata (names must be UTF-8)", path);
     for (int i = 0; i < GIN_PARAMETERS && mo_ok(g->ctx); i++)
         items[i] = (mo_array){.name = (char *)(uintptr_t)mo_tensor_name(g->p[i]), .tensor = g->p[i]};
     if (mo_ok(g->ctx))
         mo_safetensors_write(&(mo_arrays){.ctx = g->ctx, .count = GIN_PARAMETERS, .items = items}, metadata, path);
     free(metadata);
+    free(pool);
     return mo_context_status(g->ctx)->code;
 }
 

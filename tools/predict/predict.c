@@ -196,6 +196,17 @@ static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *i
     return n;
 }
 
+/* Says on standard error if the weights were trained on the graph, or perhaps were. */
+static void say_seen(const mo_graph *graph, const char *file) {
+    mo_weights *weights = mo_weights_read(graph->ctx, file);
+    mo_seen seen = mo_weights_seen(weights, graph);
+    if (weights && seen == MO_SEEN)
+        fprintf(stderr, "the weights %s were trained on this graph\n", file);
+    else if (weights && seen == MO_SEEN_UNKNOWN)
+        fprintf(stderr, "whether the weights %s were trained on this graph is unknown\n", file);
+    mo_weights_release(weights);
+}
+
 /* Returns whether everything was written. */
 static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, const mo_labels *known) {
     bool set = graph->graphs > 1;
@@ -252,6 +263,8 @@ int predict_command(int argc, char **argv) {
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
                                             : read_known(graph, o.labels, o.known, &known));
     written = written && (links || predict(ctx, &o, graph, &known));
+    if (written && !o.quiet)
+        say_seen(graph, o.few_shot.weights ? o.few_shot.weights : "best");
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
     mo_graph_release(graph);

@@ -1,5 +1,6 @@
 /* tools/report/report_eval.c - the sections of `mochi eval`: accuracy against k with intervals, beside baselines and
  * the paper's points. */
+#include "tools/eval/eval_table.h"
 #include "tools/report/report_cells.h"
 
 #include <stb/stb_ds.h>
@@ -161,10 +162,33 @@ static void put_eval_table(const cell_table *t, const located *first) {
     arrfree(columns);
 }
 
+/* The graphs of all figures, with their columns, by what is known of their weights. */
+static void note_cells(const cell_table *t, seen_graphs graphs) {
+    char name[300];
+    for (int i = 0; i < arrlen(t->at); i++) {
+        snprintf(name, sizeof name, "%.200s (%.60s)", text_of(t->at[i].cell, "data"), t->at[i].features);
+        note_seen(graphs, name, seen_of_cell(t->at[i].cell));
+    }
+}
+
+static void put_seen(FILE *page, const char *what, const names *list) {
+    for (int i = 0; i < list->count; i++) {
+        fputs(i ? ", " : what, page);
+        put_text(page, list->items[i]);
+    }
+    fputs(list->count ? ".</p>\n" : "", page);
+}
+
 void report_cells(report *r) {
     cell_table t = locate_cells(r);
     if (arrlen(t.at)) {
-        open_section(r, "Few-shot accuracy on graphs that were not trained on");
+        seen_graphs graphs = {0};
+        note_cells(&t, graphs);
+        bool proven = !graphs[MO_SEEN].count && !graphs[MO_SEEN_UNKNOWN].count;
+        open_section(r, proven ? "Few-shot accuracy on graphs that were not trained on" : "Few-shot accuracy");
+        put_seen(r->page, "<p><b>Trained on, so no figure of an unseen graph:</b> ", &graphs[MO_SEEN]);
+        put_seen(r->page, "<p>Whether the weights were trained on the graph is unknown: ", &graphs[MO_SEEN_UNKNOWN]);
+        free_seen(graphs);
         fputs("<p class='soft'>Bars are 95% intervals. <b>random</b>: the encoder untrained; <b>x0</b>, <b>hop</b>: a "
               "readout on single hops, nothing trained; the paper's own figures, where it has them, with one standard "
               "deviation over 3 seeds",

@@ -254,9 +254,9 @@ mo_code mo_trainer_finish(mo_trainer *trainer) {
             mo_best_hop(ctx, trainer->pool, (mo_task)task, hop.head, hop.lambda, trainer->options.plan.seed);
     const json_t *recipe = json_object_get(json_object_get(trainer->settings, "settings"), "recipe");
     mo_trainer_start(trainer); /* a run of zero steps may be finished too */
+    mo_weights_about about = {&trainer->pool->options, best_hop, hop.lambda, json_string_value(recipe), trainer->pool};
     if (mo_ok(ctx))
-        mo_weights_write(ctx, trainer->model, &trainer->pool->options, best_hop, hop.lambda, json_string_value(recipe),
-            mo_run_path(trainer, "weights.safetensors", path));
+        mo_weights_write(ctx, trainer->model, &about, mo_run_path(trainer, "weights.safetensors", path));
     mo_trainer_agree(trainer, true);
     return mo_context_status(ctx)->code;
 }

@@ -122,7 +122,14 @@ const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path)
 /* The largest d that a weights file may claim where none of its tensors has an axis of that size. */
 enum { MO_LARGEST_UNPROVEN_DIM = 2048 };
 
-mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
-    const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path);
+/* What a weights file says beside its parameters. */
+typedef struct mo_weights_about {
+    const mo_feature_options *features;
+    const int *best_hop; /* [MO_TASKS] */
+    double hop_lambda;
+    const char *recipe;  /* or NULL */
+    const mo_pool *pool; /* what the weights were trained on; NULL: unknown */
+} mo_weights_about;
+mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_weights_about *about, const char *path);
 
 #endif

@@ -12,10 +12,12 @@
 #include "tensor/storage.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <xxhash.h>
 
 static bool weights_kind_is(const mo_weights *w, const char *kind) {
@@ -177,6 +179,36 @@ static void read_invariant(const reading *r, mo_weights *w) {
     w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
 }
 
+static bool get_hash(const char *text, uint64_t hash[2]) {
+    return strlen(text) == MO_DIGITS && strspn(text, "0123456789abcdef") == MO_DIGITS &&
+           sscanf(text, "%16" SCNx64 "%16" SCNx64, &hash[1], &hash[0]) == 2;
+}
+
+/* Reads the graphs that the weights were trained on; files of older versions do not name them. */
+static void read_trained_graphs(const reading *r, mo_weights *w) {
+    if (!json_object_get(r->metadata, "pool"))
+        return;
+    const char *text = get_text(r, "pool"), *name, *hash;
+    json_error_t error;
+    json_t *list = mo_json_decode(text, strlen(text), JSON_REJECT_DUPLICATES, &error);
+    size_t n = json_array_size(list);
+    bool fine = json_is_array(list) && n <= INT_MAX;
+    if (fine && n > 0)
+        w->pool = mo_host_alloc(r->ctx, n * sizeof *w->pool);
+    w->n_pool = fine && (w->pool || n == 0) ? (int)n : -1;
+    for (int i = 0; i < w->n_pool && fine; i++) {
+        mo_trained_graph *g = &w->pool[i];
+        fine = !json_unpack(json_array_get(list, (size_t)i), "{s:s, s:s}", "data", &name, "xxh3", &hash) &&
+               strlen(name) < sizeof g->name && get_hash(hash, g->hash);
+        if (fine)
+            memcpy(g->name, name, strlen(name) + 1);
+    }
+    if (!fine)
+        mo_fail(r->ctx, list ? MO_FORMAT : mo_json_code(&error),
+            "weights: %s: expected pool as a list of graphs with data and xxh3, found \"%.40s\"", r->path, text);
+    json_decref(list);
+}
+
 static void read_own(const reading *r, mo_weights *w) {
     snprintf(w->kind, sizeof w->kind, "%s", get_text(r, "kind"));
     bool mochi = weights_kind_is(w, MO_KIND_MOCHI), invariant = weights_kind_is(w, MO_KIND_INVARIANT);
@@ -194,6 +226,8 @@ static void read_own(const reading *r, mo_weights *w) {
         read_readout(r, w);
     if (mo_ok(r->ctx))
         read_weights_features(r, w);
+    if (mo_ok(r->ctx))
+        read_trained_graphs(r, w);
 }
 
 /* Sets the released program's settings, with the sizes of these tensors. */
@@ -246,6 +280,7 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     if (!w)
         return NULL;
     w->ctx = ctx;
+    w->n_pool = -1;
     w->arrays = mo_safetensors_read(ctx, path);
     if (w->arrays)
         hash_file(ctx, path, w->hash);
@@ -269,5 +304,19 @@ void mo_weights_release(mo_weights *w) {
     if (!w)
         return;
     mo_arrays_release(w->arrays);
+    mo_host_free(w->ctx, w->pool, w->n_pool > 0 ? (size_t)w->n_pool * sizeof *w->pool : 0);
     mo_host_free(w->ctx, w, sizeof *w);
+}
+
+mo_seen mo_weights_seen(const mo_weights *w, const mo_graph *graph) {
+    if (!w || !graph)
+        return MO_SEEN_UNKNOWN;
+    mo_seen seen = w->n_pool < 0 ? MO_SEEN_UNKNOWN : MO_UNSEEN;
+    const char *slash = strrchr(graph->name, '/'), *name = slash && slash[1] ? slash + 1 : graph->name;
+    for (int i = 0; i < w->n_pool; i++)
+        if (!memcmp(w->pool[i].hash, graph->hash, sizeof graph->hash))
+            return MO_SEEN;
+        else if (!strcasecmp(w->pool[i].name, name))
+            seen = MO_SEEN_UNKNOWN;
+    return seen;
 }

@@ -1,5 +1,5 @@
 /* train/run/weights_write.c - weights.safetensors written: the parameters, and in the metadata what is needed to use
- * them. No time, path or thread count, so equal runs write equal bytes. */
+ * them, and which graphs they were trained on. No time, path or thread count, so equal runs write equal bytes. */
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/run/trainer.h"
@@ -15,15 +15,36 @@ static bool put_number(json_t *metadata, const char *key, double value) {
     return json_object_set_new(metadata, key, json_string(text)) == 0;
 }
 
-/* The settings outside the model that decide how weights are used. */
-typedef struct surroundings {
-    const mo_feature_options *features;
-    const int *best_hop;
-    double hop_lambda;
-    const char *recipe;
-} surroundings;
+/* Whether an earlier source is of the same graph, or of one of the same content. */
+static bool is_listed(const mo_pool *pool, int i) {
+    int j = 0;
+    while (memcmp(pool->source[j].graph->hash, pool->source[i].graph->hash, sizeof pool->source[i].graph->hash) != 0)
+        j++;
+    return j < i;
+}
 
-static char *encode_weights_metadata(mo_model model, const surroundings *o) {
+/* The graphs of a pool, each once, as JSON text: [{"data": NAME, "xxh3": DIGEST of its content}, ..]. Of a name that is
+ * a path only the last part is kept. */
+static bool put_pool(json_t *metadata, const mo_pool *pool) {
+    json_t *list = json_array();
+    bool whole = list;
+    for (int i = 0; i < pool->n; i++) {
+        const mo_graph *graph = pool->source[i].graph;
+        const char *slash = strrchr(graph->name, '/');
+        char hash[40];
+        snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
+        if (!is_listed(pool, i))
+            whole &= !json_array_append_new(
+                list, json_pack("{s:s, s:s}", "data", slash && slash[1] ? slash + 1 : graph->name, "xxh3", hash));
+    }
+    char *text = whole ? mo_json_encode(list, JSON_COMPACT) : NULL;
+    whole = text && !json_object_set_new(metadata, "pool", json_string(text));
+    free(text);
+    json_decref(list);
+    return whole;
+}
+
+static char *encode_weights_metadata(mo_model model, const mo_weights_about *o) {
     const mo_feature_options *features = o->features;
     json_t *metadata = json_object();
     char key[32];
@@ -55,17 +76,17 @@ static char *encode_weights_metadata(mo_model model, const surroundings *o) {
     whole &= put_number(metadata, "hop_lambda", o->hop_lambda);
     if (o->recipe)
         whole &= !json_object_set_new(metadata, "recipe", json_string(o->recipe));
+    if (o->pool)
+        whole &= put_pool(metadata, o->pool);
     char *text = whole ? mo_json_encode(metadata, JSON_COMPACT) : NULL;
     json_decref(metadata);
     return text;
 }
 
-mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_feature_options *features,
-    const int best_hop[MO_TASKS], double hop_lambda, const char *recipe, const char *path) {
+mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_weights_about *about, const char *path) {
     int n = mo_model_n_parameters(model);
-    surroundings o = {features, best_hop, hop_lambda, recipe};
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *items) : NULL;
-    char *metadata = items ? encode_weights_metadata(model, &o) : NULL;
+    char *metadata = items ? encode_weights_metadata(model, about) : NULL;
     if (items && !metadata)
         mo_fail(ctx, MO_MEMORY, "weights: out of memory for the metadata (names must be UTF-8)");
     if (metadata) {
