@@ -176,6 +176,46 @@ static void predicts_what_an_evaluation_measures(void **state) {
     }
 }
 
+/* The class of a node of Cora in the tables of one draw; -1 if it is in none. */
+static int drawn_class(const program *p, int episode, int node) {
+    static char text[MAX_TEXT];
+    for (int part = 0; part < 2; part++) {
+        char name[64], begins[32];
+        snprintf(name, sizeof name, "own/cora-nc-4-%d.%s.csv", episode, part ? "test" : "support");
+        read_text(in_folder(p, name), text);
+        snprintf(begins, sizeof begins, "\n%d,", node);
+        const char *line = strstr(text, begins);
+        if (line)
+            return atoi(line + strlen(begins));
+    }
+    return -1;
+}
+
+/* An episode numbers its classes anew; what it writes are the classes of the data: a node has one class in all
+ * episodes, and the data's own classes are those predicted from it, more often than not. */
+static void episodes_are_drawn_with_the_classes_of_the_data(void **state) {
+    program *p = *state;
+    RUN(p, "eval", "--weights", "none", "--dim", "8", "--hop", "1", "--data", "cora", "--task", "nc", "--protocol",
+        "episode", "--episodes", "6", "--shots", "4", "--queries", "60", "--draws", in_folder(p, "own"), "--quiet");
+    assert_ended(p, 0, NULL);
+    int shared = 0;
+    for (int node = 0; node < 2708; node += 7) {
+        int first = -1;
+        for (int episode = 0; episode < 6; episode++) {
+            int class = drawn_class(p, episode, node);
+            shared += first >= 0 && class >= 0;
+            assert_true(first < 0 || class < 0 || class == first);
+            first = first < 0 ? class : first;
+        }
+    }
+    assert_true(shared > 100);
+    RUN(p, "predict", "--data", "cora", "--labels", in_folder(p, "own/cora-nc-4-1.support.csv"));
+    assert_int_equal(p->code, 0);
+    const char *right = strstr(p->err, "are as predicted: ");
+    assert_non_null(right);
+    assert_true(atof(right + strlen("are as predicted: ")) > 50);
+}
+
 /* Share of the pairs of a link and a non-link whose link has the higher score, in percent; linked: from,to,linked. */
 static double area_of(const char *linked, const char *scores) {
     static double score[2][MAX_TEXT / 16];
@@ -421,6 +461,7 @@ int main(void) {
         cmocka_unit_test(refuses_bad_labels_with_their_line),
         cmocka_unit_test(a_kept_readout_gives_the_same_bytes),
         cmocka_unit_test(predicts_what_an_evaluation_measures),
+        cmocka_unit_test(episodes_are_drawn_with_the_classes_of_the_data),
         cmocka_unit_test(links_score_as_an_evaluation_measures),
         cmocka_unit_test(refuses_bad_pairs_with_their_line),
         cmocka_unit_test(names_go_in_and_out),

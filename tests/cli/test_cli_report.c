@@ -112,7 +112,7 @@ static void the_papers_links_are_of_one_k(void **state) {
     RUN(p, "report", in_folder(p, "links.jsonl"), "--out", out);
     assert_ended(p, 0, NULL);
     const char *page = without_spans(read_page(p));
-    assert_non_null(strstr(page, "those of links are for k = 512 alone."));
+    assert_non_null(strstr(page, "those of links stand beside k = 512 alone."));
     assert_int_equal(count(page, figure), 0);
     assert_non_null(strstr(page, "paper: MOCHI++")); /* a point of the chart, at a tick of its own */
     assert_non_null(strstr(page, ">512<"));

@@ -19,9 +19,12 @@ static int task_number(const result *x) {
     return -1;
 }
 
-/* Whether a figure is part of the aggregate. */
-static bool result_counts(const result *x) {
-    const char *metric = !strcmp(x->task, "lp") ? "auc" : "accuracy";
+/* Whether a figure is part of the aggregate; beside published ones, links of one k alone are. */
+static bool result_counts(const result *x, bool published) {
+    bool links = !strcmp(x->task, "lp");
+    const char *metric = links ? "auc" : "accuracy";
+    if (links && published && x->k && x->k != PAPER_LINKS_K)
+        return false;
     return task_number(x) >= 0 && !strcmp(x->metric, metric) && isfinite(x->mean) && strcmp(x->features, "paper best");
 }
 
@@ -70,21 +73,21 @@ static void keep_common_cells(cell **cells, int n) {
 }
 
 /* The method's figure on a cell, for links its figure at the largest number of shots; NaN if it has none. */
-static double aggregate_figure(const results *list, const aggregate *a, const result *cell) {
+static double aggregate_figure(const results *list, const aggregate *a, const result *cell, bool published) {
     double value = NAN;
     for (int j = 0; j < arrlen(list->items); j++) {
         const result *x = &list->items[j];
-        if (result_counts(x) && same_cell(cell, x) && is_of_method(a, x, a->list))
+        if (result_counts(x, published) && same_cell(cell, x) && is_of_method(a, x, a->list))
             value = x->mean;
     }
     return value;
 }
 
-static void sum_up_cells(const results *list, aggregate *a, const cell *cells) {
+static void sum_up_cells(const results *list, aggregate *a, const cell *cells, bool published) {
     int families = 0;
     for (int c = 0; c < arrlen(cells); c++) {
         int task = task_number(cells[c].first);
-        a->family[task] += aggregate_figure(list, a, cells[c].first) / cells[c].best;
+        a->family[task] += aggregate_figure(list, a, cells[c].first, published) / cells[c].best;
         a->cells[task]++;
     }
     for (int task = 0; task < MO_TASKS; task++)
@@ -109,15 +112,18 @@ static int by_score(const void *x, const void *y) {
 aggregate *aggregate_results(const results *const *lists, int n) {
     aggregate *methods = NULL;
     cell *cells = NULL;
+    bool published = false;
+    for (int i = 0; i < n; i++)
+        published |= lists[i]->paper;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < arrlen(lists[i]->items); j++)
-            if (result_counts(&lists[i]->items[j]))
+            if (result_counts(&lists[i]->items[j], published))
                 add_result(&lists[i]->items[j], i, &methods, &cells);
     keep_common_cells(&cells, n);
     if (!arrlen(cells))
         arrfree(methods);
     for (int m = 0; m < arrlen(methods); m++) {
-        sum_up_cells(lists[methods[m].list], &methods[m], cells);
+        sum_up_cells(lists[methods[m].list], &methods[m], cells, published);
         methods[m].label = n > 1 ? lists[methods[m].list]->label : NULL;
     }
     arrfree(cells);

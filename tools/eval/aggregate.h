@@ -6,8 +6,8 @@
 
 /* S_t is the mean, over a task's cells, of a method's figure divided by the best figure of all methods in that cell; S
  * is the mean over the tasks that have cells. A cell is a data set and k (for links: a data set) by one protocol; the
- * figure is accuracy, for links AUC. Of several lists the cells are those for which each has a figure. NaN if the
- * method lacks a cell. */
+ * figure is accuracy, for links AUC; beside the paper, links of k = 512 or without shots. Of several lists the cells
+ * are those for which each has a figure. NaN if the method lacks a cell. */
 typedef struct aggregate {
     char features[48], head[32];
     double S, family[MO_TASKS];

@@ -134,6 +134,14 @@ static void show_difference(comparison *c, int file, const result *block, int64_
 
 /* ---- blocks ---- */
 
+/* Whether the table has a column of a file. */
+static bool has_column(const comparison *c, const table_column *columns, int n, int file) {
+    int i = 0;
+    while (i < n && columns[i].list != &c->files[file])
+        i++;
+    return i < n;
+}
+
 static void print_head(const comparison *c, const result *block, const table_column *columns, int n) {
     print_subject(columns, n, block);
     printf("%6s", "");
@@ -145,6 +153,8 @@ static void print_head(const comparison *c, const result *block, const table_col
     print_titles(columns, n);
     for (int file = 1; file < c->options->n; file++) {
         char title[64];
+        if (!has_column(c, columns, n, file))
+            continue;
         snprintf(title, sizeof title, "- %.40s", c->files[file].label);
         printf("  %12.12s ", title);
     }
@@ -164,15 +174,36 @@ static void show_pairs(comparison *c, int file, const result *block) {
         }
 }
 
-/* Shows a block of the first file if another file has it too. */
+/* Whether published figures have these links, perhaps of another k than any here. */
+static bool has_links(const comparison *c, const result *block) {
+    for (int file = 1; file < c->options->n && !strcmp(block->task, "lp"); file++)
+        for (int i = 0; i < arrlen(c->files[file].items) && c->files[file].paper; i++)
+            if (same_subject(&c->files[file].items[i], block))
+                return true;
+    return false;
+}
+
+/* The columns of a file for the first row of a block that it has, as the paper has some k alone. Returns their number.
+ */
+static int add_file(const comparison *c, int first, int file, table_column columns[MAX_COLUMNS], int n) {
+    const results *list = &c->files[0];
+    int added = 0;
+    for (int i = first; i < arrlen(list->items) && !added; i++)
+        if (starts_row(list, first, i))
+            added = add_columns(columns, n, &c->files[file], &list->items[i]);
+    return added;
+}
+
+/* Shows a block of the first file if another file has it too; of links beside the paper without its columns where no k
+ * is the same. */
 static void show_block(comparison *c, int first) {
     const results *list = &c->files[0];
     const result *block = &list->items[first];
     table_column columns[MAX_COLUMNS];
     int n = add_columns(columns, 0, list, block), own = n;
     for (int file = 1; file < c->options->n; file++)
-        n += add_columns(columns, n, &c->files[file], block);
-    if (n == own)
+        n += add_file(c, first, file, columns, n);
+    if (n == own && !has_links(c, block))
         return;
     for (int i = 0; i < n; i++)
         note_seen(c->seen, block->data, columns[i].seen);
@@ -184,7 +215,8 @@ static void show_block(comparison *c, int first) {
         if (!c->options->json)
             print_figures(columns, n, block, list->items[i].k);
         for (int file = 1; file < c->options->n; file++)
-            show_difference(c, file, block, list->items[i].k);
+            if (has_column(c, columns, n, file))
+                show_difference(c, file, block, list->items[i].k);
         if (!c->options->json)
             putchar('\n');
     }
@@ -277,7 +309,8 @@ int compare_command(int argc, char **argv) {
     if (code == EXIT_FINE) {
         show_all(&c);
         if (c.compared == 0) {
-            fprintf(stderr, "mochi: compare: expected figures for the same data, task, head and metric, found none\n");
+            fprintf(
+                stderr, "mochi: compare: expected figures for the same data, task, head, metric and k, found none\n");
             code = EXIT_FAILED;
         } else {
             show_aggregates(&c);

@@ -11,15 +11,18 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Lines of example and class; a support that repeats an example, as small classes make it, names it again. */
-static void write_list(
-    const mo_graph *graph, const char *path, const char *header, const int64_t *id, const int64_t *label, int64_t n) {
+/* Lines of example and class, as the data have both: an episode numbers its classes anew. A support that repeats an
+ * example, as small classes make it, names it again. */
+static void write_list(const mo_graph *graph, const char *path, const char *header, const int64_t *id, int64_t n) {
     table_file t;
     open_table(&t, path);
     fprintf(t.out, "%s,label\n", header);
     for (int64_t i = 0; i < n; i++) {
+        char number[24];
         put_example(&t, graph, id[i]);
-        fprintf(t.out, ",%" PRId64 "\n", label[i]);
+        putc(t.comma, t.out);
+        put_field(&t, mo_graph_class_name(graph, graph->label[id[i]], number));
+        putc('\n', t.out);
     }
     close_table(graph->ctx, &t);
 }
@@ -100,7 +103,6 @@ void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t
     for (int part = 0; part < 2 && mo_ok(ctx); part++) {
         snprintf(path, sizeof path, "%s.%s.csv", stem, part ? "test" : "support");
         write_list(source->graph, path, source->task == MO_TASK_GC ? "graph" : "node",
-            part ? plan->query[0] : plan->support[0], part ? plan->query_label : plan->support_label,
-            part ? plan->n_query : plan->n_support);
+            part ? plan->query[0] : plan->support[0], part ? plan->n_query : plan->n_support);
     }
 }

@@ -107,7 +107,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Execution", 3},
     {"draws", KEY_DRAWS, "DIR", 0,
         "write what is drawn: of repeat R at k = 4 of cora's nodes DIR/cora-nc-4-R.support.csv, which `mochi predict "
-        "--labels` reads, and .test.csv; of links also .graph.npz, without the test",
+        "--labels` reads, and .test.csv, with the classes that the data have; of links also .graph.npz, without the "
+        "test",
         0},
     {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all of an episode (default 32768)", 0},
     {"features", KEY_FEATURES, "PLACE", 0,

@@ -23,10 +23,11 @@ bool starts_row(const results *list, int first, int i) {
     return earlier == i && same_block(block, &items[i]);
 }
 
-static bool in_paper(const results *paper, const result *block) {
+/* Whether published figures have a row, of equal k. */
+static bool in_paper(const results *paper, const result *row) {
     for (int i = 0; i < arrlen(paper->items); i++)
-        if (same_subject(&paper->items[i], block) && (paper->items[i].k == block->k || !strcmp(block->task, "lp")))
-            return !strcmp(paper->items[i].protocol, "public") == !strcmp(block->protocol, "public");
+        if (same_subject(&paper->items[i], row) && equal_shots(paper, &paper->items[i], row->k))
+            return !strcmp(paper->items[i].protocol, "public") == !strcmp(row->protocol, "public");
     return false;
 }
 
@@ -168,31 +169,13 @@ void print_subject(const table_column *columns, int n, const result *block) {
     putchar('\n');
 }
 
-/* Prints, below the figures of a block, where a trained encoder is below the untrained one, compared in pairs. */
-static void print_below(const results *list, int first, const char *label) {
-    const result *block = &list->items[first];
-    int found = 0;
-    for (int i = first; i < arrlen(list->items); i++) {
-        const result *a = &list->items[i];
-        if (!same_block(block, a) || strcmp(a->features, label) != 0)
-            continue;
-        const result *b = find_result(list, a, a->k, "random", a->block);
-        difference d = b && !strcmp(a->head, b->head) ? subtract_results(a, b) : (difference){.mean = NAN, .ci95 = NAN};
-        if (!d.paired || !(d.mean + d.ci95 < 0))
-            continue;
-        printf(
-            "%sk = %" PRId64 " (%.1f ± %.1f)", found++ ? ", " : "below the untrained encoder: ", a->k, d.mean, d.ci95);
-    }
-    if (found)
-        putchar('\n');
-}
-
 static bool print_block(const results *list, int first, const results *paper, const char *trained) {
     const result *block = &list->items[first];
     table_column columns[MAX_COLUMNS];
     int n = add_columns(columns, 0, list, block), own = n;
-    if (in_paper(paper, block))
-        n += add_columns(columns, n, paper, block);
+    for (int i = first; i < arrlen(list->items) && n == own; i++)
+        if (starts_row(list, first, i) && in_paper(paper, &list->items[i]))
+            n += add_columns(columns, n, paper, &list->items[i]);
     print_subject(columns, n, block);
     print_titles(columns, n);
     putchar('\n');
@@ -204,7 +187,6 @@ static bool print_block(const results *list, int first, const results *paper, co
     }
     print_small_classes(list, first);
     print_pairs(list, first, trained);
-    print_below(list, first, trained);
     return n > own;
 }
 

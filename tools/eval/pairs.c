@@ -37,30 +37,38 @@ static void print_line(const results *list, int first, const char *features, con
         putchar('\n');
 }
 
-/* The verdict: at which k the interval holds 0. Nothing where it nowhere does. */
-static void print_noise(const results *list, int first, const char *features, const char *other) {
+/* A verdict, with the k for which it holds; nothing where it holds for none. */
+typedef enum verdict { WITHIN_NOISE, BELOW } verdict;
+
+static void print_verdict(const results *list, int first, const char *features, const char *other, verdict v) {
+    bool random = !strcmp(other, "random");
     int found = 0;
     for (int i = first; i < arrlen(list->items); i++) {
         difference d;
         if (!starts_row(list, first, i) || !subtract_columns(list, &list->items[i], features, other, &d) ||
-            leaves_out_zero(d))
+            (v == BELOW ? !(d.mean + d.ci95 < 0) : leaves_out_zero(d)))
             continue;
-        if (!found++)
-            printf("%s is within noise of %s at k =", features, strcmp(other, "random") ? other : "untrained (random)");
-        printf("%s %" PRId64, found > 1 ? "," : "", list->items[i].k);
+        if (!found++ && v == BELOW)
+            printf("below %s:", random ? "the untrained encoder" : other);
+        else if (found == 1)
+            printf("%s is within noise of %s at", features, random ? "untrained (random)" : other);
+        printf("%s%s %" PRId64, found > 1 ? "," : "", found > 1 && v != BELOW ? "" : " k =", list->items[i].k);
+        if (v == BELOW)
+            printf(" (%.1f ± %.1f)", d.mean, d.ci95);
     }
     if (found)
         putchar('\n');
 }
 
 void print_pairs(const results *list, int first, const char *features) {
-    static const char *const others[] = {"random", "hop"};
-    for (int i = 0; i < 2; i++)
+    static const char *const others[] = {"random", "x0", "hop"};
+    for (int i = 0; i < 3; i++)
         if (strcmp(features, others[i]) != 0)
             print_line(list, first, features, others[i]);
-    for (int i = 0; i < 2; i++)
-        if (strcmp(features, others[i]) != 0)
-            print_noise(list, first, features, others[i]);
+    for (verdict v = WITHIN_NOISE; v <= BELOW; v++)
+        for (int i = 0; i < 3; i++)
+            if (strcmp(features, others[i]) != 0)
+                print_verdict(list, first, features, others[i], v);
 }
 
 static bool print_pair_json(

@@ -221,16 +221,21 @@ bool same_subject(const result *a, const result *b) {
     return !strcasecmp(a->data, b->data) && !strcmp(a->task, b->task) && !strcmp(a->metric, b->metric);
 }
 
+bool equal_shots(const results *r, const result *figure, int64_t k) {
+    if (strcmp(figure->task, "lp") != 0 || figure->k > 0)
+        return figure->k == k;
+    return !r->paper || k == 0 || k == PAPER_LINKS_K;
+}
+
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
     if (r->paper && !strcmp(block, mo_head_ridge_mixture.name))
         block = mo_head_ridge.name; /* the closest of the paper's readouts */
     for (int i = 0; i < arrlen(r->items); i++) {
         const result *x = &r->items[i];
-        bool links = !strcmp(x->task, "lp");
-        bool any_head = r->paper && (links || !x->head[0]), any_k = links && (r->paper || x->k == 0);
+        bool any_head = r->paper && (!strcmp(x->task, "lp") || !x->head[0]);
         if (r->paper && !strcmp(x->protocol, "public") != !strcmp(subject->protocol, "public"))
             continue; /* a split of its own, which no other protocol has */
-        if (same_subject(x, subject) && (x->k == k || any_k) && !strcmp(x->features, features) &&
+        if (same_subject(x, subject) && equal_shots(r, x, k) && !strcmp(x->features, features) &&
             (any_head || !strcmp(x->block, block)))
             return x;
     }

@@ -42,8 +42,11 @@ mo_seen seen_of_cell(const json_t *line);
 
 /* Whether two figures have the same data set, task and metric. In the paper links have no shots. */
 bool same_subject(const result *a, const result *b);
-/* The figure for this subject, k, features and block (for the paper: head, or no head); NULL if there is none. The
- * paper's figures of links answer any k. */
+/* Whether a figure of a list is of k: those without shots, as of inner products, are of any. The paper names no k of
+ * its links; they stand beside 512, the largest of its other tasks, alone, and beside what has no k. */
+enum { PAPER_LINKS_K = 512 };
+bool equal_shots(const results *r, const result *figure, int64_t k);
+/* The figure for this subject, k, features and block (for the paper: head, or no head); NULL if there is none. */
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block);
 
 /* The difference of two means and the half width of its 95% interval: paired if both have values of equally many seeds

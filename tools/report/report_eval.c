@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINKS_K = 512 }; /* k of all the paper's figures of links */
-
 /* ---- a block ---- */
 
 static bool is_links(const json_t *cell) {
@@ -18,7 +16,7 @@ static bool is_links(const json_t *cell) {
 /* The paper's figure by MOCHI or MOCHI++ for a cell's subject at k; NULL if it has none. */
 static const result *paper_at(const report *r, const json_t *cell, int64_t k, bool plus) {
     result subject = {0};
-    if (is_links(cell) && k != LINKS_K)
+    if (is_links(cell) && k != PAPER_LINKS_K)
         return NULL;
     snprintf(subject.data, sizeof subject.data, "%s", text_of(cell, "data"));
     snprintf(subject.task, sizeof subject.task, "%s", text_of(cell, "task"));
@@ -53,10 +51,10 @@ static void finish_series(chart_series *s) {
 static void put_paper(const cell_table *t, chart *c, const located *first, bool plus) {
     chart_series *s =
         chart_add(c, plus ? "paper: MOCHI++" : "paper: MOCHI", plus ? 0 : 8, plus ? CHART_POINTS : CHART_RINGS);
-    const result *links = is_links(first->cell) ? paper_at(t->r, first->cell, LINKS_K, plus) : NULL;
+    const result *links = is_links(first->cell) ? paper_at(t->r, first->cell, PAPER_LINKS_K, plus) : NULL;
     if (links) {
-        chart_point_add(s, LINKS_K, links->mean);
-        chart_tick(c, LINKS_K, "512");
+        chart_point_add(s, PAPER_LINKS_K, links->mean);
+        chart_tick(c, PAPER_LINKS_K, "512");
     }
     int line = -1;
     for (const located *l = first; l < t->at + arrlen(t->at) && !is_links(first->cell); l++)
@@ -196,7 +194,7 @@ void report_cells(report *r) {
         bool links = false;
         for (int i = 0; i < arrlen(t.at); i++)
             links |= is_links(t.at[i].cell);
-        fputs(links ? "; those of links are for k = 512 alone.</p>\n" : ".</p>\n", r->page);
+        fputs(links ? "; those of links stand beside k = 512 alone.</p>\n" : ".</p>\n", r->page);
         open_figures(r);
         for (int i = 0, next = 0; i < arrlen(t.at); i++)
             if (t.at[i].block == next && ++next && is_main_metric(t.at[i].cell)) {
