@@ -102,7 +102,8 @@ MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fishe
 
 /* ---- files ---- */
 
-/* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. Returns the status. */
+/* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. A symbolic link is replaced, not
+ * followed. Returns the status. */
 MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
 /* The same part by part. Start returns NULL on failure. Finish puts the file in place, or leaves nothing behind if an
  * error stands in the context; it frees the writer and returns the status. */

@@ -4,7 +4,10 @@
  * the path finds the old bytes or the new bytes at any time, also after a crash, never a mix. The new file has no name
  * until it is whole (O_TMPFILE), so that a process that ends early leaves nothing behind; if the file system cannot do
  * that, or there is no /proc to name the file by, it has a temporary name from the start. Only regular files are read
- * or replaced: a rename would destroy a device such as /dev/null. */
+ * or replaced: a rename would destroy a device such as /dev/null.
+ *
+ * Nothing is written through a symbolic link, which takes its place like a file: in a folder that several users share,
+ * a link of another user would choose which file is overwritten. */
 #include "tensor/files/file.h"
 
 #include "tensor/storage.h"
@@ -89,6 +92,32 @@ ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset) {
     return (ssize_t)n;
 }
 
+int mo_file_open_own(mo_context *ctx, const char *label, const char *path, int flags) {
+    struct stat st;
+    int fd;
+    do
+        fd = open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0666);
+    while (fd < 0 && errno == EINTR);
+    const char *found = NULL;
+    if (fd < 0 && errno != ELOOP)
+        mo_fail(ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
+    else if (fd < 0)
+        found = "a symbolic link";
+    else if (fstat(fd, &st) < 0)
+        mo_fail(ctx, MO_IO, "%s: cannot stat: %s", label, strerror(errno));
+    else if (!S_ISREG(st.st_mode))
+        found = file_type(st.st_mode);
+    else if (st.st_nlink > 1)
+        found = "one that has another name too";
+    if (found)
+        mo_fail(ctx, MO_IO, "%s: expected a file of its own, found %s", label, found);
+    if (mo_ok(ctx))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
 int mo_file_sync(int fd) {
     int code;
     do
@@ -106,18 +135,11 @@ typedef struct place {
     mode_t mode;
 } place;
 
-/* Splits a path and opens its folder. A symbolic link is followed, so that the file it points to is replaced. */
+/* Splits a path and opens its folder. */
 static bool open_place(mo_context *ctx, const char *label, const char *path, place *at) {
-    char resolved[PATH_MAX], folder[PATH_MAX];
+    char folder[PATH_MAX];
     struct stat st;
-    at->exists = lstat(path, &st) == 0;
-    if (at->exists && S_ISLNK(st.st_mode)) {
-        if (!realpath(path, resolved) || stat(resolved, &st) < 0) {
-            mo_fail(ctx, MO_IO, "%s: cannot follow the symbolic link: %s", label, strerror(errno));
-            return false;
-        }
-        path = resolved;
-    }
+    at->exists = lstat(path, &st) == 0 && !S_ISLNK(st.st_mode);
     if (at->exists && !S_ISREG(st.st_mode))
         mo_fail(ctx, MO_IO, "%s: expected a file or nothing, found %s", label, file_type(st.st_mode));
     else if (at->exists && access(path, W_OK) < 0) /* rename does not check this */

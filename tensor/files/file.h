@@ -22,6 +22,9 @@ void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
 /* Fills n bytes from an offset on. Returns the number of bytes read, fewer at the end of the file, or -1 with errno.
  * Needs no context, so any thread may call it. */
 ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
+/* Opens a regular file that is changed in place: its path is no symbolic link and its only name, so that no file of
+ * another place is changed. Returns -1 on failure; label starts the message. */
+int mo_file_open_own(mo_context *ctx, const char *label, const char *path, int flags);
 /* fsync, again if a signal interrupts it. */
 int mo_file_sync(int fd);
 

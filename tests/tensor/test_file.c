@@ -79,21 +79,50 @@ static void replace_keeps_the_mode_of_the_old_file(void **state) {
     scratch_files(s, true);
 }
 
-static void replace_follows_a_symbolic_link(void **state) {
+/* Whoever may write to a folder may leave a link there to a file of another user. */
+static void replace_takes_the_place_of_a_symbolic_link(void **state) {
     scratch *s = *state;
-    char link[600];
+    char link[600], target[600];
     struct stat st;
     snprintf(link, sizeof link, "%s/link", s->folder);
-    const char *target = scratch_write(s, "target", "x", 1);
-    assert_int_equal(symlink(target, link), 0);
-    assert_int_equal(mo_file_replace(s->ctx, link, "yy", 2), MO_OK);
-    assert_int_equal(lstat(link, &st), 0);
-    assert_true(S_ISLNK(st.st_mode));
-    assert_content(target, "yy");
-    remove(target);
-    mo_file_replace(s->ctx, link, "zz", 2);
-    assert_failed(s->ctx, MO_IO, PARTS("/link", "symbolic link", "No such file"));
+    snprintf(target, sizeof target, "%s", scratch_write(s, "target", "x", 1));
+    for (int dangling = 0; dangling < 2; dangling++) {
+        assert_int_equal(symlink(dangling ? "/no/such/file" : target, link), 0);
+        assert_int_equal(mo_file_replace(s->ctx, link, "yy", 2), MO_OK);
+        assert_int_equal(lstat(link, &st), 0);
+        assert_true(S_ISREG(st.st_mode) && !(st.st_mode & 0022)); /* not the link's mode, which is 0777 */
+        assert_content(link, "yy");
+        assert_content(target, "x");
+        assert_int_equal(unlink(link), 0);
+    }
     assert_int_equal(scratch_files(s, true), 1);
+}
+
+static void a_file_changed_in_place_has_one_name_and_no_link(void **state) {
+    scratch *s = *state;
+    char path[600], other[600];
+    snprintf(path, sizeof path, "%s/log", s->folder);
+    snprintf(other, sizeof other, "%s", scratch_write(s, "other", "x", 1));
+    int fd = mo_file_open_own(s->ctx, "log", path, O_WRONLY | O_CREAT);
+    assert_true(fd >= 0 && write(fd, "abc", 3) == 3);
+    close(fd);
+    fd = mo_file_open_own(s->ctx, "log", path, O_WRONLY | O_APPEND);
+    assert_true(fd >= 0 && write(fd, "d", 1) == 1);
+    close(fd);
+    assert_content(path, "abcd");
+    static const char *const found[] = {"a symbolic link", "another name too", "a device, pipe", "cannot open"};
+    for (int i = 0; i < 4; i++) {
+        unlink(path);
+        assert_int_equal(i == 0   ? symlink(other, path)
+                         : i == 1 ? link(other, path)
+                         : i == 2 ? mkfifo(path, 0600)
+                                  : mkdir(path, 0700),
+            0);
+        assert_int_equal(mo_file_open_own(s->ctx, "log", path, O_RDWR | O_CREAT), -1);
+        assert_failed(s->ctx, MO_IO, PARTS("log: ", found[i]));
+        assert_content(other, "x");
+    }
+    scratch_files(s, true);
 }
 
 static void replace_skips_temporary_names_left_by_a_crash(void **state) {
@@ -214,7 +243,8 @@ int main(void) {
         cmocka_unit_test(a_signal_while_syncing_loses_nothing),
         cmocka_unit_test(replace_works_on_a_bare_name),
         cmocka_unit_test(replace_keeps_the_mode_of_the_old_file),
-        cmocka_unit_test(replace_follows_a_symbolic_link),
+        cmocka_unit_test(replace_takes_the_place_of_a_symbolic_link),
+        cmocka_unit_test(a_file_changed_in_place_has_one_name_and_no_link),
         cmocka_unit_test(replace_skips_temporary_names_left_by_a_crash),
         cmocka_unit_test(a_full_disk_leaves_the_old_file),
         cmocka_unit_test(a_process_that_is_killed_leaves_nothing),

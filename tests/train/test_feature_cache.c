@@ -92,6 +92,30 @@ static void a_damaged_file_is_replaced_without_an_error(void **state) {
     folder_remove(folder);
 }
 
+/* Names of entries follow from the graph and the options, so that another user of a shared folder knows them. */
+static void a_link_in_the_folder_is_not_written_through(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
+    mo_feature_options o = cached_options(s, "shared-by-users");
+    char folder[512], path[1024], thesis[512];
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", o.cache);
+    o.cache = folder;
+    expect_from(graph, &o, false);
+    assert_int_equal(folder_files(folder, "", path), 1);
+    snprintf(thesis, sizeof thesis, "%s", scratch_write(s, "thesis.txt", "my thesis\n", 10));
+    assert_int_equal(unlink(path) | symlink(thesis, path), 0);
+    expect_from(graph, &o, false);
+    bytes kept = read_bytes(thesis);
+    assert_true(kept.n == 10 && memcmp(kept.data, "my thesis\n", 10) == 0);
+    bytes_release(&kept);
+    assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode)); /* the entry takes the link's place */
+    expect_from(graph, &o, true);
+    unlink(thesis);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
 static void a_folder_that_cannot_be_written_is_no_error(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
@@ -222,6 +246,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hit_equals_what_is_computed),
         cmocka_unit_test(a_damaged_file_is_replaced_without_an_error),
+        cmocka_unit_test(a_link_in_the_folder_is_not_written_through),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
         cmocka_unit_test(processes_may_share_a_cache),
         cmocka_unit_test(entries_are_listed_verified_and_pruned),

@@ -224,6 +224,38 @@ static void float16_halves_the_file_and_rounds(void **state) {
     folder_remove(folder);
 }
 
+/* In a folder that several users share. A stack is opened in place: nothing is written through a link that lies there
+ * under its name. */
+static void a_link_in_the_cache_is_not_written_through(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 11);
+    char folder[512], path[1024], partial[1100], thesis[512];
+    told t;
+    struct stat st;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "shared"));
+    snprintf(thesis, sizeof thesis, "%s", scratch_write(s, "thesis.txt", "my thesis\n", 10));
+    mo_feature_options o = on_disk(folder, &t);
+    expect_equal(graph, &o, false);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    snprintf(partial, sizeof partial, "%s.partial", path);
+    for (int hard = 0; hard < 2; hard++) {
+        unlink(path);
+        assert_int_equal(hard ? link(thesis, partial) : symlink(thesis, partial), 0);
+        assert_null(mo_features_open(graph, &o));
+        assert_failed(s->ctx, MO_IO, PARTS(".stack.partial: expected a file of its own, found "));
+        unlink(partial);
+    }
+    assert_int_equal(symlink(thesis, path), 0); /* under the name of the whole stack: it takes the link's place */
+    expect_equal(graph, &o, false);
+    assert_true(lstat(path, &st) == 0 && S_ISREG(st.st_mode));
+    bytes kept = read_bytes(thesis);
+    assert_true(kept.n == 10 && memcmp(kept.data, "my thesis\n", 10) == 0);
+    bytes_release(&kept);
+    unlink(thesis);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
 static void too_little_memory_says_what_is_needed(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 7);
@@ -271,6 +303,7 @@ int main(void) {
         cmocka_unit_test(damage_is_found_told_and_made_good),
         cmocka_unit_test(the_cache_knows_stacks),
         cmocka_unit_test(float16_halves_the_file_and_rounds),
+        cmocka_unit_test(a_link_in_the_cache_is_not_written_through),
         cmocka_unit_test(too_little_memory_says_what_is_needed),
         cmocka_unit_test(a_full_disk_is_one_line_and_leaves_no_file),
     };

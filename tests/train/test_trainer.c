@@ -213,6 +213,38 @@ static void folder_with_anything_in_it_is_refused(void **state) {
     run_close(&run);
 }
 
+/* Moves a file of the run to another folder and leaves a link in its place. */
+static void leave_link(const char *folder, const char *name, const char *target) {
+    char path[600];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    assert_int_equal(rename(path, target), 0);
+    assert_int_equal(symlink(target, path), 0);
+}
+
+static void nothing_is_written_through_a_link_in_the_folder(void **state) {
+    static const char *const names[] = {"log.jsonl", "digests.jsonl", "checkpoint.safetensors"};
+    run_options o = usual_run;
+    o.digest = true;
+    for (int i = 0; i < 3; i++) {
+        char *folder = folder_of(*state, 0), target[600];
+        snprintf(target, sizeof target, "%s/elsewhere", ((scratch *)*state)->folder);
+        run_until(&o, folder, false, 5); /* two steps beyond the checkpoint, which a resumed run takes again */
+        leave_link(folder, names[i], target);
+        bytes before = read_bytes(target);
+        training_run run = run_open(&o, folder);
+        mo_trainer_resume(run.trainer);
+        mo_trainer_run(run.trainer, NULL, NULL);
+        if (i < 2)
+            assert_failed(run.ctx, MO_IO, PARTS(names[i], "expected a file of its own, found a symbolic link"));
+        else
+            assert_run_ok(&run);
+        run_close(&run);
+        assert_same_bytes(before, read_bytes(target));
+        unlink(target);
+        folder_remove(folder);
+    }
+}
+
 static void second_run_into_a_finished_folder_is_refused(void **state) {
     char *folder = folder_of(*state, 0);
     run_until(&usual_run, folder, false, usual_run.steps);
@@ -306,6 +338,7 @@ int main(void) {
         cmocka_unit_test_teardown(gradients_of_several_episodes_add_to_their_mean, clean_up),
         cmocka_unit_test_teardown(failing_checkpoint_leaves_the_old_one, clean_up),
         cmocka_unit_test_teardown(folder_with_anything_in_it_is_refused, clean_up),
+        cmocka_unit_test_teardown(nothing_is_written_through_a_link_in_the_folder, clean_up),
         cmocka_unit_test_teardown(second_run_into_a_finished_folder_is_refused, clean_up),
         cmocka_unit_test_teardown(step_that_is_not_finite_changes_nothing, clean_up),
         cmocka_unit_test_teardown(a_step_that_fails_leaves_the_last_good_checkpoint, clean_up),

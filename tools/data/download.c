@@ -10,6 +10,7 @@
 
 #include <curl/curl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
@@ -66,10 +67,20 @@ static size_t on_header(char *line, size_t size, size_t n, void *state) {
     return size * n;
 }
 
+/* Opens a file beside the one that is fetched, for writing; never through a symbolic link, which may be another user's.
+ */
+static FILE *open_beside(const char *path, int flags, const char *mode) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | flags, 0666);
+    FILE *file = fd >= 0 ? fdopen(fd, mode) : NULL;
+    if (fd >= 0 && !file)
+        close(fd);
+    return file;
+}
+
 /* Writes the name of this version to path.tag: a strong ETag, else the date. */
 static void keep_tag(const transfer *t) {
     const char *tag = t->tag[0] == '"' ? t->tag : t->date;
-    FILE *file = *tag ? fopen(t->tag_path, "w") : NULL;
+    FILE *file = *tag ? open_beside(t->tag_path, O_TRUNC, "w") : NULL;
     if (file) {
         fputs(tag, file);
         fclose(file);
@@ -224,7 +235,7 @@ static bool settle_part(mo_context *ctx, const transfer *t, const char *path, CU
 static bool transfer_once(mo_context *ctx, transfer *t, const char *path, bool *again) {
     char reason[CURL_ERROR_SIZE] = "";
     long code = 0;
-    t->file = fopen(t->part, "ab");
+    t->file = open_beside(t->part, O_APPEND, "ab");
     if (!t->file) {
         mo_fail(ctx, MO_IO, "%s: cannot write: %s", t->part, strerror(errno));
         return false;

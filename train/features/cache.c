@@ -114,7 +114,7 @@ bool mo_cache_load(const mo_cache *cache, const char *key, const mo_arrays *arra
     if (path && !mo_ok(ctx))
         tell_and_forget(cache, "made again");
     if (loaded)
-        utimensat(AT_FDCWD, path, NULL, 0);
+        utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW);
     mo_arrays_release(kept);
     free(path);
     return loaded;

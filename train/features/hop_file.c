@@ -60,7 +60,7 @@ static void close_fd(mo_hop_file *f) {
 static int open_uninterrupted(const char *path, int flags) {
     int fd;
     do
-        fd = open(path, flags | O_CLOEXEC, 0666);
+        fd = open(path, flags | O_NOFOLLOW | O_CLOEXEC);
     while (fd < 0 && errno == EINTR);
     return fd;
 }
@@ -72,7 +72,7 @@ static bool open_whole(mo_hop_file *f, const mo_hop_store *s) {
         return false;
     int64_t damaged = mo_hop_read_own_table(f, s) ? mo_hop_verify(f) : f->blocks;
     if (!damaged && mo_hop_file_finished(f) == f->blocks) {
-        utimensat(AT_FDCWD, f->path, NULL, 0);
+        futimens(f->fd, NULL);
         return true;
     }
     hop_file_tell(f, s, "are damaged; made again", damaged);
@@ -135,10 +135,16 @@ bool mo_hop_file_name(mo_hop_file *f, const mo_hop_store *s) {
     return mo_ok(f->ctx);
 }
 
-bool mo_hop_file_join(mo_hop_file *f) {
-    f->fd = open_uninterrupted(f->partial, O_RDWR);
+/* Opens the partial file. */
+static bool open_partial(mo_hop_file *f, int flags) {
+    char label[MO_LABEL];
+    f->fd = mo_file_open_own(f->ctx, mo_file_label("hop stack", f->partial, label), f->partial, O_RDWR | flags);
     f->locked = true;
-    return f->fd >= 0 || hop_file_failed(f, "open");
+    return f->fd >= 0;
+}
+
+bool mo_hop_file_join(mo_hop_file *f) {
+    return open_partial(f, 0);
 }
 
 bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
@@ -146,10 +152,8 @@ bool mo_hop_file_open(mo_hop_file *f, const mo_hop_store *s) {
     while (mo_ok(f->ctx)) {
         if (open_whole(f, s))
             return true;
-        f->fd = open_uninterrupted(f->partial, O_RDWR | O_CREAT);
-        f->locked = true;
-        if (f->fd < 0)
-            return hop_file_failed(f, "open");
+        if (!open_partial(f, O_CREAT))
+            return false;
         if (lock_partial(f, s))
             return prepare_partial(f, s);
         close_fd(f);

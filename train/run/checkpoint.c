@@ -94,7 +94,7 @@ static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
     if (!mo_ok(ctx) || access(from, F_OK) < 0)
         return false;
     unlink(second);
-    bool held = linkat(AT_FDCWD, from, AT_FDCWD, second, AT_SYMLINK_FOLLOW) == 0;
+    bool held = linkat(AT_FDCWD, from, AT_FDCWD, second, 0) == 0;
     if (!held)
         copy_checkpoint(ctx, from, to);
     return held;

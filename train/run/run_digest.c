@@ -165,8 +165,8 @@ static void open_digests(mo_run_digest *d, const char *path, int64_t step) {
         end = end_of_earlier(&content, step);
         mo_file_bytes_free(d->ctx, &content);
     }
-    d->file = mo_ok(d->ctx) ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
-    if (mo_ok(d->ctx) && (d->file < 0 || ftruncate(d->file, (off_t)end) != 0))
+    d->file = mo_ok(d->ctx) ? mo_file_open_own(d->ctx, label, path, O_WRONLY | O_CREAT | O_APPEND) : -1;
+    if (d->file >= 0 && ftruncate(d->file, (off_t)end) != 0)
         mo_fail(d->ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
 }
 

@@ -53,12 +53,12 @@ int mo_log_open(mo_context *ctx, const char *path, int64_t steps) {
     int64_t end = mo_ok(ctx) ? end_of_steps(ctx, path, steps) : -1;
     if (end < 0)
         return -1;
-    int log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (log >= 0 && ftruncate(log, end) == 0)
+    char label[MO_LABEL];
+    int log = mo_file_open_own(ctx, mo_file_label("log", path, label), path, O_WRONLY | O_CREAT | O_APPEND);
+    if (log < 0 || ftruncate(log, end) == 0)
         return log;
-    mo_fail(ctx, MO_IO, "log: %s: cannot open: %s", path, strerror(errno));
-    if (log >= 0)
-        close(log);
+    mo_fail(ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
+    close(log);
     return -1;
 }
 
