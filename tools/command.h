@@ -40,7 +40,7 @@ typedef struct names {
     int count;
 } names;
 
-/* Calls argp_parse; ends the program with EXIT_FAILED if argp itself fails. */
+/* Calls argp_parse, then check_outputs; ends the program with EXIT_FAILED if argp itself fails. */
 void parse_options(const struct argp *argp, int argc, char **argv, void *options);
 /* Prints the line "mochi train: <text>" and ends the program with the given exit code. */
 _Noreturn void refuse_command_line(const struct argp_state *state, int code, const char *format, ...)
@@ -106,6 +106,16 @@ enum { KEY_STACK = 0xa00 };
     }
 /* Returns true if the key is --stack; its value is then in stack. */
 bool take_stack(mo_dtype *stack, int key, const char *text, const struct argp_state *state);
+
+/* ---- outputs.c ---- */
+
+/* Takes the value of an option (or of a word, "OUT") that names a file to write, in one of the forms that are listed:
+ * ".csv, .tsv or .npy". Returns the path to write: where text is a symbolic link, that of the file it points to. Ends
+ * the program with EXIT_USAGE where the suffix is none of these. forms NULL: a folder, made if only it is missing. */
+const char *take_output(const struct argp_state *state, const char *option, const char *text, const char *forms);
+/* Ends the program where an output cannot be written, or is a file that another word of the command line names, reads
+ * from a folder or writes: EXIT_FAILED or EXIT_USAGE, after one line. */
+void check_outputs(const struct argp *argp, int argc, char *const *argv);
 
 /* ---- open_head.c ---- */
 

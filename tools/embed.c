@@ -95,9 +95,9 @@ static error_t take_embed_option(int key, char *text, struct argp_state *state) 
     else if (key == KEY_DATA)
         o->data = text;
     else if (key == KEY_OUT)
-        o->out = text;
+        o->out = take_output(state, "--out", text, ".npy");
     else if (key == KEY_LABELS)
-        o->labels = text;
+        o->labels = take_output(state, "--labels", text, ".npy");
     else if (key == KEY_HOP)
         o->hop = (int)parse_integer(state, "--hop", text, 0, 3);
     else if (key == KEY_MAX_ROWS)

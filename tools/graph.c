@@ -84,9 +84,9 @@ static error_t take_graph_option(int key, char *text, struct argp_state *state) 
     else if (key == KEY_FORWARD)
         o->forward = true;
     else if (key == KEY_HTML)
-        o->html = text;
+        o->html = take_output(state, "--html", text, ".html");
     else if (key == KEY_OUT)
-        o->out = text;
+        o->out = take_output(state, "--out", text, ".tape");
     else if (key == ARGP_KEY_ARG && state->arg_num == 0 && is_tape(text))
         o->tape = text;
     else if (key == ARGP_KEY_ARG && state->arg_num == 0)

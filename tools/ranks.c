@@ -33,16 +33,25 @@ static started read_environment(void) {
     return (started){0, NULL};
 }
 
-int ranks_local(void) {
-    /* Open MPI; Intel MPI and MPICH; MVAPICH; Slurm without an mpirun. */
-    static const char *const names[] = {
-        "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        const char *rank = getenv(names[i]);
+/* The number in the first of n variables that has one; 0 where none has. */
+static int first_number(const char *const *name, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char *rank = getenv(name[i]);
         if (rank && strtol(rank, NULL, 10) >= 0)
             return (int)strtol(rank, NULL, 10);
     }
     return 0;
+}
+
+int ranks_local(void) {
+    /* Open MPI; Intel MPI and MPICH; MVAPICH; Slurm without an mpirun. */
+    return first_number((const char *const[]){"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID",
+                            "MV2_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID"},
+        4);
+}
+
+int ranks_global(void) {
+    return first_number((const char *const[]){"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}, 4);
 }
 
 /* ---- the shared object ---- */

@@ -14,6 +14,8 @@ bool ranks_open(mo_ranks *ranks, const char *command);
 bool ranks_compare_inputs(mo_context *ctx, const mo_ranks *ranks, const char *command, json_t *inputs);
 /* The number of this process among those of its host, as its environment tells; 0 where it does not. */
 int ranks_local(void);
+/* The same among all processes, before they are joined. */
+int ranks_global(void);
 /* Waits for all of them; each process of a size above 1 calls it before it ends. */
 void ranks_close(mo_ranks *ranks);
 

@@ -17,6 +17,7 @@ void parse_options(const struct argp *argp, int argc, char **argv, void *options
         end_out_of_memory();
     if (code)
         refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
+    check_outputs(argp, argc, argv);
 }
 
 /* Does not use argp_failure, which prints "(null)" if it lacks memory for the text. */

@@ -128,7 +128,7 @@ static void missing_files_are_one_line_that_names_them(void **state) {
         {"data", "info", "/no/such.txt.gz"},
         {"eval", "--weights", "/no/such.safetensors"},
         {"eval", "--weights", "none", "--hop", "1", "--data", "/no/such.npz"},
-        {"embed", "--weights", "/no/such.safetensors", "--data", "cora", "--out", "/no/Z.npy"},
+        {"embed", "--weights", "/no/such.safetensors", "--data", "cora", "--out", "no-such-run.npy"},
         {"train", "--pool", "/no/such.npz", "--out", "no-such-run"}, /* made, and removed */
         {"train", "--out", "/no/such", "--resume"},
     };

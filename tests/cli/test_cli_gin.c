@@ -90,7 +90,7 @@ static void wrong_use_is_named(void **state) {
     assert_ended(p, 2, "--out FILE is missing");
     RUN(p, "gin", "--pool", "cora:nc", "--out", out);
     assert_ended(p, 2, "a graph whose links are learned");
-    RUN(p, "gin", "--pool", "mutag", "--out", out);
+    RUN(p, "gin", "--pool", "mutag", "--out", in_folder(p, "sets.safetensors"));
     assert_ended(p, 1, "mutag is a set of graphs");
     RUN(p, "gin", "--pool", in_folder(p, "six.txt"), "--dim", "3", "--steps", "1", "--quiet", "--out", out);
     assert_ended(p, 1, "no-such-folder");

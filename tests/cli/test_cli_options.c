@@ -54,7 +54,7 @@ typedef struct option_row {
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
 #define VERIFY "verify-resume @/noted"
 #define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
-#define GIN "gin --pool cora --dim 4 --steps 2 --out #"
+#define GIN "gin --pool cora --dim 4 --steps 2 --out #.safetensors"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
 
 static const option_row rows[] = {
@@ -284,22 +284,23 @@ static const option_row rows[] = {
             "fit @/Z.npy @/y.npy --train @/few.txt --draws #.npz"}},
     {"fit", "test", CHANGES, "fit @/Z.npy @/y.npy --head ridge --train @/few.txt --json", "--test @/rest.txt", NULL,
         {FIT " --test @/few.txt", "fit @/Z.npy @/y.npy --queries 3 --test @/few.txt"}},
-    {"fit", "save", FILE_OF, USED " --predict @/Z.npy --out #.csv", "--save #.st", ".st",
-        {FIT " --save #.st", "fit @/Z.npy @/y.npy --save #.st",
-            "fit --readout @/rows.safetensors --predict @/Z.npy --save #.st"}},
-    {"fit", "predict", SAYS, USED " --save #.st", "--predict @/Z.npy", "row,label,probability",
+    {"fit", "save", FILE_OF, USED " --predict @/Z.npy --out #.csv", "--save #.safetensors", ".safetensors",
+        {FIT " --save #.safetensors", "fit @/Z.npy @/y.npy --save #.safetensors",
+            "fit --readout @/rows.safetensors --predict @/Z.npy --save #.safetensors"}},
+    {"fit", "predict", SAYS, USED " --save #.safetensors", "--predict @/Z.npy", "row,label,probability",
         {FIT " --predict @/Z.npy", USED " --train @/few.txt --predict @/Z.npy"}},
     {"fit", "readout", PASSES, "fit --predict @/Z.npy", "--readout @/rows.safetensors", NULL,
         {USED " --readout @/rows.safetensors --predict @/Z.npy", "fit --readout @/rows.safetensors"}},
-    {"fit", "out", SILENCES, USED " --predict @/Z.npy", "--out #.csv", NULL, {USED " --save #.st --out #.csv"}},
+    {"fit", "out", SILENCES, USED " --predict @/Z.npy", "--out #.csv", NULL,
+        {USED " --save #.safetensors --out #.csv"}},
     {"fit", "probabilities", CHANGES, USED " --predict @/Z.npy", "--probabilities", NULL,
-        {USED " --save #.st --probabilities"}},
+        {USED " --save #.safetensors --probabilities"}},
     {"fit", "min-confidence", CHANGES, USED " --predict @/Z.npy", "--min-confidence 0.5", NULL,
-        {USED " --save #.st --min-confidence 0.5"}},
+        {USED " --save #.safetensors --min-confidence 0.5"}},
     {"fit", "pairs", SAYS, "fit @/Z.npy @/y.npy --shots 4 --episodes 3 --json", "--pairs", "\"fit pair\"",
         {FIT " --pairs"}},
     {"fit", "sweep", SAYS, FIT, "--sweep", "\"fit sweep\"",
-        {"fit @/Z.npy @/y.npy --head prototype_inner --sweep", USED " --sweep --save #.st"}},
+        {"fit @/Z.npy @/y.npy --head prototype_inner --sweep", USED " --sweep --save #.safetensors"}},
     {"fit", "confusion", SAYS, FIT, "--confusion ridge", "\"fit confusion\"", {FIT " --confusion svm"}},
     {"fit", "diagnose", SAYS, FIT, "--diagnose", "\"diagnosis\"", {"fit @/Z.npy @/y.npy --no-geometry --diagnose"}},
     {"fit", "epsilon", CHANGES, FIT " --diagnose", "--epsilon 100", NULL,
@@ -418,7 +419,7 @@ static const option_row rows[] = {
     {"pitfalls", "json", SAYS, "pitfalls origin --seeds 2", "--json", "\"pitfall\"", {NULL}},
     /* gin */
     {"gin", "pool", CHANGES, GIN " --quiet", "--pool citeseer", NULL, {GIN " --pool physics:nc"}},
-    {"gin", "out", PASSES, "gin --pool cora --dim 4 --steps 2 --quiet", "--out #", NULL, {NULL}},
+    {"gin", "out", PASSES, "gin --pool cora --dim 4 --steps 2 --quiet", "--out #.safetensors", NULL, {NULL}},
     {"gin", "steps", CHANGES, GIN " --quiet", "--steps 3", NULL, {NULL}},
     {"gin", "dim", CHANGES, GIN " --quiet", "--dim 5", NULL, {NULL}},
     {"gin", "lr", CHANGES, GIN " --quiet", "--lr 0.1", NULL, {NULL}},

@@ -142,7 +142,7 @@ static error_t take_bench_option(int key, char *text, struct argp_state *state) 
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_SAVE)
-        o->save = text;
+        o->save = take_output(state, "--save", text, ".npz");
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == KEY_REPLAY)

@@ -106,6 +106,15 @@ static void check_words(const data_options *o, const struct argp_state *state) {
     refuse_given(&o->given, "accept-unverified", o->sha256, "--sha256 says which download is taken");
 }
 
+#define CONVERTED ".npz or .safetensors"
+
+/* Whether a word names the file that `convert` writes beside the one that it reads; tensors are converted in place too:
+ * the new file holds all that the old one does. */
+static bool is_written(const data_options *o, const char *text, const struct argp_state *state) {
+    return actions[o->action].run == data_convert && state->arg_num == 1 &&
+           !(mo_path_ends_with(text, ".safetensors") && strcmp(text, o->words.items[1]) == 0);
+}
+
 static error_t take_data_option(int key, char *text, struct argp_state *state) {
     data_options *o = state->input;
     note_given(&o->given, key);
@@ -137,7 +146,7 @@ static error_t take_data_option(int key, char *text, struct argp_state *state) {
         o->limit = (int64_t)(parse_positive(state, "--limit", text) * (1 << 30));
         break;
     case ARGP_KEY_ARG:
-        append_name(&o->words, text);
+        append_name(&o->words, is_written(o, text, state) ? take_output(state, "OUT", text, CONVERTED) : text);
         break;
     case ARGP_KEY_END:
         check_words(o, state);

@@ -208,7 +208,7 @@ static void take_subject(eval_options *o, int key, const char *text, const struc
     else if (key == KEY_FEATURES)
         o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
     else if (key == KEY_DRAWS)
-        o->draws = text;
+        o->draws = take_output(state, "--draws", text, NULL);
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_TRANSDUCTIVE)

@@ -94,7 +94,7 @@ static error_t take_explain_option(int key, char *text, struct argp_state *state
     else if (key == KEY_STEP)
         o->step = true;
     else if (key == KEY_HTML)
-        o->html = text;
+        o->html = take_output(state, "--html", text, ".html");
     else if (key == ARGP_KEY_ARG && o->chosen)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected one topic", text);
     else if (key == ARGP_KEY_ARG)

@@ -1,5 +1,6 @@
 /* tools/fit/fit_options.c - the command line of `mochi fit`. */
 #include "tools/fit/fit_options.h"
+#include "tools/predict/predict.h"
 
 #include <string.h>
 
@@ -187,13 +188,13 @@ static void take_scaling(fit_options *o, int key, const struct argp_state *state
 /* The files of a readout that is kept, and what is written of its predictions. Returns whether it took the key. */
 static bool take_readout(fit_options *o, int key, const char *text, const struct argp_state *state) {
     if (key == KEY_SAVE)
-        o->save = text;
+        o->save = take_output(state, "--save", text, ".safetensors");
     else if (key == KEY_READOUT)
         o->readout = text;
     else if (key == KEY_PREDICT)
         o->predict = text;
     else if (key == KEY_OUT)
-        o->out = text;
+        o->out = take_output(state, "--out", text, PREDICTIONS);
     else if (key == KEY_PROBABILITIES)
         o->probabilities = true;
     else if (key == KEY_MIN_CONFIDENCE)
@@ -223,7 +224,7 @@ static error_t take_fit_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_TUNE)
         o->fit.tune = parse_choice(state, "--tune", text, (const char *[]){"loo"}, 1) == 0;
     else if (key == KEY_DRAWS)
-        o->draws = text;
+        o->draws = take_output(state, "--draws", text, ".npz");
     else if (key == KEY_TRAIN || key == KEY_TEST)
         *(key == KEY_TRAIN ? &o->train : &o->test) = text;
     else if (key == KEY_STANDARDISE || key == KEY_NORMALISE || key == KEY_CENTRE)

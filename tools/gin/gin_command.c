@@ -90,7 +90,7 @@ static error_t take_gin_option(int key, char *text, struct argp_state *state) {
     if (key == KEY_POOL)
         take_gin_pool(o, state, text);
     else if (key == KEY_OUT)
-        o->out = text;
+        o->out = take_output(state, "--out", text, ".safetensors");
     else if (key == KEY_STEPS)
         o->training.steps = parse_integer(state, "--steps", text, 1, INT32_MAX);
     else if (key == KEY_DIM)

@@ -154,9 +154,9 @@ static error_t take_lab_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_ITERATIONS)
         take_iterations(o, text, state);
     else if (key == KEY_SVG)
-        o->svg = text;
+        o->svg = take_output(state, "--svg", text, ".svg");
     else if (key == KEY_HTML)
-        o->html = text;
+        o->html = take_output(state, "--html", text, ".html");
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == ARGP_KEY_ARG)

@@ -100,7 +100,7 @@ static error_t take_pitfalls_option(int key, char *text, struct argp_state *stat
     else if (key == KEY_EPSILON)
         o->epsilon = parse_positive(state, "--epsilon", text);
     else if (key == KEY_SVG)
-        o->svg = text;
+        o->svg = take_output(state, "--svg", text, ".svg");
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)

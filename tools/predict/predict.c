@@ -153,9 +153,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_CANDIDATES)
         o->candidates = parse_integer(state, "--candidates", text, 1, INT32_MAX);
     else if (key == KEY_OUT)
-        o->out = text;
+        o->out = take_output(state, "--out", text, PREDICTIONS);
     else if (key == KEY_SAVE)
-        o->save = text;
+        o->save = take_output(state, "--save", text, ".safetensors");
     else if (key == KEY_READOUT)
         o->readout = text;
     else if (key == KEY_WEIGHTS)

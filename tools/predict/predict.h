@@ -36,6 +36,9 @@ truth_kind find_truth(const mo_graph *graph, const mo_labels *known);
 /* The class of an example by the data's own labels, borrowed; NULL where it has none or the truth is TRUTH_NONE. */
 const char *true_class(const predictions *p, int64_t id, char number[24]);
 
+/* The forms of predictions, as take_output wants them. */
+#define PREDICTIONS ".csv, .tsv, .jsonl or .npy"
+
 /* Writes them by the suffix of path, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64: the numbers of the
  * classes, -1 below `least`). path NULL: CSV on standard output. Returns false on failure. */
 bool write_predictions(mo_context *ctx, const predictions *p, const char *path);

@@ -56,7 +56,7 @@ static error_t take_suggest_option(int key, char *text, struct argp_state *state
     else if (key == KEY_KNOWN)
         o->known = text;
     else if (key == KEY_OUT)
-        o->out = text;
+        o->out = take_output(state, "--out", text, ".csv or .tsv");
     else if (key == KEY_WEIGHTS)
         o->few_shot.weights = text;
     else if (key == KEY_THREADS)

@@ -32,7 +32,7 @@ static const char description[] =
 static error_t take_report_option(int key, char *text, struct argp_state *state) {
     report_options *o = state->input;
     if (key == KEY_OUT)
-        o->out = text;
+        o->out = take_output(state, "--out", text, ".html");
     else if (key == ARGP_KEY_ARG && o->n == MOST_INPUTS)
         usage_error(state, "INPUT", "at most 64 of them", text);
     else if (key == ARGP_KEY_ARG)

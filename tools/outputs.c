@@ -1,0 +1,198 @@
+/* tools/outputs.c - the files that a command line asks to write. Before anything is computed, the suffix of each says a
+ * form that the command writes, its folder is there, and it is none of the files that the command reads or writes
+ * besides. Every word of the command line that names a file or a folder counts as read. */
+#include "tools/command.h"
+#include "tools/memory.h"
+#include "tools/ranks.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+typedef struct output {
+    const char *option, *word; /* the word of the command line */
+    char *path;                /* its file: behind the word's last symbolic link */
+    const char *name;          /* in its folder */
+    struct stat folder, file;
+    bool exists, is_folder; /* is_folder: files are written in it */
+} output;
+
+enum { MOST_OUTPUTS = 8 };
+static output outputs[MOST_OUTPUTS]; /* of the process, which runs one command */
+static int n_outputs;
+
+/* Whether a path ends in one of the suffixes of a text: ".csv, .tsv or .npy". */
+static bool has_form(const char *path, const char *forms) {
+    char ending[32];
+    for (const char *at = strchr(forms, '.'); at; at = strchr(at + 1, '.')) {
+        snprintf(ending, sizeof ending, "%.*s", (int)strcspn(at, ", "), at);
+        if (mo_path_ends_with(path, ending))
+            return true;
+    }
+    return false;
+}
+
+const char *take_output(const struct argp_state *state, const char *option, const char *text, const char *forms) {
+    struct stat st;
+    int i = 0;
+    if (forms && !has_form(text, forms))
+        refuse_command_line(state, EXIT_USAGE, "%s: expected a file %s, found '%s'", option, forms, text);
+    bool link = lstat(text, &st) == 0 && S_ISLNK(st.st_mode);
+    char *target = link ? realpath(text, NULL) : NULL;
+    if (link && !target)
+        refuse_command_line(
+            state, EXIT_FAILED, "%s: '%s': cannot follow the symbolic link: %s", option, text, strerror(errno));
+    while (i < n_outputs && strcmp(outputs[i].option, option) != 0) /* the last of two counts */
+        i++;
+    if (i == MOST_OUTPUTS)
+        abort(); /* no command has so many options that name one */
+    n_outputs += i == n_outputs;
+    outputs[i] =
+        (output){.option = option, .word = text, .path = target ? target : needed(strdup(text)), .is_folder = !forms};
+    for (size_t n = strlen(text); !forms && !link && n > 1 && text[n - 1] == '/'; n--)
+        outputs[i].path[n - 1] = '\0';
+    return outputs[i].path;
+}
+
+/* Finds the output's folder and what is there. Returns why it cannot be written; NULL where it can. */
+static const char *find_output(output *o) {
+    char folder[PATH_MAX];
+    const char *slash = strrchr(o->path, '/');
+    o->name = slash ? slash + 1 : o->path;
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash - o->path) + 1 : 1, slash ? o->path : ".");
+    o->exists = stat(o->path, &o->file) == 0;
+    if (stat(folder, &o->folder) != 0)
+        return "cannot open its folder";
+    errno = 0;
+    if (o->exists && o->is_folder && !S_ISDIR(o->file.st_mode))
+        return "expected a folder or nothing, found a file";
+    if (o->exists && !o->is_folder && !S_ISREG(o->file.st_mode))
+        return "expected a file or nothing, found a folder, device, pipe or socket";
+    if (access(o->exists ? o->path : folder, W_OK) != 0)
+        return o->exists ? "cannot write" : "cannot write into its folder";
+    return NULL;
+}
+
+static bool is_same(const struct stat *a, const struct stat *b) {
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Whether the loader of a folder reads a file of that name beside others (train/FORMATS.md); the other forms of a
+ * folder have suffixes that no output has. */
+static bool is_read_in_folder(const char *name) {
+    static const char *const stems[] = {"edges", "features", "labels"};
+    size_t n = strcspn(name, ".");
+    for (size_t i = 0; i < sizeof stems / sizeof *stems; i++)
+        if (n == strlen(stems[i]) && strncmp(name, stems[i], n) == 0)
+            return true;
+    return false;
+}
+
+/* Whether an output is the file at a path, or one that is read in the folder there. */
+static bool is_at(const output *o, const char *path) {
+    struct stat st;
+    if (!o->exists || stat(path, &st) != 0)
+        return false;
+    return S_ISDIR(st.st_mode) ? is_same(&st, &o->folder) && is_read_in_folder(o->name) : is_same(&st, &o->file);
+}
+
+typedef struct known_graph {
+    const output *output;
+    const char *name;
+    bool found;
+} known_graph;
+
+static void look_at_graph(const char *name, const char *path, bool embedded, void *state) {
+    known_graph *k = state;
+    (void)embedded;
+    k->found |= strcasecmp(name, k->name) == 0 && is_at(k->output, path);
+}
+
+/* Whether it is at the path that a word is, or a file of the known graph of that name. */
+static bool is_of_word(const output *o, mo_context *ctx, const char *word) {
+    known_graph k = {.output = o, .name = word, .found = is_at(o, word)};
+    if (!k.found)
+        mo_graph_list(ctx, look_at_graph, &k);
+    return k.found;
+}
+
+/* The same of a word, of the parts of a list (a,b) and of an array in a file (FILE:NAME). */
+static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
+    char *copy = needed(strdup(word)), *rest = copy, *part;
+    bool found = is_of_word(o, ctx, word);
+    while (!found && (part = strsep(&rest, ","))) {
+        char *colon = strrchr(part, ':');
+        found = is_of_word(o, ctx, part);
+        if (colon && !found) {
+            *colon = '\0';
+            found = is_of_word(o, ctx, part);
+        }
+    }
+    free(copy);
+    return found;
+}
+
+/* The option whose value word i is: "--labels"; "" where it is none. */
+static const char *option_of(const struct argp *argp, char *const *argv, int i) {
+    const char *before = i > 1 ? argv[i - 1] : "";
+    size_t n = strncmp(before, "--", 2) == 0 ? strlen(before + 2) : 0;
+    for (const struct argp_option *p = argp->options; n && (p->name || p->key || p->doc || p->group); p++)
+        if (p->name && p->arg && strncmp(p->name, before + 2, n) == 0)
+            return before;
+    return "";
+}
+
+static _Noreturn void refuse_output(const output *o, const char *command, const char *option, const char *word) {
+    fprintf(stderr, "%s: %s: expected another file than %s%s%s, which would be lost, found '%s'\n", command, o->option,
+        option, *option ? " " : "", word, o->word);
+    exit(EXIT_USAGE);
+}
+
+static bool is_output(const char *value) {
+    for (int i = 0; i < n_outputs; i++)
+        if (outputs[i].word == value)
+            return true;
+    return false;
+}
+
+/* Compares an output that is there with the words of the command line. */
+static void check_words(const output *o, const struct argp *argp, int argc, char *const *argv, mo_context *ctx) {
+    for (int i = 1; i < argc; i++) {
+        const char *equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
+        const char *value = equals ? equals + 1 : argv[i];
+        if (is_output(value) || !is_of_list(o, ctx, value))
+            continue;
+        char option[64] = "";
+        if (equals)
+            snprintf(option, sizeof option, "%.*s", (int)(equals - argv[i]), argv[i]);
+        refuse_output(o, argv[0], equals ? option : option_of(argp, argv, i), value);
+    }
+}
+
+void check_outputs(const struct argp *argp, int argc, char *const *argv) {
+    mo_context *ctx = NULL;
+    for (int i = 0; i < n_outputs; i++) {
+        output *o = &outputs[i];
+        const char *why = find_output(o);
+        if (why && ranks_global() == 0) { /* the process that writes */
+            fprintf(stderr, "%s: %s: '%s': %s%s%s\n", argv[0], o->option, o->word, why, errno ? ": " : "",
+                errno ? strerror(errno) : "");
+            exit(EXIT_FAILED);
+        }
+        for (const output *p = outputs; p < o; p++)
+            if (is_same(&o->folder, &p->folder) && strcmp(o->name, p->name) == 0)
+                refuse_output(o, argv[0], p->option, p->word);
+            else if (o->exists && p->exists && is_same(&o->file, &p->file))
+                refuse_output(o, argv[0], p->option, p->word);
+        if (o->exists && !ctx && !(ctx = open_context(1)))
+            exit(EXIT_FAILED);
+        if (o->exists)
+            check_words(o, argp, argc, argv, ctx);
+    }
+    mo_context_release(ctx);
+}
