@@ -11,8 +11,8 @@ typedef struct mo_graph mo_graph;
 
 /* Reads a data set by name (train/data, then $MOCHI_DATA, else mochi/ in the user's data folder) or by path: .npz,
  * .gml, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz), a TU folder, a folder of interaction lists (train.txt,
- * test.txt), a folder of features.npy and edges.txt. Returns NULL on failure; the status names file, line, expected and
- * found. */
+ * test.txt), a folder of features.npy and edges.txt. A name that is also that of another graph in the current folder is
+ * refused: ./NAME is the path. Returns NULL on failure; the status names file, line, expected and found. */
 MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
 /* Makes a graph from any directed edge list in host arrays; self-loops and duplicates are dropped and counted. Ends
  * outside 0..nodes-1 raise an error. The graph has no features and no labels. */

@@ -216,6 +216,69 @@ static void a_missing_folder_is_found_before_the_data_are_read(void **state) {
     assert_ended(p, 1, "--out: 'folder.csv': expected a file or nothing, found a folder");
 }
 
+/* A folder of one's own that is called as a known graph is. */
+static void a_name_of_two_graphs_is_refused(void **state) {
+    program *p = *state;
+    char known[600];
+    static const char *const names[] = {"polbooks", "cora", "Photo", "mutag"};
+    snprintf(known, sizeof known, "%s/data", p->folder);
+    mkdir(known, 0777);
+    mkdir(in_folder(p, "data/classics"), 0777);
+    write_text(in_folder(p, "data/classics/polbooks.gml"),
+        "graph [\nnode [ id 0 ]\nnode [ id 1 ]\nedge [ source 0 target 1 ]\n]\n");
+    setenv("MOCHI_DATA", known, 1);
+    for (int i = 0; i < 4; i++) {
+        char line[200], file[64];
+        mkdir(in_folder(p, names[i]), 0777);
+        snprintf(file, sizeof file, i == 3 ? "%s/X_A.txt" : "%s/edges.csv", names[i]);
+        write_text(in_folder(p, file), i == 3 ? "1, 2\n2, 1\n" : "from,to\nmine,yours\nyours,ours\n");
+        snprintf(line, sizeof line, "suggest --data %s --n 1", names[i]);
+        run_here(p, line);
+        assert_ended(p, 1, "expected one graph of this name, found two: name the one that lies here ./");
+        snprintf(line, sizeof line, "here ./%s, the known one /", names[i]);
+        assert_non_null(strstr(p->err, line));
+    }
+    run_here(p, "suggest --data ./polbooks --n 3");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "mine,"));
+    run_here(p, "suggest --data data/classics/polbooks.gml --n 2");
+    assert_ended(p, 0, NULL);
+    assert_null(strstr(p->out, "mine,"));
+    run_here(p, "data info polbooks ./polbooks"); /* goes on after the first */
+    assert_ended(p, 1, "found two");
+    assert_non_null(strstr(p->out, "polbooks: graph from ./polbooks\n"));
+    assert_null(strstr(p->out, "licence"));
+    /* What is no graph, or the known one itself, does not matter. */
+    unlink(in_folder(p, "Photo/edges.csv"));
+    write_text(in_folder(p, "Photo/holidays.jpg"), "");
+    unlink(in_folder(p, "cora/edges.csv"));
+    write_text(in_folder(p, "cora/run.json"), "{}");
+    unlink(in_folder(p, "mutag/X_A.txt"));
+    run_here(p, "data info Photo cora mutag");
+    assert_ended(p, 0, NULL);
+    setenv("MOCHI_DATA", p->folder, 1);
+    run_here(p, "data info gowalla");
+    assert_ended(p, 0, NULL);
+    unsetenv("MOCHI_DATA");
+}
+
+static void the_manifest_is_of_the_known_graph_alone(void **state) {
+    program *p = *state;
+    setenv("MOCHI_DATA", in_folder(p, "no-data"), 1);
+    mkdir(in_folder(p, "cs"), 0777);
+    write_text(in_folder(p, "cs/edges.csv"), "from,to\nmine,yours\n");
+    run_here(p, "data info cs");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "cs: graph from cs\n"));
+    assert_null(strstr(p->out, "licence"));
+    assert_null(strstr(p->out, "found"));
+    run_here(p, "data info cs --json");
+    assert_null(strstr(p->out, "\"manifest\""));
+    run_here(p, "data info physics"); /* which is nowhere */
+    assert_non_null(strstr(p->out, "licence"));
+    unsetenv("MOCHI_DATA");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_output_replaces_no_file_that_is_read),
@@ -223,6 +286,8 @@ int main(void) {
         cmocka_unit_test(other_files_are_replaced),
         cmocka_unit_test(the_suffix_says_the_form),
         cmocka_unit_test(a_missing_folder_is_found_before_the_data_are_read),
+        cmocka_unit_test(a_name_of_two_graphs_is_refused),
+        cmocka_unit_test(the_manifest_is_of_the_known_graph_alone),
     };
     return cmocka_run_group_tests(tests, files_create, program_release);
 }

@@ -208,6 +208,8 @@ static void describe_graph(mo_context *ctx, const char *name, const manifest_ent
         describe_absent(entry, json);
     if (!graph)
         return;
+    if (strcmp(graph->source, name) == 0) /* a path: the manifest has another graph of this name */
+        entry = NULL;
     int64_t unlabelled, *members = count_classes(graph, &unlabelled);
     if (!members)
         mo_fail(ctx, MO_MEMORY, "data info: out of memory");

@@ -3,6 +3,7 @@
 #include "train/graphs/graph_names.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"
+#include "train/graphs/text_reader.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -120,6 +121,30 @@ static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name 
             used ? known : " none (set MOCHI_DATA)");
 }
 
+/* Whether what lies at a path has the form of a graph: a file, or a folder with the files of one; the JSON of a run's
+ * folder is none. */
+static bool may_be_graph(const char *path) {
+    struct stat status;
+    char run[PATH_MAX];
+    if (stat(path, &status) != 0)
+        return false;
+    return S_ISREG(status.st_mode) || mo_is_features(path) || mo_is_interactions(path) || mo_is_tu(path) ||
+           (mo_is_graph_files(path) && !mo_text_find(path, "run.json", run, sizeof run));
+}
+
+/* Raises where a name is that of the known graph at `path` and of another one in the current folder: neither is taken
+ * for the other. */
+static bool is_alone(mo_context *ctx, const char *name, const char *path) {
+    struct stat known, here;
+    if (!may_be_graph(name) || stat(path, &known) != 0 || stat(name, &here) != 0 ||
+        (known.st_dev == here.st_dev && known.st_ino == here.st_ino))
+        return true;
+    mo_fail(ctx, MO_INVALID,
+        "graph '%s': expected one graph of this name, found two: name the one that lies here ./%s, the known one %s",
+        name, name, path);
+    return false;
+}
+
 bool mo_graph_exists(const char *name_or_path) {
     if (!name_or_path) {
         return false;
@@ -141,7 +166,7 @@ mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
         return NULL;
     const mo_graph_name *entry = mo_find_graph_name(name_or_path);
     if (entry && mo_locate_graph(entry, path, sizeof path, &embedded))
-        return open_path(ctx, entry->name, path);
+        return is_alone(ctx, name_or_path, path) ? open_path(ctx, entry->name, path) : NULL;
     if (strchr(name_or_path, '/') || (*name_or_path && access(name_or_path, F_OK) == 0)) {
         name_of_path(name_or_path, name, sizeof name);
         return open_path(ctx, name, name_or_path);

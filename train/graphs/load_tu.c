@@ -38,6 +38,16 @@ static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_
     return found == 1;
 }
 
+bool mo_is_tu(const char *folder) {
+    DIR *listing = opendir(folder);
+    bool found = false;
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
+        found |= mo_path_ends_with(entry->d_name, "_A.txt");
+    if (listing)
+        closedir(listing);
+    return found;
+}
+
 /* Reads the whole file, one integer per line. */
 static int64_t *read_column(mo_context *ctx, const char *path, const char *what, int64_t *count) {
     mo_text_reader r;

@@ -56,14 +56,12 @@ static bool list_graph_files(mo_context *ctx, const char *folder, mo_words *name
 /* TU folders may have other files beside their own. */
 bool mo_is_graph_files(const char *folder) {
     DIR *listing = opendir(folder);
-    bool found = false, tu = false;
-    for (struct dirent *entry; listing && (entry = readdir(listing));) {
+    bool found = false;
+    for (struct dirent *entry; listing && (entry = readdir(listing));)
         found |= stem_of(entry->d_name) > 0;
-        tu |= mo_path_ends_with(entry->d_name, "_A.txt");
-    }
     if (listing)
         closedir(listing);
-    return found && !tu;
+    return found && !mo_is_tu(folder);
 }
 
 static bool read_graph_files(mo_attributed *a, const char *folder) {
