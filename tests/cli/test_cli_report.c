@@ -63,6 +63,25 @@ static void a_finished_run_without_its_steps_is_refused(void **state) {
     assert_int_equal(access(in_folder(p, "none.html"), F_OK), -1);
 }
 
+/* Two processes that continued one run before runs were locked. */
+static void a_log_whose_steps_do_not_follow_one_another_is_refused(void **state) {
+    program *p = *state;
+    static const char *const step = "{\"step\":%d,\"loss\":1.5,\"accuracy\":{},\"seconds\":0.25}\n";
+    static const int logs[][3] = {{0, 0, 1}, {0, 2, 1}, {1, 2, 3}};
+    static const char *const messages[] = {
+        "line 2: expected step 1, found step 0", "line 2: expected step 1, found step 2", "line 1: expected step 0"};
+    for (int i = 0; i < 3; i++) {
+        char text[400] = "";
+        write_run(p);
+        for (int j = 0; j < 3; j++)
+            sprintf(text + strlen(text), step, logs[i][j]);
+        write_text(in_folder(p, "run/log.jsonl"), text);
+        RUN(p, "report", in_folder(p, "run"), "--out", in_folder(p, "none.html"));
+        assert_ended(p, 1, messages[i]);
+        assert_int_equal(access(in_folder(p, "none.html"), F_OK), -1);
+    }
+}
+
 static void a_page_holds_figures_beside_the_papers_and_how_to_repeat_them(void **state) {
     program *p = *state;
     char lines[4096];
@@ -323,6 +342,7 @@ static void a_page_that_cannot_be_written_leaves_the_old_one(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_finished_run_without_its_steps_is_refused),
+        cmocka_unit_test(a_log_whose_steps_do_not_follow_one_another_is_refused),
         cmocka_unit_test(a_page_holds_figures_beside_the_papers_and_how_to_repeat_them),
         cmocka_unit_test(the_papers_links_are_of_one_k),
         cmocka_unit_test(nothing_in_a_page_runs_or_is_fetched),

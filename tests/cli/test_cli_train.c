@@ -69,6 +69,32 @@ static void an_interrupted_run_resumes_to_the_same_weights(void **state) {
     }
 }
 
+/* The second one says which process has the run; the first one is not disturbed. */
+static void a_run_is_continued_by_one_at_a_time(void **state) {
+    program *p = *state;
+    char out[300], err[300], run[300], holder[64];
+    snprintf(out, sizeof out, "%s/first-stdout", p->folder);
+    snprintf(err, sizeof err, "%s/first-stderr", p->folder);
+    snprintf(run, sizeof run, "%s/twice", p->folder);
+    pid_t child = start_program((const char *const[]){TINY, "--steps", "60", "--out", run, "--json", NULL}, out, err);
+    wait_for_line(out);
+    kill(child, SIGINT);
+    wait_for_program(p, child, out, err);
+    unlink(out);
+    child = start_program((const char *const[]){"train", "--out", run, "--resume", "--json", NULL}, out, err);
+    wait_for_line(out);
+    kill(child, SIGSTOP); /* it holds the run as long as the test likes */
+    RUN(p, "train", "--out", run, "--resume", "--quiet");
+    kill(child, SIGCONT);
+    snprintf(holder, sizeof holder, "process %ld continues this run", (long)child);
+    assert_ended(p, 1, holder);
+    wait_for_program(p, child, out, err);
+    assert_ended(p, 0, NULL);
+    assert_same_file(p, "twice/weights.safetensors", "whole/weights.safetensors");
+    RUN(p, "report", run, "--out", in_folder(p, "twice.html"));
+    assert_ended(p, 0, NULL);
+}
+
 /* nohup ignores SIGHUP before the program starts: the run goes on. */
 static void an_ignored_signal_stays_ignored(void **state) {
     program *p = *state;
@@ -429,6 +455,7 @@ int main(void) {
         cmocka_unit_test(train_writes_a_line_a_step_and_the_weights),
         cmocka_unit_test(the_thread_count_changes_no_weight),
         cmocka_unit_test(an_interrupted_run_resumes_to_the_same_weights),
+        cmocka_unit_test(a_run_is_continued_by_one_at_a_time),
         cmocka_unit_test(an_ignored_signal_stays_ignored),
         cmocka_unit_test(a_resumed_run_refuses_other_settings),
         cmocka_unit_test(blocks_of_rows_are_part_of_a_run),

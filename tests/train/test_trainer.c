@@ -2,8 +2,10 @@
  * user's files. */
 #include "tests/training_run.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 /* A folder of the scratch for one run; not made yet. Two of them can be held at a time. */
 static char *folder_of(scratch *s, int which) {
@@ -245,6 +247,73 @@ static void nothing_is_written_through_a_link_in_the_folder(void **state) {
     }
 }
 
+/* Replaces the C library's call: a file system that has no locks. */
+static bool no_locks;
+
+int flock(int fd, int operation) {
+    if (no_locks)
+        errno = ENOLCK;
+    return no_locks ? -1 : (int)syscall(SYS_flock, fd, operation);
+}
+
+/* A job queue that starts a run again while it runs: the steps of both would be in the log. */
+static void a_run_is_continued_by_one_at_a_time(void **state) {
+    run_options o = usual_run;
+    char *whole = folder_of(*state, 0), *folder = folder_of(*state, 1), holder[64];
+    run_until(&o, whole, false, o.steps);
+    run_until(&o, folder, false, 4);
+    training_run first = run_open(&o, folder), second = run_open(&o, folder);
+    assert_int_equal(mo_trainer_resume(first.trainer), MO_OK);
+    mo_trainer_step(first.trainer, NULL);
+    mo_trainer_resume(second.trainer);
+    snprintf(holder, sizeof holder, "log.jsonl: process %ld continues this run", (long)getpid());
+    assert_failed(second.ctx, MO_STATE, PARTS(holder));
+    run_close(&second);
+    mo_trainer_run(first.trainer, NULL, NULL);
+    mo_trainer_finish(first.trainer);
+    assert_run_ok(&first);
+    run_close(&first);
+    assert_same_run(whole, folder);
+    run_until(&o, folder, true, o.steps); /* it has ended */
+    assert_same_run(whole, folder);
+}
+
+/* The same before the log is there: a run whose first save was cut short. */
+static void so_is_a_run_that_has_just_begun(void **state) {
+    run_options o = usual_run;
+    char *folder = folder_of(*state, 0), path[600];
+    run_until(&o, folder, false, 1);
+    static const char *const later[] = {"log.jsonl", "checkpoint.safetensors", "checkpoint.previous.safetensors"};
+    for (int i = 0; i < 3; i++) {
+        snprintf(path, sizeof path, "%s/%s", folder, later[i]);
+        assert_int_equal(unlink(path), 0);
+    }
+    training_run first = run_open(&o, folder), second = run_open(&o, folder);
+    assert_int_equal(mo_trainer_resume(first.trainer), MO_OK);
+    mo_trainer_resume(second.trainer);
+    assert_failed(second.ctx, MO_STATE, PARTS("continues this run"));
+    run_close(&second);
+    run_close(&first);
+}
+
+static void note_line(const char *line, void *state) {
+    snprintf(state, 600, "%s", line);
+}
+
+static void without_locks_a_notice_says_so(void **state) {
+    run_options o = usual_run;
+    char line[600] = "";
+    no_locks = true;
+    training_run run = run_open(&o, folder_of(*state, 0));
+    run.pool->options.notice = note_line;
+    run.pool->options.notice_state = line;
+    mo_trainer_run(run.trainer, NULL, NULL);
+    no_locks = false;
+    assert_run_ok(&run);
+    assert_non_null(strstr(line, "log.jsonl: cannot be locked: No locks available; start no other process"));
+    run_close(&run);
+}
+
 static void second_run_into_a_finished_folder_is_refused(void **state) {
     char *folder = folder_of(*state, 0);
     run_until(&usual_run, folder, false, usual_run.steps);
@@ -339,6 +408,9 @@ int main(void) {
         cmocka_unit_test_teardown(failing_checkpoint_leaves_the_old_one, clean_up),
         cmocka_unit_test_teardown(folder_with_anything_in_it_is_refused, clean_up),
         cmocka_unit_test_teardown(nothing_is_written_through_a_link_in_the_folder, clean_up),
+        cmocka_unit_test_teardown(a_run_is_continued_by_one_at_a_time, clean_up),
+        cmocka_unit_test_teardown(so_is_a_run_that_has_just_begun, clean_up),
+        cmocka_unit_test_teardown(without_locks_a_notice_says_so, clean_up),
         cmocka_unit_test_teardown(second_run_into_a_finished_folder_is_refused, clean_up),
         cmocka_unit_test_teardown(step_that_is_not_finite_changes_nothing, clean_up),
         cmocka_unit_test_teardown(a_step_that_fails_leaves_the_last_good_checkpoint, clean_up),

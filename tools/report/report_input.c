@@ -218,6 +218,11 @@ static void take_step_line(report *r, const char *text, size_t n, const char *pa
         !json_is_number(json_object_get(line, "seconds")) || !json_is_object(json_object_get(line, "accuracy")))
         mo_fail(r->ctx, MO_FORMAT, "report: %s: line %d: expected a step of mochi train, found %s", path, number,
             line ? "another value" : error.text);
+    else if (json_integer_value(json_object_get(line, "step")) != number - 1)
+        mo_fail(r->ctx, MO_FORMAT,
+            "report: %s: line %d: expected step %d, found step %" JSON_INTEGER_FORMAT
+            ": the steps of a run follow one another",
+            path, number, number - 1, json_integer_value(json_object_get(line, "step")));
     else
         json_array_append(state, line);
     json_decref(line);

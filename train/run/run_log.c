@@ -1,5 +1,7 @@
 /* train/run/run_log.c - log.jsonl: one JSON object per step, each written by one call to a file opened for appending.
- */
+ *
+ * The process that has the log open holds a lock on it, as two that continued one run would write the steps of both.
+ * The system lets go of the lock when the process ends, however it ends. */
 #include "train/run/trainer.h"
 
 #include "tensor/files/file.h"
@@ -12,6 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* Returns whether a line is the JSON object of that step; lack of memory raises. */
@@ -49,17 +54,68 @@ static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     return mo_ok(ctx) ? (int64_t)at : -1;
 }
 
-int mo_log_open(mo_context *ctx, const char *path, int64_t steps) {
-    int64_t end = mo_ok(ctx) ? end_of_steps(ctx, path, steps) : -1;
-    if (end < 0)
-        return -1;
+/* The process that holds a lock on an open file; 0 where the system does not tell (another machine's). Some file
+ * systems give fstat another device than they give to /proc/locks. */
+static long holder_of(int fd) {
+    struct stat st;
+    char line[256];
+    long holder = 0, process;
+    bool sure = false;
+    FILE *locks = fstat(fd, &st) == 0 ? fopen("/proc/locks", "re") : NULL;
+    while (locks && !sure && fgets(line, sizeof line, locks)) {
+        unsigned long long inode;
+        unsigned high, low;
+        if (sscanf(line, "%*s FLOCK %*s WRITE %ld %x:%x:%llu", &process, &high, &low, &inode) != 4 ||
+            inode != st.st_ino)
+            continue;
+        sure = high == major(st.st_dev) && low == minor(st.st_dev);
+        holder = sure || !holder ? process : holder;
+    }
+    if (locks)
+        fclose(locks);
+    return holder;
+}
+
+/* Takes the lock on the log. A file system without locks is no failure: a notice says so. */
+static bool lock_log(mo_context *ctx, int log, const char *path, mo_notice notice, void *state) {
+    int code;
+    do
+        code = flock(log, LOCK_EX | LOCK_NB);
+    while (code < 0 && errno == EINTR);
+    if (code == 0)
+        return true;
+    char text[MO_LABEL + 160], holder[40] = "another process", shown[320];
+    bool held = errno == EWOULDBLOCK;
+    long process = held ? holder_of(log) : 0;
+    if (process > 0)
+        snprintf(holder, sizeof holder, "process %ld", process);
+    mo_quote(path, strlen(path), shown, sizeof shown);
+    if (held)
+        mo_fail(ctx, MO_STATE, "log: %s: %s continues this run: wait for its end, or end it", shown, holder);
+    snprintf(text, sizeof text, "log: %s: cannot be locked: %s; start no other process that continues this run", shown,
+        strerror(errno));
+    if (!held && notice)
+        notice(text, state);
+    return !held;
+}
+
+int mo_log_open(mo_context *ctx, const char *path, bool make, mo_notice notice, void *state) {
     char label[MO_LABEL];
-    int log = mo_file_open_own(ctx, mo_file_label("log", path, label), path, O_WRONLY | O_CREAT | O_APPEND);
-    if (log < 0 || ftruncate(log, end) == 0)
+    if (!mo_ok(ctx) || (!make && access(path, F_OK) < 0))
+        return -1;
+    int flags = O_WRONLY | O_APPEND | (make ? O_CREAT : 0);
+    int log = mo_file_open_own(ctx, mo_file_label("log", path, label), path, flags);
+    if (log < 0 || lock_log(ctx, log, path, notice, state))
         return log;
-    mo_fail(ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
     close(log);
     return -1;
+}
+
+mo_code mo_log_cut(mo_context *ctx, int log, const char *path, int64_t steps) {
+    int64_t end = mo_ok(ctx) ? end_of_steps(ctx, path, steps) : -1;
+    if (end >= 0 && ftruncate(log, end) < 0)
+        mo_fail(ctx, MO_IO, "log: %s: cannot cut it to %" PRId64 " steps: %s", path, steps, strerror(errno));
+    return mo_code_of(ctx);
 }
 
 /* Nine digits distinguish all float32 values. */

@@ -146,6 +146,15 @@ void mo_trainer_release(mo_trainer *trainer) {
 
 /* ---- starting ---- */
 
+/* Holds the run, unless this process does already. */
+static void open_log(mo_trainer *trainer, bool make) {
+    char path[MO_PATH];
+    mo_run_path(trainer, "log.jsonl", path);
+    if (trainer->log < 0)
+        trainer->log =
+            mo_log_open(trainer->ctx, path, make, trainer->pool->options.notice, trainer->pool->options.notice_state);
+}
+
 static void start_files(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
@@ -156,14 +165,15 @@ static void start_files(mo_trainer *trainer) {
     mo_write_run(trainer); /* first: a folder with run.json alone can be resumed, from step 0 */
     if (!trainer->restored)
         mo_trainer_checkpoint(trainer); /* from now on there is a checkpoint to resume from */
-    mo_run_path(trainer, "log.jsonl", path);
-    trainer->log = mo_log_open(ctx, path, trainer->step);
+    open_log(trainer, true);
+    mo_log_cut(ctx, trainer->log, mo_run_path(trainer, "log.jsonl", path), trainer->step);
     if (trainer->options.digest && mo_ok(ctx))
         trainer->digest = mo_run_digest_open(ctx, mo_run_path(trainer, MO_DIGESTS, path), trainer->step);
+    trainer->started = mo_ok(ctx);
 }
 
 static bool has_started(const mo_trainer *trainer) {
-    return trainer->shared ? trainer->shared->started : trainer->log >= 0;
+    return trainer->shared ? trainer->shared->started : trainer->started;
 }
 
 mo_code mo_trainer_start(mo_trainer *trainer) {
@@ -184,6 +194,8 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
     if (mo_ok(ctx) && has_started(trainer))
         mo_fail(ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
     bool leads = mo_trainer_leads(trainer);
+    if (leads && mo_ok(ctx))
+        open_log(trainer, false); /* before the checkpoint is read: none is written in between */
     bool begun = leads && mo_ok(ctx) && mo_run_is_begun(trainer->options.out);
     if (leads && mo_ok(ctx))
         trainer->restored = !begun && mo_checkpoint_read(trainer) == MO_OK;

@@ -43,6 +43,7 @@ struct mo_trainer {
     double *host_figures;
     mo_solve_figures solves; /* of the step so far, if options.solves */
     bool resumed, restored;  /* restored: from a checkpoint, not from the beginning */
+    bool started;            /* its files are written */
     int log;                 /* file descriptor of log.jsonl, -1 before the first step */
     mo_run_digest *digest;   /* NULL before the first step, and where options.digest is false */
     mo_shared *shared;       /* NULL: this process takes all episodes */
@@ -80,8 +81,12 @@ mo_code mo_compare_run(const mo_trainer *trainer);
 
 /* ---- run_log.c ---- */
 
-/* Opens the log for appending, cut back to its first `steps` lines, which must be there. -1 on failure. */
-int mo_log_open(mo_context *ctx, const char *path, int64_t steps);
+/* Opens the log for appending and locks it against other processes that would continue the run; raises where one has
+ * the lock. Where the file system has no locks, a notice says so. Returns -1 on failure, and where there is no log and
+ * `make` is false. */
+int mo_log_open(mo_context *ctx, const char *path, bool make, mo_notice notice, void *state);
+/* Cuts it back to its first `steps` lines, which must be there. */
+mo_code mo_log_cut(mo_context *ctx, int log, const char *path, int64_t steps);
 /* One line a step, written at once. */
 mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
 /* Writes text to the file `name` of the run and a line feed, for which it takes the place of the closing zero. */
