@@ -44,6 +44,28 @@ static void predicts_every_node_without_a_label(void **state) {
     assert_non_null(strstr(again, "\n8,,0."));
 }
 
+/* Confidences are wrong below 4 labels of a class: the summary says so, and no more from there on. */
+static void says_where_probabilities_are_rough(void **state) {
+    program *p = *state;
+    for (int k = 1; k < 6; k++)
+        for (int fewer = 0; fewer < 2; fewer++) {
+            char labels[400] = "graph,kind\n"; /* of class b one fewer */
+            for (int i = 0; i < 2 * k - fewer; i++)
+                sprintf(labels + strlen(labels), "%d,%c\n", i, i < k ? 'a' : 'b');
+            if (k == 1 && fewer)
+                continue;
+            write_text(in_folder(p, "k.csv"), labels);
+            RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "k.csv"), "--out", in_folder(p, "k.out.csv"));
+            assert_ended(p, 0, NULL);
+            bool said =
+                strstr(p->err, "\nprobabilities are rough below 4 labels of a class: on Cora their mean lay 34");
+            assert_int_equal(said, k - fewer < 4);
+        }
+    RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "k.csv"), "--out", in_folder(p, "k.out.csv"),
+        "--quiet");
+    assert_string_equal(p->err, "");
+}
+
 static void writes_by_the_suffix(void **state) {
     program *p = *state;
     static char text[MAX_TEXT];
@@ -457,6 +479,7 @@ static void an_interrupted_list_leaves_no_part_of_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(predicts_every_node_without_a_label),
+        cmocka_unit_test(says_where_probabilities_are_rough),
         cmocka_unit_test(writes_by_the_suffix),
         cmocka_unit_test(refuses_bad_labels_with_their_line),
         cmocka_unit_test(a_kept_readout_gives_the_same_bytes),

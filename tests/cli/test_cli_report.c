@@ -204,6 +204,7 @@ static void predictions_have_a_picture_and_the_least_sure(void **state) {
     /* i % 2 is 1 where it says a; i % 3 is not 0 where that is true */
     assert_non_null(
         strstr(page, "<p>30 predictions from 2 labels. Of 30 whose class the data has, 15 are right: 50.0%."));
+    assert_non_null(strstr(page, "<p>A class here has 1: probabilities are rough below 4 labels of a class: on Cora"));
     assert_int_equal(count(page, "<tr><td class='t'>n"), 20);
     const char *first = strstr(page, "<tr><td class='t'>n");
     assert_memory_equal(first,
@@ -224,8 +225,18 @@ static void predictions_have_a_picture_and_the_least_sure(void **state) {
     page = read_page(p);
     assert_int_equal(count(page, "<svg class='chart'"), 4);
     assert_non_null(strstr(page, "<p>2 predictions, 1 of them too unsure for a label.</p>"));
+    assert_non_null(strstr(page, "<p class='soft'>How many labels they were made from the table does not say; "
+                                 "probabilities are rough below 4 labels of a class"));
     assert_non_null(strstr(page, "<code>mochi predict --pca</code>"));
     assert_non_null(strstr(page, "<td class='t'>7</td><td class='t'>none</td><td>0.500</td>"));
+    char enough[1024] = PLACED;
+    for (int i = 0; i < 10; i++)
+        snprintf(enough + strlen(enough), sizeof enough - strlen(enough), "s%d,%c,%s,0,0\n", i, i % 2 ? 'a' : 'b',
+            i < 8 ? ",,yes," : "0.9,0.1,no,");
+    write_text(in_folder(p, "p.csv"), enough);
+    RUN(p, "report", in_folder(p, "p.csv"), "--out", in_folder(p, "report.html"));
+    assert_ended(p, 0, NULL);
+    assert_null(strstr(read_page(p), "rough"));
 }
 
 static void a_picture_has_at_most_3000_predictions(void **state) {

@@ -5,6 +5,7 @@ import os
 import pickle
 import subprocess
 import types
+import warnings
 
 import mochi
 import numpy as np
@@ -201,6 +202,16 @@ def test_ten_lines_find_the_subjects_of_cora(cora, fitted, seeds):
     np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), rtol=1e-10)
     assert np.array_equal(P[[5, 3]], fitted.predict_proba([5, 3]))
     assert fitted.plane().shape == (2708, 2)
+
+
+def test_probabilities_of_few_labels_warn(cora, fitted, seeds):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.fit(seeds).predict_proba([0])
+        fitted.fit(dict(list(seeds.items())[:-1])).predict([0])
+        with pytest.raises(UserWarning, match="below 4 labels of a class, found 3"):
+            fitted.predict_proba([0])
+    fitted.fit(seeds)
 
 
 def test_labels_as_dict_array_mask_and_series(cora, fitted, seeds):

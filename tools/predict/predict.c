@@ -76,7 +76,8 @@ static const struct argp_option options[] = {
         "for `mochi report`: also the examples whose label is known, the class that the data itself has for each, and "
         "its place in the plane of the embedding's first two principal components (known, truth, x, y)",
         0},
-    {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0, "examples whose probability is below P get no label", 0},
+    {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0,
+        "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so (default: that of the weights)", 0},
     {"lambda", KEY_LAMBDA, "L", 0, "the readout's penalty (default: that of the weights)", 0},

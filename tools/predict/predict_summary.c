@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Examples of the least and the largest class. */
-static void print_counts(const mo_labels *known) {
+/* Examples of the least and the largest class. Returns those of the least. */
+static int64_t print_counts(const mo_labels *known) {
     int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
     for (int64_t i = 0; i < known->n; i++)
         count[known->label[i]]++;
@@ -23,6 +23,7 @@ static void print_counts(const mo_labels *known) {
     else
         fprintf(stderr, "%" PRId64 " to %" PRId64 " per class\n", least, most);
     free(count);
+    return least;
 }
 
 /* The data's own labels as a check: the share of predictions that are right. */
@@ -57,7 +58,7 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
         double margin;
         unsure += p->probability[i * p->classes + predicted_class(p, i, &margin)] < p->least;
     }
-    print_counts(known);
+    int64_t least = print_counts(known);
     if (e.small_classes)
         fprintf(stderr, "%" PRId64 " of the classes have one label, which cannot be left out to test the others\n",
             e.small_classes);
@@ -68,6 +69,8 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
             "expected accuracy, mean over classes: %.1f%% (95%%: %.1f to %.1f), from %" PRId64
             " labels left out in turn\n",
             100 * e.accuracy, 100 * e.low, 100 * e.high, e.held_out);
+    if (least < LEAST_CALIBRATED)
+        fputs(ROUGH_PROBABILITIES "\n", stderr);
     print_cover(cover);
     fprintf(stderr, "%" PRId64 " predictions", p->n);
     if (unsure)

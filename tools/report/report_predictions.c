@@ -3,6 +3,7 @@
 #include "tools/report/report_predictions.h"
 
 #include "tools/memory.h"
+#include "tools/predict/predict.h"
 #include "tools/report/report.h"
 
 #include <stb/stb_ds.h>
@@ -103,6 +104,18 @@ static void put_least_sure(report *r, const prediction_table *t) {
 
 /* ---- the section ---- */
 
+/* Labels of the class that has the fewest, of those that have one; INT64_MAX: the table has no known labels. */
+static int64_t fewest_labels(const prediction_table *t) {
+    int64_t *given = needed(calloc((size_t)arrlen(t->classes) + 1, sizeof *given)), fewest = INT64_MAX;
+    for (int64_t i = 0; i < arrlen(t->rows); i++)
+        if (t->rows[i].known)
+            given[t->rows[i].label]++;
+    for (int c = 0; c < arrlen(t->classes); c++)
+        fewest = given[c] && given[c] < fewest ? given[c] : fewest;
+    free(given);
+    return fewest;
+}
+
 static void put_prediction_counts(report *r, const prediction_table *t) {
     int64_t known = count_predictions(t, is_known), n = arrlen(t->rows) - known,
             none = count_predictions(t, is_unlabelled), judged = count_predictions(t, is_judged),
@@ -117,6 +130,13 @@ static void put_prediction_counts(report *r, const prediction_table *t) {
         fprintf(r->page, " Of %lld whose class the data has, %lld are right: %.1f%%.", (long long)judged,
             (long long)(judged - wrong), 100.0 * (double)(judged - wrong) / (double)judged);
     fputs("</p>\n", r->page);
+    int64_t fewest = fewest_labels(t);
+    if (fewest < LEAST_CALIBRATED)
+        fprintf(r->page, "<p>A class here has %lld: " ROUGH_PROBABILITIES ".</p>\n", (long long)fewest);
+    else if (!known)
+        fputs("<p class='soft'>How many labels they were made from the table does not say; " ROUGH_PROBABILITIES
+              ".</p>\n",
+            r->page);
     if (!t->places)
         fputs("<p class='soft'>A picture of the embedding needs a table of <code>mochi predict --pca</code>.</p>\n",
             r->page);

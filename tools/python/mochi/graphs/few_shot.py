@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -83,12 +84,14 @@ class FewShot(Handle):
         self._weights = weights
         self.classes = np.zeros(0, np.int64)
         self.labelled = np.zeros(0, np.int64)
+        self._fewest = 0
         if labels is not None:
             self.fit(labels)
 
     def fit(self, labels: Any) -> FewShot:
         """Fits the readout on labels, as `Trained.few_shot` takes them; returns itself."""
         self.labelled, label, self.classes = _labelled(self.graph, labels)
+        self._fewest = int(np.bincount(label, minlength=1).min())
         ids = ffi.from_buffer("int64_t[]", self.labelled)
         given = ffi.from_buffer("int64_t[]", label)
         self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), ids, given, len(label))
@@ -102,10 +105,16 @@ class FewShot(Handle):
 
     def predict(self, examples: Sequence | None = None) -> np.ndarray:
         """The class of each example [n], as the labels name it; None: of all."""
-        return self.classes[np.argmax(self.predict_proba(examples), 1)]
+        return self.classes[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
 
     def predict_proba(self, examples: Sequence | None = None) -> np.ndarray:
-        """Probabilities softmax(logits / temperature), float64 [n, C]; the temperature is of the left-out labels."""
+        """Probabilities softmax(logits / temperature), float64 [n, C]; the temperature is of the left-out labels.
+
+        Warns where a class has fewer than 4 labels: on Cora the mean of the largest lay 34 points below the accuracy with
+        1 label of each class, 27 above it with 2, 9 above it with 3, and 3 below it with 4.
+        """
+        if 0 < self._fewest < 4:
+            warnings.warn(f"few-shot: probabilities are rough below 4 labels of a class, found {self._fewest}", stacklevel=2)
         return self._rows(lib.gate_mo_few_shot_probabilities, examples)
 
     def logits(self, examples: Sequence | None = None) -> np.ndarray:
