@@ -40,9 +40,10 @@ struct mo_graph {
                           none did. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
-    struct mo_node_names *names;               /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
-    char **class_name;                         /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
-    uint64_t hash[2];                          /* XXH3-128 of the content */
+    char *skipped; /* lines of its files that are no data: headers and comments, for a user to see; NULL: none */
+    struct mo_node_names *names; /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
+    char **class_name;           /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
+    uint64_t hash[2];            /* XXH3-128 of the content */
 };
 
 /* Returns whether mo_graph_open finds a file for that name or path. */
@@ -65,9 +66,11 @@ typedef struct mo_labels {
     int64_t n, classes;
     int64_t *id, *label; /* [n]; ids rise */
     char **name;         /* [classes] */
+    char *skipped;       /* lines of the file that are no labels, as `mochi data info` says it; NULL: none */
 } mo_labels;
-/* Reads CSV or TSV with a header and two columns, example and class. Classes that are whole numbers are in rising
- * order, others in that of their bytes. Returns false on failure; the status names file and line. */
+/* Reads CSV or TSV of two columns, example and class. A first line is a header unless its first field is an example, or
+ * a number; one whose second field is `label` or `class` always is. Classes that are whole numbers are in rising order,
+ * others in that of their bytes. Returns false on failure; the status names file and line. */
 MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels);
 /* The labels [n] that are 0 or more, where the mask (NULL: everywhere) is not 0. Returns false on failure. */
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
@@ -82,15 +85,19 @@ typedef struct mo_table_place {
     int64_t row, column, line; /* line: of the file, from 1 */
 } mo_table_place;
 
-/* What a reader of a table does with it; each returns false to stop, with an error raised. */
+/* What a reader of a table does with it; field and row return false to stop, with an error raised. */
 typedef struct mo_table_visit {
     bool (*field)(void *state, const mo_table_place *at, const char *text);
     bool (*row)(void *state, const mo_table_place *at); /* after its fields; at->column: how many */
     void *state;
+    bool (*is_header)(
+        void *state, const char *const *field, int64_t n); /* whether the first line is one; NULL: it is */
+    char **skipped; /* with is_header: receives a note of the header (mo_graph.skipped); owned */
 } mo_table_visit;
 
-/* Reads a table whose first line is a header. Fields have commas between them, or tabs where the first line has one;
- * quotes as in RFC 4180. Empty lines are passed over. Returns false on failure. */
+/* Reads a table. Its first line is row 0, a header; where is_header says that it is data, it is row 1. Of a header that
+ * is_header was asked about, row is called and field is not. Fields have commas between them, or tabs where the first
+ * line has one; quotes as in RFC 4180. Empty lines are passed over. Returns false on failure. */
 MO_API bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visit);
 
 /* Calls visit(name, path, embedded) for each name that mo_graph_open knows. */

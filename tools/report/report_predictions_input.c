@@ -139,7 +139,7 @@ bool is_prediction_table(const char *path) {
 mo_code prediction_table_read(mo_context *ctx, const char *path, prediction_table *t) {
     *t = (prediction_table){.path = path};
     prediction_reader r = {.table = t, .next = {.label = -1, .truth = -1}};
-    mo_table_visit visit = {on_prediction_field, on_prediction_row, &r};
+    mo_table_visit visit = {.field = on_prediction_field, .row = on_prediction_row, .state = &r};
     if (mo_table_read(ctx, path, &visit) && !arrlen(t->rows))
         mo_fail(ctx, MO_FORMAT, "report: %s: expected a header and predictions, found none", path);
     free(r.next.name);

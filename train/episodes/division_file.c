@@ -98,7 +98,7 @@ static void refuse_repeated(const example_list *l, bool array) {
 static bool take_list(const mo_graph *graph, const char *path, const char *what, mo_division part, uint8_t *division) {
     mo_context *ctx = graph->ctx;
     example_list l = {.graph = graph, .path = path, .what = what};
-    const mo_table_visit visit = {on_list_field, on_list_row, &l};
+    const mo_table_visit visit = {.field = on_list_field, .row = on_list_row, .state = &l};
     bool array = mo_path_ends_with(path, ".npy");
     char number[24];
     if (array)

@@ -22,9 +22,17 @@ typedef struct pair_table {
     int64_t capacity[4], next[4]; /* from, to, linked, fit */
 } pair_table;
 
+static bool is_pair_header(void *state, const char *const *field, int64_t n) {
+    const pair_table *t = state;
+    bool data = false;
+    for (int64_t i = 0; i < n && i < 2; i++)
+        data |= mo_is_number_text(field[i]) || mo_graph_find_example(t->graph, field[i]) >= 0;
+    return n < 2 || !data || mo_is_pair_heading(field[0], field[1]);
+}
+
 static bool take_pair_field(void *state, const mo_table_place *at, const char *text) {
     pair_table *t = state;
-    if (at->row == 0 || at->column > 3 || (at->column > 1 && !t->labelled))
+    if (at->column > 3 || (at->column > 1 && !t->labelled))
         return true;
     char expected[120], *end;
     int64_t value = at->column < 2 ? mo_graph_find_example(t->graph, text) : strtoll(text, &end, 10);
@@ -81,9 +89,9 @@ bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled
     if (!graph || !mo_given(graph->ctx, "pairs", "the path", path))
         return false;
     pair_table t = {.graph = graph, .labelled = labelled, .s = s};
-    mo_table_visit visit = {take_pair_field, take_pair, &t};
+    mo_table_visit visit = {take_pair_field, take_pair, &t, is_pair_header, NULL};
     if (mo_table_read(graph->ctx, path, &visit) && s->n == 0)
-        mo_fail(graph->ctx, MO_FORMAT, "%s: expected a header and lines of two nodes, found no pair", path);
+        mo_fail(graph->ctx, MO_FORMAT, "%s: expected lines of two nodes, found no pair", path);
     return mo_ok(graph->ctx);
 }
 

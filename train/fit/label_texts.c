@@ -152,7 +152,7 @@ bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *co
     static const char *const several[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz", ".npz", ".safetensors"};
     char file[4096];
     label_texts t = {.ctx = ctx, .path = file, .column = -1};
-    const mo_table_visit visit = {on_label_field, on_label_row, &t};
+    const mo_table_visit visit = {.field = on_label_field, .row = on_label_row, .state = &t};
     *column = (mo_label_column){0};
     t.wanted = mo_split_member(path, several, 6, file, sizeof file);
     bool table = mo_is_table(file), lines = mo_path_ends_with(file, ".txt") || mo_path_ends_with(file, ".txt.gz");

@@ -6,8 +6,8 @@
 
 /* Ids in file order: edge i joins id[2 i] and id[2 i + 1]. */
 typedef struct mo_edge_ids {
-    int64_t *id; /* free() */
-    int64_t count, capacity;
+    int64_t *id;                       /* free() */
+    int64_t count, capacity, comments; /* comments: lines */
 } mo_edge_ids;
 
 /* Reads lines "u v" of ids in 0..highest; raises if the file has no edge. Returns false on failure; free ids->id in any

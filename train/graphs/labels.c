@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* A label as it stands in the file. */
 typedef struct label_entry {
@@ -43,9 +44,16 @@ static bool take_example(label_table *t, const mo_table_place *at, const char *t
     return mo_table_unexpected(at, expected, text);
 }
 
+static bool is_label_header(void *state, const char *const *field, int64_t n) {
+    const label_table *t = state;
+    if (n != 2 || !strcasecmp(field[1], "label") || !strcasecmp(field[1], "class"))
+        return true;
+    return !mo_is_number_text(field[0]) && mo_graph_find_example(t->graph, field[0]) < 0;
+}
+
 static bool on_field(void *state, const mo_table_place *at, const char *text) {
     label_table *t = state;
-    if (at->row == 0 || at->column > 1)
+    if (at->column > 1)
         return true;
     if (at->column == 0)
         return take_example(t, at, text);
@@ -145,10 +153,10 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
         return false;
     mo_context *ctx = graph->ctx;
     label_table t = {.graph = graph};
-    mo_table_visit visit = {on_field, on_row, &t};
+    mo_table_visit visit = {on_field, on_row, &t, is_label_header, &labels->skipped};
     bool fine = mo_table_read(ctx, path, &visit), numbers = true;
     if (fine && t.n == 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected a header and lines of example and class, found no label", path);
+        mo_fail(ctx, MO_FORMAT, "%s: expected lines of example and class, found no label", path);
     mo_word *sorted = mo_ok(ctx) && join_repeats(&t, path) ? mo_words_sort(ctx, &t.words) : NULL;
     for (int64_t i = 0; sorted && i < t.words.n; i++)
         numbers &= is_whole(sorted[i].text);
@@ -197,5 +205,6 @@ void mo_labels_release(mo_labels *labels) {
     free(labels->name);
     free(labels->id);
     free(labels->label);
+    free(labels->skipped);
     *labels = (mo_labels){0};
 }

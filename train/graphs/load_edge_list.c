@@ -1,5 +1,5 @@
-/* train/graphs/load_edge_list.c - SNAP's edge list: lines "u v" with blanks or tabs between, comments from '#' on, LF
- * or CR LF.
+/* train/graphs/load_edge_list.c - SNAP's edge list: lines "u v" with blanks or tabs between, comments from '#' on
+ * and, above the first edge, from '%' or "//" on; LF or CR LF.
  *
  * Ids are any non-negative integers; they become 0..n-1 in rising order, and stay the names of the nodes. Where the
  * first edge joins words, load_named_edges.c reads the file. */
@@ -34,9 +34,10 @@ bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edg
     mo_text_reader r;
     bool fine = mo_text_open(&r, ctx, path);
     while (fine && mo_text_line(&r))
-        if (!mo_text_blank(&r) && *r.cursor != '#')
+        if (mo_text_data(&r))
             fine = add_line(&r, highest, ids);
     int64_t lines = r.line;
+    ids->comments = r.comments;
     mo_text_close(&r);
     if (mo_ok(ctx) && ids->count == 0)
         mo_fail(
@@ -77,6 +78,7 @@ mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path)
         mo_load_named_edges(graph, path);
     else if (mo_ok(ctx) && mo_edge_ids_read(ctx, path, MO_TEXT_LARGEST, &ids) && rank_ids(graph, &ids, &edges))
         mo_graph_set_edges(graph, graph->nodes, &edges);
+    mo_note_comments(graph, path, ids.comments);
     free(ids.id);
     mo_edges_release(&edges);
     return mo_graph_finish(graph);

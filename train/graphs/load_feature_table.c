@@ -1,5 +1,5 @@
-/* train/graphs/load_feature_table.c - node features as CSV or TSV with a header: the name of a node, then one number
- * per column. The rows are the graph's nodes, in their order. */
+/* train/graphs/load_feature_table.c - node features as CSV or TSV: the name of a node, then one number per column,
+ * below a header or none. The rows are the graph's nodes, in their order. */
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -7,12 +7,14 @@
 #include "train/graphs/table_reader.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct feature_table {
     mo_graph *graph;
     mo_words names;
-    int64_t columns; /* of the header, the name's included */
+    int64_t columns; /* of the first line, the name's included; 0: not read yet */
     int64_t values, pointers, capacity;
 } feature_table;
 
@@ -29,13 +31,28 @@ static bool keep_feature(feature_table *t, const mo_table_place *at, float value
     return true;
 }
 
+/* Whether the first line is a header: it lacks a name, or one of the others is no number, or they count three or more
+ * columns from 0 or 1, as pandas does. */
+static bool is_feature_header(void *state, const char *const *field, int64_t n) {
+    (void)state;
+    bool from[] = {n > 3, n > 3};
+    char number[24];
+    for (int64_t i = 1; i < n; i++) {
+        if (!mo_is_number_text(field[i]))
+            return true;
+        for (int first = 0; first < 2; first++) {
+            snprintf(number, sizeof number, "%lld", (long long)i - 1 + first);
+            from[first] &= !strcmp(field[i], number);
+        }
+    }
+    return n < 2 || !*field[0] || from[0] || from[1];
+}
+
 static bool on_feature(void *state, const mo_table_place *at, const char *text) {
     feature_table *t = state;
-    if (at->row == 0)
-        return true;
     if (at->column == 0)
         return *text ? mo_words_add(at->ctx, &t->names, text) : mo_table_unexpected(at, "the name of a node", text);
-    if (at->column >= t->columns)
+    if (t->columns && at->column >= t->columns)
         return true; /* the row is refused at its end */
     if (text[0] == '0' && !text[1])
         return true;
@@ -49,13 +66,13 @@ static bool on_feature(void *state, const mo_table_place *at, const char *text) 
 static bool on_node(void *state, const mo_table_place *at) {
     feature_table *t = state;
     mo_graph *g = t->graph;
-    if (at->row == 0) {
-        t->columns = at->column;
-        return at->column > 1 ||
-               mo_table_unexpected(at, "a header of a node's name and one feature or more", "one column");
-    }
-    if (!mo_table_columns(at, t->columns, "as the header has"))
+    t->columns = t->columns ? t->columns : at->column;
+    if (t->columns < 2)
+        return mo_table_unexpected(at, "a node's name and one feature or more", "one column");
+    if (!mo_table_columns(at, t->columns, "as the first line has"))
         return false;
+    if (at->row == 0)
+        return true;
     int64_t *pointer = mo_host_array_grow(g->ctx, g->feature_pointer, &t->pointers, at->row + 1, sizeof *pointer);
     if (!pointer)
         return false;
@@ -68,10 +85,10 @@ static bool on_node(void *state, const mo_table_place *at) {
 bool mo_load_feature_table(mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     feature_table t = {.graph = graph};
-    mo_table_visit visit = {on_feature, on_node, &t};
+    mo_table_visit visit = {on_feature, on_node, &t, is_feature_header, &graph->skipped};
     int64_t repeated = -1;
     if (mo_table_read(ctx, path, &visit) && t.names.n == 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected a header and a line for each node, found no node", path);
+        mo_fail(ctx, MO_FORMAT, "%s: expected a line for each node, found none", path);
     if (mo_ok(ctx) && (t.names.n >= MO_GRAPH_LARGEST || t.columns >= MO_GRAPH_LARGEST))
         mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes and columns", path);
     graph->nodes = t.names.n;

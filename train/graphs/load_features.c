@@ -75,6 +75,7 @@ static bool read_edges_file(mo_graph *graph, const char *path) {
     for (int64_t i = 0; fine && i < ids.count; i += 2)
         fine = mo_edges_add(graph->ctx, &edges, ids.id[i], ids.id[i + 1]);
     free(ids.id);
+    mo_note_comments(graph, path, ids.comments);
     fine = fine && mo_graph_set_edges(graph, graph->nodes, &edges);
     mo_edges_release(&edges);
     return fine;

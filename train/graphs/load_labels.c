@@ -5,6 +5,7 @@
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/npz_members.h"
+#include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
 #include <dirent.h>
@@ -143,6 +144,8 @@ static bool take_label_table(mo_graph *graph, const char *path) {
         graph->classes = labels.classes;
         graph->class_name = labels.name;
         labels.name = NULL; /* the graph's from here on */
+        if (labels.skipped)
+            mo_note_skipped(graph->ctx, &graph->skipped, NULL, labels.skipped);
         for (int64_t i = 0; i < mo_graph_examples(graph); i++)
             graph->label[i] = -1;
         for (int64_t i = 0; i < labels.n; i++)

@@ -1,5 +1,5 @@
-/* train/graphs/load_named_edges.c - edges, or pairs, of nodes that have names: CSV or TSV with a header, whose first
- * two columns are the ends, or text of two words per line, comments from '#' on.
+/* train/graphs/load_named_edges.c - edges, or pairs, of nodes that have names: CSV or TSV of the two ends, whose first
+ * line may be a header, or text of two words per line with comments.
  *
  * Nodes are those of the features beside the edges, if there are any; else every name that an edge has, in the order of
  * their bytes. */
@@ -19,6 +19,7 @@ typedef struct named_edges {
     mo_words words;
     int64_t *line;
     int64_t lines; /* capacity */
+    int64_t comments;
 } named_edges;
 
 static bool add_named_edge(mo_context *ctx, named_edges *e, const char *u, const char *v, int64_t line) {
@@ -60,8 +61,9 @@ static bool read_lines_of_words(mo_context *ctx, const char *path, named_edges *
     mo_text_reader r;
     bool fine = mo_text_open(&r, ctx, path);
     while (fine && mo_text_line(&r))
-        if (!mo_text_blank(&r) && *r.cursor != '#')
+        if (mo_text_data(&r))
             fine = add_line_of_words(&r, e);
+    e->comments = r.comments;
     mo_text_close(&r);
     return mo_ok(ctx);
 }
@@ -71,7 +73,7 @@ bool mo_edge_list_has_names(mo_context *ctx, const char *path) {
     bool found = false, names = false;
     if (mo_text_open(&r, ctx, path))
         while (!found && mo_text_line(&r))
-            if (!mo_text_blank(&r) && *r.cursor != '#') {
+            if (mo_text_data(&r)) {
                 found = true;
                 for (int end = 0; end < 2; end++) {
                     const char *word = cut_word(&r);
@@ -91,17 +93,16 @@ typedef struct edge_table {
 
 static bool on_end(void *state, const mo_table_place *at, const char *text) {
     edge_table *t = state;
-    if (at->row == 0 || at->column > 1)
+    if (at->column > 1)
         return true;
-    return *text ? mo_words_add(at->ctx, &t->ends, text) : mo_table_unexpected(at, "the name of a node", text);
+    return *text || at->row == 0 ? mo_words_add(at->ctx, &t->ends, text)
+                                 : mo_table_unexpected(at, "the name of a node", text);
 }
 
 static bool on_edge(void *state, const mo_table_place *at) {
     edge_table *t = state;
     if (!mo_table_columns(at, 2, "the ends of an edge (edges have no weights)"))
         return false;
-    if (at->row == 0)
-        return true;
     bool fine = add_named_edge(at->ctx, t->edges, mo_words_get(&t->ends, 0), mo_words_get(&t->ends, 1), at->line);
     t->ends.n = t->ends.bytes = 0;
     return fine;
@@ -109,10 +110,41 @@ static bool on_edge(void *state, const mo_table_place *at) {
 
 static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
     edge_table t = {.edges = e};
-    mo_table_visit visit = {on_end, on_edge, &t};
+    mo_table_visit visit = {.field = on_end, .row = on_edge, .state = &t};
     bool fine = mo_table_read(ctx, path, &visit);
     mo_words_release(&t.ends);
     return fine;
+}
+
+/* Whether the first line of a table is a header: a usual one, or two fields that are no nodes. Without features beside
+ * the edges, nodes are numbers, and what comes again below. */
+static bool begins_with_header(const mo_graph *graph, const named_edges *e) {
+    if (e->words.n == 0)
+        return false;
+    const char *u = mo_words_get(&e->words, 0), *v = mo_words_get(&e->words, 1);
+    if (!*u || !*v || mo_is_pair_heading(u, v))
+        return true;
+    if (mo_is_number_text(u) && mo_is_number_text(v))
+        return false;
+    if (graph->nodes > 0)
+        return mo_graph_find_example(graph, u) < 0 && mo_graph_find_example(graph, v) < 0;
+    for (int64_t i = 2; i < e->words.n; i++)
+        if (!strcmp(mo_words_get(&e->words, i), u) || !strcmp(mo_words_get(&e->words, i), v))
+            return false;
+    return true;
+}
+
+/* The edges below the header, borrowed. */
+static named_edges below_header(mo_graph *graph, const char *path, const named_edges *e) {
+    named_edges below = *e;
+    if (!mo_is_table(path) || !begins_with_header(graph, e))
+        return below;
+    const char *const field[] = {mo_words_get(&e->words, 0), mo_words_get(&e->words, 1)};
+    mo_note_header(graph->ctx, &graph->skipped, path, field, 2);
+    below.words.start += 2;
+    below.words.n -= 2;
+    below.line++;
+    return below;
 }
 
 /* ---- nodes ---- */
@@ -167,11 +199,15 @@ bool mo_load_named_edges(mo_graph *graph, const char *path) {
     named_edges e = {0};
     mo_edges edges = {0};
     bool fine = mo_is_table(path) ? read_edge_table(ctx, path, &e) : read_lines_of_words(ctx, path, &e);
-    if (fine && e.words.n == 0 && graph->nodes == 0) {
-        mo_fail(ctx, MO_FORMAT, "%s: expected edges, the names of two nodes per line, found none", path);
+    named_edges below = fine ? below_header(graph, path, &e) : e;
+    fine = mo_ok(ctx) && mo_note_comments(graph, path, e.comments);
+    if (fine && below.words.n == 0 && graph->nodes == 0) {
+        mo_fail(ctx, MO_FORMAT, "%s: expected edges, the names of two nodes per line, found %s", path,
+            e.words.n ? "one line, which may be a header" : "none");
         fine = false;
     }
-    fine = fine && (graph->nodes > 0 || take_nodes(graph, &e.words)) && join_named_ends(graph, path, &e, &edges);
+    fine =
+        fine && (graph->nodes > 0 || take_nodes(graph, &below.words)) && join_named_ends(graph, path, &below, &edges);
     if (fine)
         mo_graph_set_edges(graph, graph->nodes, &edges);
     mo_edges_release(&edges);

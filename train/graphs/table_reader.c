@@ -3,29 +3,56 @@
 #include "train/graphs/table_reader.h"
 
 #include "tensor/files/file.h"
+#include "tensor/files/number_text.h"
 #include "tensor/given.h"
 #include "train/graphs/text_reader.h"
+#include "train/graphs/words.h"
 
 #include <csv.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 typedef struct mo_table {
     mo_table_place at;
     const mo_table_visit *visit;
     bool fine;
+    mo_words first; /* the first line, until it is known whether it is a header */
 } mo_table;
 
 static void on_field(void *text, size_t bytes, void *state) {
     mo_table *t = state;
     (void)bytes; /* CSV_APPEND_NULL ends the text */
-    if (t->fine)
+    if (t->fine && t->at.row == 0 && t->visit->is_header)
+        t->fine = mo_words_add(t->at.ctx, &t->first, text ? text : "");
+    else if (t->fine)
         t->fine = t->visit->field(t->visit->state, &t->at, text ? text : "");
     t->at.column++;
+}
+
+/* Passes a header over, or makes row 1 of the first line. */
+static bool take_first_line(mo_table *t) {
+    const mo_table_visit *v = t->visit;
+    int64_t n = t->first.n;
+    const char **field = mo_host_array(t->at.ctx, n, sizeof *field);
+    for (int64_t i = 0; field && i < n; i++)
+        field[i] = mo_words_get(&t->first, i);
+    bool fine = field, header = fine && v->is_header(v->state, field, n);
+    if (header && v->skipped)
+        fine = mo_note_header(t->at.ctx, v->skipped, t->at.path, field, n);
+    t->at.row = !header;
+    for (t->at.column = 0; fine && t->at.column < n; t->at.column++)
+        fine = header || v->field(v->state, &t->at, field[t->at.column]);
+    free(field);
+    return fine;
 }
 
 static void on_row(int end, void *state) {
     mo_table *t = state;
     (void)end;
+    if (t->fine && t->at.row == 0 && t->visit->is_header)
+        t->fine = take_first_line(t);
     if (t->fine)
         t->fine = t->visit->row(t->visit->state, &t->at);
     t->at.row++;
@@ -44,10 +71,8 @@ static bool feed_csv(struct csv_parser *parser, mo_table *t, const char *text, s
 static bool read_rows(struct csv_parser *parser, mo_text_reader *r, mo_table *t) {
     while (mo_text_line(r)) {
         t->at.line = r->line;
-        if (r->line == 1) {
+        if (r->line == 1)
             csv_set_delim(parser, strchr(r->cursor, '\t') ? CSV_TAB : CSV_COMMA);
-            r->cursor += strncmp(r->cursor, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* the mark of UTF-8 that Excel writes */
-        }
         if (!mo_is_utf8(r->cursor, strlen(r->cursor))) {
             mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text in UTF-8", t->at.path, (long long)r->line);
             return false;
@@ -78,7 +103,48 @@ bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visi
         csv_free(&parser);
     }
     mo_text_close(&r);
+    mo_words_release(&t.first);
     return fine;
+}
+
+bool mo_is_number_text(const char *text) {
+    char *end;
+    bool begins = text[strspn(text, "+-.")] >= '0' && text[strspn(text, "+-.")] <= '9';
+    mo_read_number(text, &end);
+    return begins && end != text && !*end;
+}
+
+bool mo_is_pair_heading(const char *u, const char *v) {
+    return (!strcasecmp(u, "from") && !strcasecmp(v, "to")) || (!strcasecmp(u, "source") && !strcasecmp(v, "target"));
+}
+
+bool mo_note_skipped(mo_context *ctx, char **note, const char *path, const char *what) {
+    const char *slash = path ? strrchr(path, '/') : NULL, *file = slash ? slash + 1 : path ? path : "";
+    const char *before = *note ? *note : "";
+    size_t bytes = strlen(before) + strlen(what) + strlen(file) + 8;
+    char *joined = mo_host_array(ctx, (int64_t)bytes, 1);
+    if (!joined)
+        return false;
+    snprintf(joined, bytes, path ? "%s%s%s (%s)" : "%s%s%s", before, *note ? "; " : "", what, file);
+    free(*note);
+    *note = joined;
+    return true;
+}
+
+bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n) {
+    char what[300] = "header:", shown[48];
+    for (int64_t i = 0; i < n && i < 5; i++) {
+        size_t used = strlen(what);
+        snprintf(what + used, sizeof what - used, "%s %s", i ? "," : "",
+            i == 4 ? ".." : mo_quote(field[i], strlen(field[i]), shown, sizeof shown));
+    }
+    return mo_note_skipped(ctx, note, path, what);
+}
+
+bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines) {
+    char what[48];
+    snprintf(what, sizeof what, "%lld comment%s", (long long)lines, lines == 1 ? "" : "s");
+    return lines == 0 || mo_note_skipped(graph->ctx, &graph->skipped, path, what);
 }
 
 bool mo_is_table(const char *path) {

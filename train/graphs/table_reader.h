@@ -5,6 +5,16 @@
 
 #include "train/graph.h"
 
+/* Whether a field is written as a number, which no heading is. */
+bool mo_is_number_text(const char *text);
+/* Whether two fields are the usual heading of pairs: `from` and `to`, or `source` and `target`. */
+bool mo_is_pair_heading(const char *u, const char *v);
+/* Adds to a note of lines that are no data: "header: from, to (edges.csv)"; path NULL: of no file. False when out of
+ * memory. */
+bool mo_note_skipped(mo_context *ctx, char **note, const char *path, const char *what);
+bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n);
+/* The same of comment lines of an edge list, if there are any. */
+bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines);
 /* Whether a file is read as a table: .csv or .tsv, plain or gzipped. */
 bool mo_is_table(const char *path);
 /* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <found>"; returns false. */

@@ -133,6 +133,8 @@ bool mo_text_line(mo_text_reader *r) {
     if (length > 0 && r->cursor[length - 1] == '\r')
         length--;
     r->cursor[length] = '\0';
+    if (r->line == 1 && strncmp(r->cursor, "\xef\xbb\xbf", 3) == 0)
+        r->cursor += 3;
     return true;
 }
 
@@ -144,6 +146,15 @@ static inline void skip_blanks(mo_text_reader *r) {
 bool mo_text_blank(mo_text_reader *r) {
     skip_blanks(r);
     return *r->cursor == '\0';
+}
+
+bool mo_text_data(mo_text_reader *r) {
+    if (mo_text_blank(r))
+        return false;
+    bool comment = *r->cursor == '#' || (!r->begun && (*r->cursor == '%' || strncmp(r->cursor, "//", 2) == 0));
+    r->comments += comment;
+    r->begun |= !comment;
+    return !comment;
 }
 
 /* A word in quotes: at most 24 characters, those that could garble a terminal replaced. */

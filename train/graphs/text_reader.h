@@ -20,6 +20,8 @@ typedef struct mo_text_reader {
     bool exhausted;
     char *cursor; /* what is left of the current line, NUL-terminated, without its line end */
     int64_t line; /* its number, from 1 */
+    bool begun;   /* a line of data was there */
+    int64_t comments;
 } mo_text_reader;
 
 /* Where a file of a folder lies, plain or with .gz behind its name; false where neither is there. */
@@ -27,8 +29,12 @@ bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes
 /* False on failure; close in any case. */
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path);
 void mo_text_close(mo_text_reader *r);
-/* Moves to the next line. False at the end of the file and on failure: mo_ok tells which. */
+/* Moves to the next line. False at the end of the file and on failure: mo_ok tells which. The mark of UTF-8 at the
+ * start of the first is no part of it. */
 bool mo_text_line(mo_text_reader *r);
+/* Whether the line of an edge list has data: it is neither blank nor a comment, from '#' or, above the first line of
+ * data, from '%' or "//". Below it a name may begin so. */
+bool mo_text_data(mo_text_reader *r);
 /* Whether only blanks are left in the line. */
 bool mo_text_blank(mo_text_reader *r);
 /* Reads one integer of magnitude at most MO_TEXT_LARGEST that blanks, a comma or the line's end follow. */
