@@ -68,7 +68,8 @@ typedef struct mo_labels {
     char **name;         /* [classes] */
     char *skipped;       /* lines of the file that are no labels, as `mochi data info` says it; NULL: none */
 } mo_labels;
-/* Reads CSV or TSV of two columns, example and class. A first line is a header unless its first field is an example, or
+/* Reads CSV or TSV of two columns, example and class; an empty class is none. path: a file, a pipe or "-", standard
+ * input, or several with commas between. A first line is a header unless its first field is an example, or
  * a number; one whose second field is `label` or `class` always is. Classes that are whole numbers are in rising order,
  * others in that of their bytes. Returns false on failure; the status names file and line. */
 MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels);
@@ -93,6 +94,7 @@ typedef struct mo_table_visit {
     bool (*is_header)(
         void *state, const char *const *field, int64_t n); /* whether the first line is one; NULL: it is */
     char **skipped; /* with is_header: receives a note of the header (mo_graph.skipped); owned */
+    bool pipe;      /* the path may be a pipe, or "-", standard input */
 } mo_table_visit;
 
 /* Reads a table. Its first line is row 0, a header; where is_header says that it is data, it is row 1. Of a header that

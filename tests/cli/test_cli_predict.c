@@ -106,7 +106,7 @@ static void refuses_bad_labels_with_their_line(void **state) {
         {"node,label\n0,a\n1,b,c\n", ":3: expected 2 columns, example and class, found 3"},
         {"node,label\n0,a\nx7,b\n", ":3: expected the number of one of 2708 nodes, from 0, found 'x7'"},
         {"node,label\n0,a\n2708,b\n", ":3: expected the number of one of 2708 nodes, from 0, found '2708'"},
-        {"node,label\n0,a\n1,\n", ":3: expected a class, found nothing"},
+        {"node,label\n0,\n1,\n", "bad.csv: expected lines of example and class, found no label"},
         {"node,label\n0,0.5\n1,0.25\n", ":2: expected a class, as real numbers are no classes, found '0.5'"},
         {"node,label\n0,a\n1,b\n0,b\n", ":4: example 0 is of class 'b', and of 'a' in line 2"},
         {"node,label\n0,a\n1,a\n", "labels of 1 classes, expected 2 or more"},
@@ -394,7 +394,103 @@ static void names_go_in_and_out(void **state) {
     assert_int_equal(count_lines(text), 1 + 4);
     assert_int_equal(strncmp(text, "node,label\n", 11), 0);
     RUN(p, "predict", "--data", in_folder(p, "clubs"), "--labels", in_folder(p, "next.csv"));
-    assert_ended(p, 1, "next.csv:2: expected a class, found nothing"); /* it is for a person to fill in */
+    assert_ended(
+        p, 1, "next.csv: expected lines of example and class, found no label"); /* it is for a person to fill in */
+}
+
+/* Label, suggest, label: lists are filled in as far as a person comes, and several are one. */
+static void lists_of_suggest_are_labels(void **state) {
+    program *p = *state;
+    static char first[MAX_TEXT], text[MAX_TEXT];
+    char lists[1024];
+    RUN(p, "suggest", "--data", "cora", "--n", "12", "--out", in_folder(p, "first.csv"));
+    assert_ended(p, 0, NULL);
+    read_text(in_folder(p, "first.csv"), first);
+    assert_int_equal(count_lines(first), 1 + 12);
+    size_t n = 0;
+    int line = 0;
+    for (char *at = first; *at; at++) { /* six of the twelve get a class */
+        if (*at == '\n' && line++ % 2)
+            n += (size_t)sprintf(text + n, "%c", line % 4 ? 'a' : 'b');
+        text[n++] = *at;
+    }
+    write_text(in_folder(p, "first.csv"), text);
+    RUN(p, "suggest", "--data", "cora", "--n", "6", "--labels", in_folder(p, "first.csv"), "--out",
+        in_folder(p, "next.csv"));
+    assert_ended(p, 0, NULL);
+    read_text(in_folder(p, "next.csv"), first);
+    assert_int_equal(count_lines(first), 1 + 6);
+    snprintf(strrchr(first, ','), 4, ",c\n"); /* of the last */
+    write_text(in_folder(p, "next.csv"), first);
+    snprintf(lists, sizeof lists, "%s,%s", in_folder(p, "first.csv"), in_folder(p, "next.csv"));
+    RUN(p, "predict", "--data", "cora", "--labels", lists, "--out", in_folder(p, "both.csv"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, "skipped: header: node, label (first.csv); no class in 6 of 12 lines (first.csv); "
+                                   "header: node, label (next.csv); no class in 5 of 6 lines (next.csv)\n7 labels of 3 "
+                                   "classes, 1 to 3 per class\n"));
+    read_text(in_folder(p, "both.csv"), text);
+    assert_int_equal(count_lines(text), 1 + 2708 - 7);
+    /* The first file is read under a name with a comma too. */
+    assert_int_equal(rename(in_folder(p, "first.csv"), in_folder(p, "a,b.csv")), 0);
+    RUN(p, "predict", "--data", "cora", "--labels", in_folder(p, "a,b.csv"), "--out", in_folder(p, "one.csv"));
+    assert_non_null(strstr(p->err, "\n6 labels of 2 classes, 3 per class\n"));
+    /* What goes wrong in one of two names its file. */
+    write_text(in_folder(p, "a.csv"), "7,x\n8,y\n");
+    write_text(in_folder(p, "b.csv"), "9,x\n7,y\n");
+    snprintf(lists, sizeof lists, "%s,%s", in_folder(p, "a.csv"), in_folder(p, "b.csv"));
+    RUN(p, "predict", "--data", "cora", "--labels", lists);
+    assert_ended(p, 1, "b.csv:2: example 7 is of class 'y', and of 'x' in line 1 of ");
+    snprintf(lists, sizeof lists, "%s,%s", in_folder(p, "a.csv"), in_folder(p, "nowhere.csv"));
+    RUN(p, "predict", "--data", "cora", "--labels", lists);
+    assert_ended(p, 1, "nowhere.csv: cannot open: No such file");
+}
+
+/* Runs a line of the shell, where $M is the program and $D the folder. */
+static void run_shell(program *p, const char *line) {
+    char command[2048];
+    snprintf(command, sizeof command, "M=\"$MOCHI\"; D='%s'; { %s; } >\"$D/stdout\" 2>\"$D/stderr\"", p->folder, line);
+    const char *const words[] = {"bash", "-c", command, NULL};
+    pid_t child = fork();
+    if (child == 0) {
+        execvp(words[0], (char *const *)words);
+        _exit(127);
+    }
+    wait_for_program(p, child, in_folder(p, "stdout"), in_folder(p, "stderr"));
+}
+
+static void labels_come_through_pipes(void **state) {
+    program *p = *state;
+    static const char *const ways[] = {"<(cat \"$D/seeds.csv\")", "- <\"$D/seeds.csv\"", "/dev/stdin <\"$D/seeds.csv\"",
+        "<(gzip -c \"$D/seeds.csv\")", "<(tail -n +2 \"$D/seeds.csv\")"};
+    static char csv[MAX_TEXT];
+    char line[1024];
+    write_text(in_folder(p, "seeds.csv"), seeds);
+    RUN(p, "predict", "--data", "cora", "--labels", in_folder(p, "seeds.csv"), "--quiet");
+    assert_ended(p, 0, NULL);
+    snprintf(csv, sizeof csv, "%s", p->out);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        snprintf(line, sizeof line, "$M predict --data cora --quiet --labels %s", ways[i]);
+        run_shell(p, line);
+        assert_ended(p, 0, NULL);
+        assert_string_equal(p->out, csv);
+    }
+    run_shell(p, "cat \"$D/seeds.csv\" | $M predict --data cora --quiet --labels -");
+    assert_string_equal(p->out, csv);
+    run_shell(p, "mkfifo \"$D/pipe\"; head -6 \"$D/seeds.csv\" >\"$D/pipe\" & "
+                 "$M predict --data cora --labels \"$D/pipe\",<(tail -n +7 \"$D/seeds.csv\") --quiet");
+    assert_string_equal(p->out, csv);
+    run_shell(p, "printf 'node,label\\n0,a\\n9999,b\\n' | $M predict --data cora --labels -");
+    assert_ended(p, 1, "mochi: standard input:3: expected the number of one of 2708 nodes, from 0, found '9999'");
+    run_shell(p, "$M predict --data cora --labels - </dev/null");
+    assert_ended(p, 1, "-: expected lines of example and class, found no label");
+    run_shell(p, "$M predict --data cora --labels - <&-");
+    assert_ended(p, 1, "standard input: cannot open: Bad file descriptor");
+    run_shell(p, "yes 0,a | $M predict --data cora --labels -");
+    assert_ended(p, 1, "standard input: expected at most 64 MiB of a pipe, found more");
+    run_shell(p, "$M predict --data cora --labels /dev/zero");
+    assert_ended(p, 1, "/dev/zero: expected a file, found something that is not a plain file");
+    run_shell(p, "$M predict --data <(printf '0 1\\n') --labels \"$D/seeds.csv\""); /* of a graph still not */
+    assert_ended(p, 1, "expected a file or a folder, found neither");
 }
 
 /* Classes of the data's own, by their names, and places for a picture. */
@@ -488,6 +584,8 @@ int main(void) {
         cmocka_unit_test(links_score_as_an_evaluation_measures),
         cmocka_unit_test(refuses_bad_pairs_with_their_line),
         cmocka_unit_test(names_go_in_and_out),
+        cmocka_unit_test(lists_of_suggest_are_labels),
+        cmocka_unit_test(labels_come_through_pipes),
         cmocka_unit_test(a_picture_has_known_labels_truth_and_places),
         cmocka_unit_test(an_interrupted_list_leaves_no_part_of_it),
     };

@@ -49,14 +49,16 @@ static const struct argp_option options[] = {
     {"task", KEY_TASK, "TASK", 0,
         "nc (nodes), gc (graphs) or lp (links); default: nodes of a single graph, graphs of a set", 0},
     {"labels", KEY_LABELS, "FILE", 0,
-        "the labels that are known: CSV or TSV with a header, of lines NODE,CLASS (nodes by their names in the data, "
-        "or by their numbers from 0; a class is any text), or .npy, for each example a whole number, "
+        "the labels that are known: CSV or TSV of lines NODE,CLASS, below a header or none (nodes by their names in "
+        "the "
+        "data, or by their numbers from 0; a class is any text, empty where unknown), of a file, a pipe or -, standard "
+        "input, or of several with commas between; or .npy, for each example a whole number, "
         "negative where unknown, or a text, empty where unknown; of links, CSV or TSV of columns from, to, linked "
         "(yes, no) and, if you like, fit (how often, 1)",
         0},
     {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
     {"pairs", KEY_PAIRS, "FILE", 0,
-        "of --task lp: pairs of nodes to score, CSV or TSV with a header; the readout is fitted on --labels, or on "
+        "of --task lp: pairs of nodes to score, CSV or TSV; the readout is fitted on --labels, or on "
         "links of the graph itself",
         0},
     {"top", KEY_TOP, "K", 0,

@@ -21,7 +21,8 @@ typedef struct suggest_options {
 static const struct argp_option options[] = {
     {"data", KEY_DATA, "NAME", 0, "a graph, or a set of graphs: a name of `mochi data list`, or a path", 0},
     {"n", KEY_N, "N", 0, "how many examples to name, the most useful first (default 20)", 0},
-    {"labels", KEY_LABELS, "FILE", 0, "what is labelled already, as `mochi predict` reads it", 0},
+    {"labels", KEY_LABELS, "FILE", 0,
+        "what is labelled already, as `mochi predict` reads it: the lists of earlier rounds, with commas between", 0},
     {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
     {"out", KEY_OUT, "FILE", 0,
         "a table for `mochi predict --labels` with its classes left to fill in: .csv or .tsv (default: CSV on standard "
@@ -39,8 +40,9 @@ static const char description[] =
     "ridge "
     "readout the most about all others. The classes play no part; without any label the list covers the data.\v"
     "Examples:\n"
-    "  mochi suggest --data cora --n 28 --out seeds.csv\n"
-    "  mochi suggest --data cora --labels seeds.csv --n 7";
+    "  mochi suggest --data cora --n 28 --out first.csv\n"
+    "  mochi suggest --data cora --labels first.csv --n 7 --out next.csv\n"
+    "  mochi predict --data cora --labels first.csv,next.csv";
 
 static error_t take_suggest_option(int key, char *text, struct argp_state *state) {
     suggest_options *o = state->input;

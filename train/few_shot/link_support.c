@@ -89,7 +89,7 @@ bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled
     if (!graph || !mo_given(graph->ctx, "pairs", "the path", path))
         return false;
     pair_table t = {.graph = graph, .labelled = labelled, .s = s};
-    mo_table_visit visit = {take_pair_field, take_pair, &t, is_pair_header, NULL};
+    mo_table_visit visit = {take_pair_field, take_pair, &t, is_pair_header, NULL, true};
     if (mo_table_read(graph->ctx, path, &visit) && s->n == 0)
         mo_fail(graph->ctx, MO_FORMAT, "%s: expected lines of two nodes, found no pair", path);
     return mo_ok(graph->ctx);

@@ -11,16 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 /* A label as it stands in the file. */
 typedef struct label_entry {
-    int64_t id, line, word; /* word: the class's text among the table's words */
+    int64_t id, line, word; /* word: the class's text among the table's words; -1: none */
+    const char *path;       /* borrowed */
 } label_entry;
 
 typedef struct label_table {
     const mo_graph *graph;
     label_entry *entry, next;
-    int64_t n, capacity;
+    int64_t n, capacity, open, rows; /* open: of the file's rows, those without a class */
     mo_words words;
 } label_table;
 
@@ -35,6 +37,7 @@ static bool is_real_number(const char *text) {
 static bool take_example(label_table *t, const mo_table_place *at, const char *text) {
     t->next.id = mo_graph_find_example(t->graph, text);
     t->next.line = at->line;
+    t->next.path = at->path;
     if (t->next.id >= 0)
         return true;
     char expected[160];
@@ -57,8 +60,9 @@ static bool on_field(void *state, const mo_table_place *at, const char *text) {
         return true;
     if (at->column == 0)
         return take_example(t, at, text);
+    t->next.word = -1;
     if (!*text)
-        return mo_table_unexpected(at, "a class", text);
+        return true;
     if (is_real_number(text))
         return mo_table_unexpected(at, "a class, as real numbers are no classes", text);
     t->next.word = t->words.n;
@@ -70,6 +74,10 @@ static bool on_row(void *state, const mo_table_place *at) {
     if (!mo_table_columns(at, 2, "example and class"))
         return false;
     if (at->row == 0)
+        return true;
+    t->rows++;
+    t->open += t->next.word < 0;
+    if (t->next.word < 0)
         return true;
     label_entry *grown = mo_host_array_grow(at->ctx, t->entry, &t->capacity, t->n + 1, sizeof *grown);
     if (!grown)
@@ -85,7 +93,7 @@ static int entry_by_id(const void *a, const void *b) {
 }
 
 /* Leaves each example once; two classes of one example are an error that names both lines. */
-static bool join_repeats(label_table *t, const char *path) {
+static bool join_repeats(label_table *t) {
     int64_t n = 0;
     char number[24];
     qsort(t->entry, (size_t)t->n, sizeof *t->entry, entry_by_id);
@@ -95,9 +103,10 @@ static bool join_repeats(label_table *t, const char *path) {
             t->entry[n++] = e;
         else if (strcmp(mo_words_get(&t->words, last->word), mo_words_get(&t->words, e.word)) != 0) {
             mo_fail(t->graph->ctx, MO_INVALID,
-                "%s:%" PRId64 ": example %s is of class '%s', and of '%s' in line %" PRId64, path, e.line,
+                "%s:%" PRId64 ": example %s is of class '%s', and of '%s' in line %" PRId64 "%s%s", e.path, e.line,
                 mo_graph_example_name(t->graph, e.id, number), mo_words_get(&t->words, e.word),
-                mo_words_get(&t->words, last->word), last->line);
+                mo_words_get(&t->words, last->word), last->line, last->path == e.path ? "" : " of ",
+                last->path == e.path ? "" : last->path);
             return false;
         }
     }
@@ -145,6 +154,26 @@ static void number_classes(
         labels->name[labels->classes] = mo_text_copy(ctx, sorted[labels->classes].text);
 }
 
+static bool read_label_file(label_table *t, const char *path, mo_labels *labels) {
+    mo_context *ctx = t->graph->ctx;
+    mo_table_visit visit = {on_field, on_row, t, is_label_header, &labels->skipped, true};
+    char what[80];
+    t->open = t->rows = 0;
+    bool fine = mo_table_read(ctx, path, &visit);
+    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines", t->open, t->rows);
+    return fine && (!t->open || mo_note_skipped(ctx, &labels->skipped, path, what));
+}
+
+/* Reads the file of that name, or else those with commas between, whose names stay in `names`. */
+static bool read_label_files(label_table *t, const char *path, char *names, mo_labels *labels) {
+    bool fine = true;
+    if (access(path, F_OK) == 0 || !strchr(path, ','))
+        return read_label_file(t, path, labels);
+    for (char *name; fine && (name = strsep(&names, ","));)
+        fine = read_label_file(t, name, labels);
+    return fine;
+}
+
 bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) {
     if (labels)
         *labels = (mo_labels){0};
@@ -153,11 +182,11 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
         return false;
     mo_context *ctx = graph->ctx;
     label_table t = {.graph = graph};
-    mo_table_visit visit = {on_field, on_row, &t, is_label_header, &labels->skipped};
-    bool fine = mo_table_read(ctx, path, &visit), numbers = true;
+    char *names = mo_text_copy(ctx, path);
+    bool fine = names && read_label_files(&t, path, names, labels), numbers = true;
     if (fine && t.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines of example and class, found no label", path);
-    mo_word *sorted = mo_ok(ctx) && join_repeats(&t, path) ? mo_words_sort(ctx, &t.words) : NULL;
+    mo_word *sorted = mo_ok(ctx) && join_repeats(&t) ? mo_words_sort(ctx, &t.words) : NULL;
     for (int64_t i = 0; sorted && i < t.words.n; i++)
         numbers &= is_whole(sorted[i].text);
     if (sorted && numbers)
@@ -165,6 +194,7 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
     if (sorted)
         number_classes(&t, sorted, numbers ? word_by_number : word_by_bytes, labels);
     free(sorted);
+    free(names);
     free(t.entry);
     mo_words_release(&t.words);
     return mo_ok(ctx);

@@ -97,7 +97,8 @@ bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visi
     mo_text_reader r;
     struct csv_parser parser;
     mo_table t = {.at = {.ctx = ctx, .path = path}, .visit = visit, .fine = true};
-    bool fine = mo_text_open(&r, ctx, path);
+    bool fine = visit->pipe ? mo_text_open_pipe(&r, ctx, path) : mo_text_open(&r, ctx, path);
+    t.at.path = r.path;
     if (fine && csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0) {
         fine = read_rows(&parser, &r, &t);
         csv_free(&parser);

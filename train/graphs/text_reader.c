@@ -4,6 +4,7 @@
 #include "tensor/files/expansion.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,22 @@ bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes
     return false;
 }
 
+/* Takes the open file; NULL: errno says why there is none. */
+static bool start_text(mo_text_reader *r, gzFile file) {
+    r->file = file;
+    if (!file) {
+        mo_fail(r->ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "%s: cannot open: %s", r->path, strerror(errno));
+        return false;
+    }
+    r->buffer = malloc(FIRST_CAPACITY);
+    if (!r->buffer) {
+        mo_fail(r->ctx, MO_MEMORY, "%s: out of memory for the read buffer", r->path);
+        return false;
+    }
+    r->capacity = FIRST_CAPACITY;
+    return true;
+}
+
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path) {
     *r = (mo_text_reader){.ctx = ctx, .path = path};
     struct stat status;
@@ -35,18 +52,20 @@ bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path) {
         return false;
     }
     r->file_bytes = status.st_size;
-    r->file = gzopen(path, "rb");
-    if (!r->file) {
-        mo_fail(ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "%s: cannot open: %s", path, strerror(errno));
-        return false;
-    }
-    r->buffer = malloc(FIRST_CAPACITY);
-    if (!r->buffer) {
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory for the read buffer", path);
-        return false;
-    }
-    r->capacity = FIRST_CAPACITY;
-    return true;
+    return start_text(r, gzopen(path, "rb"));
+}
+
+bool mo_text_open_pipe(mo_text_reader *r, mo_context *ctx, const char *path) {
+    bool input = strcmp(path, "-") == 0;
+    struct stat status;
+    if (!input && (stat(path, &status) != 0 || !S_ISFIFO(status.st_mode)))
+        return mo_text_open(r, ctx, path);
+    *r = (mo_text_reader){.ctx = ctx, .path = input ? "standard input" : path, .pipe = true};
+    int descriptor = input ? dup(STDIN_FILENO) : open(path, O_RDONLY | O_CLOEXEC);
+    gzFile file = descriptor < 0 ? NULL : gzdopen(descriptor, "rb");
+    if (!file && descriptor >= 0)
+        close(descriptor);
+    return start_text(r, file);
 }
 
 void mo_text_close(mo_text_reader *r) {
@@ -86,8 +105,12 @@ static bool fill_text_buffer(mo_text_reader *r) {
     size_t wanted = r->capacity - r->end - 1; /* one byte stays free for the terminator of a last line */
     int got = gzread(r->file, r->buffer + r->end, (unsigned)wanted);
     r->unfolded += got > 0 ? got : 0;
-    if (r->unfolded > mo_expansion_limit(r->ctx, r->file_bytes) && !gzdirect(r->file)) {
-        mo_expansion_fail(r->ctx, r->path, r->file_bytes);
+    if (r->unfolded > mo_expansion_limit(r->ctx, r->file_bytes) && (r->pipe || !gzdirect(r->file))) {
+        if (r->pipe)
+            mo_fail(
+                r->ctx, MO_FORMAT, "%s: expected at most 64 MiB of a pipe, found more; write a file first", r->path);
+        else
+            mo_expansion_fail(r->ctx, r->path, r->file_bytes);
         return false;
     }
     if (got >= 0 && (size_t)got == wanted) {

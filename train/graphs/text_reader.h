@@ -14,6 +14,7 @@ typedef struct mo_text_reader {
     mo_context *ctx;
     const char *path; /* borrowed */
     gzFile file;
+    bool pipe;
     int64_t file_bytes, unfolded; /* of the file; read from it so far */
     char *buffer;
     size_t capacity, start, end; /* unread bytes are start .. end - 1 */
@@ -28,6 +29,8 @@ typedef struct mo_text_reader {
 bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes);
 /* False on failure; close in any case. */
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path);
+/* The same, of a pipe too, or of standard input, "-", which r->path calls so; they end after 64 MiB. */
+bool mo_text_open_pipe(mo_text_reader *r, mo_context *ctx, const char *path);
 void mo_text_close(mo_text_reader *r);
 /* Moves to the next line. False at the end of the file and on failure: mo_ok tells which. The mark of UTF-8 at the
  * start of the first is no part of it. */

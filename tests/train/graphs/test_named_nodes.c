@@ -93,7 +93,7 @@ static void labels_of_a_table_name_their_nodes(void **state) {
     mo_labels_release(&labels);
     static const char *const bad[][2] = {
         {"who,kind\ndora,1\n", "seeds.csv:2: expected the name of one of 3 nodes, found 'dora'"},
-        {"who,kind\nann,\n", "seeds.csv:2: expected a class, found nothing"},
+        {"who,kind\nann,\n", "seeds.csv: expected lines of example and class, found no label"},
         {"who,kind\nann,0.5\n", "as real numbers are no classes, found '0.5'"},
         {"who\nann\n", "seeds.csv:1: expected 2 columns, example and class, found 1"},
         {"who,kind\nann,1\nbob,1\nann,2\n", "seeds.csv:4: example ann is of class '2', and of '1' in line 2"},
