@@ -150,6 +150,12 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 
 /* ---- output.c ---- */
 
+/* A character as a terminal may have it: '?' in place of one that controls the terminal. */
+static inline char printable(char c) {
+    return (unsigned char)c < 32 || c == 127 ? '?' : c;
+}
+/* Makes a text printable in place; returns it. */
+char *make_printable(char *text);
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */
 int report_failure(const mo_context *ctx);
 /* Prints a notice of the library on standard error; state is not read. */

@@ -168,7 +168,7 @@ static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
         return 0;
     for (int i = 0; i < o->ops.count; i++)
         if (!mo_find_op(ctx, o->ops.items[i])) {
-            fprintf(stderr, "mochi: no op named '%s'\n", o->ops.items[i]);
+            fprintf(stderr, "mochi: no op named '%s'\n", make_printable(o->ops.items[i]));
             return -1;
         }
     for (int i = 0; i < o->ops.count; i++)

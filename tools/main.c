@@ -74,8 +74,7 @@ static int run_command(int argc, char **argv) {
             argv[1] = full_name; /* the program's name in help and errors */
             return commands[i].run(argc - 1, argv + 1);
         }
-    fprintf(stderr, "mochi: no command named '%s'; see mochi --help\n", argv[1]);
-    return EXIT_USAGE;
+    refuse_command_line(NULL, EXIT_USAGE, "no command named '%s'; see mochi --help", argv[1]);
 }
 
 static bool asks_for_help(const char *word) {

@@ -11,6 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
+char *make_printable(char *text) {
+    for (char *at = text; *at; at++)
+        *at = printable(*at);
+    return text;
+}
+
 int report_failure(const mo_context *ctx) {
     if (!ctx)
         end_out_of_memory();

@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void open_table(table_file *t, const char *path) {
     *t = (table_file){.path = path, .out = stdout, .comma = path && mo_path_ends_with(path, ".tsv") ? '\t' : ','};
+    t->terminal = !path && isatty(STDOUT_FILENO);
     if (path)
         t->out = open_text(&t->text, &t->bytes);
 }
@@ -23,14 +25,15 @@ bool close_table(mo_context *ctx, table_file *t) {
 
 void put_field(table_file *t, const char *text) {
     if (!strpbrk(text, ",\t\"\n\r")) {
-        fputs(text, t->out);
+        for (; *text; text++)
+            putc(t->terminal ? printable(*text) : *text, t->out);
         return;
     }
     putc('"', t->out);
     for (; *text; text++) {
         if (*text == '"')
             putc('"', t->out);
-        putc(*text, t->out);
+        putc(t->terminal ? printable(*text) : *text, t->out);
     }
     putc('"', t->out);
 }

@@ -10,7 +10,8 @@
 typedef struct table_file {
     const char *path; /* NULL: standard output */
     FILE *out;
-    char comma; /* between fields: a tab in a file .tsv */
+    char comma;    /* between fields: a tab in a file .tsv */
+    bool terminal; /* names are printable */
     char *text;
     size_t bytes;
 } table_file;

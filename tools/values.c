@@ -12,6 +12,13 @@
 #include <string.h>
 
 void parse_options(const struct argp *argp, int argc, char **argv, void *options) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp repeats an unknown option as it is */
+        size_t name = strcspn(argv[i], "=");
+        for (size_t at = 0; argv[i][0] == '-' && at < name; at++)
+            if (argv[i][at] != printable(argv[i][at]))
+                refuse_command_line(
+                    NULL, EXIT_USAGE, "no option is named '%.*s'; see %s --help", (int)name, argv[i], argv[0]);
+    }
     error_t code = argp_parse(argp, argc, argv, 0, NULL, options);
     if (code == ENOMEM)
         end_out_of_memory();
@@ -22,12 +29,12 @@ void parse_options(const struct argp *argp, int argc, char **argv, void *options
 
 /* Does not use argp_failure, which prints "(null)" if it lacks memory for the text. */
 void refuse_command_line(const struct argp_state *state, int code, const char *format, ...) {
+    char line[4096];
     va_list rest;
     va_start(rest, format);
-    fprintf(stderr, "%s: ", state ? state->name : "mochi");
-    vfprintf(stderr, format, rest);
-    fputc('\n', stderr);
+    vsnprintf(line, sizeof line, format, rest);
     va_end(rest);
+    fprintf(stderr, "%s: %s\n", state ? state->name : "mochi", make_printable(line));
     exit(code);
 }
 

@@ -27,6 +27,25 @@ static void help_of_every_command_exits_0(void **state) {
     }
 }
 
+static void unknown_words_do_not_control_a_terminal(void **state) {
+    program *p = *state;
+    static const char *const words[][4] = {
+        {"pre\x1b[2J", NULL, NULL, "mochi: no command named 'pre?[2J'"},
+        {"help", "pre\x1b[2J", NULL, "mochi: no command named 'pre?[2J'"},
+        {"data", "\x1b[2J", NULL, "mochi data: expected list, info, get, verify, convert or cache, found ?[2J"},
+        {"predict", "--da\x1b[2Jta=x", NULL, "mochi: no option is named '--da?[2Jta'; see mochi predict --help"},
+        {"predict", "-\x07", NULL, "mochi: no option is named '-?'"},
+        {"predict", "--lambda", "\x1b[2J", "--lambda: expected a number above 0, found '?[2J'"},
+        {"gradcheck", "so\x1b[2J", NULL, "no op named 'so?[2J'"},
+    };
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        RUN(p, words[i][0], words[i][1], words[i][2]);
+        assert_ended(p, p->code ? p->code : 1, words[i][3]);
+    }
+    RUN(p, "predict", "--data", "cora", "--labels=\x1b[2J"); /* a value may be anything */
+    assert_ended(p, 1, "mochi: ?[2J: cannot open");
+}
+
 /* `mochi help COMMAND` is the page of `mochi COMMAND --help`; the actions of data have a page each. */
 static void help_names_a_command_or_an_action(void **state) {
     program *p = *state;
@@ -270,6 +289,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(help_of_every_command_exits_0),
         cmocka_unit_test(help_names_a_command_or_an_action),
+        cmocka_unit_test(unknown_words_do_not_control_a_terminal),
         cmocka_unit_test(wrong_usage_exits_2_with_one_line),
         cmocka_unit_test(missing_files_are_one_line_that_names_them),
         cmocka_unit_test(data_list_names_the_embedded_graphs),

@@ -108,6 +108,27 @@ static void classes_keep_their_names(void **state) {
     assert_non_null(strstr(p->out, "80 float32 rows of 4, 2 classes of 40 to 40 rows\n10 of 90 rows are unlabelled"));
 }
 
+/* Names of classes that control a terminal: '?' for a person, the name itself in JSON and in predictions. */
+static void names_do_not_control_a_terminal(void **state) {
+    program *p = *state;
+    write_rows(p, 3);
+    FILE *file = fopen(in_folder(p, "rude.txt"), "w");
+    for (int i = 0; i < N; i++)
+        fprintf(file, "%s\n", i % 3 ? i % 3 == 1 ? "a\x1b[2J" : "b\x07" : "c");
+    fclose(file);
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "rude.txt"), "--shots", "4", "--queries", "9", "--head", "ridge",
+        "--diagnose", "--confusion", "ridge");
+    assert_ended(p, 0, NULL);
+    assert_true(strstr(p->out, " a?[2J") && strstr(p->out, "b?") && !strpbrk(p->out, "\x1b\x07"));
+    RUN(p, "pitfalls", "hull", in_folder(p, "Z.npy"), in_folder(p, "rude.txt"));
+    assert_ended(p, 0, NULL);
+    assert_true(strstr(p->out, " a?[2J") && !strpbrk(p->out, "\x1b\x07"));
+    RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "rude.txt"), "--head", "ridge", "--predict",
+        in_folder(p, "Z.npy"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, ",a\x1b[2J,"));
+}
+
 /* An archive is read for its arrays of numbers; which files texts are read from is said. */
 static void an_archive_without_its_array_says_what_to_give(void **state) {
     program *p = *state;
@@ -125,6 +146,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(labels_of_every_form_give_the_same_figures),
         cmocka_unit_test(classes_keep_their_names),
+        cmocka_unit_test(names_do_not_control_a_terminal),
         cmocka_unit_test(an_archive_without_its_array_says_what_to_give),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

@@ -493,6 +493,41 @@ static void labels_come_through_pipes(void **state) {
     assert_ended(p, 1, "expected a file or a folder, found neither");
 }
 
+/* What a program of these words shows on a terminal. */
+static void run_on_terminal(const program *p, const char *const *words, char text[4096]) {
+    int terminal = posix_openpt(O_RDWR | O_NOCTTY), status;
+    assert_true(terminal >= 0 && grantpt(terminal) == 0 && unlockpt(terminal) == 0);
+    int kept = open(ptsname(terminal), O_RDWR | O_NOCTTY); /* while the output is not read */
+    pid_t child = start_program(words, ptsname(terminal), in_folder(p, "stderr"));
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    ssize_t n = read(terminal, text, 4095);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(kept);
+    close(terminal);
+}
+
+/* Names that control a terminal are shown there with '?', and written to files and pipes as they are. */
+static void a_terminal_is_not_controlled_by_names(void **state) {
+    program *p = *state;
+    char text[4096];
+    mkdir(in_folder(p, "rude"), 0777);
+    write_text(in_folder(p, "rude/edges.csv"), "a,b\nx\x1b[2J,y\x7f\ny\x7f,z\nz,w\nw,x\x1b[2J\n");
+    write_text(in_folder(p, "rude/seeds.csv"), "node,label\nz,\"c\x1b]0;t\x07,\"\nw,d\n");
+    RUN(p, "suggest", "--data", in_folder(p, "rude"), "--n", "4");
+    assert_ended(p, 0, NULL);
+    assert_true(strstr(p->out, "x\x1b[2J,\n") && strstr(p->out, "y\x7f,\n"));
+    run_on_terminal(p, (const char *const[]){"suggest", "--data", in_folder(p, "rude"), "--n", "4", NULL}, text);
+    assert_true(strstr(text, "x?[2J,\r\n") && strstr(text, "y?,\r\n") && !strpbrk(text, "\x1b\x7f"));
+    const char *const predict[] = {
+        "predict", "--data", in_folder(p, "rude"), "--labels", in_folder(p, "rude/seeds.csv"), "--probabilities", NULL};
+    run_program_to(p, NULL, predict);
+    assert_non_null(strstr(p->out, ",\"c\x1b]0;t\x07,\","));
+    run_on_terminal(p, predict, text);
+    assert_true(strstr(text, ",\"c?]0;t?,\",d\r\n") && !strpbrk(text, "\x1b\x07\x7f"));
+}
+
 /* Classes of the data's own, by their names, and places for a picture. */
 static void a_picture_has_known_labels_truth_and_places(void **state) {
     program *p = *state;
@@ -586,6 +621,7 @@ int main(void) {
         cmocka_unit_test(names_go_in_and_out),
         cmocka_unit_test(lists_of_suggest_are_labels),
         cmocka_unit_test(labels_come_through_pipes),
+        cmocka_unit_test(a_terminal_is_not_controlled_by_names),
         cmocka_unit_test(a_picture_has_known_labels_truth_and_places),
         cmocka_unit_test(an_interrupted_list_leaves_no_part_of_it),
     };

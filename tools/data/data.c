@@ -208,7 +208,7 @@ static int choose_action(int argc, char **argv) {
     if (argc > 1 && argv[1][0] == '-')
         parse_options(&general, 2, argv, NULL);
     fprintf(stderr, "mochi data: expected list, info, get, verify, convert or cache%s%s\n",
-        argc > 1 ? ", found " : " behind it", argc > 1 ? argv[1] : "");
+        argc > 1 ? ", found " : " behind it", argc > 1 ? make_printable(argv[1]) : "");
     return -1;
 }
 

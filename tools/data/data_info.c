@@ -122,7 +122,7 @@ static void print_class_names(const mo_graph *graph) {
     for (int64_t c = 0; graph->class_name && c < graph->classes && c < 64; c++) {
         fputs(c ? ", " : "  names      ", stdout);
         for (const char *at = graph->class_name[c]; *at; at++)
-            putchar((unsigned char)*at < ' ' || *at == 127 ? '?' : *at);
+            putchar(printable(*at));
     }
     if (graph->class_name && graph->classes)
         printf("%s\n", graph->classes > 64 ? " .." : "");

@@ -16,8 +16,7 @@
 /* Copies a text of a file for printing, without the bytes that control a terminal. */
 static void put_printable(char *to, size_t bytes, const char *text) {
     snprintf(to, bytes, "%s", text ? text : "");
-    for (; *to; to++)
-        *to = (unsigned char)*to < 32 || *to == 127 ? '?' : *to;
+    make_printable(to);
 }
 
 void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {

@@ -254,7 +254,9 @@ int fit_command(int argc, char **argv) {
         r.E = E = mo_embeddings_open(ctx, o.rows, o.labels);
     if (tool && mo_ok(ctx))
         r.lost_output = !use_fit(ctx, &o, E);
-    else if (E)
+    for (int64_t c = 0; !tool && E && !o.json && c < E->graph->classes; c++)
+        make_printable(E->name[c]);
+    if (!tool && E)
         run_fits(&r);
     int code = !mo_ok(ctx) ? report_failure(ctx) : r.lost_output ? EXIT_FAILED : EXIT_FINE;
     mo_embeddings_release(E);

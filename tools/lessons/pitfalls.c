@@ -158,6 +158,8 @@ static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
         if (o->json) {
             written = fit_print_diagnosis_objects(E, &x, NULL, 0);
         } else {
+            for (int64_t c = 0; c < x.classes; c++)
+                make_printable(E->name[c]);
             fit_print_unlabelled(E);
             fit_print_diagnosis(E, &x, NULL, 0, true, o->epsilon);
         }

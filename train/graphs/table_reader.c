@@ -120,7 +120,9 @@ bool mo_is_pair_heading(const char *u, const char *v) {
 }
 
 bool mo_note_skipped(mo_context *ctx, char **note, const char *path, const char *what) {
-    const char *slash = path ? strrchr(path, '/') : NULL, *file = slash ? slash + 1 : path ? path : "";
+    const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path ? path : "";
+    char file[80];
+    mo_quote(name, strlen(name), file, sizeof file);
     const char *before = *note ? *note : "";
     size_t bytes = strlen(before) + strlen(what) + strlen(file) + 8;
     char *joined = mo_host_array(ctx, (int64_t)bytes, 1);
