@@ -13,10 +13,16 @@
 #include <inttypes.h>
 
 /* Checks that S is regular: rows differ within a class, and R^T R has full rank if the shrinkage is 0. */
-static bool check_spread(mo_tape *t, mo_tensor *R, mo_tensor *squares, mo_tensor *shrinkage) {
+static bool check_spread(mo_tape *t, mo_tensor *R, int64_t classes, mo_tensor *squares, mo_tensor *shrinkage) {
     mo_context *ctx = mo_tape_context(t);
+    int64_t n_s = mo_dim(R, -2);
     double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, squares)), 0, MO_DROP_AXES));
-    if (mo_ok(ctx) && !(least > 0))
+    if (mo_ok(ctx) && !(least > 0) && n_s <= classes)
+        mo_fail(ctx, MO_NUMERICAL,
+            "lda: %" PRId64 " labelled rows of %" PRId64
+            " classes have no covariance; expected two rows of a class, or another head",
+            n_s, classes);
+    else if (mo_ok(ctx) && !(least > 0))
         mo_fail(ctx, MO_NUMERICAL,
             "lda: the support rows of each class are equal, so that there is no covariance; expected a class with two "
             "rows that differ");
@@ -45,7 +51,7 @@ static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tens
     int64_t n_s = mo_dim(R, -2), d = mo_dim(R, -1);
     unsigned last_two = MO_AXIS(mo_ndim(R) - 2) | MO_AXIS(mo_ndim(R) - 1);
     mo_tensor *squares = mo_sum(t, mo_square(t, R), last_two, MO_KEEP_AXES);
-    if (!check_spread(t, R, squares, shrinkage))
+    if (!check_spread(t, R, mo_dim(M, -2), squares, shrinkage))
         return mo_null_tensor(mo_tape_context(t));
     mo_tensor *a = mo_mul(t, mo_scale(t, squares, 1 / ((double)n_s * (double)d), 0), shrinkage);
     mo_tensor *b = mo_scale(t, shrinkage, -1 / (double)n_s, 1 / (double)n_s);

@@ -192,7 +192,8 @@ static void singular_systems_are_refused_with_their_rank(void **state) {
     assert_numerical(ctx, &mo_head_ridge, 4, 0, "ridge: lambda is 0 and the support's Gram matrix has rank 3 of 4");
     assert_numerical(ctx, &mo_head_ridge_intercept, 4, 0, "rank 2 of 3");
     assert_numerical(ctx, &mo_head_lda, 4, 0, "lda: shrinkage is 0 and the covariance has rank 2 of 3");
-    assert_numerical(ctx, &mo_head_lda, 1, 0.5, "lda: the support rows of each class are equal");
+    assert_numerical(ctx, &mo_head_lda, 1, 0.5,
+        "lda: 1 labelled rows of 2 classes have no covariance; expected two rows of a class");
 }
 
 int main(void) {

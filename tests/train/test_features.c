@@ -235,10 +235,40 @@ static void wrong_settings_and_values_are_named(void **state) {
     assert_null(mo_features_open(graph, &plain));
     assert_failed(
         s->ctx, MO_NUMERICAL, PARTS("features: 'drawn': feature 3 of node 2 is nan, expected a finite value"));
+    mo_feature_options examples = plain;
+    examples.form = MO_FEATURES_OF_EXAMPLES;
+    graph->feature_value[13] = 3e38f; /* its square is none of float32 */
+    for (int i = 0; i < 2; i++) {
+        assert_null(mo_task_features_open(graph, MO_TASK_NC, NULL, i ? &examples : &plain));
+        assert_failed(s->ctx, MO_NUMERICAL,
+            PARTS("features: 'drawn': feature 3 of node 2 is 3e+38, expected a finite value of at most 1e+18"));
+    }
+    graph->feature_value[13] = -1e18f;
+    mo_features_release(mo_features_open(graph, &plain));
+    expect_ok(s->ctx);
     graph->feature_value[13] = 0;
     graph->column[0] = 49; /* one direction only */
     assert_null(mo_features_open(graph, &plain));
     assert_failed(s->ctx, MO_INVALID, PARTS("differs from its transpose"));
+    mo_graph_release(graph);
+}
+
+/* A table of zeros leaves a graph with columns and without an array of values. */
+static void features_that_are_all_zero_are_none(void **state) {
+    scratch *s = *state;
+    char path[512];
+    scratch_write(s, "edges.csv", "a,b\nb,c\n", 8);
+    scratch_write(s, "features.csv", "a,0,0\nb,0,0\nc,0,0\n", 18);
+    snprintf(path, sizeof path, "%s", s->folder);
+    mo_graph *graph = mo_graph_open(s->ctx, path);
+    expect_ok(s->ctx);
+    assert_int_equal(graph->feature_nnz, 0);
+    assert_null(graph->feature_value);
+    int64_t n;
+    float *x = hops_of(graph, &plain, &n, NULL);
+    for (int64_t i = 0; i < n; i++)
+        assert_true(isfinite(x[i]));
+    free(x);
     mo_graph_release(graph);
 }
 
@@ -263,6 +293,7 @@ int main(void) {
         cmocka_unit_test(a_graph_of_a_set_has_the_features_it_has_alone),
         cmocka_unit_test(threads_change_no_bit),
         cmocka_unit_test(wrong_settings_and_values_are_named),
+        cmocka_unit_test(features_that_are_all_zero_are_none),
         cmocka_unit_test(a_failing_graph_of_a_set_is_named),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

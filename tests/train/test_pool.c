@@ -46,7 +46,13 @@ static void wrong_tasks_are_refused_by_name(void **state) {
         assert_null(open_one(s, name, NULL));
         assert_failed(s->ctx, MO_INVALID, PARTS("pool", bad[i][1]));
     }
+    mo_graph *bare = mo_graph_from_edges(s->ctx, "bare", 3, 0, NULL, NULL);
     mo_feature_options features = planted_features();
+    mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
+    mo_pool_add(pool, bare, 1u << MO_TASK_LP); /* which the pool releases, taken or not */
+    assert_failed(s->ctx, MO_INVALID,
+        PARTS("pool: bare cannot serve lp: expected a single graph with edges, found 1 graphs, 0 edges and 0 classes"));
+    mo_pool_release(pool);
     assert_null(mo_pool_open(s->ctx, NULL, 0, &features, 0.2, NULL, NULL));
     assert_failed(s->ctx, MO_INVALID, PARTS("pool", "found none"));
     const char *path = s->path;

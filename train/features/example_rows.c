@@ -3,6 +3,7 @@
 #include "tensor/given.h"
 
 #include "tensor/storage.h"
+#include "train/svd/adjacency.h"
 #include "train/svd/basis.h"
 
 #include <inttypes.h>
@@ -23,11 +24,7 @@ static bool rows_are_valid(const mo_graph *graph, mo_task task, const mo_links *
     else if ((task == MO_TASK_LP) != (links != NULL))
         mo_fail(ctx, MO_INVALID, "features: %s:%s %s held-out links", graph->name, mo_task_name(task),
             links ? "has no use for" : "needs");
-    for (int64_t e = 0; graph->features > 1 && e < graph->feature_nnz && mo_ok(ctx); e++)
-        if (!isfinite(graph->feature_value[e]))
-            mo_fail(ctx, MO_NUMERICAL, "features: '%s': value %" PRId64 " of the features is %g, expected it finite",
-                graph->name, e, (double)graph->feature_value[e]);
-    return mo_ok(ctx);
+    return mo_ok(ctx) && mo_features_fit_products(graph);
 }
 
 mo_features *mo_example_features_open(

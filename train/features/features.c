@@ -170,15 +170,7 @@ static bool features_valid(const mo_graph *graph, const mo_feature_options *o) {
         return false;
     if (o->dim < 1 || o->hops < 0)
         mo_fail(ctx, MO_INVALID, "features: dim %d and %d hops, expected 1 or more and 0 or more", o->dim, o->hops);
-    for (int64_t i = 0; graph->features > 1 && i < graph->nodes; i++)
-        for (int64_t e = graph->feature_pointer[i]; e < graph->feature_pointer[i + 1]; e++)
-            if (!isfinite(graph->feature_value[e])) {
-                mo_fail(ctx, MO_NUMERICAL,
-                    "features: '%s': feature %d of node %" PRId64 " is %g, expected a finite value", graph->name,
-                    graph->feature_column[e], i, (double)graph->feature_value[e]);
-                return false;
-            }
-    return mo_ok(ctx);
+    return mo_ok(ctx) && mo_features_fit_products(graph);
 }
 
 mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {

@@ -100,16 +100,22 @@ void mo_few_shot_release(mo_few_shot *f) {
     free(f);
 }
 
+bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n) {
+    int64_t examples = mo_graph_examples(f->source.graph);
+    for (int64_t i = 0; i < n && mo_ok(f->ctx); i++)
+        if (id[i] < 0 || id[i] >= examples)
+            mo_fail(f->ctx, MO_INVALID, "few-shot: example %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, i,
+                id[i], examples - 1);
+    return mo_ok(f->ctx);
+}
+
 /* Ids and labels in their ranges, no example twice, and at least two classes, each with an example. Returns the number
  * of classes; 0 on failure. */
 static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
     int64_t examples = mo_graph_examples(f->source.graph), most = -1, present = 0;
-    uint8_t *seen = mo_host_array(f->ctx, examples + 1, 1);
+    uint8_t *seen = mo_few_shot_are_examples(f, id, n) ? mo_host_array(f->ctx, examples + 1, 1) : NULL;
     for (int64_t i = 0; seen && i < n && mo_ok(f->ctx); i++) {
-        if (id[i] < 0 || id[i] >= examples)
-            mo_fail(f->ctx, MO_INVALID, "few-shot: example %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, i,
-                id[i], examples - 1);
-        else if (label[i] < 0 || label[i] >= n)
+        if (label[i] < 0 || label[i] >= n)
             mo_fail(f->ctx, MO_INVALID,
                 "few-shot: the label of example %" PRId64 " is %" PRId64 ", expected 0 to the number of classes less 1",
                 id[i], label[i]);

@@ -28,6 +28,9 @@ struct mo_few_shot {
 mo_code mo_few_shot_candidate(
     mo_context *ctx, const mo_few_shot_options *options, mo_candidate *candidate, mo_feature_options *features);
 
+/* few_shot.c: whether n ids are examples; raises the first that is not. */
+bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n);
+
 /* few_shot_given.c: takes a copy of the options' rows in place of a model's; makes a graph without edges where there is
  * none. */
 void mo_few_shot_take_rows(mo_few_shot *f, const mo_few_shot_options *options);

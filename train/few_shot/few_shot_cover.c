@@ -91,14 +91,9 @@ static void cover_count(double *labelled, int64_t n, const double *other, int64_
 }
 
 static bool cover_check(mo_few_shot *f, const int64_t *id, int64_t n) {
-    int64_t examples = mo_graph_examples(f->source.graph);
     if (mo_ok(f->ctx) && f->n == 0)
         mo_fail(f->ctx, MO_STATE, "few-shot: expected labels (mo_few_shot_fit) before their cover, found none");
-    for (int64_t i = 0; i < n && mo_ok(f->ctx); i++)
-        if (id[i] < 0 || id[i] >= examples)
-            mo_fail(f->ctx, MO_INVALID, "few-shot: example %" PRId64 " is %" PRId64 ", expected 0 to %" PRId64, i,
-                id[i], examples - 1);
-    return mo_ok(f->ctx);
+    return mo_ok(f->ctx) && mo_few_shot_are_examples(f, id, n);
 }
 
 mo_code mo_few_shot_cover_of(mo_few_shot *f, const int64_t *id, int64_t n, mo_few_shot_cover *cover) {

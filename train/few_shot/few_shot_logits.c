@@ -46,7 +46,7 @@ mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double 
         return mo_code_of(f->ctx);
     if (mo_ok(f->ctx) && f->n == 0)
         mo_fail(f->ctx, MO_STATE, "few-shot: expected labels (mo_few_shot_fit) before predictions, found none");
-    if (!mo_ok(f->ctx))
+    if (!mo_ok(f->ctx) || !mo_few_shot_are_examples(f, id, n))
         return mo_code_of(f->ctx);
     mo_few_shot_support all = {f->id, f->label, f->n, f->classes};
     return mo_few_shot_read(f, &all, id, n, logits);

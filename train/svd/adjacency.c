@@ -5,6 +5,7 @@
 #include "tensor/host_array.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,9 +98,28 @@ mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, 
     block b = {0};
     mo_csr *X = NULL;
     if (cut_block(ctx, first, n, graph->feature_pointer, graph->feature_column, 0, sizeof(float), &b)) {
-        memcpy(b.value, graph->feature_value + graph->feature_pointer[first], (size_t)b.row_pointer[n] * sizeof(float));
+        if (b.row_pointer[n] > 0) /* else there may be no array */
+            memcpy(b.value, graph->feature_value + graph->feature_pointer[first],
+                (size_t)b.row_pointer[n] * sizeof(float));
         X = mo_csr_create(ctx, n, graph->features, b.row_pointer, b.column, MO_F32, b.value);
     }
     free_block(&b);
     return X;
+}
+
+bool mo_features_fit_products(const mo_graph *graph) {
+    static const double most = 1e18; /* float32 ends at 3e38, and a product sums squares */
+    char number[24];
+    for (int64_t i = 0; graph->features > 1 && i < graph->nodes; i++)
+        for (int64_t e = graph->feature_pointer[i]; e < graph->feature_pointer[i + 1]; e++)
+            if (!(fabs((double)graph->feature_value[e]) <= most)) {
+                bool single = graph->graphs == 1;
+                snprintf(number, sizeof number, "%lld", (long long)i);
+                mo_fail(graph->ctx, MO_NUMERICAL,
+                    "features: '%s': feature %d of node %s is %g, expected a finite value of at most %g", graph->name,
+                    graph->feature_column[e], single ? mo_graph_example_name(graph, i, number) : number,
+                    (double)graph->feature_value[e], most);
+                return false;
+            }
+    return mo_ok(graph->ctx);
 }

@@ -14,5 +14,8 @@ mo_csr *mo_normalize_block(
     mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column, mo_dtype real);
 /* The node features of those nodes, [n, graph->features] float32, in the given context. Returns NULL on failure. */
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n);
+/* Whether the features, where there is more than one column, are finite and their squares have room in float32; raises
+ * the first that is not. */
+bool mo_features_fit_products(const mo_graph *graph);
 
 #endif

@@ -158,7 +158,10 @@ static void bad_labels_are_refused_by_number(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("labels of 2 classes"));
     mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 1}, 2);
     mo_few_shot_logits(f, (int64_t[]){-1}, 1, logits);
-    assert_failed(s->ctx, MO_INVALID, PARTS("-1"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: example 0 is -1, expected 0 to 2707"));
+    double probabilities[28];
+    mo_few_shot_probabilities(f, (int64_t[]){0, 1, 2, 2708}, 4, probabilities); /* the id, no row of it */
+    assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: example 3 is 2708, expected 0 to 2707"));
     mo_few_shot_release(f);
     mo_graph_release(graph);
 }
