@@ -106,20 +106,25 @@ static void expect_no_silent_damage(subject *s, bool (*reads)(subject *s)) {
     bytes_release(&whole);
 }
 
-/* A readout of four nodes over those weights. */
-static void damage_readout(scratch *s, const char *weights) {
-    mo_graph *graph = planted_graph(s->ctx, "planted", 30, 2, 0.5, 0.1, 1);
-    mo_few_shot_options o = {.weights = weights, .head = &mo_head_ridge, .lambda = 0.5};
+/* A readout of four nodes over the weights of the subject, whose path and graph it becomes. */
+static void write_readout(subject *of, const char *folder) {
+    mo_graph *graph = planted_graph(of->ctx, "planted", 30, 2, 0.5, 0.1, 1);
+    mo_few_shot_options o = {.weights = of->weights, .head = &mo_head_ridge, .lambda = 0.5};
     mo_labels known;
-    subject of = {.ctx = s->ctx, .graph = graph, .weights = weights};
-    assert_true(mo_labels_of(s->ctx, (int64_t[]){0, 1, -1, 1, 0, -1}, NULL, 6, &known));
-    snprintf(of.path, sizeof of.path, "%s/readout.safetensors", s->folder);
-    if (!save_readout(of.path, graph, &o, &known))
-        fail_msg("%s", mo_context_status(s->ctx)->message);
+    of->graph = graph;
+    assert_true(mo_labels_of(of->ctx, (int64_t[]){0, 1, -1, 1, 0, -1}, NULL, 6, &known));
+    snprintf(of->path, sizeof of->path, "%s/readout.safetensors", folder);
+    if (!save_readout(of->path, graph, &o, &known))
+        fail_msg("%s", mo_context_status(of->ctx)->message);
+    mo_labels_release(&known);
+}
+
+static void damage_readout(scratch *s, const char *weights) {
+    subject of = {.ctx = s->ctx, .weights = weights};
+    write_readout(&of, s->folder);
     expect_no_silent_damage(&of, reads_readout);
     assert_int_equal(unlink(of.path), 0);
-    mo_labels_release(&known);
-    mo_graph_release(graph);
+    mo_graph_release((mo_graph *)(uintptr_t)of.graph);
 }
 
 /* A finished run of the invariant encoder, whose files are small. */
@@ -296,9 +301,76 @@ static void the_format_of_a_checkpoint_is_read(void **state) {
     folder_remove(folder);
 }
 
+/* Writes the file again, with fresh digests, one text of its metadata in place of another. */
+static void replace_metadata(mo_context *ctx, const char *path, const char *from, const char *to) {
+    char text[8192];
+    mo_arrays *arrays = mo_safetensors_read(ctx, path);
+    const char *at = arrays ? strstr(arrays->metadata, from) : NULL;
+    if (!at)
+        fail_msg("no %s in %s", from, arrays ? arrays->metadata : mo_context_status(ctx)->message);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - arrays->metadata), arrays->metadata, to, at + strlen(from));
+    assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
+    mo_arrays_release(arrays);
+}
+
+/* Digests that are right say nothing of the values. */
+static void settings_are_refused_out_of_their_range(void **state) {
+    scratch *s = *state;
+    static const char *const of_weights[][3] = {
+        {"\"hop_lambda\":\"", "\"hop_lambda\":\"inf\",\"x\":\"",
+            "expected hop_lambda as a number of 0 to 1.79769e+308"},
+        {"\"feature_seed\":\"", "\"feature_seed\":\"-1\",\"x\":\"", "expected feature_seed as a whole number"},
+        {"\"feature_seed\":\"", "\"feature_seed\":\"1e30\",\"x\":\"", "0 to 2^64 - 1, found \"1e30\""},
+        {"\"feature_seed\":\"", "\"feature_seed\":\"18446744073709551616\",\"x\":\"", "found \"184467440737"},
+        {"\"power_iterations\":\"", "\"power_iterations\":\"-7\",\"x\":\"", "power_iterations as a number of -1 to"},
+    };
+    static const char *const of_readout[][3] = {
+        {"\"lambda\":\"", "\"lambda\":\"nan\",\"x\":\"", "expected a number of 0 or more as its lambda, found 'nan'"},
+        {"\"lambda\":\"", "\"lambda\":\"-1\",\"x\":\"", "expected a number of 0 or more as its lambda, found '-1'"},
+        {"\"lambda\":\"", "\"lambda\":\"inf\",\"x\":\"", "as its lambda, found 'inf'"},
+        {"\"lambda\":\"", "\"lambda\":\"\",\"x\":\"", "as its lambda, found ''"},
+        {"\"transductive\":\"no", "\"transductive\":\"maybe", "expected yes or no as its transductive, found 'maybe'"},
+        {"[\\\"0\\\",\\\"1\\\"]", "[\\\"a\\\",\\\"a\\\"]", "classes of different names, found 'a' twice"},
+    };
+    char folder[400];
+    mo_feature_options features = planted_features();
+    run_options o = usual_run;
+    features.form = MO_FEATURES_OF_EXAMPLES;
+    o.features = &features;
+    snprintf(folder, sizeof folder, "%s/run", s->folder);
+    run_until(&o, folder, false, o.steps);
+    subject of = {.ctx = s->ctx};
+    snprintf(of.path, sizeof of.path, "%s/weights.safetensors", folder);
+    bytes whole = read_bytes(of.path);
+    for (size_t i = 0; i < sizeof of_weights / sizeof *of_weights; i++) {
+        replace_metadata(s->ctx, of.path, of_weights[i][0], of_weights[i][1]);
+        assert_false(reads_weights(&of));
+        assert_failed(s->ctx, MO_FORMAT, PARTS("weights.safetensors: expected ", of_weights[i][2]));
+        put_file(of.path, whole.data, whole.n);
+    }
+    char weights[600];
+    snprintf(weights, sizeof weights, "%s", of.path);
+    of.weights = weights;
+    write_readout(&of, s->folder);
+    bytes readout = read_bytes(of.path);
+    for (size_t i = 0; i < sizeof of_readout / sizeof *of_readout; i++) {
+        replace_metadata(s->ctx, of.path, of_readout[i][0], of_readout[i][1]);
+        assert_false(reads_readout(&of));
+        assert_failed(s->ctx, MO_FORMAT, PARTS("readout.safetensors: expected ", of_readout[i][2]));
+        put_file(of.path, readout.data, readout.n);
+    }
+    assert_true(reads_readout(&of));
+    bytes_release(&whole);
+    bytes_release(&readout);
+    mo_graph_release((mo_graph *)(uintptr_t)of.graph);
+    unlink(of.path);
+    folder_remove(folder);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(small_files_are_refused_damaged),
+        cmocka_unit_test(settings_are_refused_out_of_their_range),
         cmocka_unit_test(small_entries_are_refused_damaged),
         cmocka_unit_test(small_stacks_are_refused_damaged),
         cmocka_unit_test(an_entry_is_bound_to_its_key),

@@ -5,6 +5,7 @@
 #include "tools/memory.h"
 #include "tools/predict/predict_readout.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -61,29 +62,19 @@ bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r
 
 /* ---- reading ---- */
 
-/* A number of the metadata; none: whether it may be "none", NaN. */
-static double real_of(mo_context *ctx, const char *path, const json_t *metadata, const char *key, bool none) {
-    const char *text = readout_text(ctx, path, command, metadata, key);
-    char *end = NULL;
-    double value = text ? strtod(text, &end) : NAN;
-    if (text && none && !strcmp(text, "none"))
-        return NAN;
-    if (text && (!*text || *end || !isfinite(value)))
-        mo_fail(ctx, MO_FORMAT, "%s: expected a number as its %s, found '%.40s'", path, key, text);
-    return value;
-}
-
 static void take_settings(mo_context *ctx, const char *path, const json_t *metadata, mo_row_readout *r) {
     const char *head = readout_text(ctx, path, command, metadata, "head"),
                *scaling = readout_text(ctx, path, command, metadata, "scaling"),
                *seed = readout_text(ctx, path, command, metadata, "seed");
-    r->lambda = real_of(ctx, path, metadata, "lambda", true);
-    r->value = real_of(ctx, path, metadata, "regularisation", true);
-    r->temperature = real_of(ctx, path, metadata, "temperature", false);
+    r->lambda = readout_real(ctx, path, command, metadata, "lambda", true);
+    r->value = readout_real(ctx, path, command, metadata, "regularisation", true);
+    r->temperature = readout_real(ctx, path, command, metadata, "temperature", false);
     if (!mo_ok(ctx))
         return;
     r->head = mo_find_head(head);
+    errno = 0;
     r->seed = strtoull(seed, NULL, 10);
+    bool whole = *seed && !errno && !seed[strspn(seed, "0123456789")];
     while (r->scaling < MO_SCALINGS && strcmp(scaling, scalings[r->scaling]) != 0)
         r->scaling++;
     if (!r->head)
@@ -91,6 +82,8 @@ static void take_settings(mo_context *ctx, const char *path, const json_t *metad
     else if (r->scaling == MO_SCALINGS)
         mo_fail(ctx, MO_FORMAT, "%s: expected the scaling none, centre, standardise or normalise, found '%.40s'", path,
             scaling);
+    else if (!whole)
+        mo_fail(ctx, MO_FORMAT, "%s: expected a whole number of 0 to 2^64 - 1 as its seed, found '%.40s'", path, seed);
     else if (!(r->temperature > 0))
         mo_fail(ctx, MO_FORMAT, "%s: expected a temperature above 0, found %g", path, r->temperature);
 }

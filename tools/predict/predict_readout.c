@@ -5,6 +5,7 @@
 #include "tools/memory.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,18 @@ const char *readout_text(
     return text;
 }
 
+double readout_real(
+    mo_context *ctx, const char *path, const char *command, const json_t *metadata, const char *key, bool none) {
+    const char *text = readout_text(ctx, path, command, metadata, key);
+    char *end = NULL;
+    double value = text ? strtod(text, &end) : NAN;
+    if (text && none && !strcmp(text, "none"))
+        return NAN;
+    if (text && (!*text || *end || !isfinite(value) || value < 0))
+        mo_fail(ctx, MO_FORMAT, "%s: expected a number of 0 or more as its %s, found '%.40s'", path, key, text);
+    return value;
+}
+
 static const char *text_of(mo_context *ctx, const char *path, const json_t *metadata, const char *key) {
     return readout_text(ctx, path, command, metadata, key);
 }
@@ -94,14 +107,16 @@ static void check_belongs(
 }
 
 static void take_readout(mo_context *ctx, const char *path, const json_t *metadata, mo_few_shot_options *o) {
-    const char *head = text_of(ctx, path, metadata, "head"), *lambda = text_of(ctx, path, metadata, "lambda");
+    const char *head = text_of(ctx, path, metadata, "head");
     const char *transductive = text_of(ctx, path, metadata, "transductive");
-    if (!head || !lambda || !transductive)
+    o->lambda = readout_real(ctx, path, command, metadata, "lambda", false);
+    if (!mo_ok(ctx))
         return;
     o->head = head[0] ? mo_find_head(head) : NULL;
-    o->lambda = strtod(lambda, NULL);
     o->transductive = !strcmp(transductive, "yes");
-    if (head[0] && !o->head)
+    if (!o->transductive && strcmp(transductive, "no") != 0)
+        mo_fail(ctx, MO_FORMAT, "%s: expected yes or no as its transductive, found '%.40s'", path, transductive);
+    else if (head[0] && !o->head)
         mo_fail(ctx, MO_UNSUPPORTED, "%s: its readout is %s, which is not one of the library's", path, head);
 }
 
@@ -116,6 +131,9 @@ char **readout_names(mo_context *ctx, const char *path, const char *command, con
         name[(*classes)++] = given ? needed(strdup(given)) : NULL;
         if (!given && mo_ok(ctx))
             mo_fail(ctx, MO_FORMAT, "%s: class %zu has no name", path, c);
+        for (size_t b = 0; given && b < c && mo_ok(ctx); b++)
+            if (!strcmp(name[b], given))
+                mo_fail(ctx, MO_FORMAT, "%s: expected classes of different names, found '%.40s' twice", path, given);
     }
     if (mo_ok(ctx) && n < 2)
         mo_fail(ctx, MO_FORMAT, "%s: expected the names of 2 or more classes, found %zu", path, n);

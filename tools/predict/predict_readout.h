@@ -27,7 +27,10 @@ char *readout_metadata(const char *format, const mo_graph *graph, const mo_few_s
 /* The text of a key; NULL, with an error, where the file has none. */
 const char *readout_text(
     mo_context *ctx, const char *path, const char *command, const json_t *metadata, const char *key);
-/* The names of two classes or more, owned: free each of *classes, and the list, also on failure. */
+/* A number of 0 or more; none: or "none", NaN. */
+double readout_real(
+    mo_context *ctx, const char *path, const char *command, const json_t *metadata, const char *key, bool none);
+/* The names of two classes or more, none twice, owned: free each of *classes, and the list, also on failure. */
 char **readout_names(mo_context *ctx, const char *path, const char *command, const json_t *metadata, int64_t *classes);
 /* An int64 array [n] of the file, owned; *n 0: receives its length. NULL on failure. */
 int64_t *readout_numbers(mo_context *ctx, const char *path, const mo_arrays *arrays, const char *name, int64_t *n);

@@ -11,6 +11,8 @@
 #include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
 
+#include <errno.h>
+#include <float.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -55,6 +57,16 @@ static int get_integer(const reading *r, const char *key, int least, int most) {
         mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a whole number, found \"%.40s\"", r->path, key,
             get_text(r, key));
     return (int)value;
+}
+
+static uint64_t get_seed(const reading *r, const char *key) {
+    const char *text = get_text(r, key);
+    errno = 0;
+    uint64_t seed = strtoull(text, NULL, 10);
+    if (errno || !*text || text[strspn(text, "0123456789")])
+        mo_fail(r->ctx, MO_FORMAT, "weights: %s: expected %s as a whole number of 0 to 2^64 - 1, found \"%.40s\"",
+            r->path, key, text);
+    return seed;
 }
 
 /* Reads one of two words; returns whether it is `yes`. */
@@ -108,7 +120,7 @@ static void read_mochi(const reading *r, mo_weights *w) {
     o->encoder.relu_hops = get_number(r, "relu_hops", 0, 1) > 0;
     o->encoder.dropout = get_number(r, "dropout", 0, 1);
     o->smoothing = get_number(r, "smoothing", 0, 1);
-    o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
+    o->lambda = get_number(r, "lambda", 0, DBL_MAX);
     o->temperature = get_temperature(r);
     snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
     o->head = mo_find_head(w->head);
@@ -131,7 +143,7 @@ static void read_readout(const reading *r, mo_weights *w) {
     char key[32];
     snprintf(w->head, sizeof w->head, "%s", get_text(r, "head"));
     o->head = mo_find_head(w->head);
-    o->lambda = get_number(r, "lambda", 0, HUGE_VAL);
+    o->lambda = get_number(r, "lambda", 0, DBL_MAX);
     o->temperature = get_temperature(r);
     o->smoothing = get_number(r, "smoothing", 0, 1);
     for (int task = 0; task < MO_TASKS; task++) {
@@ -149,16 +161,16 @@ static void read_weights_features(const reading *r, mo_weights *w) {
     char key[32];
     w->features.dim = get_dim(r, w);
     w->features.hops = get_integer(r, "hops", 0, 64);
-    w->features.power_iterations = get_integer(r, "power_iterations", -1000000, 1000000);
+    w->features.power_iterations = get_integer(r, "power_iterations", -1, 10000);
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
     if (json_object_get(r->metadata, "feature_norm")) /* files without it have LayerNorm */
         w->features.norm = get_word(r, "feature_norm", "layer", "none") ? MO_FEATURE_NORM_NONE : MO_FEATURE_NORM_LAYER;
-    w->features.seed = strtoull(get_text(r, "feature_seed"), NULL, 10);
+    w->features.seed = get_seed(r, "feature_seed");
     for (int task = 0; task < MO_TASKS; task++) {
         snprintf(key, sizeof key, "best_hop_%s", mo_task_name((mo_task)task));
         w->best_hop[task] = get_integer(r, key, -1, w->features.hops);
     }
-    w->lambda = get_number(r, "hop_lambda", 0, HUGE_VAL);
+    w->lambda = get_number(r, "hop_lambda", 0, DBL_MAX);
     const char *recipe = json_string_value(json_object_get(r->metadata, "recipe"));
     snprintf(w->recipe, sizeof w->recipe, "%s", recipe ? recipe : "");
 }

@@ -66,7 +66,7 @@ static char *encode_weights_metadata(mo_model model, const mo_weights_about *o) 
     if (features->form == MO_FEATURES_OF_NODES)
         whole &= !json_object_set_new(
             metadata, "feature_norm", json_string(features->norm == MO_FEATURE_NORM_NONE ? "none" : "layer"));
-    whole &= put_number(metadata, "power_iterations", features->power_iterations);
+    whole &= put_number(metadata, "power_iterations", features->power_iterations < 0 ? -1 : features->power_iterations);
     snprintf(key, sizeof key, "%" PRIu64, features->seed);
     whole &= !json_object_set_new(metadata, "feature_seed", json_string(key));
     for (int task = 0; task < MO_TASKS; task++) {
