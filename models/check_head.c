@@ -2,7 +2,7 @@
  *
  * Labels are soft (rows of positive numbers that sum to 1), so that a head that claims to be smooth in its labels is.
  */
-#include "models/inside.h"
+#include "models/encoded.h"
 #include "tensor/files/number_text.h"
 
 #include <math.h>
@@ -12,11 +12,11 @@
 
 enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS };
 
-/* One sample, as float64 leaves: Zs, Ys, Zq and the parameters. */
+/* One sample, as float64 leaves: Zs, Ys, Zq and the parameters; weight: of the rows, or NULL. */
 typedef struct problem {
     mo_context *ctx;
     const mo_head *head;
-    mo_tensor *in[MAX_IN];
+    mo_tensor *in[MAX_IN], *weight;
     int n_in;
 } problem;
 
@@ -72,15 +72,32 @@ static void make_problem(problem *p, const mo_head_sample *s, mo_random *r, uint
     mo_tape_release(t);
 }
 
+/* Weights 2 1 0 2 1 0 .., as of a support whose third row is a copy of the first. */
+static void weigh_rows(problem *p) {
+    int64_t shape[2] = {mo_dim(p->in[0], 0), mo_dim(p->in[0], 1)};
+    p->weight = mo_tensor_create(p->ctx, MO_F64, mo_ndim(p->in[0]) - 1, shape);
+    int64_t n = mo_numel(p->weight);
+    double *w = malloc((size_t)n * sizeof *w + 1);
+    if (!w)
+        mo_fail(p->ctx, MO_MEMORY, "check head: out of memory");
+    for (int64_t i = 0; w && i < n; i++)
+        w[i] = (double)((2 * i + 2) % 3);
+    if (w)
+        mo_tensor_write(p->weight, w, (size_t)n * sizeof *w);
+    free(w);
+}
+
 static void release_problem(problem *p) {
     for (int i = 0; i < p->n_in; i++)
         mo_tensor_release(p->in[i]);
+    mo_tensor_release(p->weight);
 }
 
 static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
-    out[0] = mo_head_apply(t, ((problem *)state)->head, in[0], in[1], in[2], in + INPUTS);
+    const problem *p = state;
+    out[0] = mo_head_apply_weighted(t, p->head, in[0], in[1], p->weight, in[2], in + INPUTS);
 }
 
 /* The largest difference between the logits of a batch and those of its episodes, over the largest logit. */
@@ -94,10 +111,13 @@ static double batch_error(problem *p) {
         in[i] = p->in[i];
     for (int64_t b = 0; b < mo_dim(p->in[0], 0) && mo_ok(p->ctx); b++) {
         mo_tensor *alone;
+        problem one = *p;
+        if (p->weight)
+            one.weight = mo_reshape(t, mo_slice(t, p->weight, 0, b, b + 1), 1, (int64_t[]){mo_dim(p->weight, 1)});
         for (int i = 0; i < INPUTS; i++)
             in[i] = mo_reshape(
                 t, mo_slice(t, p->in[i], 0, b, b + 1), 2, (int64_t[]){mo_dim(p->in[i], 1), mo_dim(p->in[i], 2)});
-        head_function(t, in, p->n_in, &alone, 1, p);
+        head_function(t, in, p->n_in, &alone, 1, &one);
         mo_tensor *gap = mo_sub(t, mo_slice(t, together, 0, b, b + 1), alone);
         double apart = mo_item(mo_max(t, mo_abs(t, gap), 0, MO_DROP_AXES)) / scale;
         error = apart <= error ? error : apart;
@@ -143,12 +163,15 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
         samples = head->samples;
         n = head->n_samples;
     }
-    for (int i = 0; i < n; i++) {
-        mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i);
-        problem p = {.ctx = ctx, .head = head};
-        make_problem(&p, &samples[i], &r, seed);
-        check_head_sample(&p, &samples[i], order, seed, &result);
-        release_problem(&p);
-    }
+    for (int i = 0; i < n; i++)
+        for (int weighted = 0; weighted <= (head->weighted != NULL); weighted++) {
+            mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i);
+            problem p = {.ctx = ctx, .head = head};
+            make_problem(&p, &samples[i], &r, seed);
+            if (weighted)
+                weigh_rows(&p);
+            check_head_sample(&p, &samples[i], order, seed, &result);
+            release_problem(&p);
+        }
     return result;
 }

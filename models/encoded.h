@@ -11,6 +11,16 @@
 void mo_episode_examples(
     mo_tape *t, const mo_episode *e, mo_tensor *Z, bool of_examples, mo_tensor **Zs, mo_tensor **Zq);
 
+/* Logits of the queries Zq by a head fitted on the support's embeddings Zs, with its labels and weights. */
+mo_tensor *mo_episode_readout(
+    mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters);
+
+/* ---- head.c ---- */
+
+/* mo_head_apply, with weights of the rows as mo_head_weighted has them, of any dtype; NULL: no row is a copy. */
+mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
+    mo_tensor *Zq, mo_tensor *const *parameters);
+
 /* ---- model.c ---- */
 
 /* Copies n parameters by name, all of them or none. Returns the status. */

@@ -63,3 +63,9 @@ void mo_episode_examples(
     *Zs = mo_slice(t, Z, rows, 0, n_s);
     *Zq = mo_slice(t, Z, rows, n_s, n);
 }
+
+mo_tensor *mo_episode_readout(
+    mo_tape *t, const mo_episode *e, const mo_head *head, mo_tensor *Zs, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, mo_tensor_dtype(Zs));
+    return mo_head_apply_weighted(t, head, Zs, Ys, e->support_weight, Zq, parameters);
+}

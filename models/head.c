@@ -1,4 +1,5 @@
 /* models/head.c - calling a head: the check of its table, its initial parameters, the shapes of inputs and result. */
+#include "models/encoded.h"
 #include "models/heads/residual.h"
 #include "tensor/storage.h"
 
@@ -117,14 +118,20 @@ static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *
     return mo_ok(ctx);
 }
 
-mo_tensor *mo_head_apply(
-    mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
+    mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_head_validate(ctx, head) || (head->n_parameters && !mo_given(ctx, head->name, "parameters", parameters)) ||
         !check_inputs(ctx, head, Zs, Ys, Zq))
         return mo_null_tensor(ctx);
-    mo_tensor *logits = head->logits
-                            ? head->logits(t, Zs, Ys, Zq, parameters)
-                            : mo_matmul(t, mo_append_ones(t, Zq), mo_head_weights(t, head, Zs, Ys, parameters));
+    mo_tensor *logits =
+        weight && head->weighted ? head->weighted(t, Zs, Ys, mo_cast(t, weight, mo_tensor_dtype(Zs)), Zq, parameters)
+        : head->logits           ? head->logits(t, Zs, Ys, Zq, parameters)
+                                 : mo_matmul(t, mo_append_ones(t, Zq), mo_head_weights(t, head, Zs, Ys, parameters));
     return mo_ok(ctx) && check_logits(ctx, head, logits, Zq, mo_dim(Ys, -1)) ? logits : mo_null_tensor(ctx);
+}
+
+mo_tensor *mo_head_apply(
+    mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mo_head_apply_weighted(t, head, Zs, Ys, NULL, Zq, parameters);
 }

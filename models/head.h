@@ -11,7 +11,7 @@
 
 #include "ops/ops.h"
 
-#define MO_HEAD_ABI 4
+#define MO_HEAD_ABI 5
 #define MO_MAX_HEAD_PARAMETERS 8
 #define MO_HEAD_DIM (-1) /* in the shape of a parameter: d */
 
@@ -23,6 +23,12 @@ typedef mo_tensor *(*mo_head_logits)(
 /* F(W), of the shape of W [.., d + 1, C]; F(W) = 0 defines the fitted W. The logits are then [Zq | 1] W. */
 typedef mo_tensor *(*mo_head_residual)(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
+
+/* The same of a support whose rows may be copies of one another: weight [.., n_s], constant, is how often the support
+ * has the example of a row at one of these rows, and 0 at the others. A head that leaves support rows out of a fit
+ * implements it, as a row has to leave with its copies; for other heads `logits` of all rows says the same. */
+typedef mo_tensor *(*mo_head_weighted)(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters);
 
 struct mo_folds;
 /* Returns the logits of the queries and writes *held: the logits of the support rows, each by a fit without its own
@@ -61,6 +67,7 @@ typedef struct mo_head {
     int n_samples;             /* 0: the checker uses its own samples */
     const mo_head_sample *samples;
     mo_head_cross_validate cross_validate; /* NULL: the caller fits fold by fold */
+    mo_head_weighted weighted;             /* NULL: `logits` */
 } mo_head;
 
 /* The head of the library that has this name (`mochi fit --head` lists them), such as "ridge" or "logistic"; NULL if
@@ -73,11 +80,12 @@ MO_API const mo_head *mo_load_head(mo_context *ctx, const char *path);
 MO_API mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out);
 /* The one way to call a head: checks the head, its inputs and its result. Raises MO_INVALID or MO_MISMATCH with the
- * head's name and the shapes. */
+ * head's name and the shapes. Every row counts as an example of its own, also where rows are equal. */
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
 /* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6
- * at order 1 and 1e-5 at order 2; and that a batch gives the results of its episodes one by one. */
+ * at order 1 and 1e-5 at order 2; and that a batch gives the results of its episodes one by one. `weighted` is checked
+ * like `logits`. */
 MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
 
 #endif

@@ -157,13 +157,12 @@ static mo_tensor *headed_readout(mo_tape *t, const void *model, const mo_episode
     if (!mo_ok(m->ctx) || !head_parameters(t, m, e->task, mo_dim(Zs, -1), head))
         return mo_null_tensor(m->ctx);
     mo_tensor *T = mo_exp(t, mo_reshape(t, mo_slice(t, m->log_temp, 0, e->task, e->task + 1), 0, NULL));
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     bool logit = m->options.temperature == MO_TEMPERATURE_LOGIT;
     if (!logit) {
         Zs = mo_scale_unit(t, Zs, T, 1e-12);
         Zq = mo_scale_unit(t, Zq, T, 1e-12);
     }
-    mo_tensor *logits = mo_head_apply(t, m->options.head, Zs, Ys, Zq, head);
+    mo_tensor *logits = mo_episode_readout(t, e, m->options.head, Zs, Zq, head);
     return logit ? mo_mul(t, logits, T) : logits;
 }
 

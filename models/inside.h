@@ -41,22 +41,24 @@ MO_API void mo_ridge_fit_intercept(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b);
 /* Ridge over a grid of R penalties, with the penalised bias column: W [.., R, d + 1, C] reads [Z | 1]; row i of Yloo
  * [.., R, n_s, C] is the prediction for support row i by the fit without it. One factorization per penalty. Zs [..,
- * n_s, d], Ys [.., n_s, C], lambda [.., R] > 0, leading axes equal. */
-MO_API void mo_ridge_loo_fit(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo);
+ * n_s, d], Ys [.., n_s, C], lambda [.., R] > 0, leading axes equal. weight [.., n_s] (NULL: 1 each): how often a row
+ * counts, constant; a row leaves with all its weight, and rows of weight 0 take no part (their Yloo is 0). */
+MO_API void mo_ridge_loo_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
+    mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo);
 
 /* How the ridges of M experts and R penalties are mixed by their leave-one-out evidence (ridge_mixture.c). gamma (may
  * be NULL): adds M experts, the same embeddings under the kernel 1 + exp(-gamma |x - y|^2); their penalties and priors
- * follow those of the first M. */
+ * follow those of the first M. weight (may be NULL): of the support's rows, as mo_episode has it, but real. */
 typedef struct mo_mixture {
     mo_tensor *lambda, *prior;                  /* [M, R]; [2 M, R] with gamma */
     mo_tensor *sharpness, *power, *temperature; /* scalars */
     mo_tensor *gamma;                           /* scalar */
+    mo_tensor *weight;                          /* [.., n_s] */
 } mo_mixture;
 /* Zs [.., M, n_s, d] and Zq [.., M, n_q, d]: the embeddings of every expert; Ys [.., n_s, C] -> logits [.., n_q, C].
- * weight (may be NULL): receives the shares, which sum to 1, in the shape of lambda. */
+ * share (may be NULL): receives the shares, which sum to 1, in the shape of lambda. */
 MO_API mo_tensor *mo_ridge_mixture(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight);
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **share);
 
 /* All nodes of a graph, or all graphs of a set, as every expert embeds them: Z [N, M (d + 1)], the experts side by
  * side, each followed by a column of ones; gram: of nodes Z^T Z, of graphs Z_m Z_m^T of every expert, [M, N, N]. */

@@ -24,9 +24,10 @@ static mo_tensor *invariant_readout_of_experts(mo_tape *t, const invariant *m, i
     return mo_concat(t, (mo_tensor *[]){first, more}, 2, 0);
 }
 
-static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
+static mo_mixture mixture(mo_tape *t, const invariant *m, const mo_episode *e) {
     static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
     static const int64_t of_penalty[] = {1, PENALTIES};
+    mo_task task = e->task;
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
     mo_mixture mix = {
         .lambda = mo_mul(t, mo_exp(t, invariant_readout_of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA, task)), grid),
@@ -35,6 +36,7 @@ static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
         .sharpness = mo_exp(t, mo_invariant_of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
         .power = mo_invariant_of_task(t, m, POWER, task, 0, NULL),
         .temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
+        .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL,
     };
     if (reads_kernel(m, task))
         mix.gamma = mo_exp(t, mo_invariant_of_task(t, m, LOG_GAMMA, (mo_task)(task - MO_TASK_LP), 0, NULL));
@@ -44,7 +46,7 @@ static mo_mixture mixture(mo_tape *t, const invariant *m, mo_task task) {
 /* W, and alpha of the Gaussian kernel where it is read. */
 int mo_invariant_learn(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned) {
     const invariant *m = model;
-    mo_mixture mix = mixture(t, m, e->task);
+    mo_mixture mix = mixture(t, m, e);
     mo_mixed fit = mo_ridge_mixture_fit(t, Zs, mo_one_hot(t, e->support_label, e->classes, m->real), &mix);
     learned[0] = fit.W;
     learned[1] = fit.alpha;
@@ -54,7 +56,7 @@ int mo_invariant_learn(mo_tape *t, const void *model, const mo_episode *e, mo_te
 mo_tensor *mo_invariant_apply(
     mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq) {
     const invariant *m = model;
-    mo_mixture mix = mixture(t, m, e->task);
+    mo_mixture mix = mixture(t, m, e);
     mo_mixed fit = {.W = learned[0], .alpha = learned[1]};
     mo_tensor *logits = mo_ridge_mixture_apply(t, Zs, Zq, &mix, &fit);
     return mo_mul(t, logits, mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL)));
@@ -69,7 +71,7 @@ mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode 
 /* Graphs are refitted on the readout's own probabilities, nodes on sharper ones. */
 mo_tensor *mo_invariant_transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all) {
     const invariant *m = model;
-    mo_mixture mix = mixture(t, m, e->task);
+    mo_mixture mix = mixture(t, m, e);
     mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
     mo_tensor *temperature = mo_exp(t, mo_invariant_of_task(t, m, LOG_TEMP, e->task, 0, NULL));
     bool graphs = e->task == MO_TASK_GC;

@@ -110,12 +110,12 @@ static mo_tensor *mochi_encode(mo_tape *t, const void *model, const mo_episode *
 
 static mo_tensor *mochi_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
     const mo_mochi *m = model;
-    mo_tensor *T = mo_exp(t, m->log_temp), *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    mo_tensor *T = mo_exp(t, m->log_temp);
     if (m->options.temperature == MO_TEMPERATURE_EMBED) {
         Zs = mo_scale_unit(t, Zs, T, 1e-12);
         Zq = mo_scale_unit(t, Zq, T, 1e-12);
     }
-    mo_tensor *logits = mo_head_apply(t, m->options.head, Zs, Ys, Zq, m->head_parameter);
+    mo_tensor *logits = mo_episode_readout(t, e, m->options.head, Zs, Zq, m->head_parameter);
     return m->options.temperature == MO_TEMPERATURE_LOGIT ? mo_mul(t, logits, T) : logits;
 }
 

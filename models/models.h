@@ -39,7 +39,9 @@ typedef struct mo_episode {
     mo_named rows[MO_MAX_ROWS];
     mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; the second ends only for lp, else NULL */
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
-    mo_tensor *segment;                     /* gc: int64 [graphs + 1], first row of each graph; else NULL */
+    mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
+                                  its copies. NULL: no example is there twice */
+    mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
     int64_t max_rows; /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
 } mo_episode;
 

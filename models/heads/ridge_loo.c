@@ -6,7 +6,15 @@
  * Williams 2006, section 5.4.2):
  *     dual    G = (K + lambda I)^-1, alpha = G Y, W = Z1^T alpha            Yloo_i = Y_i - alpha_i / G_ii
  *     primal  P = (Z1^T Z1 + lambda I)^-1, W = P Z1^T Y, h_i = z_i P z_i^T   Yloo_i = (z_i W - h_i Y_i) / (1 - h_i)
- * Both are equal, and equal to n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0. */
+ * Both are equal, and equal to n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0.
+ *
+ * Copies of a row have to leave with it, or they predict its label by heart. An example that the support has w_i times
+ * counts w_i times in sum_i w_i |z_i W - Y_i|^2 + lambda |W|^2, the ridge of the rows sqrt(w_i) z_i and the labels
+ * sqrt(w_i) Y_i, whose Yloo_i is sqrt(w_i) times that of the example. Its copies have the weight 0: zero rows, which
+ * take part in nothing and keep the shapes of a batch equal. For kernels this is (K + lambda diag(1/w))^-1 with its
+ * sides scaled. Leaving the block of copies out of the fit of all rows, Y_i - alpha_i / (w_i G_ii - (w_i - 1) /
+ * lambda), is equal, but G_ii is near 1 / lambda: in float32, of 20 copies of each of 20 rows [20, 256], that is off by
+ * 2e-2 at lambda = 0.03 and by 0.7 at 0.001, the scaled dual form by 4e-7, the scaled primal form by 3e-4 and 1e-2. */
 #include "models/heads/ridge_loo.h"
 #include "tensor/given.h"
 
@@ -29,22 +37,41 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
 }
 
-void mo_kernel_loo_fit(
-    mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **alpha, mo_tensor **Yloo) {
+/* The roots of the weights, [.., n_s, 1]. */
+static mo_tensor *roots(mo_tape *t, mo_tensor *weight) {
+    return mo_with_axis(t, mo_sqrt(t, weight), -1, 1);
+}
+
+/* X [.., R, n_s, C] over the roots; 0 for copies. */
+static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
+    return mo_div_or_zero(t, X, mo_with_axis(t, root, -3, 1));
+}
+
+void mo_kernel_loo_fit(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha,
+    mo_tensor **Yloo) {
     *alpha = *Yloo = mo_null_tensor(mo_tape_context(t));
     if (mo_is_null(K))
         return;
     int64_t n_s = mo_dim(K, -1), C = mo_dim(Ys, -1);
+    mo_tensor *root = weight ? roots(t, weight) : NULL;
+    if (root) {
+        K = mo_mul(t, mo_mul(t, K, root), mo_transpose(t, root));
+        Ys = mo_mul(t, Ys, root);
+    }
     mo_tensor *X = solve_both(t, K, lambda, Ys, identities(t, K));
     mo_tensor *G_ii = mo_diagonal(t, columns(t, X, C, C + n_s));
     *alpha = columns(t, X, 0, C);
     *Yloo = mo_sub(t, mo_with_axis(t, Ys, -3, 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, -1, 1)));
+    if (root) {
+        *alpha = mo_mul(t, *alpha, mo_with_axis(t, root, -3, 1));
+        *Yloo = unscaled(t, *Yloo, root);
+    }
 }
 
 /* X X^T by matmul: see ridge.c. */
 static void fit_dual(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
     mo_tensor *Z1t = mo_transpose(t, Z1), *alpha;
-    mo_kernel_loo_fit(t, mo_matmul(t, Z1, Z1t), Ys, lambda, &alpha, Yloo);
+    mo_kernel_loo_fit(t, mo_matmul(t, Z1, Z1t), Ys, NULL, lambda, &alpha, Yloo);
     *W = mo_matmul(t, mo_with_axis(t, Z1t, -3, 1), alpha);
 }
 
@@ -60,8 +87,8 @@ static void fit_primal(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lamb
     *Yloo = mo_div(t, mo_sub(t, fitted, mo_mul(t, h, Y)), mo_scale(t, h, -1, 1));
 }
 
-void mo_ridge_loo_fit(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo) {
+void mo_ridge_loo_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
+    mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo) {
     mo_context *ctx = mo_tape_context(t);
     if (W && Yloo)
         *W = *Yloo = mo_null_tensor(ctx);
@@ -69,15 +96,27 @@ void mo_ridge_loo_fit(
         return;
     int lead = mo_ndim(Zs) - 2;
     bool fits = lead >= 0 && mo_ndim(Ys) == lead + 2 && mo_ndim(lambda) == lead + 1 && mo_dim(Zs, -2) == mo_dim(Ys, -2);
+    fits = fits && (!weight || (mo_ndim(weight) == lead + 1 && mo_dim(weight, -1) == mo_dim(Zs, -2)));
     for (int i = 0; i < lead && fits; i++)
-        fits = mo_dim(Zs, i) == mo_dim(Ys, i) && mo_dim(Zs, i) == mo_dim(lambda, i);
+        fits = mo_dim(Zs, i) == mo_dim(Ys, i) && mo_dim(Zs, i) == mo_dim(lambda, i) &&
+               (!weight || mo_dim(Zs, i) == mo_dim(weight, i));
     if (!fits) {
-        char z[160], y[160], l[160];
-        mo_fail(ctx, MO_INVALID, "ridge_loo: expected Zs [.., n_s, d], Ys [.., n_s, C], lambda [.., R]; got %s, %s, %s",
-            mo_shape_string(Zs, z, sizeof z), mo_shape_string(Ys, y, sizeof y), mo_shape_string(lambda, l, sizeof l));
+        char z[160], y[160], l[160], w[160];
+        mo_fail(ctx, MO_INVALID,
+            "ridge_loo: expected Zs [.., n_s, d], Ys [.., n_s, C], weight [.., n_s], lambda [.., R]; got %s, %s, %s, "
+            "%s",
+            mo_shape_string(Zs, z, sizeof z), mo_shape_string(Ys, y, sizeof y),
+            weight ? mo_shape_string(weight, w, sizeof w) : "none", mo_shape_string(lambda, l, sizeof l));
         return;
     }
     if (form == MO_RIDGE_AUTO)
         form = mo_dim(Zs, -2) <= mo_dim(Zs, -1) + 1 ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
-    (form == MO_RIDGE_DUAL ? fit_dual : fit_primal)(t, mo_append_ones(t, Zs), Ys, lambda, W, Yloo);
+    mo_tensor *Z1 = mo_append_ones(t, Zs), *root = weight ? roots(t, weight) : NULL;
+    if (root) {
+        Z1 = mo_mul(t, Z1, root);
+        Ys = mo_mul(t, Ys, root);
+    }
+    (form == MO_RIDGE_DUAL ? fit_dual : fit_primal)(t, Z1, Ys, lambda, W, Yloo);
+    if (root)
+        *Yloo = unscaled(t, *Yloo, root);
 }

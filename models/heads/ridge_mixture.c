@@ -10,6 +10,9 @@
  * its readout is alpha_mr over the support rows, in the place of W. Rotations of the rows change neither product. The
  * kernel's system is n_s wide, so above MOST_KERNEL_ROWS rows only the inner product is used.
  *
+ * Where rows have weights (ridge_loo.c), the cross-entropy is the weighted mean, and n_s in its scale is the number of
+ * different examples.
+ *
  * As a head: one expert, the penalties lambda / 30, lambda and 30 lambda, no gamma. */
 #include "models/heads/ridge_mixture.h"
 #include "tensor/given.h"
@@ -21,12 +24,24 @@
 enum { MOST_KERNEL_ROWS = 2048 };
 
 /* [.., M, R]: cross-entropy of the leave-one-out predictions [.., M, R, n_s, C] with labels [.., n_s, C]. */
-static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *temperature) {
+static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, const mo_mixture *mix) {
     int last = mo_ndim(Yloo) - 1;
     int64_t n_s = mo_dim(Yloo, -2);
-    mo_tensor *log_p = mo_log_softmax(t, mo_mul(t, Yloo, temperature), -1);
+    mo_tensor *log_p = mo_log_softmax(t, mo_mul(t, Yloo, mix->temperature), -1);
+    if (mix->weight) {
+        mo_tensor *mean = mo_mean(t, mix->weight, MO_AXIS(mo_ndim(mix->weight) - 1), MO_KEEP_AXES);
+        Ys = mo_mul(t, Ys, mo_with_axis(t, mo_div(t, mix->weight, mean), -1, 1));
+    }
     mo_tensor *of_label = mo_mul(t, log_p, mo_with_axis(t, mo_with_axis(t, Ys, -3, 1), -3, 1));
     return mo_scale(t, mo_sum(t, of_label, MO_AXIS(last) | MO_AXIS(last - 1), MO_DROP_AXES), -1.0 / (double)n_s, 0);
+}
+
+/* power log n_s: a scalar, or [.., 1, 1] where rows have weights. */
+static mo_tensor *log_of_examples(mo_tape *t, int64_t n_s, const mo_mixture *mix) {
+    if (!mix->weight)
+        return mo_scale(t, mix->power, log((double)n_s), 0);
+    mo_tensor *n = mo_sum(t, mo_clamp(t, mix->weight, 0, 1), MO_AXIS(mo_ndim(mix->weight) - 1), MO_KEEP_AXES);
+    return mo_mul(t, mo_log(t, mo_with_axis(t, n, -1, 1)), mix->power);
 }
 
 /* Softmax over the last two axes together. */
@@ -93,18 +108,19 @@ mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo
         return none;
     int64_t M = mo_dim(Zs, -3), n_s = mo_dim(Zs, -2);
     bool kernel = mix->gamma && n_s <= MOST_KERNEL_ROWS;
-    mo_tensor *Y = mo_with_axis(t, Ys, -3, M), *W, *Yloo, *alpha = NULL, *more;
-    mo_ridge_loo_fit(t, Zs, Y, ridge_mixture_of_experts(t, mix->lambda, 0, M, Zs), MO_RIDGE_AUTO, &W, &Yloo);
+    mo_tensor *Y = mo_with_axis(t, Ys, -3, M), *weight = mix->weight ? mo_with_axis(t, mix->weight, -2, M) : NULL;
+    mo_tensor *W, *Yloo, *alpha = NULL, *more;
+    mo_ridge_loo_fit(t, Zs, Y, weight, ridge_mixture_of_experts(t, mix->lambda, 0, M, Zs), MO_RIDGE_AUTO, &W, &Yloo);
     if (kernel) {
         mo_tensor *K = gaussian(t, Zs, Zs, mix->gamma);
-        mo_kernel_loo_fit(t, K, Y, ridge_mixture_of_experts(t, mix->lambda, M, 2 * M, Zs), &alpha, &more);
+        mo_kernel_loo_fit(t, K, Y, weight, ridge_mixture_of_experts(t, mix->lambda, M, 2 * M, Zs), &alpha, &more);
         Yloo = mo_concat(t, (mo_tensor *[]){Yloo, more}, 2, mo_ndim(Zs) - 3);
     }
     if (!mo_ok(ctx))
         return none;
     int experts = mo_ndim(Zs) - 3; /* the axis of the experts */
-    mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, mo_scale(t, mix->power, log((double)n_s), 0)));
-    mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix->temperature), scale);
+    mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, log_of_examples(t, n_s, mix)));
+    mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix), scale);
     mo_tensor *prior = mo_slice(t, mix->prior, 0, 0, kernel ? 2 * M : M);
     fit.share = softmax_of_pairs(t, mo_sub(t, prior, evidence));
     fit.W = mixed(t, W, mo_slice(t, fit.share, experts, 0, M));
@@ -131,15 +147,15 @@ mo_tensor *mo_ridge_mixture_apply(
 }
 
 mo_tensor *mo_ridge_mixture(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **weight) {
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **share) {
     mo_mixed fit = mo_ridge_mixture_fit(t, Zs, Ys, mix);
-    if (weight)
-        *weight = fit.share;
+    if (share)
+        *share = fit.share;
     return mo_ridge_mixture_apply(t, Zs, Zq, mix, &fit);
 }
 
-static mo_tensor *ridge_mixture_logits(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static mo_tensor *ridge_mixture_weighted(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
     static const double ratio[] = {1.0 / 30, 1, 30};
     mo_dtype real = mo_tensor_dtype(Zs);
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){1, 3}, ratio), real);
@@ -149,8 +165,14 @@ static mo_tensor *ridge_mixture_logits(
         .sharpness = parameters[1],
         .power = parameters[2],
         .temperature = parameters[3],
+        .weight = weight,
     };
     return mo_ridge_mixture(t, mo_with_axis(t, Zs, -3, 1), Ys, mo_with_axis(t, Zq, -3, 1), &mix, NULL);
+}
+
+static mo_tensor *ridge_mixture_logits(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return ridge_mixture_weighted(t, Zs, Ys, NULL, Zq, parameters);
 }
 
 static const mo_head_parameter parameters[] = {
@@ -168,4 +190,5 @@ const mo_head mo_head_ridge_mixture = {
     .parameters = parameters,
     .logits = ridge_mixture_logits,
     .order = 2,
+    .weighted = ridge_mixture_weighted,
 };

@@ -95,6 +95,11 @@ static mo_tensor *across_episodes(
     return mo_head_prototype_inner.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, 0, MO_DROP_AXES)), parameters);
 }
 
+static mo_tensor *weighted_without_gradient(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mo_head_ridge_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
+}
+
 static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
     mo_head wrong = mo_head_prototype_inner;
     wrong.logits = without_gradient;
@@ -109,6 +114,11 @@ static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
     r = mo_check_head(*state, &wrong, 1, 0);
     assert_false(r.pass);
     assert_non_null(strstr(r.worst, "returned no tensor"));
+    wrong = mo_head_ridge_mixture;
+    wrong.weighted = weighted_without_gradient;
+    r = mo_check_head(*state, &wrong, 1, 0);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "input 0"));
     assert_true(mo_ok(*state));
 }
 

@@ -36,7 +36,7 @@ static void gamma_adds_a_ridge_of_its_kernel(void **state) {
     mo_tensor *Y = labels(ctx, N, 3), *weight;
     const double lambda[] = {1, 1, 1, 1, 1, 1, 1, 0.3}, prior[] = {0, 0, 0, 0, 0, 0, 0, 500}, gamma = 0.6;
     mo_mixture mix = {mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, lambda), mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, prior),
-        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), mo_scalar(t, MO_F64, gamma)};
+        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), mo_scalar(t, MO_F64, gamma), NULL};
     mo_tensor *got = mo_ridge_mixture(t, Zs, Y, Zq, &mix, &weight);
     assert_int_equal(mo_dim(weight, 0), 4);
     mo_tensor *S = mo_reshape(t, mo_slice(t, Zs, 0, 1, 2), 2, (int64_t[]){N, DIM});
@@ -57,7 +57,7 @@ static void large_supports_are_read_by_inner_products_alone(void **state) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Zs = draw(ctx, 3, (int64_t[]){1, N, 2}, 1, 1), *Y = labels(ctx, N, 2), *with, *without;
     mo_mixture mix = {mo_full(t, MO_F64, 2, (int64_t[]){2, 1}, 1), mo_full(t, MO_F64, 2, (int64_t[]){2, 1}, 0),
-        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), mo_scalar(t, MO_F64, 1)};
+        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), mo_scalar(t, MO_F64, 1), NULL};
     mo_tensor *a = mo_ridge_mixture(t, Zs, Y, Zs, &mix, &with);
     mix.lambda = mix.prior = mo_full(t, MO_F64, 2, (int64_t[]){1, 1}, 1);
     mix.gamma = NULL;

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "models/encoded.h"
+#include "models/heads/ridge_loo.h"
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 
@@ -25,7 +27,7 @@ static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = draw(ctx, 2, (int64_t[]){n, d}, 1, 1), *Y = labels(ctx, n, 3), *W, *Yloo, *A, *b;
     mo_tensor *grid = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda);
-    mo_ridge_loo_fit(t, Z, Y, grid, form, &W, &Yloo);
+    mo_ridge_loo_fit(t, Z, Y, NULL, grid, form, &W, &Yloo);
     for (int r = 0; r < R; r++) {
         mo_tensor *penalty = mo_scalar(t, MO_F64, lambda[r]);
         mo_ridge_fit(t, Z, Y, penalty, MO_RIDGE_AUTO, &A, &b);
@@ -61,12 +63,12 @@ static void leave_one_out_of_a_batch_equals_single_problems(void **state) {
         mo_tensor *Z = draw(ctx, 3, (int64_t[]){2, n[i], 6}, 1, 2), *Y = draw(ctx, 3, (int64_t[]){2, n[i], 4}, 1, 3);
         const double lambda[] = {1, 2, 3, 4, 5, 6};
         mo_tensor *grid = mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), *W, *Yloo, *W_b, *Yloo_b;
-        mo_ridge_loo_fit(t, Z, Y, grid, MO_RIDGE_AUTO, &W, &Yloo);
+        mo_ridge_loo_fit(t, Z, Y, NULL, grid, MO_RIDGE_AUTO, &W, &Yloo);
         for (int b = 0; b < 2; b++) {
             mo_tensor *Zb = mo_reshape(t, mo_slice(t, Z, 0, b, b + 1), 2, (int64_t[]){n[i], 6});
             mo_tensor *Yb = mo_reshape(t, mo_slice(t, Y, 0, b, b + 1), 2, (int64_t[]){n[i], 4});
             mo_tensor *lambda_b = mo_reshape(t, mo_slice(t, grid, 0, b, b + 1), 1, (int64_t[]){3});
-            mo_ridge_loo_fit(t, Zb, Yb, lambda_b, MO_RIDGE_AUTO, &W_b, &Yloo_b);
+            mo_ridge_loo_fit(t, Zb, Yb, NULL, lambda_b, MO_RIDGE_AUTO, &W_b, &Yloo_b);
             assert_true(largest_difference(mo_slice(t, W, 0, b, b + 1), W_b) < 1e-12);
             assert_true(largest_difference(mo_slice(t, Yloo, 0, b, b + 1), Yloo_b) < 1e-12);
         }
@@ -81,7 +83,7 @@ static void leave_one_out_of_a_batch_equals_single_problems(void **state) {
 static void loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
-    mo_ridge_loo_fit(t, in[0], in[1], mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
+    mo_ridge_loo_fit(t, in[0], in[1], NULL, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
 }
 
 static void leave_one_out_gradients_hold_to_order_two(void **state) {
@@ -120,10 +122,147 @@ static void one_factorization_a_penalty_serves_readout_and_gradient(void **state
     }
 }
 
+/* ---- rows that repeat ---- */
+
+/* Six examples, of which the support has some more than once; the weights, at the first row of each. */
+enum { EXAMPLES = 6, ROWS = 13 };
+static const int64_t example_of[ROWS] = {0, 1, 2, 1, 3, 4, 1, 4, 5, 0, 4, 4, 1};
+static const double weight_of[ROWS] = {2, 4, 1, 0, 1, 4, 0, 0, 1, 0, 0, 0, 0}, times[EXAMPLES] = {2, 4, 1, 1, 4, 1};
+
+/* The rows of X [.., EXAMPLES, d] that the support has. */
+static mo_tensor *repeat(mo_tape *t, mo_tensor *X) {
+    int axis = mo_ndim(X) - 2;
+    mo_tensor *row[ROWS];
+    for (int i = 0; i < ROWS; i++)
+        row[i] = mo_slice(t, X, axis, example_of[i], example_of[i] + 1);
+    return mo_concat(t, row, ROWS, axis);
+}
+
+static mo_tensor *row_weights(mo_tape *t) {
+    return mo_from(t, MO_F64, 1, (int64_t[]){ROWS}, weight_of);
+}
+
+/* The prediction for example i by the ridge of the rows of all others. */
+static mo_tensor *without_example(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *lambda, int64_t example) {
+    mo_tensor *kept[2][ROWS], *W, *b;
+    int n = 0;
+    for (int i = 0; i < ROWS; i++)
+        if (example_of[i] != example) {
+            kept[0][n] = mo_slice(t, Z, 0, example_of[i], example_of[i] + 1);
+            kept[1][n++] = mo_slice(t, Y, 0, example_of[i], example_of[i] + 1);
+        }
+    mo_ridge_fit(t, mo_concat(t, kept[0], n, 0), mo_concat(t, kept[1], n, 0), lambda, MO_RIDGE_AUTO, &W, &b);
+    return mo_add(t, mo_matmul(t, mo_slice(t, Z, 0, example, example + 1), W), b);
+}
+
+/* Without weights, a copy in the fit gives the left-out row away. */
+static void a_row_leaves_with_its_copies(void **state) {
+    enum { R = 2 };
+    mo_context *ctx = *state;
+    const double lambda[R] = {0.03, 3};
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    for (int64_t d = 3; d <= 20; d += 17) {
+        mo_tensor *Z = draw(ctx, 2, (int64_t[]){EXAMPLES, d}, 1, 1), *Y = labels(ctx, EXAMPLES, 3);
+        mo_tensor *grid = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda), *W[3], *Yloo[3];
+        mo_tensor *w = mo_from(t, MO_F64, 1, (int64_t[]){EXAMPLES}, times);
+        for (int form = MO_RIDGE_AUTO; form <= MO_RIDGE_PRIMAL; form++) {
+            mo_ridge_form f = (mo_ridge_form)form;
+            mo_ridge_loo_fit(t, repeat(t, Z), repeat(t, Y), row_weights(t), grid, f, &W[0], &Yloo[0]);
+            mo_ridge_loo_fit(t, Z, Y, w, grid, f, &W[1], &Yloo[1]);
+            mo_ridge_loo_fit(t, repeat(t, Z), repeat(t, Y), NULL, grid, f, &W[2], &Yloo[2]);
+            assert_true(largest_difference(W[0], W[2]) < 1e-9 && largest_difference(W[1], W[2]) < 1e-9);
+            for (int64_t r = 0; r < R; r++)
+                for (int64_t i = 0; i < ROWS; i++) {
+                    mo_tensor *got[3],
+                        *expected = without_example(t, Z, Y, mo_scalar(t, MO_F64, lambda[r]), example_of[i]);
+                    for (int k = 0; k < 3; k++) {
+                        int64_t at = k == 1 ? example_of[i] : i;
+                        got[k] = mo_slice(t, mo_slice(t, Yloo[k], 0, r, r + 1), 1, at, at + 1);
+                    }
+                    assert_true(largest_difference(got[1], expected) < 1e-9);
+                    if (weight_of[i] > 0)
+                        assert_true(largest_difference(got[0], expected) < 1e-9);
+                    if (times[example_of[i]] > 1)
+                        assert_true(largest_difference(got[2], expected) > 0.05);
+                }
+        }
+        assert_true(mo_ok(ctx));
+        mo_tape_reset(t);
+        mo_tensor_release(Z);
+        mo_tensor_release(Y);
+    }
+    mo_tape_release(t);
+}
+
+/* Of 20 copies of each of 8 rows, in float32: the fit of all of them has G_ii near 1 / lambda, from which the block of
+ * copies cannot be left out. */
+static void many_copies_keep_the_digits_of_float32(void **state) {
+    enum { N = 8, COPIES = 20, DIMS = 32, R = 3 };
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    const double lambda[R] = {0.03, 1e-3, 1e-5};
+    double weight[N * COPIES] = {0};
+    mo_tensor *Z = draw(ctx, 2, (int64_t[]){N, DIMS}, 0.2, 1), *Y = labels(ctx, N, 2);
+    int64_t row[N * COPIES];
+    for (int i = 0; i < N * COPIES; i++) {
+        weight[i] = i < N ? COPIES : 0;
+        row[i] = i % N;
+    }
+    mo_tensor *rows = mo_from(t, MO_I64, 1, (int64_t[]){N * COPIES}, row);
+    mo_tensor *Zs = mo_cast(t, mo_gather_rows(t, Z, rows), MO_F32);
+    mo_tensor *Ys = mo_cast(t, mo_gather_rows(t, Y, rows), MO_F32);
+    mo_tensor *w = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){N * COPIES}, weight), MO_F32);
+    mo_tensor *grid = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda), *narrow = mo_cast(t, grid, MO_F32), *alpha, *W;
+    mo_tensor *Yloo, *exact, *K = mo_gram(t, mo_append_ones(t, Zs));
+    mo_ridge_loo_fit(t, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){N}, COPIES), grid, MO_RIDGE_DUAL, &W, &exact);
+    mo_kernel_loo_fit(t, K, Ys, w, narrow, &alpha, &Yloo);
+    assert_true(largest_difference(mo_cast(t, mo_slice(t, Yloo, 1, 0, N), MO_F64), exact) < 2e-5);
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+    mo_tensor_release(Z);
+    mo_tensor_release(Y);
+}
+
+/* in: Zs [2, ROWS, d], Ys, log lambda. */
+static void weighted_loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    mo_tensor *w = mo_with_axis(t, row_weights(t), 0, 2);
+    mo_ridge_loo_fit(t, in[0], in[1], w, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
+}
+
+static void gradients_with_copies_hold_to_order_two(void **state) {
+    mo_context *ctx = *state;
+    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++)
+        for (int order = 1; order <= 2; order++) {
+            mo_ridge_form f = (mo_ridge_form)form;
+            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            mo_tensor *Z = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 4}, 1, 4),
+                      *Y = draw(ctx, 3, (int64_t[]){2, EXAMPLES, 3}, 1, 5);
+            mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, ROWS, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, ROWS, 3}, 1, 5),
+                draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
+            mo_tensor_copy(in[0], repeat(t, Z));
+            mo_tensor_copy(in[1], repeat(t, Y));
+            mo_check_result r = mo_check_function(ctx, weighted_loo_function, &f, in, 3, 2, order, 1e-5, 7);
+            if (!r.pass)
+                print_message("%s\n", r.worst);
+            assert_true(r.pass);
+            mo_tape_release(t);
+            for (int i = 0; i < 3; i++)
+                mo_tensor_release(in[i]);
+            mo_tensor_release(Z);
+            mo_tensor_release(Y);
+        }
+}
+
+/* ---- the mixture ---- */
+
 /* in: Zs, Zq, log lambda, prior, then sharpness, power, temperature, and perhaps log gamma. */
 static void mixture_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_out;
-    mo_mixture mix = {mo_exp(t, in[2]), in[3], in[4], in[5], in[6], n_in > 7 ? mo_exp(t, in[7]) : NULL};
+    mo_mixture mix = {mo_exp(t, in[2]), in[3], in[4], in[5], in[6], n_in > 7 ? mo_exp(t, in[7]) : NULL, NULL};
+    if (mo_dim(in[0], -2) == ROWS)
+        mix.weight = row_weights(t);
     out[0] = mo_ridge_mixture(t, in[0], state, in[1], &mix, NULL);
 }
 
@@ -131,14 +270,13 @@ static mo_tensor *scalar(mo_context *ctx, double value) {
     return mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &value));
 }
 
-static void mixture_gradients_hold_to_order_two(void **state) {
-    mo_context *ctx = *state;
-    mo_tensor *Y = labels(ctx, 6, 3);
+static void check_mixture(mo_context *ctx, int64_t n) {
+    mo_tensor *Y = labels(ctx, n, 3);
     for (int kernels = 1; kernels <= 2; kernels++)
         for (int64_t d = 4; d <= 9; d += 5) /* primal and dual */
             for (int order = 1; order <= 2; order++) {
                 const int64_t of_experts[] = {2 * kernels, 3};
-                mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, d}, 1, 1), draw(ctx, 3, (int64_t[]){2, 5, d}, 1, 2),
+                mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, n, d}, 1, 1), draw(ctx, 3, (int64_t[]){2, 5, d}, 1, 2),
                     draw(ctx, 2, of_experts, 0.5, 3), draw(ctx, 2, of_experts, 0.5, 4), scalar(ctx, 0.7),
                     scalar(ctx, 0.4), scalar(ctx, 1.5), scalar(ctx, -1.2)};
                 mo_check_result r =
@@ -149,6 +287,65 @@ static void mixture_gradients_hold_to_order_two(void **state) {
                 for (int i = 0; i < 8; i++)
                     mo_tensor_release(in[i]);
             }
+    mo_tensor_release(Y);
+}
+
+static void mixture_gradients_hold_to_order_two(void **state) {
+    check_mixture(*state, 6);
+    check_mixture(*state, ROWS); /* with weights */
+}
+
+/* Shares and logits of the support with copies are those of its examples with weights, and of a batch those of each;
+ * without weights they are others. */
+static void copies_say_no_more_than_their_example(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    const int64_t d = 20, grid[] = {4, 3};
+    mo_tensor *Z = draw(ctx, 3, (int64_t[]){2, EXAMPLES, d}, 0.3, 1), *Zq = draw(ctx, 3, (int64_t[]){2, 5, d}, 0.3, 2);
+    mo_tensor *Y = labels(ctx, EXAMPLES, 2), *share[4], *logits[4];
+    const double lambda[] = {0.03, 1, 30, 0.03, 1, 30, 0.03, 1, 30, 0.03, 1, 30};
+    mo_mixture mix = {mo_from(t, MO_F64, 2, grid, lambda), mo_full(t, MO_F64, 2, grid, 0), mo_scalar(t, MO_F64, 10),
+        mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), mo_scalar(t, MO_F64, 0.5), NULL};
+    mo_tensor *Zr = repeat(t, Z), *Yr = repeat(t, Y);
+    logits[0] = mo_ridge_mixture(t, Zr, Yr, Zq, &mix, &share[0]);
+    mix.weight = row_weights(t);
+    logits[1] = mo_ridge_mixture(t, Zr, Yr, Zq, &mix, &share[1]);
+    mix.weight = mo_from(t, MO_F64, 1, (int64_t[]){EXAMPLES}, times);
+    logits[2] = mo_ridge_mixture(t, Z, Y, Zq, &mix, &share[2]);
+    mix.weight = mo_with_axis(t, row_weights(t), 0, 2);
+    logits[3] = mo_ridge_mixture(
+        t, mo_with_axis(t, Zr, 0, 2), mo_with_axis(t, Yr, 0, 2), mo_with_axis(t, Zq, 0, 2), &mix, &share[3]);
+    assert_true(largest_difference(share[1], share[2]) < 1e-10);
+    assert_true(largest_difference(logits[1], logits[2]) < 1e-10);
+    assert_true(largest_difference(mo_slice(t, share[3], 0, 1, 2), share[2]) < 1e-10);
+    assert_true(largest_difference(mo_slice(t, logits[3], 0, 1, 2), logits[2]) < 1e-10);
+    assert_true(largest_difference(share[0], share[1]) > 0.05);
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+    mo_tensor_release(Z);
+    mo_tensor_release(Zq);
+    mo_tensor_release(Y);
+}
+
+static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    out[0] = mo_head_apply_weighted(t, &mo_head_ridge_mixture, in[0], state, row_weights(t), in[1], in + 2);
+}
+
+static void the_head_takes_weights_and_has_their_gradients(void **state) {
+    mo_context *ctx = *state;
+    mo_tensor *Y = labels(ctx, ROWS, 3);
+    for (int order = 1; order <= 2; order++) {
+        mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){ROWS, 20}, 0.3, 1), draw(ctx, 2, (int64_t[]){4, 20}, 0.3, 2),
+            scalar(ctx, 1), scalar(ctx, 1), scalar(ctx, 0.5), scalar(ctx, 8)};
+        mo_check_result r = mo_check_function(ctx, head_function, Y, in, 6, 1, order, 1e-5, 9);
+        if (!r.pass)
+            print_message("%s\n", r.worst);
+        assert_true(r.pass);
+        for (int i = 0; i < 6; i++)
+            mo_tensor_release(in[i]);
+    }
     mo_tensor_release(Y);
 }
 
@@ -196,7 +393,7 @@ static void the_expert_that_predicts_unseen_rows_gets_the_weight(void **state) {
     mo_tensor *Y = labels(ctx, N, 2), *Z = mo_from(t, MO_F64, 3, (int64_t[]){2, N, D}, z), *weight;
     const double lambda[] = {0.03, 1, 30, 0.03, 1, 30};
     mo_mixture mix = {mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), mo_full(t, MO_F64, 2, (int64_t[]){2, 3}, 0),
-        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), NULL};
+        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), NULL, NULL};
     mo_ridge_mixture(t, Z, Y, Z, &mix, &weight);
     assert_int_equal(mo_tensor_read(weight, share, sizeof share), MO_OK);
     double informed = share[0] + share[1] + share[2], blind = share[3] + share[4] + share[5];
@@ -211,12 +408,15 @@ static void shapes_that_do_not_fit_are_named(void **state) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){6, 4}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
     mo_tensor *W, *Yloo, *grid = mo_full(t, MO_F64, 1, (int64_t[]){3}, 1);
-    mo_ridge_loo_fit(t, Z, Y, grid, MO_RIDGE_AUTO, &W, &Yloo);
+    mo_ridge_loo_fit(t, Z, Y, NULL, grid, MO_RIDGE_AUTO, &W, &Yloo);
     assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
-    assert_non_null(strstr(mo_context_status(ctx)->message, "[6, 4], [5, 2], [3]"));
+    assert_non_null(strstr(mo_context_status(ctx)->message, "[6, 4], [5, 2], none, [3]"));
     assert_true(mo_is_null(W) && mo_is_null(Yloo));
     mo_clear_error(ctx);
-    mo_mixture mix = {mo_full(t, MO_F64, 2, (int64_t[]){1, 3}, 1), NULL, NULL, NULL, NULL, NULL};
+    mo_ridge_loo_fit(t, Z, Z, mo_slice(t, grid, 0, 0, 3), grid, MO_RIDGE_AUTO, &W, &Yloo);
+    assert_non_null(strstr(mo_context_status(ctx)->message, "[6, 4], [6, 4], [3], [3]"));
+    mo_clear_error(ctx);
+    mo_mixture mix = {.lambda = mo_full(t, MO_F64, 2, (int64_t[]){1, 3}, 1)};
     assert_true(mo_is_null(mo_ridge_mixture(t, Z, Y, Z, &mix, NULL)));
     assert_non_null(strstr(mo_context_status(ctx)->message, "ridge_mixture: expected Zs [.., M, n_s, d]"));
     mo_tape_release(t);
@@ -229,7 +429,12 @@ int main(void) {
         cmocka_unit_test_setup_teardown(leave_one_out_gradients_hold_to_order_two, open_context, close_context),
         cmocka_unit_test_setup_teardown(
             one_factorization_a_penalty_serves_readout_and_gradient, open_context, close_context),
+        cmocka_unit_test_setup_teardown(a_row_leaves_with_its_copies, open_context, close_context),
+        cmocka_unit_test_setup_teardown(many_copies_keep_the_digits_of_float32, open_context, close_context),
+        cmocka_unit_test_setup_teardown(gradients_with_copies_hold_to_order_two, open_context, close_context),
         cmocka_unit_test_setup_teardown(mixture_gradients_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(copies_say_no_more_than_their_example, open_context, close_context),
+        cmocka_unit_test_setup_teardown(the_head_takes_weights_and_has_their_gradients, open_context, close_context),
         cmocka_unit_test_setup_teardown(
             without_evidence_the_head_is_the_mean_of_its_ridges, open_context, close_context),
         cmocka_unit_test_setup_teardown(

@@ -129,7 +129,7 @@ static void rows_without_labels_correct_a_misleading_support(void **state) {
     mo_tensor *Y = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1}), 2, MO_F64);
     mo_tensor *rows = mo_from(t, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
     mo_mixture mix = {mo_full(t, MO_F64, 2, (int64_t[]){1, 1}, 0.1), mo_full(t, MO_F64, 2, (int64_t[]){1, 1}, 0),
-        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), NULL};
+        mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), NULL, NULL};
     mo_population all = {Z, mo_matmul(t, mo_transpose(t, Z), Z)};
     for (int i = 0; i < 2; i++) {
         mo_transduction o = {20 * i, mo_scalar(t, MO_F64, 8)};

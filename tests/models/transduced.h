@@ -17,6 +17,7 @@ enum { DIM = 3, M = 2, R = 2, C = 3, WIDTH = DIM + 1, D = M * WIDTH, SUPPORT = 7
 
 static const int64_t label[SUPPORT] = {0, 1, 2, 0, 1, 2, 0};
 static const double lambda[2 * M * R] = {0.2, 3, 0.5, 1.5, 0.7, 2, 0.1, 1}, sharpness = 6;
+static const double weight_of[SUPPORT] = {2, 1, 1, 0, 1, 1, 1}; /* both supports have a row twice */
 
 static inline int open_context(void **state) {
     *state = mo_context_create(NULL);
@@ -41,7 +42,7 @@ static inline mo_mixture constant_mixture(mo_tape *t, const double *width) {
     const int64_t shape[] = {width ? 2 * M : M, R};
     return (mo_mixture){mo_from(t, MO_F64, 2, shape, lambda), mo_full(t, MO_F64, 2, shape, 0),
         mo_scalar(t, MO_F64, 0.3), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 4),
-        width ? mo_scalar(t, MO_F64, *width) : NULL};
+        width ? mo_scalar(t, MO_F64, *width) : NULL, mo_from(t, MO_F64, 1, (int64_t[]){SUPPORT}, weight_of)};
 }
 
 static inline mo_tensor *support_labels(mo_tape *t) {

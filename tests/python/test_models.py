@@ -36,6 +36,19 @@ def test_a_model_trains_on_an_episode():
     assert logits.shape == (15, 3) and Zs.shape == (12, 8) and Zq.shape == (15, 8)
 
 
+def test_an_example_that_the_support_has_twice_leaves_with_its_copy():
+    hops = rng.normal(size=(4, 5, 8)).astype("float32")
+    model = mochi.Model.mochi(dim=8, layers=2, head="ridge_mixture", lam=0.1)
+    once = mochi.Episode("nc", {"hops": hops}, [0, 1, 2], [3, 4], [0, 1, 1], [0, 1])
+    twice = mochi.Episode("nc", {"hops": hops}, [0, 1, 0, 2], [3, 4], [0, 1, 0, 1], [0, 1])
+    # the same numbers of rows, each of an example of its own
+    copied = mochi.Episode("nc", {"hops": hops[:, [0, 1, 0, 2, 3, 4]]}, [0, 1, 2, 3], [4, 5], [0, 1, 0, 1], [0, 1])
+    tape = mochi.Tape()
+    assert not once.struct.support_weight and not copied.struct.support_weight
+    assert twice.struct.support_weight
+    assert np.abs(model.logits(tape, twice).numpy() - model.logits(tape, copied).numpy()).max() > 1e-3
+
+
 def test_a_model_and_its_optimiser_go_on_from_a_pickle():
     model, e = mochi.Model.mochi(dim=8, layers=2, seed=1), episode()
     adamw, tape = mochi.AdamW(model.parameters, lr=0.01), mochi.Tape()

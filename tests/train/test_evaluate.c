@@ -131,6 +131,33 @@ static void labels_without_meaning_give_chance(void **state) {
     mo_pool_release(pool);
 }
 
+/* 10 nodes a class, asked for 64, whose links say nothing of their class: a readout that leaves support rows out one by
+ * one sees that nothing is learned, on rows that are embedded once, by a model that embeds each episode's, and refitted
+ * on all nodes. */
+static void copies_are_no_evidence(void **state) {
+    scratch *s = *state;
+    mo_feature_options examples = planted_features(), nodes = planted_features();
+    examples.form = MO_FEATURES_OF_EXAMPLES;
+    examples.dim = nodes.dim = 64;
+    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    const mo_candidate c[] = {{.features = "x0", .hop = 0, .head = &mo_head_ridge_mixture, .lambda = 0.1},
+        {.features = "model", .model = model}, {.features = "model+T", .model = model, .transductive = true}};
+    for (int of_examples = 0; of_examples < 2; of_examples++) {
+        mo_pool *pool = mo_pool_create(s->ctx, of_examples ? &examples : &nodes, 0.2, NULL, NULL);
+        mo_pool_add(pool, planted_graph(s->ctx, "noise", 30, 3, 0.3, 0.3, 3), 1u << MO_TASK_NC);
+        mo_eval_options o = usual_options(MO_PROTOCOL_EPISODE);
+        table t;
+        o.n_shots = 1;
+        o.shots = (const int64_t[]){64};
+        o.calibration = true;
+        evaluate(s->ctx, mo_pool_source(pool, 0), of_examples ? c + 1 : c, of_examples ? 2 : 1, &o, &t);
+        for (int i = 0; i < t.n; i++) /* learned by heart: 284, 636 and 492 */
+            assert_true(strcmp(t.row[i].metric, "nll") != 0 || t.row[i].mean < 220);
+        mo_pool_release(pool);
+    }
+    mo_model_release(model);
+}
+
 static void candidates_are_compared_on_the_same_plans(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -380,6 +407,7 @@ int main(void) {
         cmocka_unit_test(the_division_of_a_graph_gives_one_figure),
         cmocka_unit_test(probabilities_have_figures),
         cmocka_unit_test(labels_without_meaning_give_chance),
+        cmocka_unit_test(copies_are_no_evidence),
         cmocka_unit_test(candidates_are_compared_on_the_same_plans),
         cmocka_unit_test(encoding_once_gives_what_encoding_each_episode_gives),
         cmocka_unit_test(row_blocks_give_the_same_embeddings),

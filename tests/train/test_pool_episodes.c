@@ -105,6 +105,45 @@ static void episode_is_a_function_of_seed_and_number(void **state) {
     mo_pool_release(pool);
 }
 
+/* The same example, of links the same pair. */
+static bool same_example(const mo_plan *plan, int64_t i, int64_t j) {
+    return plan->support[0][i] == plan->support[0][j] &&
+           (!plan->support[1] || plan->support[1][i] == plan->support[1][j]);
+}
+
+static void an_example_that_repeats_has_its_weight_at_its_first_row(void **state) {
+    scratch *s = *state;
+    mo_pool *pool = planted_pool(s->ctx);
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
+    mo_plan_options plans = planted_plans(4);
+    int repeated = 0, distinct = 0;
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        for (uint64_t number = 0; number < 6; number++) {
+            const mo_source *source = mo_pool_source(pool, i);
+            mo_plan plan = {0};
+            mo_episode e;
+            mo_tape_reset(t);
+            plans.k_min = plans.k_max = number % 2 ? 4 : 600; /* fewer, and more, than the classes have */
+            mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
+            assert_int_equal(mo_episode_build(t, source, &plan, &e), MO_OK);
+            assert_int_equal(e.support_weight == NULL, number % 2);
+            repeated += e.support_weight != NULL;
+            distinct += e.support_weight == NULL;
+            for (int64_t j = 0; e.support_weight && j < plan.n_support; j++) {
+                int64_t before = 0, all = 0;
+                for (int64_t k = 0; k < plan.n_support; k++) {
+                    before += k < j && same_example(&plan, j, k);
+                    all += same_example(&plan, j, k);
+                }
+                assert_int_equal(ints(e.support_weight)[j], before ? 0 : all);
+            }
+            mo_plan_release(&plan);
+        }
+    assert_true(repeated == 9 && distinct == 9);
+    mo_tape_release(t);
+    mo_pool_release(pool);
+}
+
 static void features_of_links_do_not_know_the_links(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -134,6 +173,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_the_features_of_the_examples_each_once),
         cmocka_unit_test(episode_is_a_function_of_seed_and_number),
+        cmocka_unit_test(an_example_that_repeats_has_its_weight_at_its_first_row),
         cmocka_unit_test(features_of_links_do_not_know_the_links),
     };
     return cmocka_run_group_tests_name("pool_episodes", tests, scratch_create, planted_release);

@@ -146,6 +146,32 @@ static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int6
     return at ? mo_from(t, MO_I64, 1, &n, at) : mo_null_tensor(t->ctx);
 }
 
+mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n) {
+    int64_t *sorted = mo_tape_scratch(t, n, sizeof *sorted), *times = mo_tape_scratch(t, n, sizeof *times),
+            *weight = mo_tape_scratch(t, B * n, sizeof *weight);
+    bool repeated = false;
+    for (int64_t b = 0; sorted && times && weight && b < B; b++) {
+        const int64_t *own = id + b * n;
+        memcpy(sorted, own, (size_t)n * sizeof *sorted);
+        int64_t distinct = mo_sort_distinct(sorted, n);
+        for (int64_t i = 0; i < n; i++)
+            times[mo_find_sorted(sorted, distinct, own[i])]++;
+        for (int64_t i = 0; i < n; i++) { /* the first takes all, so that `times` is 0 again */
+            int64_t *left = &times[mo_find_sorted(sorted, distinct, own[i])];
+            weight[b * n + i] = *left;
+            *left = 0;
+        }
+        repeated |= distinct < n;
+    }
+    return repeated ? mo_from(t, MO_I64, 2, (int64_t[]){B, n}, weight) : NULL;
+}
+
+mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan) {
+    const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0];
+    mo_tensor *weight = id ? mo_support_weight(t, id, 1, plan->n_support) : NULL;
+    return weight ? mo_reshape(t, weight, 1, &plan->n_support) : NULL;
+}
+
 bool mo_has_example_rows(const mo_source *source) {
     return source->features && mo_arrays_find(source->features->arrays, "blocks");
 }
@@ -169,6 +195,7 @@ mo_code mo_episode_tensors(
     else
         put_nodes(t, plan, r, fetched, e);
     e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
+    e->support_weight = mo_plan_weight(t, plan);
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
     return mo_context_status(t->ctx)->code;
 }

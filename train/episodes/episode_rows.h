@@ -31,6 +31,10 @@ int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_t
 /* The tensors of the episode. Rows that are not resident come from `fetched`; if it is NULL, they are fetched now. */
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e);
+/* The weights int64 [B, n] of the rows of B supports, as mo_episode has them, from the numbers [B, n] of their
+ * examples; NULL where no support has an example twice, or on failure. mo_plan_weight: [n_support]. */
+mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n);
+mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
 /* example_tensors.c: the tensors of rows of examples. */
 void mo_example_tensors(
     mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e);

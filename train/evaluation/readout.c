@@ -1,6 +1,7 @@
 /* train/evaluation/readout.c - a candidate's head on rows that were embedded once: rows of nodes or graphs, products of
  * two rows for links; or rows of examples. */
 #include "models/encoded.h"
+#include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 
 #include <math.h>
@@ -14,6 +15,7 @@ static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *pla
         e->query[side] = mo_from(t, MO_I64, 1, &plan->n_query, pairs ? plan->query_pair : plan->query[side]);
     }
     e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
+    e->support_weight = mo_plan_weight(t, plan);
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
 }
 
@@ -36,7 +38,7 @@ mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *c, const mo_episode
     mo_dtype real = mo_tensor_dtype(rows);
     if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
         return mo_null_tensor(mo_tape_context(t));
-    return mo_head_apply(t, c->head, Zs, mo_one_hot(t, e->support_label, e->classes, real), Zq, parameter);
+    return mo_episode_readout(t, e, c->head, Zs, Zq, parameter);
 }
 
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *c, mo_tensor *rows,

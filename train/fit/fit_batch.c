@@ -3,7 +3,9 @@
  */
 #include "train/fit/fit_batch.h"
 
+#include "models/encoded.h"
 #include "tensor/host_array.h"
+#include "train/episodes/episode_rows.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -48,7 +50,8 @@ bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, dou
     mo_tensor *Zs = mo_fit_rows(f, b->support, b->B, b->n_s), *Zq = mo_fit_rows(f, b->query, b->B, b->n_q);
     mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
     mo_fit_scale(f, &Zs, &Zq);
-    return mo_ok(f->ctx) && mo_fit_read(mo_head_apply(f->t, f->head, Zs, Ys, Zq, parameters), logits);
+    mo_tensor *weight = mo_support_weight(f->t, b->support, b->B, b->n_s);
+    return mo_ok(f->ctx) && mo_fit_read(mo_head_apply_weighted(f->t, f->head, Zs, Ys, weight, Zq, parameters), logits);
 }
 
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {

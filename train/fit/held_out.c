@@ -40,7 +40,7 @@ static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *
         mo_tensor *Ys = mo_fit_one_hot(f, b->support_label, b->B, b->n_s);
         mo_fit_scale(f, &Zs, NULL);
         mo_tensor *L = mo_from(f->t, MO_F64, 2, (int64_t[]){b->B, R}, lambda);
-        mo_ridge_loo_fit(f->t, Zs, Ys, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
+        mo_ridge_loo_fit(f->t, Zs, Ys, NULL, mo_cast(f->t, L, mo_tensor_dtype(f->Z)), MO_RIDGE_AUTO, &W, &Yloo);
         if (mo_fit_read(Yloo, Y))
             for (int64_t i = 0; i < b->B * R; i++)
                 memcpy(logits + (i % R * b->B + i / R) * block, Y + i * block, (size_t)block * sizeof *Y);

@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 7 };
+enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 8 };
 
 /* The member of an episode that points to one of its tensors. */
 typedef mo_tensor **input;
@@ -79,6 +79,7 @@ static int list_inputs(mo_episode *e, input list[INPUTS]) {
         all[count++] = &e->query[side];
     }
     all[count++] = &e->support_label;
+    all[count++] = &e->support_weight;
     all[count++] = &e->query_label;
     all[count++] = &e->segment;
     for (int i = 0; i < count; i++)

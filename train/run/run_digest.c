@@ -100,6 +100,7 @@ void mo_run_digest_episode(mo_run_digest *d, int j, const mo_source *source, con
         digest_input(d, j, end ? "query_end" : "query", e->query[end]);
     }
     digest_input(d, j, "support_label", e->support_label);
+    digest_input(d, j, "support_weight", e->support_weight);
     digest_input(d, j, "query_label", e->query_label);
     digest_input(d, j, "segment", e->segment);
 }

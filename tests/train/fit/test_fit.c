@@ -129,6 +129,33 @@ static void tuning_beats_a_penalty_that_is_far_off(void **state) {
     mo_embeddings_release(E);
 }
 
+/* Noise of 20 rows a class in 64 dimensions, asked for 64 a class: the mixture sees that nothing is learned, and does
+ * not take its copies for evidence. */
+static void copies_are_no_evidence_for_the_mixture(void **state) {
+    enum { WIDE = 64 };
+    scratch *s = *state;
+    static float z[N * WIDE];
+    int64_t y[N];
+    mo_random r = mo_random_at(9, MO_PURPOSE_CHECK, 0);
+    for (int i = 0; i < N * WIDE; i++)
+        z[i] = (float)mo_random_normal(&r) / 8;
+    for (int i = 0; i < N; i++)
+        y[i] = i % C;
+    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
+    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    mo_embeddings *E = mo_embeddings_create(Z, label, "noise");
+    mo_fit_options options = defaults;
+    seen x = {0};
+    options.episodes = 20;
+    options.shots = (int64_t[]){64};
+    mo_fit(E, (const mo_head *[]){&mo_head_ridge_mixture}, 1, &options, on_row, &x);
+    assert_true(mo_ok(s->ctx));
+    assert_true(x.row[0].nll < log(C) + 0.03); /* learned by heart: 0.15 above */
+    mo_embeddings_release(E);
+    mo_tensor_release(Z);
+    mo_tensor_release(label);
+}
+
 static mo_tensor *divided(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return mo_div(t, mo_matmul(t, Zq, mo_transpose(t, mo_matmul(t, mo_transpose(t, Ys), Zs))), parameters[0]);
 }
@@ -248,6 +275,7 @@ int main(void) {
         cmocka_unit_test(figures_are_those_of_the_definitions),
         cmocka_unit_test(float32_and_float64_agree),
         cmocka_unit_test(tuning_beats_a_penalty_that_is_far_off),
+        cmocka_unit_test(copies_are_no_evidence_for_the_mixture),
         cmocka_unit_test(of_equal_penalties_the_strongest_is_taken),
         cmocka_unit_test(one_shot_has_no_temperature_but_figures),
         cmocka_unit_test(a_second_run_leaves_nothing_behind),

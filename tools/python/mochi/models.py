@@ -56,7 +56,8 @@ class Episode:
     rows : dict of str to array
         What the encoder reads, by name: "hops" [hops + 1, N, d] of nodes.
     support, query : arrays of int64
-        Numbers of the examples, [n_s] and [n_q]; of links two of each.
+        Numbers of the examples, [n_s] and [n_q]; of links two of each. An example that the support has twice counts twice, and
+        a readout that leaves it out leaves both out.
     support_label, query_label : arrays of int64
         0 .. classes - 1.
     segment : array of int64
@@ -82,6 +83,12 @@ class Episode:
         for i, (s, q) in enumerate([(support, query)] if task != "lp" else zip(support, query, strict=True)):
             e.support[i], e.query[i] = self._indices(s), self._indices(q)
         e.support_label, e.query_label = self._indices(support_label), self._indices(query_label)
+        ends = np.stack([np.asarray(s) for s in (support if task == "lp" else [support])])
+        _, first, times = np.unique(ends, axis=1, return_index=True, return_counts=True)
+        if len(first) < ends.shape[1]:
+            weight = np.zeros(ends.shape[1], np.int64)
+            weight[first] = times
+            e.support_weight = self._indices(weight)
         e.classes = classes if classes is not None else int(np.max(support_label)) + 1
         if segment is not None:
             e.segment = self._indices(segment)
