@@ -80,6 +80,15 @@ static void one_shape_is_replayed_from_its_third_episode_on(void **state) {
     }
 }
 
+/* Graphs of 30 a class, asked for 32: the weights of copies are inputs too. */
+static void supports_with_copies_are_replayed(void **state) {
+    mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
+    run_options o = replayed_run(&features, 3, true);
+    o.shots = 16;
+    o.steps = 5;
+    assert_int_equal(compare(*state, o, NULL), 3 * (5 - 2));
+}
+
 /* Of rows of nodes, links and graphs have another number every time: those episodes are computed as they are. */
 static void shapes_that_change_are_computed_as_they_are(void **state) {
     static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST};
@@ -210,6 +219,7 @@ int main(void) {
     mo_context_release(device_context(MO_CUDA));
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_shape_is_replayed_from_its_third_episode_on),
+        cmocka_unit_test(supports_with_copies_are_replayed),
         cmocka_unit_test(shapes_that_change_are_computed_as_they_are),
         cmocka_unit_test(blocks_of_rows_are_replayed_too),
         cmocka_unit_test(a_stale_capture_is_made_anew),
