@@ -97,6 +97,22 @@ static void what_needs_no_training_and_is_above_is_named(void **state) {
     assert_null(strstr(p->out, "below the untrained"));
 }
 
+/* Of a loss the larger figure is the worse one. */
+static void a_loss_is_worse_above(void **state) {
+    program *p = *state;
+    char text[2048], *metric;
+    snprintf(text, sizeof text, "%s",
+        VALUES("trained", 52, "[50,52,54]") VALUES("random", 41, "[40,41,42]") VALUES("x0", 62.33, "[60,62,65]"));
+    while ((metric = strstr(text, "\"accuracy\"")))
+        memcpy(metric, "\"nll\"     ", 10);
+    const char *path = file_of(p, "own.jsonl", text);
+    RUN(p, "compare", path, path);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\nabove the untrained encoder (less is better): k = 4 (+11.0 ± 2.5)\n"));
+    assert_null(strstr(p->out, "x0 (less is better)"));
+    assert_null(strstr(p->out, "below "));
+}
+
 /* The paper names no k of its links: they stand beside 512 alone, in differences, tables and the aggregate. */
 static void links_are_compared_with_the_paper_at_one_k(void **state) {
     program *p = *state;
@@ -178,6 +194,7 @@ int main(void) {
         cmocka_unit_test(the_aggregate_is_of_the_cells_that_run_and_paper_have),
         cmocka_unit_test(the_aggregate_is_a_mean_of_means),
         cmocka_unit_test(what_needs_no_training_and_is_above_is_named),
+        cmocka_unit_test(a_loss_is_worse_above),
         cmocka_unit_test(links_are_compared_with_the_paper_at_one_k),
         cmocka_unit_test(baselines_behind_weights_are_refused_by_name),
         cmocka_unit_test(means_over_k_are_those_of_the_papers_table),

@@ -37,24 +37,30 @@ static void print_line(const results *list, int first, const char *features, con
         putchar('\n');
 }
 
+/* Whether less is better. */
+static bool is_loss(const char *metric) {
+    return !strcmp(metric, "nll") || !strcmp(metric, "ece");
+}
+
 /* A verdict, with the k for which it holds; nothing where it holds for none. */
-typedef enum verdict { WITHIN_NOISE, BELOW } verdict;
+typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
 static void print_verdict(const results *list, int first, const char *features, const char *other, verdict v) {
-    bool random = !strcmp(other, "random");
+    bool random = !strcmp(other, "random"), loss = is_loss(list->items[first].metric);
     int found = 0;
     for (int i = first; i < arrlen(list->items); i++) {
         difference d;
         if (!starts_row(list, first, i) || !subtract_columns(list, &list->items[i], features, other, &d) ||
-            (v == BELOW ? !(d.mean + d.ci95 < 0) : leaves_out_zero(d)))
+            (v == WORSE ? !((loss ? -d.mean : d.mean) + d.ci95 < 0) : leaves_out_zero(d)))
             continue;
-        if (!found++ && v == BELOW)
-            printf("below %s:", random ? "the untrained encoder" : other);
+        if (!found++ && v == WORSE)
+            printf("%s %s%s:", loss ? "above" : "below", random ? "the untrained encoder" : other,
+                loss ? " (less is better)" : "");
         else if (found == 1)
-            printf("%s is within noise of %s at", features, random ? "untrained (random)" : other);
-        printf("%s%s %" PRId64, found > 1 ? "," : "", found > 1 && v != BELOW ? "" : " k =", list->items[i].k);
-        if (v == BELOW)
-            printf(" (%.1f ± %.1f)", d.mean, d.ci95);
+            printf("%s is within noise of %s at k =", features, random ? "untrained (random)" : other);
+        printf("%s%s %" PRId64, found > 1 ? "," : "", v == WORSE ? " k =" : "", list->items[i].k);
+        if (v == WORSE)
+            printf(" (%s%.1f ± %.1f)", loss ? "+" : "", d.mean, d.ci95);
     }
     if (found)
         putchar('\n');
@@ -65,7 +71,7 @@ void print_pairs(const results *list, int first, const char *features) {
     for (int i = 0; i < 3; i++)
         if (strcmp(features, others[i]) != 0)
             print_line(list, first, features, others[i]);
-    for (verdict v = WITHIN_NOISE; v <= BELOW; v++)
+    for (verdict v = WITHIN_NOISE; v <= WORSE; v++)
         for (int i = 0; i < 3; i++)
             if (strcmp(features, others[i]) != 0)
                 print_verdict(list, first, features, others[i], v);
