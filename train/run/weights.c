@@ -200,7 +200,7 @@ static bool get_hash(const char *text, uint64_t hash[2]) {
 static void read_trained_graphs(const reading *r, mo_weights *w) {
     if (!json_object_get(r->metadata, "pool"))
         return;
-    const char *text = get_text(r, "pool"), *name, *hash;
+    const char *text = get_text(r, "pool");
     json_error_t error;
     json_t *list = mo_json_decode(text, strlen(text), JSON_REJECT_DUPLICATES, &error);
     size_t n = json_array_size(list);
@@ -210,8 +210,10 @@ static void read_trained_graphs(const reading *r, mo_weights *w) {
     w->n_pool = fine && (w->pool || n == 0) ? (int)n : -1;
     for (int i = 0; i < w->n_pool && fine; i++) {
         mo_trained_graph *g = &w->pool[i];
-        fine = !json_unpack(json_array_get(list, (size_t)i), "{s:s, s:s}", "data", &name, "xxh3", &hash) &&
-               strlen(name) < sizeof g->name && get_hash(hash, g->hash);
+        const json_t *item = json_array_get(list, (size_t)i);
+        const char *name = json_string_value(json_object_get(item, "data")),
+                   *hash = json_string_value(json_object_get(item, "xxh3"));
+        fine = name && hash && strlen(name) < sizeof g->name && get_hash(hash, g->hash);
         if (fine)
             memcpy(g->name, name, strlen(name) + 1);
     }
