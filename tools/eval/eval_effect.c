@@ -58,9 +58,6 @@ void refuse_eval_words(const eval_options *o) {
     const given_options *g = &o->given;
     refuse_given(g, "data", o->suite, "--suite names data sets and tasks itself: expected neither --data nor --task");
     refuse_given(g, "task", o->suite, "--suite names data sets and tasks itself: expected neither --data nor --task");
-    for (int i = 1; i < o->weights.count; i++)
-        refuse_given(g, "weights", !strcmp(o->weights.items[i], "random") || !strcmp(o->weights.items[i], "none"),
-            "random and none behind other weights: their table has the untrained encoder and the single hops already");
     refuse_given(g, "encoder", o->weights.count && !count_weights(o, NULL),
         "expected --weights of that encoder beside it, found none");
     refuse_own_split(o);
@@ -75,6 +72,9 @@ void refuse_eval_words(const eval_options *o) {
     refuse_given(g, "stack", o->place != MO_FEATURES_ON_DISK && !o->memory,
         "expected --features disk or --memory, as a hop stack in memory is of float32");
     refuse_given(g, "shots", o->dot && !o->n_heads, "--head dot has no support");
+    for (int i = 1; i < o->weights.count; i++)
+        refuse_given(g, "weights", !strcmp(o->weights.items[i], "random") || !strcmp(o->weights.items[i], "none"),
+            "random and none behind other weights: their table has the untrained encoder and the single hops already");
     refuse_math_on_cpu(g, &o->device);
 }
 
