@@ -112,6 +112,31 @@ static void an_ignored_signal_stays_ignored(void **state) {
     assert_int_equal(count_lines(p->out), 60);
 }
 
+/* Whoever has lost run.json is told where the settings are, and that way leads to the same weights. */
+static void a_run_without_its_settings_says_where_they_are(void **state) {
+    program *p = *state;
+    char run[512];
+    snprintf(run, sizeof run, "%s", in_folder(p, "lost"));
+    RUN(p, "train", "--out", run, "--pool", "mutag", "--steps", "2", "--checkpoint-every", "1", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_int_equal(rename(in_folder(p, "lost/weights.safetensors"), in_folder(p, "lost.safetensors")), 0);
+    assert_int_equal(unlink(in_folder(p, "lost/run.json")), 0);
+    RUN(p, "train", "--out", run, "--resume", "--quiet");
+    assert_ended(p, 1, "lost/run.json is not there; write into it the metadata.settings that `mochi data info --json ");
+    RUN(p, "data", "info", "--json", in_folder(p, "lost/checkpoint.safetensors"));
+    json_t *o = json_line(p, 0, "path,kind,tensors,metadata");
+    write_text(in_folder(p, "lost/run.json"), json_text_of(json_object_get(o, "metadata"), "settings"));
+    json_decref(o);
+    RUN(p, "train", "--out", run, "--resume", "--quiet");
+    assert_ended(p, 0, NULL);
+    assert_same_file(p, "lost/weights.safetensors", "lost.safetensors");
+    assert_int_equal(unlink(in_folder(p, "lost/run.json")) | unlink(in_folder(p, "lost/log.jsonl")), 0);
+    RUN(p, "train", "--out", run, "--resume", "--quiet");
+    assert_ended(p, 1, "without it and log.jsonl a checkpoint is not continued: train again, in another folder");
+    RUN(p, "train", "--out", in_folder(p, "never"), "--resume", "--quiet");
+    assert_ended(p, 1, "never/run.json: unable to open");
+}
+
 static void a_resumed_run_refuses_other_settings(void **state) {
     program *p = *state;
     RUN(p, "train", "--out", in_folder(p, "whole"), "--resume", "--lr", "0.5", "--quiet");
@@ -457,6 +482,7 @@ int main(void) {
         cmocka_unit_test(an_interrupted_run_resumes_to_the_same_weights),
         cmocka_unit_test(a_run_is_continued_by_one_at_a_time),
         cmocka_unit_test(an_ignored_signal_stays_ignored),
+        cmocka_unit_test(a_run_without_its_settings_says_where_they_are),
         cmocka_unit_test(a_resumed_run_refuses_other_settings),
         cmocka_unit_test(blocks_of_rows_are_part_of_a_run),
         cmocka_unit_test(the_kernel_is_part_of_a_run),

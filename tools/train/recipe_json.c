@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Adds nothing if the encoder and its own readout have their default settings. */
 static json_t *pack_best(const recipe *r) {
@@ -206,6 +207,26 @@ static bool unpack_math(json_t *run, mo_math *math, json_error_t *error) {
     return number >= 0;
 }
 
+/* A run whose run.json is lost: what its checkpoint still has, and what to do. */
+static bool report_lost_settings(const char *folder, const char *path) {
+    char checkpoint[4096], log[4096];
+    snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint.safetensors", folder);
+    snprintf(log, sizeof log, "%s/log.jsonl", folder);
+    if (access(path, F_OK) == 0 || access(checkpoint, F_OK) != 0)
+        return false;
+    fprintf(stderr, "mochi: %s is not there; ", path);
+    if (access(log, F_OK) == 0)
+        fprintf(stderr,
+            "write into it the metadata.settings that `mochi data info --json %s` prints, and --resume goes on\n",
+            checkpoint);
+    else
+        fprintf(stderr,
+            "without it and log.jsonl a checkpoint is not continued: train again, in another folder, with the settings "
+            "that `mochi data info %s` prints\n",
+            checkpoint);
+    return true;
+}
+
 bool recipe_read(recipe *r, const char *folder, char **text, mo_math *math) {
     char path[4096];
     json_error_t error;
@@ -214,7 +235,7 @@ bool recipe_read(recipe *r, const char *folder, char **text, mo_math *math) {
     if (run && !settings)
         snprintf(error.text, sizeof error.text, "no object \"settings\"");
     bool read = settings && unpack_recipe(r, settings, &error) && unpack_math(run, math, &error);
-    if (!read)
+    if (!read && !report_lost_settings(folder, path))
         fprintf(stderr, "mochi: %s: %s\n", path, error.text);
     *text = read ? needed(json_dumps(settings, JSON_COMPACT | JSON_REAL_PRECISION(17))) : NULL;
     json_decref(run);
