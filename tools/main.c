@@ -65,6 +65,24 @@ static void spell_help(int argc, char **argv) {
             argv[i] = option;
 }
 
+/* Letters to add, to leave out or to change to make b of a (Wagner and Fischer 1974); words beyond 30 letters count as
+ * far. */
+static int count_edits(const char *a, const char *b) {
+    int row[32], n = (int)strlen(b);
+    if (n > 30 || strlen(a) > 30)
+        return 99;
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (; *a; a++)
+        for (int j = 0, corner = row[0]++; j < n; j++) {
+            int least = corner + (*a != b[j]), left = row[j] + 1, above = row[j + 1] + 1;
+            corner = row[j + 1];
+            least = left < least ? left : least;
+            row[j + 1] = above < least ? above : least;
+        }
+    return row[n];
+}
+
 static int run_command(int argc, char **argv) {
     spell_help(argc, argv);
     for (int i = 0; i < N_COMMANDS; i++)
@@ -74,7 +92,17 @@ static int run_command(int argc, char **argv) {
             argv[1] = full_name; /* the program's name in help and errors */
             return commands[i].run(argc - 1, argv + 1);
         }
-    refuse_command_line(NULL, EXIT_USAGE, "no command named '%s'; see mochi --help", argv[1]);
+    const char *near = NULL;
+    int least = 3; /* two letters may be wrong, and fewer than half of them */
+    for (int i = 0; i < N_COMMANDS; i++) {
+        int edits = count_edits(argv[1], commands[i].name);
+        if (edits < least && 2 * edits < (int)strlen(commands[i].name)) {
+            least = edits;
+            near = commands[i].name;
+        }
+    }
+    refuse_command_line(NULL, EXIT_USAGE, "no command named '%s'%s%s%s; see mochi --help", argv[1],
+        near ? "; did you mean '" : "", near ? near : "", near ? "'" : "");
 }
 
 static bool asks_for_help(const char *word) {

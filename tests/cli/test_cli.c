@@ -31,6 +31,11 @@ static void unknown_words_do_not_control_a_terminal(void **state) {
     program *p = *state;
     static const char *const words[][4] = {
         {"pre\x1b[2J", NULL, NULL, "mochi: no command named 'pre?[2J'"},
+        {"predct", NULL, NULL, "mochi: no command named 'predct'; did you mean 'predict'; see mochi --help"},
+        {"trian", NULL, NULL, "did you mean 'train'; see"},
+        {"help", "sugest", NULL, "did you mean 'suggest'; see"},
+        {"xyzzy", NULL, NULL, "mochi: no command named 'xyzzy'; see mochi --help"},
+        {"", NULL, NULL, "mochi: no command named ''; see mochi --help"},
         {"help", "pre\x1b[2J", NULL, "mochi: no command named 'pre?[2J'"},
         {"data", "\x1b[2J", NULL, "mochi data: expected list, info, get, verify, convert or cache, found ?[2J"},
         {"predict", "--da\x1b[2Jta=x", NULL, "mochi: no option is named '--da?[2Jta'; see mochi predict --help"},
