@@ -7,12 +7,11 @@
 #include "train/graphs/table_reader.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef struct feature_table {
     mo_graph *graph;
+    const char *edges; /* path */
     mo_words names;
     int64_t columns; /* of the first line, the name's included; 0: not read yet */
     int64_t values, pointers, capacity;
@@ -31,21 +30,13 @@ static bool keep_feature(feature_table *t, const mo_table_place *at, float value
     return true;
 }
 
-/* Whether the first line is a header: it lacks a name, or one of the others is no number, or they count three or more
- * columns from 0 or 1, as pandas does. */
+/* Whether the first line is a header: it lacks a name, or one of the others is no number, or no edge has its name. */
 static bool is_feature_header(void *state, const char *const *field, int64_t n) {
-    (void)state;
-    bool from[] = {n > 3, n > 3};
-    char number[24];
-    for (int64_t i = 1; i < n; i++) {
+    const feature_table *t = state;
+    for (int64_t i = 1; i < n; i++)
         if (!mo_is_number_text(field[i]))
             return true;
-        for (int first = 0; first < 2; first++) {
-            snprintf(number, sizeof number, "%lld", (long long)i - 1 + first);
-            from[first] &= !strcmp(field[i], number);
-        }
-    }
-    return n < 2 || !*field[0] || from[0] || from[1];
+    return n < 2 || !*field[0] || !mo_edges_have_name(t->graph->ctx, t->edges, field[0]);
 }
 
 static bool on_feature(void *state, const mo_table_place *at, const char *text) {
@@ -82,9 +73,9 @@ static bool on_node(void *state, const mo_table_place *at) {
     return true;
 }
 
-bool mo_load_feature_table(mo_graph *graph, const char *path) {
+bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges) {
     mo_context *ctx = graph->ctx;
-    feature_table t = {.graph = graph};
+    feature_table t = {.graph = graph, .edges = edges};
     mo_table_visit visit = {on_feature, on_node, &t, is_feature_header, &graph->skipped, false};
     int64_t repeated = -1;
     if (mo_table_read(ctx, path, &visit) && t.names.n == 0)

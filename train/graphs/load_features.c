@@ -119,20 +119,20 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     mo_graph *graph = mo_graph_new(ctx, name, folder);
     if (!graph)
         return NULL;
-    char path[PATH_MAX];
-    if (find_one(ctx, folder, feature_files, path, sizeof path)) {
+    char path[PATH_MAX], edges[PATH_MAX];
+    bool found = find_one(ctx, folder, edge_files, edges, sizeof edges);
+    if (mo_ok(ctx) && !found)
+        mo_fail(
+            ctx, MO_FORMAT, "%s: expected edges.txt, edges.csv or edges.tsv beside the features, found none", folder);
+    if (mo_ok(ctx) && find_one(ctx, folder, feature_files, path, sizeof path)) {
         if (mo_is_table(path))
-            mo_load_feature_table(graph, path);
+            mo_load_feature_table(graph, path, edges);
         else if (mo_path_ends_with(path, ".mtx") || mo_path_ends_with(path, ".mtx.gz"))
             mo_load_matrix_market(graph, path);
         else
             read_features_file(graph, path);
     }
-    bool found = mo_ok(ctx) && find_one(ctx, folder, edge_files, path, sizeof path);
-    if (mo_ok(ctx) && !found)
-        mo_fail(
-            ctx, MO_FORMAT, "%s: expected edges.txt, edges.csv or edges.tsv beside the features, found none", folder);
-    if (found && load_edges(graph, path))
+    if (mo_ok(ctx) && load_edges(graph, edges))
         mo_load_labels(graph, folder);
     return mo_graph_finish(graph);
 }

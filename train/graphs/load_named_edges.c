@@ -194,11 +194,26 @@ static bool join_named_ends(mo_graph *graph, const char *path, const named_edges
     return true;
 }
 
+static bool read_named_edges(mo_context *ctx, const char *path, named_edges *e) {
+    return mo_is_table(path) ? read_edge_table(ctx, path, e) : read_lines_of_words(ctx, path, e);
+}
+
+bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name) {
+    named_edges e = {0};
+    bool found = false;
+    if (read_named_edges(ctx, path, &e))
+        for (int64_t i = 0; i < e.words.n && !found; i++)
+            found = !strcmp(mo_words_get(&e.words, i), name);
+    mo_words_release(&e.words);
+    free(e.line);
+    return found;
+}
+
 bool mo_load_named_edges(mo_graph *graph, const char *path) {
     mo_context *ctx = graph->ctx;
     named_edges e = {0};
     mo_edges edges = {0};
-    bool fine = mo_is_table(path) ? read_edge_table(ctx, path, &e) : read_lines_of_words(ctx, path, &e);
+    bool fine = read_named_edges(ctx, path, &e);
     named_edges below = fine ? below_header(graph, path, &e) : e;
     fine = mo_ok(ctx) && mo_note_comments(graph, path, e.comments);
     if (fine && below.words.n == 0 && graph->nodes == 0) {

@@ -19,8 +19,10 @@ mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path)
 bool mo_load_named_edges(mo_graph *graph, const char *path);
 /* Whether the first edge of a text joins words that are no numbers. */
 bool mo_edge_list_has_names(mo_context *ctx, const char *path);
-/* Sets a graph's nodes, their names and features. False on failure. */
-bool mo_load_feature_table(mo_graph *graph, const char *path);
+/* Whether an edge of a table or of a text has that name at an end; false on failure too. */
+bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
+/* Sets a graph's nodes, their names and features; edges: the path of the file beside it. False on failure. */
+bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges);
 /* Sets a graph's nodes and features from a Matrix Market file. False on failure. */
 bool mo_load_matrix_market(mo_graph *graph, const char *path);
 /* GML, plain or gzipped. */

@@ -183,6 +183,9 @@ static void a_first_line_of_data_is_no_header(void **state) {
         {"ann,bob\n", NULL, ",0,1\nann,0,1\nbob,1,0\n", 2, 1, 0, "header: , 0, 1 (features.csv)"},
         {"ann,bob\n", NULL, "n,0,1,2,3\nann,0,1,1,1\nbob,1,0,0,0\n", 2, 1, 0, "header: n, 0, 1, 2, .. (features.csv)"},
         {"ann,bob\n", NULL, "ann,1,2.5,3\nbob,1,0,0\n", 2, 1, 0, NULL},
+        {"ann,bob\n", NULL, "n,2020,2021\nann,1,0\nbob,1,0\n", 2, 1, 0, "header: n, 2020, 2021 (features.csv)"},
+        {"7,8\n8,9\n", NULL, "9,0,1,2\n8,1,0,0\n7,1,1,1\n", 3, 2, 0, NULL},
+        {"7,8\n8,9\n", NULL, "0,1,2,3\n9,0,1,2\n8,1,0,0\n7,1,1,1\n", 3, 2, 0, "header: 0, 1, 2, 3 (features.csv)"},
         {"a,b\nann,bob\n", "k,v\nbob,1\n", "n,x\nann,0\nbob,1\n", 2, 1, 1,
             "header: n, x (features.csv); header: a, b (edges.csv); header: k, v (labels.csv)"},
     };
