@@ -40,7 +40,7 @@ struct mo_graph {
                           none did. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
-    char *skipped; /* lines of its files that are no data: headers and comments, for a user to see; NULL: none */
+    char *left_out; /* lines of its files that are no data: headers and comments, for a user to see; NULL: none */
     struct mo_node_names *names; /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
     char **class_name;           /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
     uint64_t hash[2];            /* XXH3-128 of the content */
@@ -66,7 +66,7 @@ typedef struct mo_labels {
     int64_t n, classes;
     int64_t *id, *label; /* [n]; ids rise */
     char **name;         /* [classes] */
-    char *skipped;       /* lines of the file that are no labels, as `mochi data info` says it; NULL: none */
+    char *left_out;      /* lines of the file that are no labels, as `mochi data info` says it; NULL: none */
 } mo_labels;
 /* Reads CSV or TSV of two columns, example and class; an empty class is none. path: a file, a pipe or "-", standard
  * input, or several with commas between. A first line is a header unless its first field is an example, or
@@ -93,8 +93,8 @@ typedef struct mo_table_visit {
     void *state;
     bool (*is_header)(
         void *state, const char *const *field, int64_t n); /* whether the first line is one; NULL: it is */
-    char **skipped; /* with is_header: receives a note of the header (mo_graph.skipped); owned */
-    bool pipe;      /* the path may be a pipe, or "-", standard input */
+    char **left_out; /* with is_header: receives a note of the header (mo_graph.left_out); owned */
+    bool pipe;       /* the path may be a pipe, or "-", standard input */
 } mo_table_visit;
 
 /* Reads a table. Its first line is row 0, a header; where is_header says that it is data, it is row 1. Of a header that

@@ -247,7 +247,7 @@ static void info_sets_the_manifest_beside_what_is_found(void **state) {
     RUN(p, "data", "info", "ring", "--manifest", manifest, "--json");
     json_t *line = json_line(p, 0,
         "path,kind,name,graphs,nodes,edges,isolated,largest_degree,mean_degree,dropped_loops,dropped_duplicates,"
-        "features,feature_nnz,classes,unlabelled,tasks,hash,manifest,skipped");
+        "features,feature_nnz,classes,unlabelled,tasks,hash,manifest,left_out");
     const json_t *about = json_object_get(line, "manifest");
     assert_true(json_is_false(json_object_get(about, "agrees")) && json_is_null(json_object_get(about, "note")));
     json_decref(line);

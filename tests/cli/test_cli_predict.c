@@ -425,7 +425,7 @@ static void lists_of_suggest_are_labels(void **state) {
     snprintf(lists, sizeof lists, "%s,%s", in_folder(p, "first.csv"), in_folder(p, "next.csv"));
     RUN(p, "predict", "--data", "cora", "--labels", lists, "--out", in_folder(p, "both.csv"));
     assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->err, "skipped: header: node, label (first.csv); no class in 6 of 12 lines (first.csv); "
+    assert_non_null(strstr(p->err, "left out: header: node, label (first.csv); no class in 6 of 12 lines (first.csv); "
                                    "header: node, label (next.csv); no class in 5 of 6 lines (next.csv)\n7 labels of 3 "
                                    "classes, 1 to 3 per class\n"));
     read_text(in_folder(p, "both.csv"), text);

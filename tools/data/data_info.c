@@ -139,8 +139,8 @@ static void print_graph(const mo_graph *graph, const int64_t *members, int64_t u
         d.mean, d.largest);
     printf("  dropped    %" PRId64 " self-loops, %" PRId64 " repeated edges\n", graph->dropped_loops,
         graph->dropped_duplicates);
-    if (graph->skipped)
-        printf("  skipped    %s\n", graph->skipped);
+    if (graph->left_out)
+        printf("  left out   %s\n", graph->left_out);
     printf("  features   %" PRId64 " columns, %" PRId64 " non-zeros\n", graph->features, graph->feature_nnz);
     printf("  labels     %" PRId64 " classes:", graph->classes);
     for (int64_t c = 0; c < graph->classes && c < 64; c++)
@@ -179,8 +179,8 @@ static void print_graph_object(
         json_array_append_new(names, json_string(graph->class_name[c]));
     if (names)
         json_object_set_new(o, "class_names", names);
-    if (graph->skipped)
-        json_object_set_new(o, "skipped", json_string(graph->skipped));
+    if (graph->left_out)
+        json_object_set_new(o, "left_out", json_string(graph->left_out));
     if (entry)
         json_object_set_new(o, "manifest", about_object(entry, graph));
     print_json(o);

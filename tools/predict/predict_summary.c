@@ -58,10 +58,10 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
         double margin;
         unsure += p->probability[i * p->classes + predicted_class(p, i, &margin)] < p->least;
     }
-    if (p->graph->skipped)
-        fprintf(stderr, "skipped: %s\n", p->graph->skipped);
-    if (known->skipped)
-        fprintf(stderr, "skipped: %s\n", known->skipped);
+    if (p->graph->left_out)
+        fprintf(stderr, "left out: %s\n", p->graph->left_out);
+    if (known->left_out)
+        fprintf(stderr, "left out: %s\n", known->left_out);
     int64_t least = print_counts(known);
     if (e.small_classes)
         fprintf(stderr, "%" PRId64 " of the classes have one label, which cannot be left out to test the others\n",

@@ -26,7 +26,7 @@ void mo_graph_release(mo_graph *graph) {
         return;
     free(graph->name);
     free(graph->source);
-    free(graph->skipped);
+    free(graph->left_out);
     free(graph->graph_offset);
     free(graph->row_pointer);
     free(graph->column);

@@ -156,12 +156,12 @@ static void number_classes(
 
 static bool read_label_file(label_table *t, const char *path, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
-    mo_table_visit visit = {on_field, on_row, t, is_label_header, &labels->skipped, true};
+    mo_table_visit visit = {on_field, on_row, t, is_label_header, &labels->left_out, true};
     char what[80];
     t->open = t->rows = 0;
     bool fine = mo_table_read(ctx, path, &visit);
     snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines", t->open, t->rows);
-    return fine && (!t->open || mo_note_skipped(ctx, &labels->skipped, path, what));
+    return fine && (!t->open || mo_note_left_out(ctx, &labels->left_out, path, what));
 }
 
 /* Reads the file of that name, or else those with commas between, whose names stay in `names`. */
@@ -235,6 +235,6 @@ void mo_labels_release(mo_labels *labels) {
     free(labels->name);
     free(labels->id);
     free(labels->label);
-    free(labels->skipped);
+    free(labels->left_out);
     *labels = (mo_labels){0};
 }

@@ -76,7 +76,7 @@ static bool on_node(void *state, const mo_table_place *at) {
 bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges) {
     mo_context *ctx = graph->ctx;
     feature_table t = {.graph = graph, .edges = edges};
-    mo_table_visit visit = {on_feature, on_node, &t, is_feature_header, &graph->skipped, false};
+    mo_table_visit visit = {on_feature, on_node, &t, is_feature_header, &graph->left_out, false};
     int64_t repeated = -1;
     if (mo_table_read(ctx, path, &visit) && t.names.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a line for each node, found none", path);

@@ -144,8 +144,8 @@ static bool take_label_table(mo_graph *graph, const char *path) {
         graph->classes = labels.classes;
         graph->class_name = labels.name;
         labels.name = NULL; /* the graph's from here on */
-        if (labels.skipped)
-            mo_note_skipped(graph->ctx, &graph->skipped, NULL, labels.skipped);
+        if (labels.left_out)
+            mo_note_left_out(graph->ctx, &graph->left_out, NULL, labels.left_out);
         for (int64_t i = 0; i < mo_graph_examples(graph); i++)
             graph->label[i] = -1;
         for (int64_t i = 0; i < labels.n; i++)

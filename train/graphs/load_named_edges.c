@@ -140,7 +140,7 @@ static named_edges below_header(mo_graph *graph, const char *path, const named_e
     if (!mo_is_table(path) || !begins_with_header(graph, e))
         return below;
     const char *const field[] = {mo_words_get(&e->words, 0), mo_words_get(&e->words, 1)};
-    mo_note_header(graph->ctx, &graph->skipped, path, field, 2);
+    mo_note_header(graph->ctx, &graph->left_out, path, field, 2);
     below.words.start += 2;
     below.words.n -= 2;
     below.line++;

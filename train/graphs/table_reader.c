@@ -39,8 +39,8 @@ static bool take_first_line(mo_table *t) {
     for (int64_t i = 0; field && i < n; i++)
         field[i] = mo_words_get(&t->first, i);
     bool fine = field, header = fine && v->is_header(v->state, field, n);
-    if (header && v->skipped)
-        fine = mo_note_header(t->at.ctx, v->skipped, t->at.path, field, n);
+    if (header && v->left_out)
+        fine = mo_note_header(t->at.ctx, v->left_out, t->at.path, field, n);
     t->at.row = !header;
     for (t->at.column = 0; fine && t->at.column < n; t->at.column++)
         fine = header || v->field(v->state, &t->at, field[t->at.column]);
@@ -119,7 +119,7 @@ bool mo_is_pair_heading(const char *u, const char *v) {
     return (!strcasecmp(u, "from") && !strcasecmp(v, "to")) || (!strcasecmp(u, "source") && !strcasecmp(v, "target"));
 }
 
-bool mo_note_skipped(mo_context *ctx, char **note, const char *path, const char *what) {
+bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char *what) {
     const char *slash = path ? strrchr(path, '/') : NULL, *name = slash ? slash + 1 : path ? path : "";
     char file[80];
     mo_quote(name, strlen(name), file, sizeof file);
@@ -141,13 +141,13 @@ bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *
         snprintf(what + used, sizeof what - used, "%s %s", i ? "," : "",
             i == 4 ? ".." : mo_quote(field[i], strlen(field[i]), shown, sizeof shown));
     }
-    return mo_note_skipped(ctx, note, path, what);
+    return mo_note_left_out(ctx, note, path, what);
 }
 
 bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines) {
     char what[48];
     snprintf(what, sizeof what, "%lld comment%s", (long long)lines, lines == 1 ? "" : "s");
-    return lines == 0 || mo_note_skipped(graph->ctx, &graph->skipped, path, what);
+    return lines == 0 || mo_note_left_out(graph->ctx, &graph->left_out, path, what);
 }
 
 bool mo_is_table(const char *path) {

@@ -11,7 +11,7 @@ bool mo_is_number_text(const char *text);
 bool mo_is_pair_heading(const char *u, const char *v);
 /* Adds to a note of lines that are no data: "header: from, to (edges.csv)"; path NULL: of no file. False when out of
  * memory. */
-bool mo_note_skipped(mo_context *ctx, char **note, const char *path, const char *what);
+bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char *what);
 bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n);
 /* The same of comment lines of an edge list, if there are any. */
 bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines);

@@ -148,13 +148,13 @@ static void what_does_not_fit_names_file_and_line(void **state) {
     scratch_files(s, true);
 }
 
-/* What is data is read, headers or not, and what is skipped is said. */
+/* What is data is read, headers or not, and what is left out is said. */
 static void a_first_line_of_data_is_no_header(void **state) {
     scratch *s = *state;
     static const struct {
         const char *edges, *labels, *features;
         int64_t nodes, links, labelled; /* links: edges */
-        const char *skipped;
+        const char *left_out;
     } table[] = {
         /* edges */
         {"ann,bob\nbob,cy\ncy,ann\n", NULL, NULL, 3, 3, 0, NULL},
@@ -201,7 +201,7 @@ static void a_first_line_of_data_is_no_header(void **state) {
             labelled += g->label[v] >= 0;
         if (g->nodes != table[i].nodes || g->nnz != 2 * table[i].links || labelled != table[i].labelled)
             fail_msg("case %zu: %d nodes, %d edges, %d labels", i, (int)g->nodes, (int)g->nnz / 2, (int)labelled);
-        assert_string_equal(g->skipped ? g->skipped : "none", table[i].skipped ? table[i].skipped : "none");
+        assert_string_equal(g->left_out ? g->left_out : "none", table[i].left_out ? table[i].left_out : "none");
         mo_graph_release(g);
         scratch_files(s, true);
     }
@@ -228,7 +228,7 @@ static void comments_are_no_nodes(void **state) {
     static const struct {
         const char *text;
         int64_t nodes, links;
-        const char *skipped;
+        const char *left_out;
     } list[] = {
         {"% sym unweighted\n% 2 3 3\n1 2\n2 3\n", 3, 2, "2 comments (net.txt)"},
         {"% comment\n1 2\n2 3\n", 3, 2, "1 comment (net.txt)"},
@@ -243,7 +243,7 @@ static void comments_are_no_nodes(void **state) {
         mo_graph *g = opened(s, "net.txt");
         if (g->nodes != list[i].nodes || g->nnz != 2 * list[i].links)
             fail_msg("case %zu: %d nodes, %d edges", i, (int)g->nodes, (int)g->nnz / 2);
-        assert_string_equal(g->skipped ? g->skipped : "none", list[i].skipped ? list[i].skipped : "none");
+        assert_string_equal(g->left_out ? g->left_out : "none", list[i].left_out ? list[i].left_out : "none");
         mo_graph_release(g);
     }
     put(s, "net.txt", "0 1\n% 2\n");
