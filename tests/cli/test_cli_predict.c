@@ -440,6 +440,9 @@ static void lists_of_suggest_are_labels(void **state) {
     snprintf(lists, sizeof lists, "%s,%s", in_folder(p, "a.csv"), in_folder(p, "b.csv"));
     RUN(p, "predict", "--data", "cora", "--labels", lists);
     assert_ended(p, 1, "b.csv:2: example 7 is of class 'y', and of 'x' in line 1 of ");
+    snprintf(lists, sizeof lists, "%s,", in_folder(p, "a.csv"));
+    RUN(p, "suggest", "--data", "cora", "--labels", lists);
+    assert_ended(p, 1, "a.csv,: expected files with single commas between");
     snprintf(lists, sizeof lists, "%s,%s", in_folder(p, "a.csv"), in_folder(p, "nowhere.csv"));
     RUN(p, "predict", "--data", "cora", "--labels", lists);
     assert_ended(p, 1, "nowhere.csv: cannot open: No such file");

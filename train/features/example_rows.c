@@ -6,8 +6,6 @@
 #include "train/svd/adjacency.h"
 #include "train/svd/basis.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 
 const char *mo_feature_form_name(mo_feature_form form) {

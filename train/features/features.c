@@ -15,7 +15,6 @@
 #include "train/svd/adjacency.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

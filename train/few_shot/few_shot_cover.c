@@ -16,7 +16,6 @@
 #include "tensor/given.h"
 #include "tensor/host_array.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 

@@ -169,8 +169,11 @@ static bool read_label_files(label_table *t, const char *path, char *names, mo_l
     bool fine = true;
     if (access(path, F_OK) == 0 || !strchr(path, ','))
         return read_label_file(t, path, labels);
-    for (char *name; fine && (name = strsep(&names, ","));)
-        fine = read_label_file(t, name, labels);
+    for (char *name; fine && (name = strsep(&names, ","));) {
+        if (!*name)
+            mo_fail(t->graph->ctx, MO_INVALID, "%s: expected files with single commas between", path);
+        fine = *name && read_label_file(t, name, labels);
+    }
     return fine;
 }
 
