@@ -25,7 +25,7 @@ static inline mo_graph *graph_of_copies(mo_context *ctx) {
     }
     mo_graph_set_edges(graph, NODES, &edges);
     mo_graph_set_classes(graph, label, NODES);
-    mo_graph_set_one_hot(graph, group);
+    mo_graph_set_features(graph, NULL, 0, group);
     return mo_graph_finish(graph);
 }
 

@@ -160,6 +160,8 @@ char *make_printable(char *text);
 int report_failure(const mo_context *ctx);
 /* Prints a notice of the library on standard error; state is not read. */
 void print_notice(const char *line, void *state);
+/* Prints what the loader left out of a graph, if anything, on standard error. */
+void print_left_out(const mo_graph *graph);
 /* The max_expand of contexts that are opened from then on. */
 void set_max_expand(double ratio);
 /* A context; NULL after a failure has been reported. */

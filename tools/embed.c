@@ -290,6 +290,8 @@ int embed_command(int argc, char **argv) {
     if (mo_ok(ctx) && gin_is(weights) && o.memory)
         mo_fail(ctx, MO_UNSUPPORTED, "weights of a GIN read whole graphs in memory; expected no --memory");
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
+    if (!o.quiet)
+        print_left_out(graph);
     bool written = !mo_ranks_agree(ctx, &o.ranks, true) || embed_graph(ctx, &o, weights, graph);
     int code = !mo_ok(ctx) ? (o.ranks.rank ? EXIT_FAILED : report_failure(ctx)) : written ? EXIT_FINE : EXIT_FAILED;
     mo_graph_release(graph);

@@ -29,6 +29,11 @@ void print_notice(const char *line, void *state) {
     fprintf(stderr, "%s\n", line);
 }
 
+void print_left_out(const mo_graph *graph) {
+    if (graph && graph->left_out)
+        fprintf(stderr, "%s: left out: %s\n", graph->name, graph->left_out);
+}
+
 static double max_expand; /* 0: the library's */
 
 void set_max_expand(double ratio) {

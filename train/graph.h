@@ -29,6 +29,7 @@ struct mo_graph {
     int64_t *row_pointer;  /* [nodes + 1] */
     int32_t *column;       /* [nnz] */
     int64_t features;      /* columns of the node features; 0: none */
+    int64_t attributes;    /* how many of them, the first, are the node attributes of a TU set, not its node labels */
     int64_t feature_nnz;
     int64_t *feature_pointer; /* [nodes + 1], CSR, or NULL */
     int32_t *feature_column;
@@ -40,7 +41,8 @@ struct mo_graph {
                           none did. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
-    char *left_out; /* lines of its files that are no data: headers and comments, for a user to see; NULL: none */
+    char *left_out; /* what else it did not take from its files, for a user to see: headers, comments, graphs without
+                     * nodes, features that number the nodes; NULL: nothing */
     struct mo_node_names *names; /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
     char **class_name;           /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
     uint64_t hash[2];            /* XXH3-128 of the content */

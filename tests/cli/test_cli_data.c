@@ -124,6 +124,28 @@ static void verify_counts_what_a_loader_finds(void **state) {
     assert_string_equal(p->out, "ok         p/edges.txt\n");
 }
 
+/* A manifest's set has the features that its name has: no attributes, whether or not the folder has them. */
+static void attributes_are_read_by_path_and_told_and_no_count_of_a_manifest(void **state) {
+    program *p = *state;
+    char manifest[512];
+    snprintf(manifest, sizeof manifest, "%s", in_folder(p, "tiny.json"));
+    write_text(manifest,
+        "{\"datasets\": [{\"name\": \"tiny\", \"licence\": \"none\", \"page\": \"https://x.org/\", \"path\": "
+        "\"graphs/TINY\", "
+        "\"counts\": {\"graphs\": 2, \"features\": 3}, \"files\": [{\"path\": \"graphs/TINY/TINY_A.txt\"}]}]}");
+    setenv("MOCHI_DATA", "tests", 1);
+    RUN(p, "data", "verify", "--manifest", manifest);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "ok         tiny: 2 graphs, 5 nodes, 3 edges, 3 features, 2 classes\n"));
+    RUN(p, "data", "info", "tests/graphs/TINY");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\n  features   5 columns, 13 non-zeros: 2 attributes, 3 of node labels\n"));
+    RUN(p, "data", "info", "enzymes");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\n  features   3 columns, 19580 non-zeros\n"));
+    assert_non_null(strstr(p->out, "\n  note       without its 18 node attributes"));
+}
+
 static void texts_may_lie_gzipped(void **state) {
     program *p = *state;
     char digits[65];
@@ -247,7 +269,7 @@ static void info_sets_the_manifest_beside_what_is_found(void **state) {
     RUN(p, "data", "info", "ring", "--manifest", manifest, "--json");
     json_t *line = json_line(p, 0,
         "path,kind,name,graphs,nodes,edges,isolated,largest_degree,mean_degree,dropped_loops,dropped_duplicates,"
-        "features,feature_nnz,classes,unlabelled,tasks,hash,manifest,left_out");
+        "features,attributes,feature_nnz,classes,unlabelled,tasks,hash,manifest,left_out");
     const json_t *about = json_object_get(line, "manifest");
     assert_true(json_is_false(json_object_get(about, "agrees")) && json_is_null(json_object_get(about, "note")));
     json_decref(line);
@@ -335,6 +357,7 @@ int main(void) {
         cmocka_unit_test(data_at_hand_are_what_the_manifest_says),
         cmocka_unit_test(verify_tells_right_wrong_and_missing_files_apart),
         cmocka_unit_test(verify_counts_what_a_loader_finds),
+        cmocka_unit_test(attributes_are_read_by_path_and_told_and_no_count_of_a_manifest),
         cmocka_unit_test(texts_may_lie_gzipped),
         cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),
         cmocka_unit_test(entries_of_a_manifest_are_read_strictly),

@@ -3,6 +3,7 @@
 #include "ops/inside.h"
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
+#include "train/features/sets/set_blocks.h"
 #include "train/svd/basis.h"
 
 /* X0 of one graph of a set, before LayerNorm, as doubles. */
@@ -95,7 +96,7 @@ static void isolated_nodes_without_features_are_zero_rows(void **state) {
     mo_graph_release(graph);
 }
 
-/* In memory and on disk, of one graph and of a set. */
+/* In memory and on disk, of one graph and of a set, whose features are brought to one scale first. */
 static void without_a_norm_hop_zero_is_the_basis(void **state) {
     scratch *s = *state;
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
@@ -108,13 +109,18 @@ static void without_a_norm_hop_zero_is_the_basis(void **state) {
         int64_t n, m;
         float *x = hops_of(graphs[i], &bare, &n, NULL), *y = hops_of(graphs[i], &disk, &m, NULL);
         assert_memory_equal(x, y, (size_t)n * sizeof *x);
+        mo_graph scaled = *graphs[i];
+        float *own;
+        assert_true(mo_set_scale(&scaled, &own));
+        assert_true(i ? own != NULL : own == NULL);
         for (int64_t g = 0; g < graphs[i]->graphs; g++) {
             int64_t first = graphs[i]->graph_offset[g], rows = graphs[i]->graph_offset[g + 1] - first;
-            double *basis = rows ? basis_of(graphs[i], g, &bare) : NULL;
+            double *basis = rows ? basis_of(&scaled, g, &bare) : NULL;
             for (int64_t j = 0; j < rows * DIM; j++)
                 assert_true(basis[j] == (double)x[first * DIM + j]);
             free(basis);
         }
+        free(own);
         free(x);
         free(y);
         mo_graph_release(graphs[i]);
@@ -220,6 +226,14 @@ static void threads_change_no_bit(void **state) {
     mo_context_release(two);
 }
 
+static void a_single_column_counts(void **state) {
+    scratch *s = *state;
+    mo_graph *one = draw_graph(s->ctx, small, 1, 4), *bare = draw_graph(s->ctx, small, 0, 4);
+    expect_same(one, &plain, bare, &plain, false);
+    mo_graph_release(one);
+    mo_graph_release(bare);
+}
+
 static void wrong_settings_and_values_are_named(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 5, 12);
@@ -292,6 +306,7 @@ int main(void) {
         cmocka_unit_test(structure_is_four_times_the_positive_part),
         cmocka_unit_test(a_graph_of_a_set_has_the_features_it_has_alone),
         cmocka_unit_test(threads_change_no_bit),
+        cmocka_unit_test(a_single_column_counts),
         cmocka_unit_test(wrong_settings_and_values_are_named),
         cmocka_unit_test(features_that_are_all_zero_are_none),
         cmocka_unit_test(a_failing_graph_of_a_set_is_named),

@@ -8,13 +8,14 @@
 
 enum { MOST_NODES = 16, ROUNDS = 3 };
 
-/* Graphs of drawn edges, with one of three labels at each node where labelled. order: of the nodes inside each graph.
- */
-static mo_graph *drawn_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed) {
+/* Graphs of drawn edges, with one of three labels at each node where labelled; and where unit is not 0 with a measured
+ * value in that unit. */
+static mo_graph *measured_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed, float unit) {
     mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
     mo_edges edges = {0};
     mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 3);
     int64_t *kind = calloc((size_t)(graphs * MOST_NODES), sizeof *kind);
+    float *value = calloc((size_t)(graphs * MOST_NODES), sizeof *value);
     set->graphs = graphs;
     set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
     for (int64_t g = 0; g < graphs; g++) {
@@ -29,12 +30,20 @@ static mo_graph *drawn_set(mo_context *ctx, int64_t graphs, bool labelled, bool 
         }
     }
     mo_graph_set_edges(set, set->graph_offset[graphs], &edges);
-    if (labelled)
-        mo_graph_set_one_hot(set, kind);
+    for (int64_t a = 0; a < set->nodes; a++)
+        value[a] = unit * (float)(40 + mo_random_normal(&r));
+    if (labelled || unit != 0)
+        mo_graph_set_features(set, value, unit != 0, labelled ? kind : NULL);
     free(kind);
+    free(value);
     set = mo_graph_finish(set);
     assert_non_null(set);
     return set;
+}
+
+/* order: of the nodes inside each graph. */
+static mo_graph *drawn_set(mo_context *ctx, int64_t graphs, bool labelled, bool reversed) {
+    return measured_set(ctx, graphs, labelled, reversed, 0);
 }
 
 /* ---- statistics ---- */
@@ -286,6 +295,53 @@ static void the_order_of_the_nodes_changes_no_inner_product(void **state) {
     mo_features_release(f[1]);
 }
 
+/* ---- measured values beside labels, or alone ---- */
+
+/* The largest difference of two arrays of one shape; of matrices, between the inner products of their rows. */
+static double array_distance(mo_context *ctx, const mo_features *f, const mo_features *g, const char *name) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *X = mo_arrays_find(f->arrays, name), *Y = mo_arrays_find(g->arrays, name);
+    if (mo_ndim(X) == 2) {
+        X = mo_matmul(t, X, mo_transpose(t, X));
+        Y = mo_matmul(t, Y, mo_transpose(t, Y));
+    }
+    mo_tensor *largest = mo_max(t, mo_abs(t, mo_sub(t, X, Y)), 0, MO_DROP_AXES);
+    double distance = mo_item(largest);
+    mo_tape_release(t);
+    if (!mo_ok(ctx))
+        fail_msg("%s", mo_context_status(ctx)->message);
+    return distance;
+}
+
+static void a_measured_value_counts_in_any_unit_and_makes_no_kinds(void **state) {
+    scratch *s = *state;
+    enum { G = 30 };
+    static const char *const names[] = {"blocks", "waves", "subtrees"};
+    static const float units[] = {0, 1, 1000, 1e-4F};
+    mo_feature_options o = example_features(NULL);
+    for (int labelled = 0; labelled < 2; labelled++) {
+        mo_features *f[4];
+        for (int i = 0; i < 4; i++) {
+            mo_graph *set = measured_set(s->ctx, G, labelled, false, units[i]);
+            f[i] = mo_example_features_open(set, MO_TASK_GC, NULL, &o);
+            if (!f[i])
+                fail_msg("%s", mo_context_status(s->ctx)->message);
+            mo_graph_release(set);
+        }
+        for (int b = 0; b < 3; b++)
+            for (int i = 2; i < 4; i++) {
+                double distance = array_distance(s->ctx, f[1], f[i], names[b]);
+                if (distance > 1e-3)
+                    fail_msg("labels %d, %s: %g apart in another unit", labelled, names[b], distance);
+            }
+        assert_true(array_distance(s->ctx, f[0], f[1], "blocks") > 0.1);
+        assert_true(array_distance(s->ctx, f[0], f[1], "waves") > 0.01);
+        assert_true(!labelled || array_distance(s->ctx, f[0], f[1], "subtrees") < 1e-4);
+        for (int i = 0; i < 4; i++)
+            mo_features_release(f[i]);
+    }
+}
+
 /* Graphs without an edge, alone in their set, or all alike: rows are finite, and zero where nothing tells them apart.
  */
 static void poor_sets_have_finite_rows(void **state) {
@@ -325,6 +381,7 @@ int main(void) {
         cmocka_unit_test(subtrees_are_the_optimal_assignment_kernel),
         cmocka_unit_test(waves_are_gaussians_between_nodes),
         cmocka_unit_test(the_order_of_the_nodes_changes_no_inner_product),
+        cmocka_unit_test(a_measured_value_counts_in_any_unit_and_makes_no_kinds),
         cmocka_unit_test(poor_sets_have_finite_rows),
     };
     return cmocka_run_group_tests_name("set blocks", tests, scratch_create, planted_release);

@@ -188,6 +188,7 @@ static void convert_tensors(mo_context *ctx, const char *from, const char *to) {
 
 static void convert_graph(mo_context *ctx, const char *from, const char *to) {
     mo_graph *graph = mo_graph_open(ctx, from);
+    print_left_out(graph);
     if (graph)
         mo_graph_write(graph, to);
     mo_graph_release(graph);

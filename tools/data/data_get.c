@@ -90,8 +90,7 @@ static bool check_graph(fetch *f, int64_t counts[COUNTS]) {
     }
     mo_graph *graph = mo_graph_open(f->ctx, found);
     if (graph && check_counts(e, graph))
-        memcpy(counts, ((int64_t[]){graph->graphs, graph->nodes, graph->nnz / 2, graph->features, graph->classes}),
-            COUNTS * sizeof *counts);
+        find_counts(graph, counts);
     mo_graph_release(graph);
     return mo_ok(f->ctx);
 }

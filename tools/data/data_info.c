@@ -141,7 +141,11 @@ static void print_graph(const mo_graph *graph, const int64_t *members, int64_t u
         graph->dropped_duplicates);
     if (graph->left_out)
         printf("  left out   %s\n", graph->left_out);
-    printf("  features   %" PRId64 " columns, %" PRId64 " non-zeros\n", graph->features, graph->feature_nnz);
+    printf("  features   %" PRId64 " columns, %" PRId64 " non-zeros", graph->features, graph->feature_nnz);
+    if (graph->attributes)
+        printf(": %" PRId64 " attributes, %" PRId64 " of node labels", graph->attributes,
+            graph->features - graph->attributes);
+    putchar('\n');
     printf("  labels     %" PRId64 " classes:", graph->classes);
     for (int64_t c = 0; c < graph->classes && c < 64; c++)
         printf(" %" PRId64, members[c]);
@@ -170,10 +174,10 @@ static void print_graph_object(
         (json_int_t)(graph->nnz / 2), "isolated", (json_int_t)d.isolated, "largest_degree", (json_int_t)d.largest,
         "mean_degree", json_number(d.mean));
     json_object_update_new(
-        o, json_pack("{s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:s}", "dropped_loops", (json_int_t)graph->dropped_loops,
+        o, json_pack("{s:I, s:I, s:I, s:I, s:I, s:o, s:I, s:o, s:s}", "dropped_loops", (json_int_t)graph->dropped_loops,
                "dropped_duplicates", (json_int_t)graph->dropped_duplicates, "features", (json_int_t)graph->features,
-               "feature_nnz", (json_int_t)graph->feature_nnz, "classes", classes, "unlabelled", (json_int_t)unlabelled,
-               "tasks", tasks, "hash", hash));
+               "attributes", (json_int_t)graph->attributes, "feature_nnz", (json_int_t)graph->feature_nnz, "classes",
+               classes, "unlabelled", (json_int_t)unlabelled, "tasks", tasks, "hash", hash));
     json_t *names = graph->class_name ? json_array() : NULL;
     for (int64_t c = 0; names && c < graph->classes; c++)
         json_array_append_new(names, json_string(graph->class_name[c]));

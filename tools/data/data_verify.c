@@ -21,16 +21,18 @@ static void print_verified_file(
 }
 
 static void print_verified_counts(const data_options *o, const manifest_entry *e, const mo_graph *graph, bool right) {
+    int64_t n[COUNTS];
+    find_counts(graph, n);
     if (o->json) {
-        json_t *counts = json_pack("{s:I, s:I, s:I, s:I, s:I}", "graphs", (json_int_t)graph->graphs, "nodes",
-            (json_int_t)graph->nodes, "edges", (json_int_t)(graph->nnz / 2), "features", (json_int_t)graph->features,
-            "classes", (json_int_t)graph->classes);
+        json_t *counts = json_object();
+        for (int k = 0; k < COUNTS; k++)
+            json_object_set_new(counts, count_names[k], json_integer(n[k]));
         print_json(json_pack("{s:s, s:s, s:s, s:o}", "name", e->name, "path", graph->source, "state",
             right ? "ok" : "differs", "counts", counts));
     } else if (right) {
         printf("%-10s %s: %" PRId64 " graphs, %" PRId64 " nodes, %" PRId64 " edges, %" PRId64 " features, %" PRId64
                " classes\n",
-            "ok", e->name, graph->graphs, graph->nodes, graph->nnz / 2, graph->features, graph->classes);
+            "ok", e->name, n[COUNT_GRAPHS], n[COUNT_NODES], n[COUNT_EDGES], n[COUNT_FEATURES], n[COUNT_CLASSES]);
     }
 }
 

@@ -192,7 +192,7 @@ void find_counts(const mo_graph *graph, int64_t found[COUNTS]) {
     found[COUNT_GRAPHS] = graph->graphs;
     found[COUNT_NODES] = graph->nodes;
     found[COUNT_EDGES] = graph->nnz / 2;
-    found[COUNT_FEATURES] = graph->features;
+    found[COUNT_FEATURES] = graph->features - graph->attributes;
     found[COUNT_CLASSES] = graph->classes;
 }
 

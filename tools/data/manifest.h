@@ -49,7 +49,7 @@ const manifest_entry *manifest_look(const manifest *m, const char *name);
 const manifest_entry *manifest_find(mo_context *ctx, const manifest *m, const char *name);
 /* Whether a path stays below its starting folder: relative, no "..", no empty part. */
 bool is_safe_path(const char *path);
-/* The counts that a loader found. */
+/* The counts that a loader found; features without the node attributes of a TU set, as names are read. */
 void find_counts(const mo_graph *graph, int64_t found[COUNTS]);
 /* Raises unless the graph has the manifest's counts. */
 bool check_counts(const manifest_entry *entry, const mo_graph *graph);

@@ -1,5 +1,6 @@
 /* tools/gin/gin_train.c - trains a GIN as a graph autoencoder: edges and drawn pairs are told apart by inner products.
  */
+#include "tools/command.h"
 #include "tools/gin/gin.h"
 
 #include "tools/memory.h"
@@ -13,6 +14,7 @@ enum { PAIRS = 8192 }; /* edges of a step, and as many drawn pairs; a drawn pair
 
 bool gin_graph_open(mo_context *ctx, const char *name, const mo_feature_options *features, gin_graph *g) {
     *g = (gin_graph){.graph = mo_graph_open(ctx, name)};
+    print_left_out(g->graph);
     if (g->graph && g->graph->graphs > 1)
         mo_fail(ctx, MO_INVALID, "%s is a set of graphs, expected a single graph, whose links are learned", name);
     else if (g->graph && !g->graph->nnz)

@@ -109,6 +109,7 @@ int suggest_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
+    print_left_out(graph);
     if (graph && (o.labels || o.known))
         read_known(graph, o.labels, o.known, &known);
     bool written = mo_ok(ctx) && suggest(&o, graph, &known);

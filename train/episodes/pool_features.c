@@ -16,8 +16,9 @@ static void tell_pool(const mo_pool *pool, const mo_graph *graph, mo_task task, 
     char line[512];
     if (!pool->notice)
         return;
-    snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s", graph->name,
-        mo_task_name(task), graph->nodes, graph->nnz / 2 - links, links ? " after masking" : "");
+    snprintf(line, sizeof line, "features: %s:%s, %" PRId64 " nodes, %" PRId64 " edges%s%s%.300s", graph->name,
+        mo_task_name(task), graph->nodes, graph->nnz / 2 - links, links ? " after masking" : "",
+        graph->left_out ? "; left out: " : "", graph->left_out ? graph->left_out : "");
     pool->notice(line, pool->state);
 }
 

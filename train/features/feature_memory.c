@@ -26,7 +26,7 @@ typedef struct needs {
 
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
     bool spread = sides == 1 && mo_hop_store_is_spread(graph, o->dim, o->ranks);
-    double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 1 ? 4 : 3;
+    double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 0 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
     double share = spread ? 1.0 / o->ranks->size : 1;
     double q = o->dim + MO_SVD_OVERSAMPLING,

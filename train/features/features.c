@@ -11,6 +11,7 @@
 #include "train/features/first_hop.h"
 #include "train/features/hop_store.h"
 #include "train/features/set_hops.h"
+#include "train/features/sets/set_blocks.h"
 #include "train/inside.h"
 #include "train/svd/adjacency.h"
 
@@ -19,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 6, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
+enum { FORMAT = 7, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
 
 mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     mo_context *ctx = mo_tape_context(t);
@@ -131,7 +132,7 @@ static bool store_first_hop(mo_first_hop *j, mo_features *f) {
     bool spread = mo_hop_store_is_spread(j->graph, j->options->dim, ranks);
     /* the SVD of spread attributes has other last digits */
     snprintf(hops, sizeof hops, "%s hops %d %s%s", key, j->options->hops, mo_dtype_name(j->options->stack),
-        spread && j->graph->features > 1 ? " spread" : "");
+        spread && j->graph->features > 0 ? " spread" : "");
     mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
         .key = hops,
         .name = j->graph->name,
@@ -189,12 +190,16 @@ mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *o
     f->power_iterations = options->power_iterations;
     f->seed = options->seed;
     f->arrays = mo_arrays_create(ctx);
-    mo_first_hop j = {.graph = graph, .options = options};
+    mo_graph scaled = *graph;
+    float *own = NULL;
+    mo_first_hop j = {.graph = &scaled, .options = options};
     bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
-    bool done = f->arrays && mo_ok(ctx) && (disk ? store_first_hop : hold_first_hop)(&j, f);
+    bool done =
+        f->arrays && mo_ok(ctx) && mo_set_scale(&scaled, &own) && (disk ? store_first_hop : hold_first_hop)(&j, f);
     ctx->math = math;
+    free(own);
     if (done) {
         mo_tell_quality(options, graph, f);
         return f;

@@ -43,7 +43,7 @@ static bool find_candidates(top_links *l, int64_t most) {
     if (most >= graph->nodes - 1)
         return true;
     int64_t d = l->scorer->reader->dim;
-    float *x = graph->features > 1 ? mo_host_array(l->ctx, graph->nodes * d, sizeof *x) : NULL;
+    float *x = graph->features > 0 ? mo_host_array(l->ctx, graph->nodes * d, sizeof *x) : NULL;
     if (x)
         mo_pair_reader_attributes(l->scorer->reader, x);
     bool found = mo_ok(l->ctx) && mo_candidates_find(graph, most, x, d, &l->candidates);

@@ -1,8 +1,11 @@
 /* train/graphs/graph.c - the graph: made from host arrays, asked, hashed, released. */
 #include "tensor/given.h"
 #include "train/graphs/graph_build.h"
+#include "train/graphs/table_reader.h"
 #include "train/graphs/node_names.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <xxhash.h>
 
@@ -47,6 +50,69 @@ static void hash_array(XXH3_state_t *state, const void *array, int64_t n, size_t
         XXH3_128bits_update(state, array, (size_t)n * element);
 }
 
+void mo_graph_leave_out(mo_graph *graph, const char *format, ...) {
+    char what[256];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(what, sizeof what, format, list);
+    va_end(list);
+    mo_note_left_out(graph->ctx, &graph->left_out, NULL, what);
+}
+
+/* Whether each node has one feature, a 1 in a column of its own: the nodes' numbers, in any order. */
+static bool is_identity(const mo_graph *graph) {
+    bool *taken = graph->nodes > 1 && graph->features >= graph->nodes
+                      ? mo_host_array(graph->ctx, graph->features, sizeof *taken)
+                      : NULL;
+    bool identity = taken;
+    for (int64_t i = 0; i < graph->nodes && identity; i++) {
+        int64_t ones = 0;
+        for (int64_t e = graph->feature_pointer[i]; e < graph->feature_pointer[i + 1] && identity; e++) {
+            if (graph->feature_value[e] == 0)
+                continue;
+            identity = graph->feature_value[e] == 1 && !taken[graph->feature_column[e]];
+            taken[graph->feature_column[e]] = true;
+            ones++;
+        }
+        identity = identity && ones == 1;
+    }
+    free(taken);
+    return identity;
+}
+
+/* Whether there is one column, and the same value in it for every node. */
+static bool is_constant(const mo_graph *graph) {
+    float first = 0;
+    for (int64_t i = 0; i < graph->nodes && graph->features == 1; i++) {
+        float x = 0;
+        for (int64_t e = graph->feature_pointer[i]; e < graph->feature_pointer[i + 1]; e++)
+            x += graph->feature_value[e];
+        first = i ? first : x;
+        if (x != first)
+            return false;
+    }
+    return graph->features == 1;
+}
+
+/* Leaves out features that say nothing about a node: the identity says no more than that all nodes differ, and as
+ * features it costs accuracy. */
+static void leave_out_features(mo_graph *graph) {
+    bool identity = is_identity(graph);
+    if (!identity && !is_constant(graph))
+        return;
+    mo_graph_leave_out(graph,
+        identity ? "%lld feature columns that number the nodes (an identity matrix)"
+                 : "%lld feature column that is the same for all nodes",
+        (long long)graph->features);
+    free(graph->feature_pointer);
+    free(graph->feature_column);
+    free(graph->feature_value);
+    graph->feature_pointer = NULL;
+    graph->feature_column = NULL;
+    graph->feature_value = NULL;
+    graph->features = graph->feature_nnz = graph->attributes = 0;
+}
+
 /* Hashes the content of the graph; name, source and dropped counts do not enter. */
 static bool hash_content(mo_graph *graph) {
     XXH3_state_t *state = XXH3_createState();
@@ -78,6 +144,8 @@ mo_graph *mo_graph_finish(mo_graph *graph) {
         if (graph->graph_offset)
             graph->graph_offset[1] = graph->nodes;
     }
+    if (mo_ok(graph->ctx))
+        leave_out_features(graph);
     if (!mo_ok(graph->ctx) || !hash_content(graph)) {
         mo_graph_release(graph);
         return NULL;

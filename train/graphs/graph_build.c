@@ -162,20 +162,33 @@ bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n) {
     return sorted && graph->label;
 }
 
-bool mo_graph_set_one_hot(mo_graph *graph, const int64_t *value) {
-    int64_t nodes = graph->nodes;
-    int64_t *sorted = distinct_values(graph->ctx, value, nodes, &graph->features);
-    graph->feature_pointer = mo_host_array(graph->ctx, nodes + 1, sizeof *graph->feature_pointer);
-    graph->feature_column = mo_host_array(graph->ctx, nodes, sizeof *graph->feature_column);
-    graph->feature_value = mo_host_array(graph->ctx, nodes, sizeof *graph->feature_value);
-    bool done = sorted && graph->feature_pointer && graph->feature_column && graph->feature_value;
-    if (done) {
-        graph->feature_nnz = nodes;
-        for (int64_t i = 0; i < nodes; i++) {
-            graph->feature_pointer[i + 1] = i + 1;
-            graph->feature_column[i] = (int32_t)mo_find_sorted(sorted, graph->features, value[i]);
-            graph->feature_value[i] = 1;
+/* Room for the rows of features of all nodes, in CSR. */
+static bool allocate_features(mo_graph *graph, int64_t columns, int64_t nnz) {
+    graph->features = columns;
+    graph->feature_nnz = nnz;
+    graph->feature_pointer = mo_host_array(graph->ctx, graph->nodes + 1, sizeof *graph->feature_pointer);
+    graph->feature_column = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_column);
+    graph->feature_value = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_value);
+    return mo_ok(graph->ctx);
+}
+
+bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns, const int64_t *kind) {
+    int64_t n = graph->nodes, nnz = kind ? n : 0, kinds = 0;
+    int64_t *sorted = kind ? distinct_values(graph->ctx, kind, n, &kinds) : NULL;
+    for (int64_t i = 0; i < n * columns; i++)
+        nnz += value[i] != 0;
+    bool done = mo_ok(graph->ctx) && allocate_features(graph, columns + kinds, nnz);
+    for (int64_t i = 0, at = 0; done && i < n; i++) {
+        for (int64_t j = 0; j < columns; j++)
+            if (value[i * columns + j] != 0) {
+                graph->feature_column[at] = (int32_t)j;
+                graph->feature_value[at++] = value[i * columns + j];
+            }
+        if (kind) {
+            graph->feature_column[at] = (int32_t)(columns + mo_find_sorted(sorted, kinds, kind[i]));
+            graph->feature_value[at++] = 1;
         }
+        graph->feature_pointer[i + 1] = at;
     }
     free(sorted);
     return done;

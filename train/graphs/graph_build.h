@@ -43,10 +43,13 @@ int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges);
 /* Sets the labels: the n values (copied) become classes 0.. in the order of the sorted distinct values. */
 bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);
-/* Sets one-hot node features: column j is the j-th of the sorted distinct values (one value per node). */
-bool mo_graph_set_one_hot(mo_graph *graph, const int64_t *value);
-/* The last step of a loader: the offsets of a graph that is not a set, and the hash of the content. Returns the graph;
- * in the error state releases it and returns NULL. */
+/* Sets the node features: the columns of value [nodes, columns], and behind them one column for each of the sorted
+ * distinct kinds (one a node; NULL: none), 1 for the nodes of that kind. */
+bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns, const int64_t *kind);
+/* Adds to graph->left_out. */
+void mo_graph_leave_out(mo_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The last step of a loader: leaves out features that say nothing about a node; the offsets of a graph that is not a
+ * set, and the hash of the content. Returns the graph; in the error state releases it and returns NULL. */
 mo_graph *mo_graph_finish(mo_graph *graph);
 
 #endif

@@ -62,11 +62,11 @@ static bool lone_integer(const char *head) {
     return digits > 0 && (*head == '\n' || *head == '\0');
 }
 
-static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder) {
+static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder, bool with_attributes) {
     return mo_is_features(folder)       ? mo_load_features(ctx, name, folder)
            : mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
            : mo_is_graph_files(folder)  ? mo_load_graph_files(ctx, name, folder)
-                                        : mo_load_tu(ctx, name, folder);
+                                        : mo_load_tu(ctx, name, folder, with_attributes);
 }
 
 /* train.txt and test.txt are LightGCN's names: their content is that of no other form for certain. */
@@ -77,7 +77,7 @@ static mo_graph *open_text(mo_context *ctx, const char *name, const char *path, 
                                                     : mo_load_edge_list(ctx, name, path);
 }
 
-static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) {
+static mo_graph *open_path(mo_context *ctx, const char *name, const char *path, bool with_attributes) {
     struct stat status;
     char head[256];
     if (stat(path, &status) != 0) {
@@ -85,7 +85,7 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path) 
         return NULL;
     }
     if (S_ISDIR(status.st_mode))
-        return open_folder(ctx, name, path);
+        return open_folder(ctx, name, path, with_attributes);
     if (!S_ISREG(status.st_mode)) {
         mo_fail(ctx, MO_IO, "%s: expected a file or a folder, found neither", path);
         return NULL;
@@ -165,11 +165,12 @@ mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
     if (!mo_ok(ctx))
         return NULL;
     const mo_graph_name *entry = mo_find_graph_name(name_or_path);
+    /* A name means one graph, embedded or not, and embedded copies of TU sets have no node attributes. */
     if (entry && mo_locate_graph(entry, path, sizeof path, &embedded))
-        return is_alone(ctx, name_or_path, path) ? open_path(ctx, entry->name, path) : NULL;
+        return is_alone(ctx, name_or_path, path) ? open_path(ctx, entry->name, path, false) : NULL;
     if (strchr(name_or_path, '/') || (*name_or_path && access(name_or_path, F_OK) == 0)) {
         name_of_path(name_or_path, name, sizeof name);
-        return open_path(ctx, name, name_or_path);
+        return open_path(ctx, name, name_or_path, true);
     }
     fail_unknown(ctx, name_or_path, entry);
     return NULL;

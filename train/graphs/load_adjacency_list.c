@@ -107,7 +107,7 @@ mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *
         l.offset = NULL;
         mo_graph_set_classes(graph, l.class_value, l.graphs);
         if (mo_graph_set_edges(graph, l.nodes, &l.edges) && l.tags_differ)
-            mo_graph_set_one_hot(graph, l.tag);
+            mo_graph_set_features(graph, NULL, 0, l.tag);
     }
     mo_text_close(&l.reader);
     mo_edges_release(&l.edges);

@@ -14,33 +14,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Entries of a dense [n, m] array that are not 0, as CSR. */
-static bool set_features(mo_graph *graph, const char *path, const float *value, int64_t columns) {
-    int64_t n = graph->nodes, nnz = 0;
-    for (int64_t i = 0; i < n * columns; i++) {
+static bool are_finite(mo_context *ctx, const char *path, const float *value, const int64_t sizes[2]) {
+    for (int64_t i = 0; i < sizes[0] * sizes[1]; i++)
         if (!isfinite(value[i])) {
-            mo_fail(graph->ctx, MO_INVALID, "%s: row %lld, column %lld: expected a finite float32, found %g", path,
-                (long long)(i / columns), (long long)(i % columns), (double)value[i]);
+            mo_fail(ctx, MO_INVALID, "%s: row %lld, column %lld: expected a finite float32, found %g", path,
+                (long long)(i / sizes[1]), (long long)(i % sizes[1]), (double)value[i]);
             return false;
         }
-        nnz += value[i] != 0;
-    }
-    graph->features = columns;
-    graph->feature_nnz = nnz;
-    graph->feature_pointer = mo_host_array(graph->ctx, n + 1, sizeof *graph->feature_pointer);
-    graph->feature_column = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_column);
-    graph->feature_value = mo_host_array(graph->ctx, nnz, sizeof *graph->feature_value);
-    if (!mo_ok(graph->ctx))
-        return false;
-    for (int64_t row = 0, k = 0; row < n; row++) {
-        for (int64_t column = 0; column < columns; column++) {
-            if (value[row * columns + column] != 0) {
-                graph->feature_column[k] = (int32_t)column;
-                graph->feature_value[k++] = value[row * columns + column];
-            }
-        }
-        graph->feature_pointer[row + 1] = k;
-    }
     return true;
 }
 
@@ -58,9 +38,10 @@ static bool read_features_file(mo_graph *graph, const char *path) {
     mo_tensor *real = mo_ok(ctx) ? mo_tensor_create(ctx, MO_F32, 2, sizes) : NULL;
     float *value = mo_ok(ctx) ? mo_host_array(ctx, mo_numel(T), sizeof *value) : NULL;
     if (value && mo_tensor_copy(real, T) == MO_OK &&
-        mo_tensor_read(real, value, (size_t)mo_numel(T) * sizeof *value) == MO_OK) {
+        mo_tensor_read(real, value, (size_t)mo_numel(T) * sizeof *value) == MO_OK &&
+        are_finite(ctx, path, value, sizes)) {
         graph->nodes = sizes[0];
-        set_features(graph, path, value, sizes[1]);
+        mo_graph_set_features(graph, value, sizes[1], NULL);
     }
     free(value);
     mo_tensor_release(real);

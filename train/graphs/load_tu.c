@@ -1,9 +1,11 @@
 /* train/graphs/load_tu.c - a folder of the TU collection: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt
- * and, where there is one, NAME_node_labels.txt. All ids count from 1 over the whole set.
+ * and, where they are there, NAME_node_attributes.txt and NAME_node_labels.txt. All ids count from 1 over the whole
+ * set.
  *
  * Classes become 0.. in the order of the sorted distinct graph labels; -1 is a label like any other, since the
- * collection's binary sets have -1 and 1. Node labels become one-hot features, one column per distinct label. Edge
- * labels and real-valued attributes are ignored. */
+ * collection's binary sets have -1 and 1. Node attributes are the first features, as they are; node labels become
+ * one-hot features behind them, one column per distinct label. Edge labels are ignored. */
+#include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/text_reader.h"
@@ -11,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,7 +158,80 @@ static int64_t *read_counted(mo_context *ctx, const char *path, const char *what
     return value;
 }
 
-static void read_set(mo_graph *graph, const char *prefix) {
+/* The real numbers of all nodes, [nodes, columns], a line each; as many in each line as in the first. */
+typedef struct attributes {
+    float *value;
+    int64_t n, capacity, columns;
+} attributes;
+
+static bool read_attribute(mo_text_reader *r, attributes *a) {
+    float *grown = mo_host_array_grow(r->ctx, a->value, &a->capacity, a->n + 1, sizeof *grown);
+    if (!grown)
+        return false;
+    a->value = grown;
+    char *end = r->cursor;
+    float value = mo_text_blank(r) ? 0 : (float)mo_read_number(r->cursor, &end);
+    if (end == r->cursor || !isfinite(value) || !strchr(", \t", *end)) {
+        mo_text_unexpected(r, "an attribute of a node (a finite float32)");
+        return false;
+    }
+    r->cursor = end;
+    a->value[a->n++] = value;
+    return true;
+}
+
+static bool read_node_attributes(mo_text_reader *r, attributes *a) {
+    int64_t before = a->n;
+    bool fine = read_attribute(r, a);
+    while (fine && !mo_text_blank(r))
+        fine = mo_text_comma(r) && read_attribute(r, a);
+    int64_t found = a->n - before;
+    a->columns = before ? a->columns : found;
+    if (fine && found != a->columns)
+        mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %lld attributes, as in line 1, found %lld", r->path,
+            (long long)r->line, (long long)a->columns, (long long)found);
+    return mo_ok(r->ctx);
+}
+
+/* A line for each of the nodes, and then blank lines alone. */
+static bool read_attributes(mo_context *ctx, const char *path, int64_t nodes, attributes *a) {
+    mo_text_reader r;
+    char lines[96];
+    snprintf(lines, sizeof lines, "%lld lines (as NAME_graph_indicator.txt says)", (long long)nodes);
+    bool fine = mo_text_open(&r, ctx, path);
+    for (int64_t i = 0; fine && i < nodes; i++) {
+        bool found = mo_text_line(&r);
+        if (!found && mo_ok(ctx))
+            mo_fail(ctx, MO_FORMAT, "%s:%lld: expected %s, found the end of the file", path, (long long)r.line, lines);
+        fine = found && read_node_attributes(&r, a);
+    }
+    while (fine && mo_text_line(&r))
+        if (!mo_text_blank(&r)) {
+            mo_text_unexpected(&r, lines);
+            fine = false;
+        }
+    mo_text_close(&r);
+    return mo_ok(ctx);
+}
+
+/* The features: attributes, if they are there and wanted, and node labels, if they are there. */
+static void read_node_files(mo_graph *graph, const char *prefix, bool with_attributes) {
+    char path[PATH_MAX + 64];
+    attributes a = {0};
+    int64_t *label = NULL;
+    snprintf(path, sizeof path, "%s_node_attributes.txt", prefix);
+    bool fine = !with_attributes || access(path, F_OK) != 0 || read_attributes(graph->ctx, path, graph->nodes, &a);
+    snprintf(path, sizeof path, "%s_node_labels.txt", prefix);
+    if (fine && access(path, F_OK) == 0)
+        label = read_counted(graph->ctx, path, "the label of a node", graph->nodes);
+    if (mo_ok(graph->ctx) && (a.value || label))
+        mo_graph_set_features(graph, a.value, a.columns, label);
+    graph->attributes = a.columns;
+    free(a.value);
+    free(label);
+}
+
+static void read_set(mo_graph *graph, const char *prefix, bool with_attributes) {
     char path[PATH_MAX + 64];
     int64_t nodes;
     snprintf(path, sizeof path, "%s_graph_indicator.txt", prefix);
@@ -169,21 +245,16 @@ static void read_set(mo_graph *graph, const char *prefix) {
     if (value)
         mo_graph_set_classes(graph, value, graph->graphs);
     free(value);
-    snprintf(path, sizeof path, "%s_node_labels.txt", prefix);
-    if (mo_ok(graph->ctx) && access(path, F_OK) == 0) {
-        value = read_counted(graph->ctx, path, "the label of a node", nodes);
-        if (value)
-            mo_graph_set_one_hot(graph, value);
-        free(value);
-    }
+    if (mo_ok(graph->ctx))
+        read_node_files(graph, prefix, with_attributes);
 }
 
-mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder) {
+mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool with_attributes) {
     char prefix[PATH_MAX];
     mo_graph *graph = mo_graph_new(ctx, name, folder);
     if (!graph)
         return NULL;
     if (find_prefix(ctx, folder, prefix, sizeof prefix))
-        read_set(graph, prefix);
+        read_set(graph, prefix, with_attributes);
     return mo_graph_finish(graph);
 }

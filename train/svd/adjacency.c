@@ -110,7 +110,7 @@ mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, 
 bool mo_features_fit_products(const mo_graph *graph) {
     static const double most = 1e18; /* float32 ends at 3e38, and a product sums squares */
     char number[24];
-    for (int64_t i = 0; graph->features > 1 && i < graph->nodes; i++)
+    for (int64_t i = 0; graph->features > 0 && i < graph->nodes; i++)
         for (int64_t e = graph->feature_pointer[i]; e < graph->feature_pointer[i + 1]; e++)
             if (!(fabs((double)graph->feature_value[e]) <= most)) {
                 bool single = graph->graphs == 1;

@@ -1,7 +1,7 @@
 /* train/svd/basis.c - X0: structure and attributes of a graph's nodes in the coordinates of its own SVDs.
  *
  * Structure, of the normalised adjacency: P_A = (U + V) sqrt(S), which is 2 u sqrt(theta) for an eigenvalue theta > 0
- * and 0 for a negative one. Attributes: P_X = U sqrt(S) of X, if X has more than one column. Both have their largest
+ * and 0 for a negative one. Attributes: P_X = U sqrt(S) of X. Both have their largest
  * singular value first and are padded with zeros; in the sum the columns of P_X are reversed, so that the leading
  * directions of the two do not overlap. Side by side, each gets its half whether or not the graph has attributes. */
 #include "train/svd/basis.h"
@@ -90,7 +90,7 @@ static mo_tensor *attribute_side(side *s, const mo_graph *graph, int64_t first, 
 mo_tensor *mo_node_basis(mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_halo *halo,
     mo_basis_quality *quality) {
     int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first, mark = t->n_tensors;
-    bool concat = options->combine == MO_COMBINE_CONCAT, has_attributes = graph->features > 1;
+    bool concat = options->combine == MO_COMBINE_CONCAT, has_attributes = graph->features > 0;
     int64_t half = options->dim / 2;
     side s = {.t = t, .width = concat ? options->dim - half : options->dim};
     s.svd = (mo_svd_options){.power_iterations = options->power_iterations,

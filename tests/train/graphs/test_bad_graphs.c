@@ -98,18 +98,19 @@ static void every_beginning_of_an_adjacency_list_is_refused(void **state) {
 
 /* The files of a set of two graphs; NULL leaves one out. */
 typedef struct tu_files {
-    const char *edges, *indicator, *graph_labels, *node_labels;
+    const char *edges, *indicator, *graph_labels, *node_labels, *attributes;
 } tu_files;
 
-static const tu_files right_tu = {"1, 2\n2, 1\n3, 4\n4, 3\n", "1\n1\n2\n2\n", "1\n-1\n", "0\n1\n1\n0\n"};
+static const tu_files right_tu = {
+    "1, 2\n2, 1\n3, 4\n4, 3\n", "1\n1\n2\n2\n", "1\n-1\n", "0\n1\n1\n0\n", " 0.5, -1e3\n2,0\n0.0,\t4\r\n-1 , 7\n\n"};
 
 static void write_tu(scratch *s, tu_files files, bool removed) {
-    static const char *const endings[] = {"A", "graph_indicator", "graph_labels", "node_labels"};
-    const char *contents[] = {files.edges, files.indicator, files.graph_labels, files.node_labels};
+    static const char *const endings[] = {"A", "graph_indicator", "graph_labels", "node_labels", "node_attributes"};
+    const char *contents[] = {files.edges, files.indicator, files.graph_labels, files.node_labels, files.attributes};
     char folder[400], name[100];
     snprintf(folder, sizeof folder, "%s/TU", s->folder);
     mkdir(folder, 0700);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 5; k++) {
         snprintf(name, sizeof name, "TU/BAD_%s.txt", endings[k]);
         remove(scratch_path(s, name));
         if (!removed && contents[k])
@@ -133,14 +134,20 @@ static void the_tu_folder_that_the_tests_damage_is_right(void **state) {
     mo_graph *graph = mo_graph_open(s->ctx, s->path);
     assert_non_null(graph);
     assert_int_equal(graph->nnz, 4);
+    assert_int_equal(graph->features, 4);
+    assert_int_equal(graph->attributes, 2);
     mo_graph_release(graph);
     tu_files files = right_tu;
-    files.node_labels = NULL; /* the one file that a set need not have */
-    write_tu(s, files, false);
-    graph = mo_graph_open(s->ctx, s->path);
-    assert_non_null(graph);
-    assert_int_equal(graph->features, 0);
-    mo_graph_release(graph);
+    files.node_labels = NULL; /* the files that a set need not have */
+    for (int attributes = 2; attributes >= 0; attributes -= 2) {
+        write_tu(s, files, false);
+        graph = mo_graph_open(s->ctx, s->path);
+        assert_non_null(graph);
+        assert_int_equal(graph->features, attributes);
+        assert_int_equal(graph->attributes, attributes);
+        mo_graph_release(graph);
+        files.attributes = NULL;
+    }
     write_tu(s, files, true);
 }
 
@@ -214,6 +221,31 @@ static void tu_labels_of_another_number_are_refused(void **state) {
     assert_tu_refused(s, files, MO_FORMAT, PARTS("BAD_node_labels.txt:3:", "the end of the line"));
 }
 
+static void damaged_tu_attributes_are_refused(void **state) {
+    static const bad_text texts[] = {
+        {"1, 2\n3, 4\n5\n6, 7\n", "BAD_node_attributes.txt:3:", "2 attributes, as in line 1", "found 1"},
+        {"1\n3, 4\n5\n6\n", "BAD_node_attributes.txt:2:", "1 attributes, as in line 1", "found 2"},
+        {"1, 2\n3, nan\n5, 6\n7, 8\n", "BAD_node_attributes.txt:2:", "an attribute of a node (a finite float32)",
+            "\"nan\""},
+        {"1\n2\n-inf\n4\n", "BAD_node_attributes.txt:3:", "an attribute of a node", "\"-inf\""},
+        {"1\n2\n1e39\n4\n", "BAD_node_attributes.txt:3:", "an attribute of a node", "\"1e39\""},
+        {"1\n2\n3 4\n4\n", "BAD_node_attributes.txt:3:", "a comma", "\"4\""},
+        {"1,\n2\n3\n4\n", "BAD_node_attributes.txt:1:", "an attribute of a node", "the end of the line"},
+        {"1\n2\nthree\n4\n", "BAD_node_attributes.txt:3:", "an attribute of a node", "\"three\""},
+        {"1\n2\n3x\n4\n", "BAD_node_attributes.txt:3:", "an attribute of a node", "\"3x\""},
+        {"1\n2\n\n3\n4\n", "BAD_node_attributes.txt:3:", "an attribute of a node", "the end of the line"},
+        {"1\n2\n3\n", "BAD_node_attributes.txt:3:", "4 lines (as NAME_graph_indicator.txt says)",
+            "the end of the file"},
+        {"", "BAD_node_attributes.txt:0:", "4 lines", "the end of the file"},
+        {"1\n2\n3\n4\n5\n", "BAD_node_attributes.txt:5:", "4 lines (as NAME_graph_indicator.txt says)", "\"5\""},
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        tu_files files = right_tu;
+        files.attributes = texts[i].content;
+        assert_tu_refused(*state, files, MO_FORMAT, PARTS(texts[i].place, texts[i].expected, texts[i].found));
+    }
+}
+
 static void refusals_hold_no_memory(void **state) {
     scratch_files(*state, true);
     nothing_is_left_behind(state);
@@ -232,6 +264,7 @@ int main(void) {
         cmocka_unit_test(damaged_tu_edges_are_refused),
         cmocka_unit_test(damaged_tu_indicators_are_refused),
         cmocka_unit_test(tu_labels_of_another_number_are_refused),
+        cmocka_unit_test(damaged_tu_attributes_are_refused),
         cmocka_unit_test(refusals_hold_no_memory),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);

@@ -153,8 +153,12 @@ static void tu_folders_map_labels_by_their_sorted_values(void **state) {
     assert_memory_equal(g->graph_offset, ((int64_t[]){0, 3, 5}), 3 * sizeof(int64_t));
     assert_memory_equal(g->column, ((int32_t[]){1, 0, 2, 1, 4, 3}), 6 * sizeof(int32_t));
     assert_memory_equal(g->label, ((int64_t[]){1, 0}), 2 * sizeof(int64_t));
-    assert_int_equal(g->features, 3); /* -2, 7, 9 */
-    assert_memory_equal(g->feature_column, ((int32_t[]){1, 2, 1, 0, 2}), 5 * sizeof(int32_t));
+    assert_int_equal(g->features, 5); /* two attributes, and labels -2, 7, 9 */
+    assert_int_equal(g->attributes, 2);
+    assert_memory_equal(g->feature_pointer, ((int64_t[]){0, 3, 5, 7, 10, 13}), 6 * sizeof(int64_t));
+    assert_memory_equal(g->feature_column, ((int32_t[]){0, 1, 3, 1, 4, 0, 3, 0, 1, 2, 0, 1, 4}), 13 * sizeof(int32_t));
+    assert_memory_equal(
+        g->feature_value, ((float[]){1.5f, -2, 1, 30, 1, -0.25f, 1, 7, 7, 1, 0.5f, 1, 1}), 13 * sizeof(float));
     assert_true(mo_graph_has_task(g, MO_TASK_GC));
     mo_graph_release(g);
 }

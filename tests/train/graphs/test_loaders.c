@@ -230,6 +230,28 @@ static void names_come_in_any_case_and_paths_work(void **state) {
     mo_graph_release(pathed);
 }
 
+/* A folder at the path of "mutag" that has attributes: the name leaves them aside, the path reads them. */
+static void names_have_no_attributes_and_paths_have(void **state) {
+    scratch *s = *state;
+    char target[1024], folder[600], path[700];
+    assert_non_null(getcwd(target, 900));
+    strcat(target, "/tests/graphs/TINY");
+    snprintf(folder, sizeof folder, "%s/tu", s->folder);
+    snprintf(path, sizeof path, "%s/MUTAG", folder);
+    assert_int_equal(mkdir(folder, 0700) | symlink(target, path), 0);
+    setenv("MOCHI_DATA", s->folder, 1);
+    setenv("MOCHI_EMBEDDED", s->folder, 1);
+    mo_graph *named = open_or_fail(s->ctx, "mutag"), *pathed = open_or_fail(s->ctx, path);
+    assert_int_equal(named->features, 3);
+    assert_int_equal(named->attributes, 0);
+    assert_int_equal(pathed->features, 5);
+    assert_int_equal(pathed->attributes, 2);
+    assert_memory_not_equal(named->hash, pathed->hash, sizeof named->hash);
+    mo_graph_release(named);
+    mo_graph_release(pathed);
+    assert_int_equal(unlink(path) | rmdir(folder), 0);
+}
+
 static void unknown_names_are_errors_that_list_what_is_known(void **state) {
     scratch *s = *state;
     unsetenv("MOCHI_EMBEDDED");
@@ -268,6 +290,7 @@ int main(void) {
         cmocka_unit_test(embedded_graphs_equal_their_sources),
         cmocka_unit_test(embedded_graphs_have_their_verified_counts),
         cmocka_unit_test(names_come_in_any_case_and_paths_work),
+        cmocka_unit_test(names_have_no_attributes_and_paths_have),
         cmocka_unit_test(unknown_names_are_errors_that_list_what_is_known),
         cmocka_unit_test(data_lies_where_the_environment_says),
         cmocka_unit_test(nothing_is_left_behind),

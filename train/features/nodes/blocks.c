@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FORMAT = 4, ATTRIBUTE_STREAM = 1 }; /* FORMAT rises when the values of the same settings change */
+enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* FORMAT rises when the values of the same settings change */
 
 mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape) {
     mo_context *ctx = f->arrays->ctx;
@@ -55,7 +55,7 @@ static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_op
         put_block_spectrum(t, spectrum, 0, s.S);
     }
     mo_tape_reset(t);
-    if (mo_ok(t->ctx) && graph->features > 1)
+    if (mo_ok(t->ctx) && graph->features > 0)
         X = mo_feature_block(t->ctx, graph, 0, graph->nodes);
     if (X) {
         s.svd.stream = ATTRIBUTE_STREAM;

@@ -74,7 +74,7 @@ static bool put_cosines(const mo_pair_list *p, bool by_rarity, float *column) {
 
 bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *out) {
     const mo_graph *graph = p->graph;
-    if (graph->features <= 1)
+    if (graph->features == 0)
         return true;
 #pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, 256)
     for (int64_t i = 0; i < p->n; i++) {

@@ -191,7 +191,7 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
         put_counts(r, p, values->extras);
         mo_pair_walks(p, values->walks);
         for (int block = 0; block < MO_BLOCKS; block++) /* without attributes the second has only zeros */
-            if (block == 0 || r->graph->features > 1)
+            if (block == 0 || r->graph->features > 0)
                 read_block(r, t, p, block, host, values);
     }
     ctx->math = math;

@@ -1,11 +1,11 @@
 /* train/features/sets/graph_rows.c - rows of graphs: every graph of a set in one basis, so that a coordinate means the
  * same in all.
  *
- * Structure of a node: structure.c. Attributes: the node features as they are, or where there are more than 256
- * columns their coordinates U sqrt(S) in one SVD of the whole set. Hops by A~; then mean and standard deviation over
- * the nodes of each graph; each column centred over the graphs and scaled to sqrt(s_j), s_j its deviation at hop 0 over
- * the largest. Extras: log nodes, log(1 + 2 edges), mean degree. Beside them the
- * blocks that describe a graph by itself: statistics.c, subtrees.c, waves.c. */
+ * Structure of a node: structure.c. Attributes: the node features at one scale (scaled_set.c), or where there are more
+ * than 256 columns their coordinates U sqrt(S) in one SVD of the whole set. Hops by A~; then mean and standard
+ * deviation over the nodes of each graph; each column centred over the graphs and scaled to sqrt(s_j), s_j its
+ * deviation at hop 0 over the largest. Extras: log nodes, log(1 + 2 edges), mean degree. Beside them the blocks that
+ * describe a graph by itself: statistics.c, subtrees.c, waves.c. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "tensor/host_array.h"
@@ -172,7 +172,7 @@ static void fill_blocks(const mo_graph *graph, const mo_feature_options *o, cons
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
     for (int64_t j = 0; l && j < MO_BLOCKS * width; j++)
         l[j] = (float)log(MO_LEAST_RATIO);
-    for (int b = 0; t && b < (graph->features > 1 ? MO_BLOCKS : 1) && mo_ok(ctx); b++) {
+    for (int b = 0; t && b < (graph->features > 0 ? MO_BLOCKS : 1) && mo_ok(ctx); b++) {
         mo_tensor *X = b ? graph_attributes(t, graph, o, quality)
                          : mo_from(t, MO_F32, 2, (int64_t[]){graph->nodes, MO_STRUCTURE}, structure->x);
         fill_block(t, graph, A, X, o->hops, width, rows + b * per_block, l + b * width);
@@ -188,8 +188,8 @@ static void fill_blocks(const mo_graph *graph, const mo_feature_options *o, cons
 }
 
 /* The blocks that describe each graph by itself: "statistics", "subtrees", "waves". */
-static void fill_set_blocks(const mo_graph *graph, const mo_feature_options *o, const mo_set_structure *structure,
-    mo_features *f, mo_basis_quality *quality) {
+static void fill_set_blocks(const mo_graph *graph, const mo_graph *scaled, const mo_feature_options *o,
+    const mo_set_structure *structure, mo_features *f, mo_basis_quality *quality) {
     mo_context *ctx = graph->ctx;
     int64_t G = graph->graphs;
     mo_tensor *statistics = mo_own_array(f, "statistics", 2, (int64_t[]){G, MO_STATISTICS}),
@@ -199,7 +199,7 @@ static void fill_set_blocks(const mo_graph *graph, const mo_feature_options *o, 
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t && mo_set_statistics(graph, structure, x))
         mo_tensor_write(statistics, x, (size_t)(G * MO_STATISTICS) * sizeof *x);
-    if (t && mo_set_waves(graph, structure, o->seed, x))
+    if (t && mo_set_waves(scaled, structure, o->seed, x))
         mo_tensor_write(waves, x, (size_t)(G * MO_WAVES) * sizeof *x);
     mo_basis_quality own = {0};
     mo_tensor *P = t ? mo_set_subtrees(t, graph, o, &own) : NULL;
@@ -220,12 +220,15 @@ bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_featur
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){G, EXTRAS});
     mo_basis_quality quality = {0};
     mo_set_structure structure = {0};
-    if (mo_ok(ctx) && mo_set_structure_find(graph, &structure)) {
-        fill_blocks(graph, o, &structure, blocks, spectrum, &quality);
+    mo_graph scaled = *graph;
+    float *own = NULL;
+    if (mo_ok(ctx) && mo_set_structure_find(graph, &structure) && mo_set_scale(&scaled, &own)) {
+        fill_blocks(&scaled, o, &structure, blocks, spectrum, &quality);
         put_extras(graph, extras);
-        fill_set_blocks(graph, o, &structure, f, &quality);
+        fill_set_blocks(graph, &scaled, o, &structure, f, &quality);
     }
     mo_set_structure_free(&structure);
+    free(own);
     f->svd_residual = quality.residual;
     f->svd_orthogonality = quality.orthogonality;
     return mo_ok(ctx);

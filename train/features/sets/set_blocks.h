@@ -17,6 +17,10 @@ typedef struct mo_set_structure {
 bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s);
 void mo_set_structure_free(mo_set_structure *s);
 
+/* scaled_set.c: gives a copy of a graph's struct, which borrows all else, features at one scale if it is a set. *own:
+ * to be freed after their use, or NULL. Returns false on failure. */
+bool mo_set_scale(mo_graph *graph, float **own);
+
 /* Rows of unit length, or zero, of every graph of the set: [graphs, columns]. Return false on failure. */
 /* statistics.c */
 bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out);

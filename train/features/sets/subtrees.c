@@ -1,12 +1,13 @@
 /* train/features/sets/subtrees.c - the Weisfeiler-Lehman optimal assignment kernel (Kriege, Giscard, Wilson 2016) of a
  * set of graphs, in coordinates.
  *
- * A node's colour is a hash of its attributes at first; each of three rounds mixes it with the sum of its neighbours'
- * mixed colours, modulo 2^64, so that no order of the neighbours matters. With n_c nodes of colour c in a graph,
- *     k(G, G') = sum over rounds and colours of min(n_c, n'_c).
- * That is an inner product of rows with a column for every colour c and every number v of nodes that some graph has of
- * it: (v - v_before)^(1/2) if n_c >= v, v_before the next smaller such number. Columns of a single graph are left out,
- * since they touch the diagonal alone. Rows are divided by the root of k(G, G); the coordinates are those of their SVD.
+ * A node's colour is a hash of its kinds at first, which are the features in columns of small whole numbers: measured
+ * values, which no two nodes share, would give each node a colour of its own. Each of three rounds mixes it with the
+ * sum of its neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters. With n_c nodes of
+ * colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product of rows with
+ * a column for every colour c and every number v of nodes that some graph has of it: (v - v_before)^(1/2) if n_c >= v,
+ * v_before the next smaller such number. Columns of a single graph are left out, since they touch the diagonal alone.
+ * Rows are divided by the root of k(G, G); the coordinates are those of their SVD.
  */
 #include "tensor/host_array.h"
 #include "train/features/sets/set_blocks.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROUNDS = 3, SUBTREE_STREAM = 3 };
+enum { ROUNDS = 3, SUBTREE_STREAM = 3, MOST_KINDS = 128 };
 
 /* The nodes of one colour in one graph. */
 typedef struct entry {
@@ -46,12 +47,26 @@ static uint64_t mix_colour(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-static uint64_t first_colour(const mo_graph *graph, int64_t u) {
+/* Whether each column holds whole numbers below MOST_KINDS alone: [features], to be freed; NULL on failure. */
+static bool *find_kinds(const mo_graph *graph) {
+    bool *kind = mo_host_array(graph->ctx, graph->features, sizeof *kind);
+    for (int64_t j = 0; kind && j < graph->features; j++)
+        kind[j] = true;
+    for (int64_t e = 0; kind && e < graph->feature_nnz; e++) {
+        float x = graph->feature_value[e];
+        kind[graph->feature_column[e]] &= x == rintf(x) && fabsf(x) < MOST_KINDS;
+    }
+    return kind;
+}
+
+static uint64_t first_colour(const mo_graph *graph, const bool *kind, int64_t u) {
     uint64_t colour = 0;
-    if (graph->features <= 1)
+    if (graph->features == 0)
         return colour;
     for (int64_t e = graph->feature_pointer[u]; e < graph->feature_pointer[u + 1]; e++) {
         uint32_t bits;
+        if (!kind[graph->feature_column[e]])
+            continue;
         memcpy(&bits, &graph->feature_value[e], sizeof bits);
         colour = mix_colour(colour + ((uint64_t)(uint32_t)graph->feature_column[e] << 32 | bits));
     }
@@ -86,12 +101,13 @@ static int64_t count_colours(const uint64_t *colour, int64_t n, int64_t g, int t
 
 /* All colours of graph g into its part of the list, (ROUNDS + 1) entries a node; unused ones have count 0. colour and
  * other: [nodes], for the nodes of this graph alone. */
-static void colour_graph(const mo_graph *graph, int64_t g, uint64_t *colour, uint64_t *other, entry *list) {
+static void colour_graph(
+    const mo_graph *graph, const bool *kind, int64_t g, uint64_t *colour, uint64_t *other, entry *list) {
     int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
     entry *out = list + first * (ROUNDS + 1);
     for (int64_t u = first; u < first + n; u++)
-        colour[u] = first_colour(graph, u);
-    if (graph->features > 1)
+        colour[u] = first_colour(graph, kind, u);
+    if (graph->features > 0)
         out += count_colours(colour + first, n, g, 0, other + first, out);
     for (int t = 1; t <= ROUNDS; t++) {
         for (int64_t u = first; u < first + n; u++) {
@@ -112,11 +128,12 @@ static entry *list_entries(const mo_graph *graph, int64_t *n) {
     uint64_t *colour = mo_host_array(ctx, graph->nodes, sizeof *colour),
              *other = mo_host_array(ctx, graph->nodes, sizeof *other);
     entry *list = mo_host_array(ctx, graph->nodes * (ROUNDS + 1), sizeof *list);
+    bool *kind = find_kinds(graph);
     *n = 0;
 #pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, 16) if (mo_ok(ctx))
     for (int64_t g = 0; g < graph->graphs; g++)
-        if (colour && other && list)
-            colour_graph(graph, g, colour, other, list);
+        if (colour && other && list && kind)
+            colour_graph(graph, kind, g, colour, other, list);
     for (int64_t i = 0; mo_ok(ctx) && i < graph->nodes * (ROUNDS + 1); i++)
         if (list[i].count)
             list[(*n)++] = list[i];
@@ -124,6 +141,7 @@ static entry *list_entries(const mo_graph *graph, int64_t *n) {
         qsort(list, (size_t)*n, sizeof *list, compare_entries);
     free(colour);
     free(other);
+    free(kind);
     return list;
 }
 

@@ -44,7 +44,7 @@ static void add_node_waves(const waves *v, int64_t u, int step, float *y) {
     for (int64_t j = 0; j < MO_STRUCTURE; j++)
         if (x[j] != 0)
             add_scaled(y, w + j * DIRECTIONS, x[j]);
-    if (graph->features <= 1)
+    if (graph->features == 0)
         return;
     for (int64_t e = graph->feature_pointer[u]; e < graph->feature_pointer[u + 1]; e++)
         add_scaled(y, w + (MO_STRUCTURE + graph->feature_column[e]) * DIRECTIONS, graph->feature_value[e]);
@@ -155,7 +155,7 @@ static void write_waves(const waves *v, float *out) {
 
 bool mo_set_waves(const mo_graph *graph, const mo_set_structure *s, uint64_t seed, float *out) {
     mo_context *ctx = graph->ctx;
-    waves v = {.graph = graph, .structure = s, .columns = MO_STRUCTURE + (graph->features > 1 ? graph->features : 0)};
+    waves v = {.graph = graph, .structure = s, .columns = MO_STRUCTURE + (graph->features > 0 ? graph->features : 0)};
     v.w = mo_host_array(ctx, STEPS * v.columns * DIRECTIONS, sizeof *v.w);
     v.sums = mo_host_array(ctx, graph->graphs * (DIRECTIONS + 1), sizeof *v.sums);
     v.means = mo_host_array(ctx, graph->graphs * MO_WAVES, sizeof *v.means);
