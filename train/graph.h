@@ -37,8 +37,8 @@ struct mo_graph {
     int64_t n_labels; /* nodes (single graph) or graphs (set of graphs); 0: no labels */
     int64_t *label;   /* 0 .. classes - 1, or -1: unlabelled */
     int64_t classes;
-    uint8_t *division; /* [nodes]: a mo_division, the part of each in the division that came with the data set; NULL if
-                          none did. Not hashed */
+    int64_t divisions; /* that came with the data set: of the same nodes, each by itself */
+    uint8_t *division; /* [divisions, nodes]: a mo_division, the part of each node; NULL if none came. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
     char *left_out; /* what else it did not take from its files, for a user to see: headers, comments, graphs without
@@ -126,7 +126,7 @@ typedef struct mo_plan {
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: numbers among the links' positives, then negatives; else NULL */
     int64_t small_classes; /* classes with fewer than k + q members, which were split and drawn with replacement */
-    int64_t left_out;      /* classes with one member, left out */
+    int64_t left_out;      /* classes left out: with one member; in a division, without a training node */
 } mo_plan;
 
 /* Links as examples: positives held out of the adjacency, and a fixed pool of non-edges (pairs without an edge in
@@ -153,10 +153,11 @@ MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_tas
  * replacement); all of the test part are queries, at natural frequencies. The test part is 10% of the labelled
  * examples, a function of the seed. */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
-/* Protocol "public": the support is the training part of the division that came with the graph, all of its test part
- * are queries, and plan->k is the number of training nodes in the smallest class. Classes keep their numbers. Raises
- * MO_INVALID if the graph has no division, or a class without a training node. */
-MO_API mo_code mo_plan_public(const mo_graph *graph, mo_plan *plan);
+/* Protocol "public": the support is the training part of one of the divisions that came with the graph, all of its test
+ * part are queries, and plan->k is the number of training nodes in the smallest class. Classes without a training node
+ * are left out, with their queries, and the others numbered in their order. Raises MO_INVALID if the graph has no such
+ * division, or fewer than two classes remain. */
+MO_API mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan);
 /* The division [examples] of a user's own: the examples that the file `train` lists are learned from, those of `test`
  * tested on; where one of the two is NULL, its part is all others. A list is .npy (whole numbers from 0) or text, the
  * first field of each line (names, or numbers from 0) after a header or none. what: "nodes" or "rows", for messages.

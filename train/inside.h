@@ -162,8 +162,8 @@ MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 /* The same rows of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
-/* public: the division that came with a graph of nodes (mo_plan_public): one problem, whose k is that of the division.
- */
+/* public: the divisions that came with a graph of nodes (mo_plan_public): a problem each, whose k is that of the
+ * division. */
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
 
 MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */
@@ -199,12 +199,13 @@ typedef struct mo_eval_row {
     int64_t k;
     const char *metric;    /* mo_class_metric_name, or of links mo_link_metric_name */
     double mean, ci95, sd; /* in percent */
-    int64_t n;             /* number of seeds or episodes */
-    const double *values;  /* one per seed or episode, paired between candidates; borrowed for the visit */
+    int64_t n;             /* number of seeds, episodes or divisions */
+    const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
     int64_t n_test;        /* queries per seed or episode */
     int64_t classes;       /* per problem; 2 for links */
     int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
                               all their examples, then draw from them again */
+    int64_t left_out;      /* the largest number of classes that a problem left out, as mo_plan does */
     const char *failure;   /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
 } mo_eval_row;
 

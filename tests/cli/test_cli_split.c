@@ -44,6 +44,39 @@ static void lists_of_the_public_split_give_its_figures(void **state) {
     assert_non_null(strstr(p->out, "\"n_test\":2568"));
 }
 
+/* Four divisions in one file, with an interval; a class is without a training node in all but the first. */
+static void several_divisions_are_averaged(void **state) {
+    program *p = *state;
+    RUN(p, "data", "info", "tests/graphs/divided.npz");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\n  divisions  4 of the nodes, by protocol public\n"));
+    RUN(p, "eval", "--data", "tests/graphs/divided.npz", "--weights", "none", "--hop", "1", "--quiet", "--protocol",
+        "public");
+    assert_ended(p, 0, NULL);
+    static const char *const parts[] = {"accuracy in %, n = 4 public splits\n", "\n     1   93.9 ±  9.5",
+        "\nleft out: up to 1 class without a training node in a split, with the test nodes\n",
+        "\n± is the half width of the 95% interval"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (!strstr(p->out, parts[i]))
+            fail_msg("no '%s' in: %s", parts[i], p->out);
+    RUN(p, "eval", "--data", "tests/graphs/divided.npz", "--weights", "none", "--hop", "1", "--quiet", "--protocol",
+        "public", "--json");
+    assert_ended(p, 0, NULL);
+    json_t *cell =
+        json_line(p, 2, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,divisions,left_out");
+    const json_t *values = json_object_get(cell, "values");
+    double sum = 0;
+    for (size_t i = 0; i < json_array_size(values); i++)
+        sum += json_number_value(json_array_get(values, i));
+    assert_int_equal(json_array_size(values), 4);
+    assert_int_equal(json_integer_value(json_object_get(cell, "divisions")), 4);
+    assert_true(sum / 4 - json_number_value(json_object_get(cell, "mean")) < 1e-6);
+    json_decref(cell);
+    RUN(p, "data", "convert", "tests/graphs/divided.npz", in_folder(p, "again.npz"));
+    RUN(p, "data", "info", in_folder(p, "again.npz"), "--json");
+    assert_non_null(strstr(p->out, "\"divisions\":4"));
+}
+
 static void bad_lists_are_named(void **state) {
     program *p = *state;
     static const struct {
@@ -61,10 +94,10 @@ static void bad_lists_are_named(void **state) {
         {"none.txt", NULL, "none.txt: expected a list of nodes, found none"},
         {"none.npy", NULL, "none.npy: expected a list of nodes, found none"},
         {"missing.txt", NULL, "missing.txt: cannot open"},
-        {"few.txt", NULL, "expected a training node of every class, found none of class"},
+        {"few.txt", NULL, "expected training nodes of two classes or more"},
     };
     write_list(p, "fine.txt", "", 0, 140);
-    write_list(p, "few.txt", "", 0, 2);
+    write_list(p, "few.txt", "", 0, 1);
     write_text(in_folder(p, "twice.txt"), "7\n8\n7\n");
     write_npy(p, "twice.npy", "<i8", "(3,)", (int64_t[]){7, 8, 7}, 24);
     write_text(in_folder(p, "far.txt"), "7\n2708\n");
@@ -195,6 +228,7 @@ static void differences_that_hold_zero_are_called_noise(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lists_of_the_public_split_give_its_figures),
+        cmocka_unit_test(several_divisions_are_averaged),
         cmocka_unit_test(bad_lists_are_named),
         cmocka_unit_test(fit_on_a_split_has_the_accuracy_of_eval),
         cmocka_unit_test(a_sweep_is_printed),

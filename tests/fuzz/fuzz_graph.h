@@ -36,6 +36,9 @@ static inline void fuzz_finish_graph(mo_context *ctx, int64_t live, mo_graph *g)
         for (int64_t i = 0; i < g->n_labels; i++)
             if (g->label[i] < -1 || g->label[i] >= g->classes)
                 abort();
+        for (int64_t i = 0; i < g->divisions * g->nodes; i++)
+            if (g->division[i] >= MO_DIVISIONS)
+                abort();
         for (int64_t i = 0; i < g->feature_nnz; i++)
             if (g->feature_column[i] < 0 || g->feature_column[i] >= g->features)
                 abort();

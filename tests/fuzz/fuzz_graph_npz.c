@@ -1,13 +1,14 @@
 /* tests/fuzz/fuzz_graph_npz.c - any arrays as the members of a graph's .npz (fuzz_npz.c has the archive itself).
  *
- * For each key in order: a byte that chooses the dtype (0: the member is missing), a byte that counts elements, and a
- * signed byte per element, whose extremes stand for the extremes of wider types. */
+ * For each key in order: a byte that chooses dtype and axes (0: the member is missing), a byte that counts elements,
+ * and a signed byte per element, whose extremes stand for the extremes of wider types. */
 #include "fuzz_graph.h"
 
 #include <math.h>
 
 static const char *const keys[] = {"adj_shape", "adj_indptr", "adj_indices", "adj_data", "attr_shape", "attr_indptr",
-    "attr_indices", "attr_data", "labels", "idx_unlabelled", "graph_offset"};
+    "attr_indices", "attr_data", "labels", "idx_unlabelled", "graph_offset", "idx_train", "idx_val", "idx_test",
+    "splits_train", "splits_val", "splits_test"};
 
 static double element(int8_t byte) {
     switch (byte) {
@@ -33,6 +34,10 @@ static mo_tensor *vector(mo_context *ctx, uint8_t choice, int64_t n, const uint8
     mo_dtype dtype = dtypes[(choice - 1) % 7];
     int64_t shape[2] = {n, 1}, integers[256];
     int ndim = choice < 250 ? 1 : 2;
+    if (choice > 252 && n % 2 == 0) {
+        shape[0] = 2;
+        shape[1] = n / 2;
+    }
     float floats[256];
     double doubles[256];
     for (int64_t i = 0; i < n; i++) {

@@ -112,6 +112,10 @@ def test_pyg_and_dgl_are_read_by_their_interfaces(square):
     data = types.SimpleNamespace(edge_index=EDGES.T, x=X, y=Y, num_nodes=4, train_mask=train)  # as of PyG's karate club
     one = mochi.graph(data)
     assert one.division("train").tolist() == train.tolist() and not one.division("test").any()
+    learned = np.array([[1, 0], [0, 1], [0, 0], [0, 1]], bool)
+    several = {"train_mask": learned, "test_mask": ~learned}
+    ten = mochi.graph(types.SimpleNamespace(edge_index=EDGES.T, x=X, y=Y, num_nodes=4, **several))  # as of PyG's WebKB
+    assert ten.division("train").tolist() == several["train_mask"].T.tolist() and not ten.division("validation").any()
     dgl = types.SimpleNamespace(edges=lambda: tuple(EDGES.T), num_nodes=lambda: 4, ndata={"feat": X, "label": Y})
     assert same(mochi.graph(dgl), square)
     assert mochi.graph(dgl, y="label").y.tolist() == Y.tolist()
@@ -119,6 +123,12 @@ def test_pyg_and_dgl_are_read_by_their_interfaces(square):
         mochi.graph(dgl, x="nope")
     with pytest.raises(ValueError, match="no attribute 'x' of the nodes.*found: none"):
         mochi.graph(EDGES, x="x")
+
+
+def test_features_that_only_number_the_nodes_are_left_out_with_a_warning(square):
+    with pytest.warns(UserWarning, match="graph airports: left out: 4 feature columns that number the nodes"):
+        made = mochi.graph(EDGES, x=np.eye(4)[[2, 0, 3, 1]], y=Y, name="airports")
+    assert made.x is None and square.x is not None
 
 
 def test_a_set_of_graphs():

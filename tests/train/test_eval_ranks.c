@@ -92,6 +92,7 @@ static const int64_t shots[] = {4, 16}, public_shot[] = {6};
 
 static void divide(mo_graph *graph) {
     graph->division = calloc((size_t)graph->nodes, 1);
+    graph->divisions = 1;
     for (int64_t i = 0; i < graph->nodes; i++)
         graph->division[i] = i < 18 ? MO_DIVISION_TRAIN : i >= graph->nodes - 60 ? MO_DIVISION_TEST : MO_DIVISION_NONE;
 }

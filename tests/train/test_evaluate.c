@@ -66,6 +66,7 @@ static void planted_classes_are_found_by_both_protocols(void **state) {
 /* A division of the planted graph: 6 nodes of each class to learn from, the last 60 to be tested on. */
 static void divide_planted(mo_graph *graph) {
     graph->division = calloc((size_t)graph->nodes, 1);
+    graph->divisions = 1;
     for (int64_t i = 0; i < graph->nodes; i++)
         graph->division[i] = i < 18 ? MO_DIVISION_TRAIN : i >= graph->nodes - 60 ? MO_DIVISION_TEST : MO_DIVISION_NONE;
 }
@@ -88,6 +89,22 @@ static void the_division_of_a_graph_gives_one_figure(void **state) {
     assert_int_equal(t.row[0].k, 6);
     assert_int_equal(t.row[0].n_test, 60);
     assert_true(t.row[0].mean > 85 && isnan(t.row[0].ci95));
+    double first = t.row[0].mean;
+    mo_graph *graph = (mo_graph *)source->graph; /* a second division: 5 training nodes of two classes, none of one */
+    graph->division = realloc(graph->division, (size_t)(2 * graph->nodes));
+    graph->divisions = 2;
+    uint8_t *second = graph->division + graph->nodes;
+    memset(second, MO_DIVISION_TEST, (size_t)graph->nodes);
+    for (int64_t i = 0, n[3] = {0}; i < graph->nodes; i++)
+        if (graph->label[i] < 2 && n[graph->label[i]]++ < 5)
+            second[i] = MO_DIVISION_TRAIN;
+    t.n = 0;
+    evaluate(s->ctx, source, &c, 1, &o, &t);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(t.row[0].n, 2);
+    assert_int_equal(t.row[0].k, 5);
+    assert_int_equal(t.row[0].left_out, 1);
+    assert_true(t.row[0].mean != first && fabs(t.row[0].mean - first) < 15 && t.row[0].ci95 > 0);
     o.n_shots = 2;
     mo_evaluate(s->ctx, source, &c, 1, &o, keep_row, &t);
     assert_failed(s->ctx, MO_INVALID, PARTS("protocol public of planted nc and 2 numbers of shots"));

@@ -6,6 +6,7 @@
 static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
     mo_graph *graph = labelled_graph(ctx, (int64_t[]){4, 4, 4}, 3);
     graph->division = malloc((size_t)graph->nodes);
+    graph->divisions = 1;
     memset(graph->division, part, (size_t)graph->nodes);
     return graph;
 }
@@ -16,7 +17,7 @@ static void support_and_queries_are_the_parts(void **state) {
     memset(graph->division, MO_DIVISION_TRAIN, 5); /* classes 0, 1, 2, 0, 1 */
     graph->division[5] = MO_DIVISION_VALIDATION;
     mo_plan plan;
-    assert_int_equal(mo_plan_public(graph, &plan), MO_OK);
+    assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
     assert_int_equal(plan.classes, 3);
     assert_int_equal(plan.k, 1); /* of class 2 */
     assert_int_equal(plan.n_support, 5);
@@ -29,19 +30,50 @@ static void support_and_queries_are_the_parts(void **state) {
     mo_graph_release(graph);
 }
 
+/* Two divisions; in the second one class 1 has no training node: it is left out, with its queries. */
+static void each_division_is_a_problem_of_the_classes_it_teaches(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
+    graph->division = realloc(graph->division, 26);
+    graph->divisions = 2;
+    memset(graph->division + 13, MO_DIVISION_TEST, 13);
+    memset(graph->division, MO_DIVISION_TRAIN, 5);
+    for (int i = 13; i < 13 + 6; i += 3) /* classes 0 and 2, twice */
+        graph->division[i] = graph->division[i + 2] = MO_DIVISION_TRAIN;
+    mo_plan plan;
+    assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
+    assert_int_equal(plan.left_out, 0);
+    assert_int_equal(plan.n_support, 5);
+    mo_plan_release(&plan);
+    assert_int_equal(mo_plan_public(graph, 1, &plan), MO_OK);
+    assert_int_equal(plan.classes, 2);
+    assert_int_equal(plan.left_out, 1);
+    assert_int_equal(plan.k, 2);
+    assert_int_equal(plan.n_support, 4);
+    assert_memory_equal(plan.support[0], ((int64_t[]){0, 2, 3, 5}), 4 * sizeof(int64_t));
+    assert_memory_equal(plan.support_label, ((int64_t[]){0, 1, 0, 1}), 4 * sizeof(int64_t));
+    assert_int_equal(plan.n_query, 4);
+    assert_memory_equal(plan.query[0], ((int64_t[]){6, 8, 9, 11}), 4 * sizeof(int64_t));
+    assert_memory_equal(plan.query_label, ((int64_t[]){0, 1, 0, 1}), 4 * sizeof(int64_t));
+    mo_plan_release(&plan);
+    mo_graph_release(graph);
+}
+
 static void divisions_that_pose_no_problem_are_refused(void **state) {
     scratch *s = *state;
     mo_graph *plain = labelled_graph(s->ctx, (int64_t[]){4, 4}, 2), *trained = divided_graph(s->ctx, MO_DIVISION_TRAIN),
              *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
     mo_plan plan;
-    assert_int_equal(mo_plan_public(plain, &plan), MO_INVALID);
+    assert_int_equal(mo_plan_public(plain, 0, &plan), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled", "idx_train and idx_test", "no division"));
-    assert_int_equal(mo_plan_public(trained, &plan), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("to learn from and to test on, found 12 and 0"));
-    memset(tested->division, MO_DIVISION_TRAIN, 2);
-    assert_int_equal(mo_plan_public(tested, &plan), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("a training node of every class, found none of class 2"));
+    assert_int_equal(mo_plan_public(trained, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("and nodes of them to test on, found 12 of 3 classes and 0"));
+    memset(tested->division, MO_DIVISION_TRAIN, 1);
+    assert_int_equal(mo_plan_public(tested, 0, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("training nodes of two classes or more", "found 1 of 1 classes and 3"));
     assert_null(plan.support[0]);
+    assert_int_equal(mo_plan_public(tested, 1, &plan), MO_INVALID);
+    assert_failed(s->ctx, MO_INVALID, PARTS("split of graph labelled: expected one of 1 divisions, found 1"));
     mo_graph_release(plain);
     mo_graph_release(trained);
     mo_graph_release(tested);
@@ -86,7 +118,7 @@ static void planetoid_came_with_a_division(void **state) {
         mo_graph *graph = mo_graph_open(s->ctx, names[i]);
         mo_plan plan;
         assert_non_null(graph);
-        assert_int_equal(mo_plan_public(graph, &plan), MO_OK);
+        assert_int_equal(mo_plan_public(graph, 0, &plan), MO_OK);
         assert_int_equal(plan.k, 20);
         assert_int_equal(plan.n_support, 20 * classes[i]);
         assert_int_equal(plan.n_query, 1000);
@@ -98,6 +130,7 @@ static void planetoid_came_with_a_division(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(support_and_queries_are_the_parts),
+        cmocka_unit_test(each_division_is_a_problem_of_the_classes_it_teaches),
         cmocka_unit_test(divisions_that_pose_no_problem_are_refused),
         cmocka_unit_test(a_division_is_read_from_lists),
         cmocka_unit_test(planetoid_came_with_a_division),

@@ -151,6 +151,8 @@ static void print_graph(const mo_graph *graph, const int64_t *members, int64_t u
         printf(" %" PRId64, members[c]);
     printf("%s; %" PRId64 " unlabelled\n", graph->classes > 64 ? " .." : "", unlabelled);
     print_class_names(graph);
+    if (graph->divisions)
+        printf("  divisions  %" PRId64 " of the nodes, by protocol public\n", graph->divisions);
     fputs("  tasks     ", stdout);
     for (int task = 0; task < MO_TASKS; task++)
         if (mo_graph_has_task(graph, (mo_task)task))
@@ -183,6 +185,8 @@ static void print_graph_object(
         json_array_append_new(names, json_string(graph->class_name[c]));
     if (names)
         json_object_set_new(o, "class_names", names);
+    if (graph->divisions)
+        json_object_set_new(o, "divisions", json_integer(graph->divisions));
     if (graph->left_out)
         json_object_set_new(o, "left_out", json_string(graph->left_out));
     if (entry)

@@ -54,9 +54,11 @@ static void evaluate_suite(evaluation *e) {
 
 static void print_legend(const evaluation *e) {
     const int *hop = e->subjects[0].best_hop;
-    bool public = e->options->evaluation.protocol == MO_PROTOCOL_PUBLIC;
+    bool public = e->options->evaluation.protocol == MO_PROTOCOL_PUBLIC, several = !public;
+    for (int i = 0; i < arrlen(e->rows.items); i++)
+        several |= e->rows.items[i].n > 1;
     printf("\n%s; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
-        public ? "one split, plain accuracy" : "± is the half width of the 95% interval over n", hop[MO_TASK_NC],
+        !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n", hop[MO_TASK_NC],
         hop[MO_TASK_LP], hop[MO_TASK_GC]);
     if (e->options->average)
         printf("average: the mean over %d weights; ± is the standard deviation between them\n", e->n_subjects);

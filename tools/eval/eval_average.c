@@ -78,7 +78,8 @@ static bool add_average(evaluation *e, int first, int at, bool all) {
             .values = values,
             .n_test = x.n_test,
             .classes = x.classes,
-            .small_classes = x.small_classes};
+            .small_classes = x.small_classes,
+            .left_out = x.left_out};
         results_add_row(&e->rows, &row, x.protocol);
         result *added = &arrlast(e->rows.items);
         memcpy(added->block, x.block, sizeof added->block);

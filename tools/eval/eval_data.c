@@ -101,6 +101,7 @@ static void take_own_split(const eval_options *o, mo_graph *graph) {
         return;
     free(graph->division);
     graph->division = needed(malloc((size_t)graph->nodes + 1));
+    graph->divisions = 1;
     mo_division_read(graph, o->train, o->test, "nodes", graph->division);
 }
 

@@ -113,7 +113,7 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     refuse_given(g, "seeds", episodes && !links, "expected --protocol split: protocol episode has --episodes");
     refuse_given(g, "seeds", o->evaluation.protocol == MO_PROTOCOL_PUBLIC,
         o->train || o->test ? "--train and --test are one split"
-                            : "expected --protocol split: protocol public is one split");
+                            : "expected --protocol split: protocol public has the splits of its data");
     refuse_given(g, "transductive", !classes, "expected nodes or graphs: links have no such readout");
     refuse_given(g, "head", o->dot && !links, "dot: expected links, which alone are scored by inner products");
     for (int task = 0; task < MO_TASKS; task++)

@@ -51,10 +51,13 @@ static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen se
         "data", r->data, "task", r->task, "protocol", eval_protocol_name(o, r->task), "features", r->features, "head",
         r->head, "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd),
         "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values, "seen", json_seen(seen));
-    if (protocol != MO_PROTOCOL_PUBLIC)
-        json_object_set_new(cell, protocol == MO_PROTOCOL_EPISODE ? "episodes" : "seeds", json_integer(r->n));
+    static const char *const repeats[] = {"seeds", "episodes", "divisions"};
+    if (protocol != MO_PROTOCOL_PUBLIC || r->n > 1)
+        json_object_set_new(cell, repeats[protocol], json_integer(r->n));
     if (r->small_classes)
         json_object_set_new(cell, "small_classes", json_integer(r->small_classes));
+    if (r->left_out)
+        json_object_set_new(cell, "left_out", json_integer(r->left_out));
     if (block)
         json_object_set_new(cell, "block", json_string(block));
     if (r->failure)

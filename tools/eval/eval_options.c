@@ -83,7 +83,8 @@ static const struct argp_option options[] = {
         "split: a tenth of the examples is the test set, support from the rest, as the paper does; episode: balanced "
         "episodes (default split). Links: a fifth of the edges is the test set under both. public: the division of "
         "nodes that came with "
-        "a graph (Planetoid's: 20 labels a class, 1,000 test nodes); one figure, and of --data by default cora, "
+        "a graph (Planetoid's: 20 labels a class, 1,000 test nodes), or the mean over several; --data is by default "
+        "cora, "
         "citeseer and pubmed, as far as they are there",
         0},
     {"train", KEY_TRAIN, "FILE", 0,

@@ -132,7 +132,7 @@ static const char *other_head(const table_column *column, const result *block) {
 /* Prints the number of seeds or episodes behind a mean. Links are split under both protocols. */
 static void print_repeats(const result *block) {
     if (!strcmp(block->protocol, "public")) {
-        printf(", the public split");
+        printf(block->n > 1 ? ", n = %" PRId64 " public splits" : ", the public split", block->n);
         return;
     }
     if (!strcmp(block->protocol, "own")) {
@@ -156,6 +156,17 @@ static void print_small_classes(const results *list, int first) {
     }
     if (said)
         puts("; their support is all they have, then drawn from it again");
+}
+
+/* Prints one line if a problem leaves classes out. */
+static void print_left_out_classes(const result *block) {
+    bool divided = !strcmp(block->protocol, "public") || !strcmp(block->protocol, "own");
+    const char *classes = block->left_out == 1 ? "class" : "classes";
+    if (block->left_out && divided)
+        printf("left out: %s%" PRId64 " %s without a training node%s, with the test nodes\n",
+            block->n > 1 ? "up to " : "", block->left_out, classes, block->n > 1 ? " in a split" : "");
+    else if (block->left_out)
+        printf("left out: %" PRId64 " %s of a single example\n", block->left_out, classes);
 }
 
 void print_subject(const table_column *columns, int n, const result *block) {
@@ -186,6 +197,7 @@ static bool print_block(const results *list, int first, const results *paper, co
         putchar('\n');
     }
     print_small_classes(list, first);
+    print_left_out_classes(block);
     print_pairs(list, first, trained);
     return n > own;
 }

@@ -24,6 +24,7 @@ void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     *x = (result){.k = row->k, .mean = row->mean, .sd = row->sd, .ci95 = row->ci95, .n = row->n};
     x->classes = row->classes;
     x->small_classes = row->small_classes;
+    x->left_out = row->left_out;
     x->n_test = row->n_test;
     put_printable(x->data, sizeof x->data, row->data);
     put_printable(x->task, sizeof x->task, row->task);

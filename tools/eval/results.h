@@ -11,13 +11,13 @@ typedef struct result {
     char block[32]; /* the head whose table shows the figure: not its own for baselines beside a model's own readout */
     int64_t k;      /* 0 if there are no shots */
     double mean, sd, ci95;
-    int64_t n;                      /* seeds or episodes */
-    int64_t small_classes, classes; /* as in mo_eval_row; 0 if unknown */
-    int64_t n_test;                 /* queries per seed or episode; 0 if unknown */
-    int64_t n_weights;              /* the weights that the figure is the mean of; 0: it is of one */
-    double sd_weights;              /* and the standard deviation between them */
-    double *values;                 /* one per seed or episode; owned, NULL if unknown */
-    mo_seen seen;                   /* whether the weights were trained on the graph; baselines never are */
+    int64_t n;                                /* seeds or episodes */
+    int64_t small_classes, left_out, classes; /* as in mo_eval_row; 0 if unknown */
+    int64_t n_test;                           /* queries per seed or episode; 0 if unknown */
+    int64_t n_weights;                        /* the weights that the figure is the mean of; 0: it is of one */
+    double sd_weights;                        /* and the standard deviation between them */
+    double *values;                           /* one per seed or episode; owned, NULL if unknown */
+    mo_seen seen;                             /* whether the weights were trained on the graph; baselines never are */
 } result;
 
 typedef struct results {

@@ -1,43 +1,44 @@
-/* train/episodes/plan_public.c - protocol "public": the division of the nodes that came with the graph, as other
- * methods report their accuracy on it. Nothing is drawn. */
+/* train/episodes/plan_public.c - protocol "public": a division of the nodes that came with the graph, as other methods
+ * report their accuracy on it. Nothing is drawn. */
 #include "tensor/given.h"
+#include "tensor/host_array.h"
 #include "train/episodes/plan_members.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
-static int64_t count_part(const mo_graph *graph, mo_division part) {
-    int64_t n = 0;
-    for (int64_t i = 0; i < graph->nodes; i++)
-        n += graph->division[i] == part && graph->label[i] >= 0;
+/* The labelled nodes of a part whose class has a number, in the order of the nodes: node and label (NULL: counted
+ * alone). Returns how many. */
+static int64_t take_part(
+    const mo_graph *graph, const uint8_t *division, mo_division part, const int64_t *number, mo_plan *plan) {
+    int64_t n = 0, *node = part == MO_DIVISION_TRAIN ? plan->support[0] : plan->query[0],
+            *label = part == MO_DIVISION_TRAIN ? plan->support_label : plan->query_label;
+    for (int64_t i = 0; i < graph->nodes; i++) {
+        if (division[i] != part || graph->label[i] < 0 || number[graph->label[i]] < 0)
+            continue;
+        if (node) {
+            node[n] = i;
+            label[n] = number[graph->label[i]];
+        }
+        n++;
+    }
     return n;
 }
 
-static void take_part(const mo_graph *graph, mo_division part, int64_t *node, int64_t *label) {
-    int64_t at = 0;
+/* Numbers the classes that have a training node, -1 for others; and the number of training nodes in the smallest. */
+static void number_classes(const mo_graph *graph, const uint8_t *division, int64_t *number, mo_plan *plan) {
     for (int64_t i = 0; i < graph->nodes; i++)
-        if (graph->division[i] == part && graph->label[i] >= 0) {
-            node[at] = i;
-            label[at++] = graph->label[i];
-        }
-}
-
-/* The number of support examples in the smallest class; raises if it is 0. */
-static int64_t smallest_class(const mo_graph *graph, const mo_plan *plan) {
-    int64_t smallest = plan->n_support;
+        if (division[i] == MO_DIVISION_TRAIN && graph->label[i] >= 0)
+            number[graph->label[i]]++;
     for (int64_t c = 0; c < graph->classes; c++) {
-        int64_t n = 0;
-        for (int64_t i = 0; i < plan->n_support; i++)
-            n += plan->support_label[i] == c;
-        if (n == 0 && mo_ok(graph->ctx))
-            mo_fail(graph->ctx, MO_INVALID,
-                "split of graph %s: expected a training node of every class, found none of class %" PRId64, graph->name,
-                c);
-        smallest = n < smallest ? n : smallest;
+        int64_t n = number[c];
+        plan->k = n && (n < plan->k || !plan->k) ? n : plan->k;
+        number[c] = n ? plan->classes++ : -1;
     }
-    return smallest;
+    plan->left_out = graph->classes - plan->classes;
 }
 
-mo_code mo_plan_public(const mo_graph *graph, mo_plan *plan) {
+mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan) {
     if (plan)
         *plan = (mo_plan){.task = MO_TASK_NC};
     if (!graph || !mo_given(graph->ctx, "public split", "plan", plan))
@@ -45,22 +46,28 @@ mo_code mo_plan_public(const mo_graph *graph, mo_plan *plan) {
     mo_context *ctx = graph->ctx;
     if (mo_ok(ctx) && (!graph->division || !mo_graph_has_task(graph, MO_TASK_NC)))
         mo_fail(ctx, MO_INVALID,
-            "split of graph %s: expected labelled nodes and their division, idx_train and idx_test of its .npz, "
-            "found %s",
+            "split of graph %s: expected labelled nodes and their division, idx_train and idx_test or splits_train and "
+            "splits_test of its .npz, found %s",
             graph->name, graph->division ? "no labels" : "no division");
-    int64_t n_support = mo_ok(ctx) ? count_part(graph, MO_DIVISION_TRAIN) : 0,
-            n_query = mo_ok(ctx) ? count_part(graph, MO_DIVISION_TEST) : 0;
-    if (mo_ok(ctx) && (!n_support || !n_query))
+    else if (mo_ok(ctx) && (division < 0 || division >= graph->divisions))
+        mo_fail(ctx, MO_INVALID, "split of graph %s: expected one of %" PRId64 " divisions, found %" PRId64,
+            graph->name, graph->divisions, division);
+    int64_t *number = mo_ok(ctx) ? mo_host_array(ctx, graph->classes, sizeof *number) : NULL;
+    if (!number)
+        return mo_code_of(ctx);
+    const uint8_t *part = graph->division + division * graph->nodes;
+    number_classes(graph, part, number, plan);
+    int64_t n_support = take_part(graph, part, MO_DIVISION_TRAIN, number, plan),
+            n_query = take_part(graph, part, MO_DIVISION_TEST, number, plan);
+    if (plan->classes < 2 || !n_query)
         mo_fail(ctx, MO_INVALID,
-            "split of graph %s: expected labelled nodes to learn from and to test on, found %" PRId64 " and %" PRId64,
-            graph->name, n_support, n_query);
-    if (!mo_ok(ctx) || !mo_plan_reserve(ctx, plan, n_support, n_query))
-        return mo_context_status(ctx)->code;
-    plan->classes = graph->classes;
-    take_part(graph, MO_DIVISION_TRAIN, plan->support[0], plan->support_label);
-    take_part(graph, MO_DIVISION_TEST, plan->query[0], plan->query_label);
-    plan->k = smallest_class(graph, plan);
-    if (!mo_ok(ctx))
-        mo_plan_release(plan);
-    return mo_context_status(ctx)->code;
+            "split of graph %s: expected training nodes of two classes or more and nodes of them to test on, found "
+            "%" PRId64 " of %" PRId64 " classes and %" PRId64,
+            graph->name, n_support, plan->classes, n_query);
+    else if (mo_plan_reserve(ctx, plan, n_support, n_query)) {
+        take_part(graph, part, MO_DIVISION_TRAIN, number, plan);
+        take_part(graph, part, MO_DIVISION_TEST, number, plan);
+    }
+    free(number);
+    return mo_code_of(ctx);
 }

@@ -128,7 +128,7 @@ static json_t *describe_source(const mo_evaluation *ev) {
         describe(&d, "negative", json_integer((json_int_t)s->links->n_negative));
     }
     if (ev->options->protocol == MO_PROTOCOL_PUBLIC && s->graph->division)
-        describe(&d, "division", digest_of(s->graph->division, (size_t)s->graph->nodes));
+        describe(&d, "division", digest_of(s->graph->division, (size_t)(s->graph->divisions * s->graph->nodes)));
     return end_description(&d);
 }
 
@@ -163,8 +163,7 @@ bool mo_eval_same_inputs(const mo_evaluation *ev) {
 static void take_figures(mo_evaluation *ev, int rank, const mo_eval_figures *from) {
     mo_eval_figures *to = &ev->figures;
     int shots = ev->options->n_shots;
-    if (from->last->number > to->last->number)
-        *to->last = *from->last;
+    *to->last = mo_eval_join(*to->last, *from->last);
     for (int shot = 0; shot < shots; shot++)
         to->small[shot] = from->small[shot] > to->small[shot] ? from->small[shot] : to->small[shot];
     for (int i = 0; i < ev->n * shots; i++) {

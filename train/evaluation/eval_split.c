@@ -1,5 +1,5 @@
 /* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs by each protocol: `split`, whose test part
- * keeps the natural frequencies, `episode`, balanced, and `public`, the division that came with a graph. A plan is
+ * keeps the natural frequencies, `episode`, balanced, and `public`, the divisions that came with a graph. A plan is
  * drawn once and given to every candidate, so that differences between them are paired. */
 #include "tensor/host_array.h"
 #include "train/evaluation/evaluation.h"
@@ -14,7 +14,7 @@ static mo_code draw_split(const mo_evaluation *ev, int64_t k, int64_t repeat, mo
     const mo_source *s = ev->source;
     uint64_t seed = ev->options->seed;
     if (ev->options->protocol == MO_PROTOCOL_PUBLIC)
-        return mo_plan_public(s->graph, plan);
+        return mo_plan_public(s->graph, repeat, plan);
     if (ev->options->protocol == MO_PROTOCOL_SPLIT)
         return mo_plan_split(s->graph, s->task, k, seed + (uint64_t)repeat, plan);
     int64_t q = ev->options->queries ? ev->options->queries : QUERIES;
@@ -61,6 +61,7 @@ static void note_plan(mo_evaluation *ev, int shot, int64_t number, const mo_plan
     mo_eval_problem problem = {.number = number,
         .n_test = plan->n_query,
         .classes = plan->classes,
+        .left_out = plan->left_out,
         .public_k = ev->options->protocol == MO_PROTOCOL_PUBLIC ? plan->k : 0};
     mo_eval_note(ev, shot, problem, plan->small_classes);
 }

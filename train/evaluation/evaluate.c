@@ -85,9 +85,16 @@ void mo_eval_figures_release(const mo_evaluation *ev, mo_eval_figures *f) {
     *f = (mo_eval_figures){0};
 }
 
+mo_eval_problem mo_eval_join(mo_eval_problem a, mo_eval_problem b) {
+    mo_eval_problem all = a.number > b.number ? a : b, other = a.number > b.number ? b : a;
+    all.left_out = other.left_out > all.left_out ? other.left_out : all.left_out;
+    all.public_k = other.public_k && other.public_k < all.public_k ? other.public_k : all.public_k;
+    return all;
+}
+
 void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small) {
     mo_eval_figures *f = &ev->figures;
-    *f->last = problem;
+    *f->last = mo_eval_join(*f->last, problem);
     f->small[shot] = small > f->small[shot] ? small : f->small[shot];
 }
 
@@ -126,7 +133,9 @@ static bool prepare_evaluation(mo_evaluation *ev) {
     ev->metrics = links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
     ev->repeats = ev->options->seeds;
     if (!links && ev->options->protocol != MO_PROTOCOL_SPLIT)
-        ev->repeats = ev->options->protocol == MO_PROTOCOL_PUBLIC ? 1 : ev->options->episodes;
+        ev->repeats = ev->options->protocol == MO_PROTOCOL_EPISODE ? ev->options->episodes
+                      : ev->source->graph->divisions > 1           ? ev->source->graph->divisions
+                                                                   : 1;
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     mo_eval_figures_create(ev, &ev->figures);
@@ -186,6 +195,7 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .n_test = last->n_test,
                     .classes = last->classes,
                     .small_classes = candidate->dot ? 0 : ev->figures.small[shot],
+                    .left_out = last->left_out,
                     .failure = why[0] ? why : NULL};
                 visit(&row, state);
             }

@@ -6,10 +6,11 @@
 
 enum { MO_EVAL_REASON = 256 };
 
-/* A problem: its number, from 1 on (0: none), and what the rows say of it. */
+/* What the rows say of the problem with the highest number, from 1 on (0: none), and of all up to it: the most classes
+ * that one left out, and of protocol public the smallest k of a division (else 0). */
 typedef struct mo_eval_problem {
     int64_t number, n_test, classes;
-    int64_t public_k; /* of protocol public: the k of the division; else 0 */
+    int64_t left_out, public_k;
 } mo_eval_problem;
 
 /* Why a candidate has no figure at a shot: the first repeat that failed, and its error; "" if none did. */
@@ -20,7 +21,7 @@ typedef struct mo_eval_failure {
 
 /* What the problems of this process gave, in one block of memory. */
 typedef struct mo_eval_figures {
-    mo_eval_problem *last;    /* the one with the highest number, which the rows describe */
+    mo_eval_problem *last;
     double *value;            /* [n, n_shots, metrics, repeats], in percent */
     int64_t *small;           /* [n_shots]: the most classes of a problem with too few examples for the support */
     mo_eval_failure *failure; /* [n, n_shots] */
@@ -49,6 +50,9 @@ bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot, int64_t repeat);
 
 /* Notes a problem of that shot, and how many of its classes have too few examples for the support. */
 void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small);
+
+/* Both of two, of which none knows the other's problems. */
+mo_eval_problem mo_eval_join(mo_eval_problem a, mo_eval_problem b);
 
 /* The rows of an earlier candidate with the same encoder as candidate c, or NULL; and the release of all rows, each
  * once. */

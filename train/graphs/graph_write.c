@@ -41,19 +41,30 @@ static void add_features(mo_arrays *arrays, const mo_graph *graph) {
         add_member(arrays, "attr_data", MO_F32, graph->feature_nnz, graph->feature_value);
 }
 
-/* The nodes of every part of the division. */
+/* The nodes of every part of the division; of several, masks. */
 static void add_division(mo_arrays *arrays, const mo_graph *graph) {
-    static const char *const keys[MO_DIVISIONS] = {
+    static const char *const lists[MO_DIVISIONS] = {
         [MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"};
-    int64_t *node = mo_host_array(graph->ctx, graph->nodes, sizeof *node);
-    for (int part = MO_DIVISION_TRAIN; node && part < MO_DIVISIONS; part++) {
+    static const char *const masks[MO_DIVISIONS] = {[MO_DIVISION_TRAIN] = "splits_train",
+        [MO_DIVISION_VALIDATION] = "splits_val",
+        [MO_DIVISION_TEST] = "splits_test"};
+    int64_t all = graph->divisions * graph->nodes, *node = mo_host_array(graph->ctx, graph->nodes, sizeof *node);
+    uint8_t *mask = mo_host_array(graph->ctx, all, sizeof *mask);
+    for (int part = MO_DIVISION_TRAIN; node && mask && part < MO_DIVISIONS; part++) {
         int64_t n = 0;
-        for (int64_t i = 0; i < graph->nodes; i++)
-            if (graph->division[i] == part)
+        for (int64_t i = 0; i < all; i++) {
+            mask[i] = graph->division[i] == part;
+            if (mask[i] && graph->divisions == 1)
                 node[n++] = i;
-        add_member(arrays, keys[part], MO_I64, n, node);
+        }
+        if (graph->divisions == 1)
+            add_member(arrays, lists[part], MO_I64, n, node);
+        else
+            mo_arrays_take(arrays, masks[part],
+                mo_tensor_from(graph->ctx, MO_U8, 2, (int64_t[]){graph->divisions, graph->nodes}, mask));
     }
     free(node);
+    free(mask);
 }
 
 mo_code mo_graph_write(const mo_graph *graph, const char *path) {

@@ -3,7 +3,8 @@
  * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; entries whose
  * adj_data is 0 are not edges). attr_*: node features in the same form. If *_data is missing, all values are 1. labels:
  * one class per node, a negative number for none; idx_unlabelled: positions without a class. idx_train, idx_val,
- * idx_test: the nodes of the division that came with a graph, if each has one axis; several divisions are left aside.
+ * idx_test: the nodes of the division that came with a graph, if each has one axis; else splits_train, splits_val,
+ * splits_test [divisions, nodes]: masks of several.
  * graph_offset makes it a set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph.
  * Integers may have any width. */
 #include "train/graphs/graph_build.h"
@@ -146,19 +147,46 @@ static bool read_part(const mo_npz_members *m, const char *key, mo_division part
     return mo_ok(m->ctx);
 }
 
-/* Reads the division of a graph's nodes. A file may have several, one a column, which no protocol here reads. */
-static bool read_division(const mo_npz_members *m, mo_graph *graph) {
-    static const char *const keys[MO_DIVISIONS] = {
-        [MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"};
+/* Whether the file has lists for every part, but perhaps for validation. Lists of two axes are left aside. */
+static bool has_lists(const mo_npz_members *m, const char *const keys[MO_DIVISIONS]) {
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS; part++) {
         const mo_tensor *T = mo_arrays_find(m->arrays, keys[part]);
         if (T ? mo_ndim(T) != 1 : part != MO_DIVISION_VALIDATION)
-            return true;
+            return false;
     }
-    graph->division = mo_host_array(m->ctx, graph->nodes, sizeof *graph->division);
+    return true;
+}
+
+/* Marks the nodes of one part in all divisions. */
+static bool read_masks(const mo_npz_members *m, const char *key, mo_division part, mo_graph *graph) {
+    int64_t *mask = mo_npz_masks(m, key, graph->divisions, graph->nodes);
+    for (int64_t i = 0; mask && i < graph->divisions * graph->nodes && mo_ok(m->ctx); i++) {
+        if (mask[i] && graph->division[i])
+            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld, %lld]: expected a node in one part of its division, found two",
+                m->path, key, (long long)(i / graph->nodes), (long long)(i % graph->nodes));
+        else if (mask[i])
+            graph->division[i] = (uint8_t)part;
+    }
+    free(mask);
+    return mo_ok(m->ctx);
+}
+
+/* Reads the division of a graph's nodes, or several. */
+static bool read_division(const mo_npz_members *m, mo_graph *graph) {
+    static const char *const lists[MO_DIVISIONS] = {
+        [MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"};
+    static const char *const masks[MO_DIVISIONS] = {[MO_DIVISION_TRAIN] = "splits_train",
+        [MO_DIVISION_VALIDATION] = "splits_val",
+        [MO_DIVISION_TEST] = "splits_test"};
+    bool one = has_lists(m, lists);
+    const mo_tensor *T = mo_arrays_find(m->arrays, masks[MO_DIVISION_TRAIN]);
+    if (!one && !T && !mo_npz_has(m, masks[MO_DIVISION_TEST]))
+        return true;
+    graph->divisions = one || !T || mo_ndim(T) < 1 || mo_dim(T, 0) < 1 ? 1 : mo_dim(T, 0);
+    graph->division = mo_host_array(m->ctx, graph->divisions * graph->nodes, sizeof *graph->division);
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS && mo_ok(m->ctx); part++)
-        if (mo_npz_has(m, keys[part]))
-            read_part(m, keys[part], (mo_division)part, graph);
+        if (part != MO_DIVISION_VALIDATION || mo_npz_has(m, (one ? lists : masks)[part]))
+            (one ? read_part : read_masks)(m, (one ? lists : masks)[part], (mo_division)part, graph);
     return mo_ok(m->ctx);
 }
 

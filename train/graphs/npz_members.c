@@ -40,17 +40,14 @@ static void *read_member(const mo_npz_members *m, const mo_tensor *T) {
     return bytes;
 }
 
-int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expected, int64_t *count) {
-    mo_tensor *T = find_vector(m, key, expected);
-    if (!T)
-        return NULL;
+/* The integers of a member of any shape. */
+static int64_t *widen_member(const mo_npz_members *m, const char *key, const mo_tensor *T) {
     mo_dtype dtype = mo_tensor_dtype(T);
-    int64_t n = mo_dim(T, 0);
+    int64_t n = mo_numel(T);
     if (dtype != MO_I64 && dtype != MO_I32 && dtype != MO_U8) {
         mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected integers, found %s", m->path, key, mo_dtype_name(dtype));
         return NULL;
     }
-    *count = n;
     void *bytes = read_member(m, T);
     if (!bytes || dtype == MO_I64)
         return bytes;
@@ -58,6 +55,32 @@ int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expec
     for (int64_t i = 0; value && i < n; i++)
         value[i] = dtype == MO_I32 ? ((const int32_t *)bytes)[i] : ((const uint8_t *)bytes)[i];
     free(bytes);
+    return value;
+}
+
+int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expected, int64_t *count) {
+    mo_tensor *T = find_vector(m, key, expected);
+    if (T)
+        *count = mo_dim(T, 0);
+    return T ? widen_member(m, key, T) : NULL;
+}
+
+int64_t *mo_npz_masks(const mo_npz_members *m, const char *key, int64_t rows, int64_t columns) {
+    char shape[160];
+    const mo_tensor *T = mo_arrays_find(m->arrays, key);
+    if (!T || mo_ndim(T) != 2 || mo_dim(T, 0) != rows || mo_dim(T, 1) != columns) {
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected masks [%lld divisions, %lld nodes], found %s", m->path, key,
+            (long long)rows, (long long)columns, T ? mo_shape_string(T, shape, sizeof shape) : "none");
+        return NULL;
+    }
+    int64_t *value = widen_member(m, key, T);
+    for (int64_t i = 0; value && i < rows * columns; i++)
+        if (value[i] != 0 && value[i] != 1) {
+            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld, %lld]: expected 0 or 1, found %lld", m->path, key,
+                (long long)(i / columns), (long long)(i % columns), (long long)value[i]);
+            free(value);
+            return NULL;
+        }
     return value;
 }
 

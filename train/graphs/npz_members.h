@@ -22,6 +22,8 @@ bool mo_npz_has(const mo_npz_members *m, const char *key);
 /* The integers of a one-dimensional member; `expected` fixes their number (-1: any). Returns NULL on failure; free()
  * it. */
 int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expected, int64_t *count);
+/* The 0s and 1s of a member [rows, columns], likewise. */
+int64_t *mo_npz_masks(const mo_npz_members *m, const char *key, int64_t rows, int64_t columns);
 /* Reads PREFIX_shape, PREFIX_indptr, PREFIX_indices and, if it exists, PREFIX_data, and checks that pointers
  * start at 0, never fall and end at nnz, that columns lie in range and values are finite. Release in any case. */
 bool mo_npz_read_csr(const mo_npz_members *m, const char *prefix, mo_npz_csr *csr);

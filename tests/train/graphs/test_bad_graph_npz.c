@@ -203,6 +203,53 @@ static void divisions_are_read_and_checked(void **state) {
     assert_failed(s->ctx, MO_FORMAT, PARTS("idx_test[0]: expected a node that is listed once, found 3 again"));
 }
 
+/* The right arrays with masks of both parts, of this shape each, or none where it has no axis. */
+static mo_graph *open_masked(
+    mo_context *ctx, int64_t rows, int64_t columns, const int32_t *train, const int32_t *test) {
+    mo_arrays *arrays = mo_arrays_create(ctx);
+    for (int i = 0; i < MEMBERS; i++)
+        mo_arrays_take(arrays, right[i].key, make_member(ctx, &right[i]));
+    const int64_t shape[] = {rows, columns};
+    mo_arrays_take(arrays, "splits_train", mo_tensor_from(ctx, MO_I32, 2, shape, train));
+    if (test)
+        mo_arrays_take(arrays, "splits_test", mo_tensor_from(ctx, MO_I32, 2, shape, test));
+    mo_graph *graph = mo_graph_from_arrays(arrays, "bad", "bad.npz");
+    mo_arrays_release(arrays);
+    return graph;
+}
+
+static void several_divisions_are_read_and_checked(void **state) {
+    scratch *s = *state;
+    enum { T = MO_DIVISION_TRAIN, Q = MO_DIVISION_TEST };
+    static const int32_t train[] = {1, 1, 0, 0, 0, 1, 0, 1}, test[] = {0, 0, 0, 1, 1, 0, 0, 0},
+                         wrong[] = {0, 0, 0, 2, 1, 0, 0, 0}, both[] = {0, 0, 0, 1, 1, 1, 0, 0};
+    mo_graph *g = open_masked(s->ctx, 2, 4, train, test), *whole = open_with(s->ctx, NULL);
+    assert_non_null(g);
+    assert_int_equal(g->divisions, 2);
+    assert_memory_equal(g->division, ((uint8_t[]){T, T, 0, Q, Q, T, 0, T}), 8);
+    assert_memory_equal(g->hash, whole->hash, sizeof g->hash);
+    mo_graph_write(g, scratch_path(s, "divided.npz"));
+    mo_graph *again = mo_graph_open(s->ctx, s->path);
+    assert_non_null(again);
+    assert_int_equal(again->divisions, 2);
+    assert_memory_equal(again->division, g->division, 8);
+    remove(s->path);
+    mo_graph_release(again);
+    mo_graph_release(g);
+    mo_graph_release(whole);
+    assert_null(open_masked(s->ctx, 2, 4, train, wrong));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("bad.npz: splits_test[0, 3]: expected 0 or 1, found 2"));
+    assert_null(open_masked(s->ctx, 2, 4, train, both));
+    assert_failed(
+        s->ctx, MO_FORMAT, PARTS("splits_test[1, 1]: expected a node in one part of its division, found two"));
+    assert_null(open_masked(s->ctx, 4, 2, train, test));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("splits_train: expected masks [4 divisions, 4 nodes], found [4, 2]"));
+    assert_null(open_masked(s->ctx, 2, 4, train, NULL));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("splits_test: expected masks [2 divisions, 4 nodes], found none"));
+    assert_null(open_masked(s->ctx, 0, 4, train, test));
+    assert_failed(s->ctx, MO_FORMAT, PARTS("splits_train: expected masks [1 divisions, 4 nodes], found [0, 4]"));
+}
+
 static void labels_out_of_range_are_refused(void **state) {
     scratch *s = *state;
     assert_refused(s, (member){"labels", MO_I64, 4, {0, 1, 4, 0}}, MO_FORMAT,
@@ -277,6 +324,7 @@ int main(void) {
         cmocka_unit_test(shapes_that_disagree_or_overflow_are_refused),
         cmocka_unit_test(features_that_are_not_finite_are_refused_with_their_place),
         cmocka_unit_test(divisions_are_read_and_checked),
+        cmocka_unit_test(several_divisions_are_read_and_checked),
         cmocka_unit_test(labels_out_of_range_are_refused),
         cmocka_unit_test(any_negative_label_means_none),
         cmocka_unit_test(sets_of_graphs_with_wrong_offsets_are_refused),

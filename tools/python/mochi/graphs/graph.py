@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pathlib
 import tempfile
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -142,6 +143,8 @@ class Graph:
     def division(self, part: str) -> np.ndarray | None:
         """Whether each node is in a part of the division that came with the graph, bool [nodes]; None: none came.
 
+        Of several divisions it is bool [divisions, nodes].
+
         Parameters
         ----------
         part : str
@@ -150,7 +153,10 @@ class Graph:
         if part not in DIVISION:
             raise errors.InvalidError(f"division {part!r}, expected one of {', '.join(DIVISION)}")
         p = self.pointer()
-        return _copied(p.division, p.nodes, np.uint8) == DIVISION[part] if p.division else None
+        if not p.division:
+            return None
+        chosen = _copied(p.division, p.divisions * p.nodes, np.uint8) == DIVISION[part]
+        return chosen if p.divisions == 1 else chosen.reshape(p.divisions, p.nodes)
 
     def find(self, name: Any) -> int:
         """The number of an example of that name; a number is its own."""
@@ -220,8 +226,8 @@ def graph(
     if isinstance(source, (str, os.PathLike)):
         if x is not None or y is not None or nodes is not None:
             raise errors.InvalidError(f"graph: {source} has attributes and labels of its own, found x, y or nodes beside it")
-        return Graph(context, context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(source)))
-    return _assembled(context, parts_of(source, x, y, nodes), name)
+        return _told(Graph(context, context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(source))))
+    return _told(_assembled(context, parts_of(source, x, y, nodes), name))
 
 
 def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, context: Context | None = None) -> Graph:
@@ -253,7 +259,15 @@ def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, co
         if any(x is None for x in xs) or len({x.shape[1] for x in xs}) > 1:
             raise errors.InvalidError("graph_set: attributes of several widths, expected one width or none")
         whole["x"] = np.concatenate([array_of(x.toarray() if hasattr(x, "toarray") else x) for x in xs])
-    return _assembled(context, whole, name)
+    return _told(_assembled(context, whole, name))
+
+
+def _told(made):
+    """The graph, after a warning of what the library left out of its source."""
+    if made.pointer().left_out:
+        text = ffi.string(made.pointer().left_out).decode(errors="replace")
+        warnings.warn(f"graph {made.name}: left out: {text}", stacklevel=3)
+    return made
 
 
 def graph_names(context: Context | None = None) -> list[str]:

@@ -134,9 +134,12 @@ def members_of(parts):
     if "offset" in parts:
         members["graph_offset"] = parts["offset"]
     masks = {part: array_of(mask) for part, mask in (parts.get("division") or {}).items()}
-    masks = {part: mask for part, mask in masks.items() if mask.ndim == 1}
-    for part in masks and ("train", "validation", "test"):  # the form has all parts, or none
-        members["idx_" + _MASKS[part]] = np.flatnonzero(masks.get(part, ()))
+    for part in masks and _MASKS:  # the form has all parts, or none
+        mask = masks.get(part, np.zeros_like(next(iter(masks.values()))))
+        if mask.ndim == 1:
+            members["idx_" + _MASKS[part]] = np.flatnonzero(mask)
+        else:  # [nodes, divisions]
+            members["splits_" + _MASKS[part]] = mask.T.astype(np.int8)
     return members, values
 
 
