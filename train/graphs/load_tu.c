@@ -4,10 +4,12 @@
  *
  * Classes become 0.. in the order of the sorted distinct graph labels; -1 is a label like any other, since the
  * collection's binary sets have -1 and 1. Node attributes are the first features, as they are; node labels become
- * one-hot features behind them, one column per distinct label. Edge labels are ignored. */
+ * one-hot features behind them, one column per distinct label. Edge labels are ignored. Graphs without a node (of
+ * Fingerprint) are left out, and the others keep their numbers as names. */
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
+#include "train/graphs/node_names.h"
 #include "train/graphs/text_reader.h"
 
 #include <dirent.h>
@@ -81,28 +83,28 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
     return value;
 }
 
-/* graph_offset from the graph of every node: the numbers start at 1 and rise by at most 1, since no graph is empty. */
-static bool read_indicator(mo_graph *graph, const char *path, int64_t *nodes) {
-    int64_t *member = read_column(graph->ctx, path, "the graph of a node", nodes);
-    if (!member)
-        return false;
-    int64_t current = 0;
-    for (int64_t i = 0; i < *nodes; i++) {
-        if (member[i] != current + 1 && (member[i] != current || i == 0)) {
-            mo_fail(graph->ctx, MO_FORMAT,
-                "%s:%lld: expected graph %lld or %lld (from 1, rising, none left out), found %lld", path,
-                (long long)i + 1, (long long)(i ? current : 1), (long long)current + 1, (long long)member[i]);
-            free(member);
-            return false;
-        }
-        current = member[i];
+/* graph_offset from the graph of every node: the numbers start at 1 and never fall; those that are skipped are graphs
+ * without a node. id: receives the numbers from 0 of the others, [graphs], owned by the caller. */
+static bool read_indicator(mo_graph *graph, const char *path, int64_t *nodes, int64_t **id) {
+    mo_context *ctx = graph->ctx;
+    int64_t *member = read_column(ctx, path, "the graph of a node", nodes), graphs = 0, before = 1;
+    for (int64_t i = 0; member && i < *nodes; i++) {
+        if (member[i] < before && mo_ok(ctx))
+            mo_fail(ctx, MO_FORMAT, "%s:%lld: expected graph %lld or a later one (from 1, rising), found %lld", path,
+                (long long)i + 1, (long long)before, (long long)member[i]);
+        graphs += i == 0 || member[i] != before;
+        before = member[i];
     }
-    graph->graphs = current;
-    graph->graph_offset = mo_host_array(graph->ctx, current + 1, sizeof *graph->graph_offset);
-    for (int64_t i = 0; graph->graph_offset && i < *nodes; i++)
-        graph->graph_offset[member[i]] = i + 1;
+    graph->graphs = graphs;
+    graph->graph_offset = mo_ok(ctx) ? mo_host_array(ctx, graphs + 1, sizeof *graph->graph_offset) : NULL;
+    *id = mo_ok(ctx) ? mo_host_array(ctx, graphs, sizeof **id) : NULL;
+    for (int64_t i = 0, g = -1; mo_ok(ctx) && i < *nodes; i++) {
+        g += i == 0 || member[i] != member[i - 1];
+        (*id)[g] = member[i] - 1;
+        graph->graph_offset[g + 1] = i + 1;
+    }
     free(member);
-    return graph->graph_offset != NULL;
+    return mo_ok(ctx);
 }
 
 static int64_t graph_of(const mo_graph *graph, int64_t node) {
@@ -156,6 +158,30 @@ static int64_t *read_counted(mo_context *ctx, const char *path, const char *what
         return NULL;
     }
     return value;
+}
+
+/* The classes of the graphs that have nodes; the file says how many graphs there are. Takes the numbers id over, which
+ * become names where others are left out. */
+static void read_graph_labels(mo_graph *graph, const char *path, int64_t *id) {
+    int64_t all, g = graph->graphs, *value = read_column(graph->ctx, path, "the class of a graph", &all);
+    if (value && all <= id[g - 1])
+        mo_fail(graph->ctx, MO_FORMAT, "%s: expected %lld lines or more (as NAME_graph_indicator.txt says), found %lld",
+            path, (long long)id[g - 1] + 1, (long long)all);
+    for (int64_t i = 0; value && mo_ok(graph->ctx) && i < g; i++)
+        value[i] = value[id[i]];
+    if (value && mo_ok(graph->ctx))
+        mo_graph_set_classes(graph, value, g);
+    int64_t first = 0;
+    while (first < g && id[first] == first)
+        first++;
+    if (mo_ok(graph->ctx) && all > g) {
+        mo_graph_leave_out(graph, "%lld of the %lld graphs of %s, which have no nodes (the first in line %lld)",
+            (long long)(all - g), (long long)all, strrchr(path, '/') + 1, (long long)first + 1);
+        graph->names = mo_node_names_of_ids(graph->ctx, id, g);
+        id = NULL;
+    }
+    free(id);
+    free(value);
 }
 
 /* The real numbers of all nodes, [nodes, columns], a line each; as many in each line as in the first. */
@@ -233,18 +259,16 @@ static void read_node_files(mo_graph *graph, const char *prefix, bool with_attri
 
 static void read_set(mo_graph *graph, const char *prefix, bool with_attributes) {
     char path[PATH_MAX + 64];
-    int64_t nodes;
+    int64_t nodes, *id = NULL;
     snprintf(path, sizeof path, "%s_graph_indicator.txt", prefix);
-    if (!read_indicator(graph, path, &nodes))
-        return;
+    bool fine = read_indicator(graph, path, &nodes, &id);
     snprintf(path, sizeof path, "%s_A.txt", prefix);
-    if (!read_tu_edges(graph, path, nodes))
+    if (!fine || !read_tu_edges(graph, path, nodes)) {
+        free(id);
         return;
+    }
     snprintf(path, sizeof path, "%s_graph_labels.txt", prefix);
-    int64_t *value = read_counted(graph->ctx, path, "the class of a graph", graph->graphs);
-    if (value)
-        mo_graph_set_classes(graph, value, graph->graphs);
-    free(value);
+    read_graph_labels(graph, path, id);
     if (mo_ok(graph->ctx))
         read_node_files(graph, prefix, with_attributes);
 }

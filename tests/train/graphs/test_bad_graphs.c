@@ -190,10 +190,10 @@ static void damaged_tu_edges_are_refused(void **state) {
 static void damaged_tu_indicators_are_refused(void **state) {
     static const bad_text texts[] = {
         {"", ":", "the graph of a node", "an empty file"},
-        {"2\n2\n3\n3\n", ":1:", "expected graph 1 or 1", "found 2"},
-        {"0\n0\n1\n1\n", ":1:", "expected graph 1 or 1", "found 0"},
-        {"1\n2\n1\n2\n", ":3:", "expected graph 2 or 3", "found 1"},
-        {"1\n1\n3\n3\n", ":3:", "expected graph 1 or 2", "found 3"},
+        {"2\n2\n3\n3\n", "BAD_graph_labels.txt:", "3 lines or more (as NAME_graph_indicator.txt says)", "found 2"},
+        {"0\n0\n1\n1\n", "_graph_indicator.txt:1:", "expected graph 1 or a later one", "found 0"},
+        {"1\n2\n1\n2\n", ":3:", "expected graph 2 or a later one", "found 1"},
+        {"1\n1\n9007199254740992\n9007199254740992\n", "BAD_graph_labels.txt:", "9007199254740992 lines", "found 2"},
         {"1\n1\n2\nx\n", ":4:", "the graph of a node", "\"x\""},
         {"1\n\n2\n2\n", ":3:", "the end of the file after a blank line", "\"2\""},
         {"1\n1\n2\n", "_A.txt:3:", "a node (an integer in 1..3)", "\"4\""},
@@ -205,13 +205,34 @@ static void damaged_tu_indicators_are_refused(void **state) {
     }
 }
 
+/* As Fingerprint has them: the labels file counts them, the indicator does not name them. */
+static void tu_graphs_without_nodes_are_left_out(void **state) {
+    scratch *s = *state;
+    tu_files files = right_tu;
+    char number[24];
+    files.indicator = "2\n2\n5\n5\n";
+    files.graph_labels = "9\n1\n8\n8\n-1\n7\n";
+    write_tu(s, files, false);
+    mo_graph *graph = mo_graph_open(s->ctx, s->path);
+    assert_non_null(graph);
+    assert_int_equal(graph->graphs, 2);
+    assert_memory_equal(graph->graph_offset, ((int64_t[]){0, 2, 4}), 3 * sizeof(int64_t));
+    assert_int_equal(graph->classes, 2);
+    assert_memory_equal(graph->label, ((int64_t[]){1, 0}), 2 * sizeof(int64_t));
+    assert_string_equal(
+        graph->left_out, "4 of the 6 graphs of BAD_graph_labels.txt, which have no nodes (the first in line 1)");
+    assert_string_equal(mo_graph_example_name(graph, 1, number), "4"); /* line 5, from 0 */
+    assert_int_equal(mo_graph_find_example(graph, "1"), 0);
+    assert_int_equal(mo_graph_find_example(graph, "0"), -1);
+    mo_graph_release(graph);
+    write_tu(s, files, true);
+}
+
 static void tu_labels_of_another_number_are_refused(void **state) {
     scratch *s = *state;
     tu_files files = right_tu;
-    files.graph_labels = "1\n2\n3\n";
-    assert_tu_refused(s, files, MO_FORMAT, PARTS("BAD_graph_labels.txt: expected 2 lines", "found 3"));
     files.graph_labels = "1\n";
-    assert_tu_refused(s, files, MO_FORMAT, PARTS("BAD_graph_labels.txt: expected 2 lines", "found 1"));
+    assert_tu_refused(s, files, MO_FORMAT, PARTS("BAD_graph_labels.txt: expected 2 lines or more", "found 1"));
     files.graph_labels = "1\n1.5\n";
     assert_tu_refused(s, files, MO_FORMAT, PARTS("BAD_graph_labels.txt:2:", "\"1.5\""));
     files = right_tu;
@@ -263,6 +284,7 @@ int main(void) {
         cmocka_unit_test(tu_folders_lacking_a_file_are_refused),
         cmocka_unit_test(damaged_tu_edges_are_refused),
         cmocka_unit_test(damaged_tu_indicators_are_refused),
+        cmocka_unit_test(tu_graphs_without_nodes_are_left_out),
         cmocka_unit_test(tu_labels_of_another_number_are_refused),
         cmocka_unit_test(damaged_tu_attributes_are_refused),
         cmocka_unit_test(refusals_hold_no_memory),
