@@ -146,6 +146,39 @@ static void attributes_are_read_by_path_and_told_and_no_count_of_a_manifest(void
     assert_non_null(strstr(p->out, "\n  note       without its 18 node attributes"));
 }
 
+static void features_that_number_the_nodes_are_told_wherever_a_graph_is_opened(void **state) {
+    program *p = *state;
+    static const char said[] = "left out: 6 feature columns that number the nodes (an identity matrix)\n";
+    char folder[300];
+    snprintf(folder, sizeof folder, "%s", in_folder(p, "numbered"));
+    mkdir(folder, 0700);
+    write_text(in_folder(p, "numbered/edges.txt"), "0 1\n1 2\n2 0\n3 4\n4 5\n5 3\n");
+    write_text(in_folder(p, "numbered/labels.txt"), "0\n0\n0\n1\n1\n1\n");
+    write_text(in_folder(p, "numbered/features.mtx"),
+        "%%MatrixMarket matrix coordinate pattern general\n6 6 6\n1 3\n2 1\n3 2\n4 4\n5 6\n6 5\n");
+    RUN(p, "data", "info", folder);
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->out, "\n  left out   6 feature columns that number the nodes"));
+    assert_non_null(strstr(p->out, "\n  features   0 columns, 0 non-zeros\n"));
+    RUN(p, "data", "info", folder, "--json");
+    assert_non_null(strstr(p->out, "\"left_out\":\"6 feature columns that number the nodes (an identity matrix)\""));
+    RUN(p, "data", "convert", folder, in_folder(p, "numbered.npz"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, said));
+    RUN(p, "eval", "--weights", "none", "--hop", "1", "--data", folder, "--task", "nc", "--protocol", "episode",
+        "--shots", "1", "--episodes", "2");
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, said));
+    RUN(p, "embed", "--weights", "none", "--hop", "1", "--data", folder, "--out", in_folder(p, "numbered.npy"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, said));
+    write_text(in_folder(p, "numbered.csv"), "node,label\n0,a\n1,a\n3,b\n4,b\n");
+    RUN(p, "predict", "--data", folder, "--labels", in_folder(p, "numbered.csv"), "--out",
+        in_folder(p, "numbered_out.csv"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, said));
+}
+
 static void texts_may_lie_gzipped(void **state) {
     program *p = *state;
     char digits[65];
@@ -357,6 +390,7 @@ int main(void) {
         cmocka_unit_test(data_at_hand_are_what_the_manifest_says),
         cmocka_unit_test(verify_tells_right_wrong_and_missing_files_apart),
         cmocka_unit_test(verify_counts_what_a_loader_finds),
+        cmocka_unit_test(features_that_number_the_nodes_are_told_wherever_a_graph_is_opened),
         cmocka_unit_test(attributes_are_read_by_path_and_told_and_no_count_of_a_manifest),
         cmocka_unit_test(texts_may_lie_gzipped),
         cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),

@@ -250,6 +250,29 @@ static void several_divisions_are_read_and_checked(void **state) {
     assert_failed(s->ctx, MO_FORMAT, PARTS("splits_train: expected masks [1 divisions, 4 nodes], found [0, 4]"));
 }
 
+/* As PyTorch Geometric's airports have them, be they CSR with zeros written out. */
+static void features_that_number_the_nodes_are_left_out(void **state) {
+    scratch *s = *state;
+    static const member identity[] = {
+        {"attr_shape", MO_I64, 2, {4, 4}},
+        {"attr_indptr", MO_I64, 5, {0, 2, 3, 4, 5}},
+        {"attr_indices", MO_I32, 5, {0, 2, 0, 3, 1}},
+        {"attr_data", MO_F64, 5, {0, 1, 1, 1, 1}},
+    };
+    mo_arrays *arrays = mo_arrays_create(s->ctx);
+    for (int i = 0; i < MEMBERS; i++)
+        if (strncmp(right[i].key, "attr", 4) != 0)
+            mo_arrays_take(arrays, right[i].key, make_member(s->ctx, &right[i]));
+    for (int i = 0; i < 4; i++)
+        mo_arrays_take(arrays, identity[i].key, make_member(s->ctx, &identity[i]));
+    mo_graph *graph = mo_graph_from_arrays(arrays, "bad", "bad.npz");
+    mo_arrays_release(arrays);
+    assert_non_null(graph);
+    assert_int_equal(graph->features, 0);
+    assert_string_equal(graph->left_out, "4 feature columns that number the nodes (an identity matrix)");
+    mo_graph_release(graph);
+}
+
 static void labels_out_of_range_are_refused(void **state) {
     scratch *s = *state;
     assert_refused(s, (member){"labels", MO_I64, 4, {0, 1, 4, 0}}, MO_FORMAT,
@@ -325,6 +348,7 @@ int main(void) {
         cmocka_unit_test(features_that_are_not_finite_are_refused_with_their_place),
         cmocka_unit_test(divisions_are_read_and_checked),
         cmocka_unit_test(several_divisions_are_read_and_checked),
+        cmocka_unit_test(features_that_number_the_nodes_are_left_out),
         cmocka_unit_test(labels_out_of_range_are_refused),
         cmocka_unit_test(any_negative_label_means_none),
         cmocka_unit_test(sets_of_graphs_with_wrong_offsets_are_refused),

@@ -108,6 +108,57 @@ static void labels_are_never_ignored(void **state) {
     }
 }
 
+/* columns: of the features that are kept, 0: all are left out, with this notice. */
+static void assert_kept(scratch *s, int64_t columns, const char *notice) {
+    mo_graph *g = mo_graph_open(s->ctx, s->folder);
+    if (!g)
+        fail_msg("%s", mo_context_status(s->ctx)->message);
+    assert_int_equal(g->features, columns);
+    assert_true(!g->feature_pointer == !columns && !g->left_out == !notice);
+    if (notice)
+        assert_non_null(strstr(g->left_out, notice));
+    mo_graph_release(g);
+}
+
+static void features_that_only_number_the_nodes_are_left_out(void **state) {
+    scratch *s = *state;
+    static const char numbers[] = "3 feature columns that number the nodes (an identity matrix)",
+                      same[] = "1 feature column that is the same for all nodes";
+    static const struct {
+        int64_t columns, kept;
+        float x[12];
+        const char *notice;
+    } uses[] = {
+        {3, 0, {1, 0, 0, 0, 1, 0, 0, 0, 1}, numbers},
+        {3, 0, {0, 0, 1, 1, 0, 0, 0, 1, 0}, numbers},
+        {4, 0, {0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 0, 0}, "4 feature columns that number the nodes"},
+        {3, 3, {0, 0, 1, 0, 0, 1, 0, 1, 0}, NULL},          /* two nodes of one kind */
+        {3, 3, {0, 0, 1, 2, 0, 0, 0, 1, 0}, NULL},          /* not all 1 */
+        {3, 3, {0, 0, 1, 0, 0, 0, 0, 1, 0}, NULL},          /* a node without a feature */
+        {4, 4, {0, 0, 1, 1, 0, 1, 0, 0, 1, 0, 0, 0}, NULL}, /* and another column */
+        {2, 2, {1, 0, 0, 1, 0, 1}, NULL},
+        {1, 0, {7, 7, 7}, same},
+        {1, 0, {0, 0, 0}, same},
+        {1, 1, {7, 0, 7}, NULL},
+        {2, 2, {7, 7, 7, 7, 7, 7}, NULL},
+    };
+    write_folder(s, "0 1\n");
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
+        write_array(s, "features.npy", MO_F32, 2, (int64_t[]){3, uses[i].columns}, uses[i].x);
+        assert_kept(s, uses[i].kept, uses[i].notice);
+    }
+    remove(scratch_path(s, "features.npy"));
+    write_labels(s, "features.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 3\n1 3\n3 2\n2 1\n");
+    assert_kept(s, 0, numbers);
+    remove(scratch_path(s, "features.mtx"));
+    remove(scratch_path(s, "edges.txt"));
+    write_labels(s, "features.csv", "node,a,b,c\nann,0,1,0\nbob,1.0,0,0\ncy,0,0,1\n");
+    write_labels(s, "edges.csv", "from,to\nann,bob\n");
+    assert_kept(s, 0, numbers);
+    remove(scratch_path(s, "features.csv"));
+    remove(scratch_path(s, "edges.csv"));
+}
+
 static void what_does_not_fit_is_refused(void **state) {
     scratch *s = *state;
     write_folder(s, "0 1\n1 3\n");
@@ -144,6 +195,7 @@ int main(void) {
         cmocka_unit_test(integers_and_doubles_are_features_too),
         cmocka_unit_test(labels_may_be_text),
         cmocka_unit_test(labels_are_never_ignored),
+        cmocka_unit_test(features_that_only_number_the_nodes_are_left_out),
         cmocka_unit_test(what_does_not_fit_is_refused),
         cmocka_unit_test(refusals_hold_no_memory),
     };
