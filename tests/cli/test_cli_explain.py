@@ -137,6 +137,57 @@ def every_page_is_xml_without_script_or_request(folder):
     assert len(list(page.iter("details"))) == 2 and not list(page_of(folder, "solve").iter("details"))
 
 
+# What MathML writes in place of a formula's words and signs.
+TYPED = {"\u2212": "-", "\u2211": "sum", "\u2218": "o", "\u221e": "inf", "\u21d2": "=>", "\u2192": "->", "\u2264": "<=",
+         "\u2265": ">=", "\u2026": "..", "\u27e8": "<", "\u27e9": ">", "\u00af": "bar", "\u03b1": "alpha", "\u03b2": "beta",
+         "\u03b5": "epsilon", "\u03b7": "eta", "\u03b8": "theta", "\u03ba": "kappa", "\u03bb": "lambda", "\u03bc": "mu",
+         "\u03c0": "pi", "\u03c1": "rho", "\u03c6": "phi", "\u03a6": "Phi", "\u03a0": "Pi"}
+PAIRS = {"(": ")", "[": "]", "\u27e8": "\u27e9"}
+
+
+def without_layout(text):
+    return re.sub(r"[\s_^{}\"\u00a0]", "", text)
+
+
+def reads(math):
+    """A formula as it was typed, without the marks of its layout. A bar stands behind the index of what it is over."""
+    return without_layout("".join(TYPED.get(c, c) for c in "".join(math.itertext())))
+
+
+def brackets_match(math):
+    """In every part of a formula each bracket closes the one that opened last, and no mark of the layout is left."""
+    for part in math.iter():
+        opened = []
+        for sign in (e.text for e in part if e.tag == "mo"):
+            if sign in PAIRS:
+                opened.append(PAIRS[sign])
+            elif sign in PAIRS.values():
+                assert opened and opened.pop() == sign, ("".join(math.itertext()), sign)
+            else:
+                assert sign not in ("{", "}", "`", '"'), ("".join(math.itertext()), sign)
+        assert not opened, "".join(math.itertext())
+
+
+def every_formula_is_read_whole(folder):
+    """All that a page sets as mathematics stands on the terminal too, sign by sign."""
+    scripts = {}
+    for topic in LINES:
+        typed, count = without_layout(told(topic)), 0
+        for words in [[topic]] + [[topic, "--step"]] * (topic not in WITHOUT_NUMBERS):
+            for math in page_of(folder, *words).iter("math"):
+                assert not list(math.iter("merror")), "".join(math.itertext())
+                brackets_match(math)
+                if math.find(".//mtable") is None:
+                    text = reads(math)
+                    assert text in typed or text.replace("bar", "") in typed.replace("bar", ""), (topic, text)
+                    count += 1
+                for sub in [e for e in math.iter() if e.tag in ("msub", "msubsup")]:
+                    scripts.setdefault(topic, set()).add(reads(sub[1]))
+        assert count > (0 if topic in WITHOUT_NUMBERS else 3), topic
+    assert scripts["triangular"] == {"i", "j", "ij", "ii", "j<i"}, scripts["triangular"]
+    assert "j<k" in scripts["neumann"] and all(len(s) < 4 for s in scripts["neumann"]), scripts["neumann"]
+
+
 def figures_are_those_of_closed_forms(folder):
     A = [[4.0, 2.0], [2.0, 5.0]]
     own = file_of(folder, "A.csv", "# mine\n4, 2\n2; 5\n")
@@ -208,7 +259,7 @@ def step_asks_before_it_answers(folder):
 
 def main():
     tests = [every_topic_agrees_and_fits_a_terminal, drawn_numbers_agree_at_every_size,
-             every_page_is_xml_without_script_or_request, figures_are_those_of_closed_forms,
+             every_page_is_xml_without_script_or_request, every_formula_is_read_whole, figures_are_those_of_closed_forms,
              a_matrix_that_does_not_fit_is_named, what_has_no_effect_is_refused, step_asks_before_it_answers]
     failed = 0
     for test in tests:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Every page that the program writes opens in Chromium without a word on the console and without a request, and is no
-wider than a phone or a desk's screen.
+wider than a phone or a desk's screen; and the bar of every adjoint is seen above its letter.
 
 Usage: test_pages.py MOCHI. Skipped (77) where chromium or gnuplot is not installed. The same check on a page that does
-all three says that it would be seen."""
+all of it says that it would be seen."""
 import html
 import json
 import os
@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zlib
 
 SKIPPED = 77
 PHONE, DESK = 390, 1280  # pixels
@@ -20,6 +21,8 @@ ASK = "<script>onload = () => parent.postMessage('%s ' + document.documentElemen
 COLLECT = "<!DOCTYPE html><pre></pre><script>onmessage = e => { document.querySelector('pre').append(e.data + '\\n') }</script>"
 BAD = ("<!DOCTYPE html><title>x</title><img src='http://127.0.0.1:9/x.png'><script>console.error('seen')</script>"
        "<div style='width: 500px'>wide</div></body></html>")
+MATH_FONTS = ("STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre")  # of lesson_page.c
+STRIP, LETTER = 240, 96  # pixels: of a strip with one formula, and its font's size
 LABS = {"adjoint": ["--iterations", "4,8"], "conditioning": [], "truncation": [],
         "differences": [], "checkpointing": []}
 
@@ -117,6 +120,96 @@ def too_wide(names, folder):
     return [(name, width, reach) for name, width, reach in widths_of(names, folder) if reach > width]
 
 
+# ---- formulas as they are drawn ----
+
+
+def pixels(path):
+    """The rows of a PNG of 8 bits a channel, as Chromium writes it: [[whether a pixel is dark]]."""
+    with open(path, "rb") as file:
+        data = file.read()
+    at, packed, header = 8, b"", None
+    while at < len(data):
+        n, kind = int.from_bytes(data[at:at + 4], "big"), data[at + 4:at + 8]
+        header = data[at + 8:at + 8 + n] if kind == b"IHDR" else header
+        packed += data[at + 8:at + 8 + n] if kind == b"IDAT" else b""
+        at += 12 + n
+    width, height = (int.from_bytes(header[i:i + 4], "big") for i in (0, 4))
+    assert header[8] == 8 and header[9] in (2, 6) and header[12] == 0, header
+    step, raw = 3 if header[9] == 2 else 4, zlib.decompress(packed)
+    above, rows = bytes(width * step), []
+    for y in range(height):
+        start = y * (width * step + 1)
+        row, how = bytearray(raw[start + 1:start + 1 + width * step]), raw[start]
+        for x in range(len(row)):
+            left, corner = (row[x - step], above[x - step]) if x >= step else (0, 0)
+            nearest = min((abs(above[x] - corner), 0, left), (abs(left - corner), 1, above[x]),
+                          (abs(left + above[x] - 2 * corner), 2, corner))[2]
+            row[x] = (row[x] + (0, left, above[x], (left + above[x]) // 2, nearest)[how]) % 256
+        above = bytes(row)
+        rows.append([sum(above[x:x + 3]) < 300 for x in range(0, len(above), step)])
+    return rows
+
+
+def picture_of(formulas, style, folder):
+    """The rows of a picture in which each formula has a strip of its own."""
+    page, picture = (os.path.join(folder, name) for name in ("strips.htm", "strips.png"))
+    with open(page, "w") as file:
+        file.write(f"<!DOCTYPE html><meta charset='utf-8'><style>{style}\nbody{{margin:0;padding:0;max-width:none}}"
+                   f"div{{height:{STRIP}px;overflow:hidden;padding-left:40px}}math{{font-size:{LETTER}px}}</style>"
+                   + "".join(f"<div><math>{formula}</math></div>" for formula in formulas))
+    open_page(page, folder, "--hide-scrollbars", f"--window-size=500,{STRIP * len(formulas)}", "--screenshot=" + picture)
+    rows = pixels(picture)
+    return [rows[i * STRIP:(i + 1) * STRIP] for i in range(len(formulas))]
+
+
+def bars_unseen(adjoints, style, folder):
+    """The adjoints whose first rows of ink are not a bar, wider than high, with a gap below it."""
+    unseen = []
+    for adjoint, strip in zip(adjoints, picture_of(adjoints, style, folder)):
+        parts, dark = [], False  # [rows of ink without a gap]
+        for row in strip:
+            if any(row) and not dark:
+                parts.append([])
+            dark = any(row)
+            if dark:
+                parts[-1].append(row)
+        columns = [x for row in parts[0] for x, ink in enumerate(row) if ink] if parts else [0]
+        if len(parts) < 2 or len(parts[0]) > LETTER / 8 or max(columns) - min(columns) < 2 * len(parts[0]):
+            unseen.append(adjoint)
+    return unseen
+
+
+def bracket_spans(bracket, style, folder):
+    """Whether the bracket of a column of figures is as high as the column."""
+    column = f"<mrow>{bracket}<mtable>" + "<mtr><mtd><mn>8</mn></mtd></mtr>" * 2 + "</mtable></mrow>"
+    [strip] = picture_of([column], style, folder)
+    first = min(row.index(True) for row in strip if any(row))
+    height = [sum(any(row[a:b]) for row in strip) for a, b in ((first, first + 8), (first + 20, 500))]
+    return height[0] >= height[1] > LETTER
+
+
+def check_formulas(names, folder):
+    """Returns what was seen."""
+    adjoints, style = set(), None
+    for name in names:
+        with open(os.path.join(folder, name)) as file:
+            text = file.read()
+        assert "<merror" not in text, name
+        if name.startswith("explain-"):
+            adjoints |= set(re.findall(r"<mover[^>]*>(?:(?!<mover).)*?</mover>", text))
+            style = re.search(r"<style>\n(.*?)</style>", text, re.S)[1]
+    adjoints = sorted(adjoints)
+    assert any("<mi>B</mi>" in adjoint for adjoint in adjoints) and len(adjoints) > 10, adjoints
+    assert not bars_unseen(adjoints, style, folder), bars_unseen(adjoints, style, folder)
+    assert bars_unseen(["<mi>B</mi>"], style, folder)
+    fonts = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True).stdout
+    if not any(font in fonts for font in MATH_FONTS):  # of Debian: fonts-dejavu-extra
+        return f"{len(adjoints)} adjoints have bars; no font with a MATH table: brackets not looked at"
+    assert bracket_spans("<mo>[</mo>", style, folder)
+    assert not bracket_spans("<mo stretchy='false'>[</mo>", style, folder)
+    return f"{len(adjoints)} adjoints have bars, and brackets the height of what they hold"
+
+
 def main():
     for program, package in (("chromium", "chromium"), ("gnuplot", "gnuplot-nox")):
         if not shutil.which(program):
@@ -128,12 +221,13 @@ def main():
         assert not said, said
         assert not asked, asked
         assert not too_wide(names, folder), too_wide(names, folder)
+        seen = check_formulas(names, folder)
         with open(os.path.join(folder, "bad.html"), "w") as file:
             file.write(BAD)
         said, asked = faults_seen(["bad.html"], folder)
         assert any("seen" in line for line in said) and asked == {"http://127.0.0.1:9/x.png"}, (said, asked)
         assert too_wide(["bad.html"], folder) == [("bad.html", PHONE, 508)], widths_of(["bad.html"], folder)
-    print(f"{len(names)} pages: no word on the console, no request, no wider than {PHONE} and {DESK} pixels")
+    print(f"{len(names)} pages: no word on the console, no request, no wider than {PHONE} and {DESK} pixels; {seen}")
     return 0
 
 

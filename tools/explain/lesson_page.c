@@ -14,7 +14,10 @@ static const char style[] =
     "h1{font-size:1.5rem;margin:0}h2{font-size:1.15rem;border-bottom:1px solid var(--line);margin:2rem 0 .5rem}\n"
     ".source,figcaption,.worst{color:var(--soft);font-size:.875rem}\n"
     ".wide{overflow-x:auto;padding:.25rem 0}.beside{display:flex;flex-wrap:wrap;gap:1rem 2rem;align-items:flex-end}\n"
-    "figure{margin:.5rem 0;max-width:100%}math{font-size:1.05em}mtd{text-align:right;padding:.1em .45em}\n"
+    "figure{margin:.5rem 0;max-width:100%}math{font-size:1.05em;"
+    /* fonts with a MATH table: without one, Chromium draws bars through their letters and stretches no bracket */
+    "font-family:\"STIX Two Math\",\"Cambria Math\",\"Latin Modern Math\",\"DejaVu Math TeX "
+    "Gyre\",math}mtd{text-align:right;padding:.1em .45em}\n"
     ".adjoint{border:1px solid var(--line);border-radius:.4rem;padding:.5rem .75rem;margin:.75rem 0;"
     "background:var(--box);break-inside:avoid}\n"
     "summary{cursor:pointer}pre{overflow-x:auto;font-size:.8rem;line-height:1.35}\n"

@@ -2,7 +2,10 @@
  *
  * A letter is a variable, a word of several a function's name ("trace"), "dA" a differential, "Z1" has an index;
  * Greek letters go by their names. x_i and x^2 are index and exponent ({..} groups them), x_bar is an adjoint. "=>",
- * "->", "<=", ">=", "sum", "o" (elementwise product) and <a, b> are signs. Text in double quotes stays text. */
+ * "->", "<=", ">=", "sum", "o" (elementwise product) and <a, b> are signs. Text in double quotes stays text.
+ *
+ * A formula whose brackets do not match, or that is too long for what reads it, is refused: it is shown as it was
+ * typed, as a MathML error, for which a test looks in every page. */
 #include "tools/explain/lesson.h"
 
 #include <ctype.h>
@@ -13,14 +16,21 @@ enum { PIECE = 2048 };
 typedef struct piece {
     char text[PIECE];
     size_t used;
+    bool refused;
 } piece;
 
 static void append(piece *p, const char *text) {
     size_t n = strlen(text);
-    if (p->used + n >= PIECE) /* a formula of a topic is far shorter */
+    p->refused |= p->used + n >= PIECE;
+    if (p->refused)
         return;
     memcpy(p->text + p->used, text, n + 1);
     p->used += n;
+}
+
+static void append_piece(piece *p, const piece *part) {
+    append(p, part->text);
+    p->refused |= part->refused;
 }
 
 static void append_element(piece *p, const char *element, const char *text) {
@@ -64,6 +74,7 @@ static const sign signs[] = {
     {">=", "mo", "&#8805;"},
     {"..", "mo", "&#8230;"},
     {"-", "mo", "&#8722;"},
+    {"|", "mi", "|"}, /* of a norm: as an operator it would be stretched and lowered before its exponent */
     {"&", "mo", "&amp;"},
     {"<", "mo", "&lt;"},
     {">", "mo", "&gt;"},
@@ -73,6 +84,7 @@ static void row_until(const char **at, const char *ends, piece *out);
 
 static void put_word(const char *word, size_t n, piece *out) {
     char text[32];
+    out->refused |= n >= sizeof text;
     snprintf(text, sizeof text, "%.*s", (int)n, word);
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(text, words[i].from)) {
@@ -102,6 +114,7 @@ static void take_word(const char **at, piece *out) {
     put_word(*at, letters, out);
     if (digits) {
         char index[16];
+        out->refused |= digits >= sizeof index;
         snprintf(index, sizeof index, "%.*s", (int)digits, *at + letters);
         append_element(out, "mn", index);
         append(out, "</msub>");
@@ -114,6 +127,7 @@ static void take_number(const char **at, piece *out) {
     char text[32];
     while (isdigit((unsigned char)(*at)[n]) || ((*at)[n] == '.' && isdigit((unsigned char)(*at)[n + 1])))
         n++;
+    out->refused |= n >= sizeof text;
     snprintf(text, sizeof text, "%.*s", (int)n, *at);
     append_element(out, "mn", text);
     *at += n;
@@ -124,6 +138,7 @@ static void take_text(const char **at, piece *out) {
     const char *end = strchr(++*at, '"');
     size_t n = end ? (size_t)(end - *at) : strlen(*at);
     char text[128];
+    out->refused |= !end || n + 13 > sizeof text;
     snprintf(text, sizeof text, "&#160;%.*s&#160;", (int)n, *at);
     append_element(out, "mtext", text);
     *at += n + (end != NULL);
@@ -135,11 +150,12 @@ static void take_group(const char **at, piece *out) {
     piece inside = {.used = 0};
     ++*at;
     row_until(at, close, &inside);
+    out->refused |= **at == '\0';
     *at += **at != '\0';
     append(out, "<mrow>");
     if (open != '{')
         append_element(out, "mo", open == '<' ? "&#10216;" : open == '(' ? "(" : "[");
-    append(out, inside.text);
+    append_piece(out, &inside);
     if (open != '{')
         append_element(out, "mo", open == '<' ? "&#10217;" : close);
     append(out, "</mrow>");
@@ -152,13 +168,27 @@ static void take_sign(const char **at, piece *out) {
             *at += strlen(signs[i].from);
             return;
         }
+    out->refused |= **at == ')' || **at == ']' || **at == '}'; /* no group has opened that it closes */
     append_element(out, "mo", (const char[]){**at, '\0'});
     ++*at;
 }
 
-/* <a, b> is a group; "<" before a blank, a sign of its own. */
+/* Whether a '<' has its '>' before a bracket closes that is open round it: one of "->", "=>" and ">=" is none. */
+static bool opens_angle(const char *at) {
+    for (int depth = 0; *++at;) {
+        depth += strchr("([{", *at) != NULL;
+        depth -= strchr(")]}", *at) != NULL;
+        if (depth < 0)
+            return false;
+        if (*at == '>' && depth == 0 && !strchr("-=", at[-1]) && at[1] != '=')
+            return true;
+    }
+    return false;
+}
+
+/* <a, b> is a group; "<" before a blank, or without its ">", a sign of its own. */
 static bool opens_group(const char *at) {
-    return *at == '(' || *at == '[' || *at == '{' || (*at == '<' && at[1] && !strchr(" =", at[1]));
+    return *at == '(' || *at == '[' || *at == '{' || (*at == '<' && !strchr(" =", at[1]) && opens_angle(at));
 }
 
 static void take_base(const char **at, piece *out) {
@@ -208,11 +238,12 @@ static void take_atom(const char **at, piece *out) {
     const char *element = below.used && above.used ? "msubsup" : below.used ? "msub" : above.used ? "msup" : "mrow";
     append(out, "<");
     append(out, element);
-    append(out, bar ? "><mover accent=\"true\">" : ">");
-    append(out, base.text);
+    /* as an accent, Chromium draws the bar onto its letter, and through it where no font has a MATH table */
+    append(out, bar ? "><mover accent=\"false\">" : ">");
+    append_piece(out, &base);
     append(out, bar ? "<mo>&#175;</mo></mover>" : "");
-    append(out, below.text);
-    append(out, above.text);
+    append_piece(out, &below);
+    append_piece(out, &above);
     append(out, "</");
     append(out, element);
     append(out, ">");
@@ -231,5 +262,13 @@ void put_math(FILE *page, const char *formula, bool display) {
     piece out = {.used = 0};
     const char *at = formula;
     row_until(&at, "", &out);
-    fprintf(page, "<math%s>%s</math>", display ? " display=\"block\"" : "", out.text);
+    fputs(display ? "<math display=\"block\">" : "<math>", page);
+    if (out.refused) {
+        fputs("<merror><mtext>", page);
+        put_escaped(page, formula, strlen(formula));
+        fputs("</mtext></merror>", page);
+    } else {
+        fputs(out.text, page);
+    }
+    fputs("</math>", page);
 }
