@@ -186,7 +186,7 @@ static void data_info_describes_graphs_and_arrays(void **state) {
     assert_int_equal(count_lines(p->out), 4);
     json_t *graph = json_line(p, 0,
         "path,kind,name,graphs,nodes,edges,isolated,largest_degree,mean_degree,dropped_loops,dropped_duplicates,"
-        "features,feature_nnz,classes,unlabelled,tasks,hash,manifest");
+        "features,attributes,feature_nnz,classes,unlabelled,tasks,hash,divisions,manifest");
     assert_int_equal(json_real_of(graph, "nodes"), 2708);
     assert_int_equal(json_real_of(graph, "edges"), 5278);
     assert_int_equal(json_array_size(json_object_get(graph, "classes")), 7);
