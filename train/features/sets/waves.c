@@ -6,7 +6,7 @@
  * gamma 1/2 and 2, 128 w each, is a row whose inner products are means of exp(-gamma |h_u - h_v|^2 / s^2) over pairs of
  * nodes, to a random error. Rows are centred over the set and have unit length. Only the products h.w are ever formed,
  *     h.w = x.w_0 + A~ (x.w_1 + A~ x.w_2),
- * from the attributes as they are: no SVD enters. s^2 is the mean of (h.w)^2 over nodes and w. */
+ * from the attributes at one scale (scaled_set.c): no SVD enters. s^2 is the mean of (h.w)^2 over nodes and w. */
 #include "tensor/host_array.h"
 #include "train/features/sets/set_blocks.h"
 
