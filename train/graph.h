@@ -43,9 +43,10 @@ struct mo_graph {
     char *source;                              /* path or name it was read from */
     char *left_out; /* what else it did not take from its files, for a user to see: headers, comments, graphs without
                      * nodes, features that number the nodes; NULL: nothing */
-    struct mo_node_names *names; /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
-    char **class_name;           /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
-    uint64_t hash[2];            /* XXH3-128 of the content */
+    struct mo_node_names *names;      /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
+    char **class_name;                /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
+    bool node_numbers, class_numbers; /* these names of the nodes, of the classes, are whole numbers */
+    uint64_t hash[2];                 /* XXH3-128 of the content */
 };
 
 /* Returns whether mo_graph_open finds a file for that name or path. */

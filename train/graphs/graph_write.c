@@ -1,9 +1,10 @@
 /* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
  * adjacency, no values where all are 1. */
 #include "tensor/given.h"
-#include "tensor/host_array.h"
+#include "train/graphs/words.h"
 #include "train/inside.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Adds a one-dimensional member from host memory. */
@@ -67,6 +68,27 @@ static void add_division(mo_arrays *arrays, const mo_graph *graph) {
     free(mask);
 }
 
+/* Adds what n things are called: KEY_number, or KEY_text. */
+static void add_names(mo_arrays *arrays, const mo_graph *graph, const char *key, int64_t n, bool numbers,
+    const char *(*name)(const mo_graph *graph, int64_t i, char number[24])) {
+    char member[40], text[24];
+    mo_words words = {0};
+    int64_t *number = mo_host_array(graph->ctx, n, sizeof *number);
+    snprintf(member, sizeof member, "%s_%s", key, numbers ? "number" : "text");
+    for (int64_t i = 0; number && i < n && mo_ok(graph->ctx); i++) {
+        const char *called = name(graph, i, text);
+        if (numbers)
+            number[i] = strtoll(called, NULL, 10);
+        else
+            mo_words_add(graph->ctx, &words, called);
+    }
+    if (mo_ok(graph->ctx) && n > 0)
+        add_member(arrays, member, numbers ? MO_I64 : MO_U8, numbers ? n : words.bytes,
+            numbers ? (const void *)number : words.text);
+    free(number);
+    mo_words_release(&words);
+}
+
 mo_code mo_graph_write(const mo_graph *graph, const char *path) {
     if (!graph || !mo_given(graph->ctx, "graph_write", "path", path)) {
         return graph ? mo_code_of(graph->ctx) : MO_INVALID;
@@ -85,6 +107,10 @@ mo_code mo_graph_write(const mo_graph *graph, const char *path) {
     if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, be it of one graph */
         add_member(arrays, "graph_offset", MO_I64, graph->graphs + 1, graph->graph_offset);
     }
+    if (graph->names)
+        add_names(arrays, graph, "names", mo_graph_examples(graph), graph->node_numbers, mo_graph_example_name);
+    if (graph->class_name)
+        add_names(arrays, graph, "class_names", graph->classes, graph->class_numbers, mo_graph_class_name);
     if (mo_ok(ctx))
         mo_npz_write(arrays, path);
     mo_arrays_release(arrays);

@@ -61,7 +61,8 @@ static bool rank_ids(mo_graph *graph, const mo_edge_ids *ids, mo_edges *edges) {
         fine = mo_edges_add(
             ctx, edges, mo_find_sorted(sorted, nodes, ids->id[i]), mo_find_sorted(sorted, nodes, ids->id[i + 1]));
     graph->nodes = nodes;
-    if (fine && sorted[nodes - 1] != nodes - 1)
+    graph->node_numbers = fine && sorted[nodes - 1] != nodes - 1;
+    if (graph->node_numbers)
         graph->names = mo_node_names_of_ids(ctx, sorted, nodes);
     else
         free(sorted);

@@ -6,11 +6,15 @@
  * idx_test: the nodes of the division that came with a graph, if each has one axis; else splits_train, splits_val,
  * splits_test [divisions, nodes]: masks of several.
  * graph_offset makes it a set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph.
- * Integers may have any width. */
+ * names_number or names_text: what the nodes, or the graphs of a set, are called; class_names_number or
+ * class_names_text: the classes. Integers may have any width. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
+#include "train/graphs/node_names.h"
 #include "train/graphs/npz_members.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static bool read_offsets(const mo_npz_members *m, mo_graph *graph, int64_t nodes) {
@@ -195,11 +199,70 @@ static bool read_npz_labels(const mo_npz_members *m, mo_graph *graph) {
            (!mo_npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
 }
 
+/* Adds numbers as texts. */
+static void add_numbers(mo_context *ctx, const int64_t *number, int64_t n, mo_words *words) {
+    char text[24];
+    for (int64_t i = 0; number && i < n; i++) {
+        snprintf(text, sizeof text, "%" PRId64, number[i]);
+        if (!mo_words_add(ctx, words, text))
+            return;
+    }
+}
+
+/* Names of the nodes, or of the graphs of a set. */
+static bool read_names(const mo_npz_members *m, mo_graph *graph) {
+    int64_t n = mo_graph_examples(graph), count, repeated = -1;
+    mo_words words = {0};
+    graph->node_numbers = mo_npz_has(m, "names_number");
+    if (graph->node_numbers) {
+        int64_t *number = mo_npz_integers(m, "names_number", n, &count);
+        bool rising = number && n > 0 && number[0] >= 0;
+        for (int64_t i = 1; rising && i < n; i++)
+            rising = number[i] > number[i - 1];
+        if (rising) {
+            graph->names = mo_node_names_of_ids(m->ctx, number, n);
+            return mo_ok(m->ctx);
+        }
+        add_numbers(m->ctx, number, n, &words);
+        free(number);
+    } else {
+        mo_npz_texts(m, "names_text", n, &words);
+    }
+    if (mo_ok(m->ctx))
+        graph->names = mo_node_names_of_words(m->ctx, &words, &repeated);
+    if (repeated >= 0)
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected each name once, found an earlier one", m->path,
+            graph->node_numbers ? "names_number" : "names_text", (long long)repeated);
+    mo_words_release(&words);
+    return mo_ok(m->ctx);
+}
+
+static bool read_class_names(const mo_npz_members *m, mo_graph *graph) {
+    int64_t n = graph->classes, count;
+    mo_words words = {0};
+    graph->class_numbers = mo_npz_has(m, "class_names_number");
+    if (graph->class_numbers) {
+        int64_t *number = mo_npz_integers(m, "class_names_number", n, &count);
+        add_numbers(m->ctx, number, n, &words);
+        free(number);
+    } else {
+        mo_npz_texts(m, "class_names_text", n, &words);
+    }
+    graph->class_name = mo_ok(m->ctx) ? mo_host_array(m->ctx, n, sizeof *graph->class_name) : NULL;
+    for (int64_t c = 0; graph->class_name && c < n && mo_ok(m->ctx); c++)
+        graph->class_name[c] = mo_text_copy(m->ctx, mo_words_get(&words, c));
+    mo_words_release(&words);
+    return mo_ok(m->ctx);
+}
+
 static bool read_npz_graph(const mo_npz_members *m, mo_graph *graph) {
     return read_adjacency(m, graph) &&
            (!(mo_npz_has(m, "attr_shape") || mo_npz_has(m, "attr_indptr") || mo_npz_has(m, "attr_indices")) ||
                read_npz_features(m, graph)) &&
-           (!mo_npz_has(m, "labels") || read_npz_labels(m, graph)) && (graph->graph_offset || read_division(m, graph));
+           (!mo_npz_has(m, "labels") || read_npz_labels(m, graph)) &&
+           (graph->graph_offset || read_division(m, graph)) &&
+           (!(mo_npz_has(m, "names_number") || mo_npz_has(m, "names_text")) || read_names(m, graph)) &&
+           (!(mo_npz_has(m, "class_names_number") || mo_npz_has(m, "class_names_text")) || read_class_names(m, graph));
 }
 
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
 
 bool mo_npz_has(const mo_npz_members *m, const char *key) {
@@ -82,6 +84,32 @@ int64_t *mo_npz_masks(const mo_npz_members *m, const char *key, int64_t rows, in
             return NULL;
         }
     return value;
+}
+
+bool mo_npz_texts(const mo_npz_members *m, const char *key, int64_t expected, mo_words *words) {
+    mo_tensor *T = find_vector(m, key, -1);
+    int64_t n = T ? mo_dim(T, 0) : 0, first = words->n;
+    if (T && mo_tensor_dtype(T) != MO_U8)
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected bytes (uint8) of texts, found %s", m->path, key,
+            mo_dtype_name(mo_tensor_dtype(T)));
+    char *bytes = mo_ok(m->ctx) ? read_member(m, T) : NULL;
+    if (bytes && n && bytes[n - 1])
+        mo_fail(
+            m->ctx, MO_FORMAT, "%s: %s: expected a zero behind each text, found none behind the last", m->path, key);
+    for (int64_t at = 0; bytes && at < n && mo_ok(m->ctx);) {
+        int64_t length = (int64_t)strlen(bytes + at);
+        if (!mo_is_utf8(bytes + at, (size_t)length))
+            mo_fail(
+                m->ctx, MO_FORMAT, "%s: %s: text %lld: expected UTF-8", m->path, key, (long long)(words->n - first));
+        else
+            mo_words_add(m->ctx, words, bytes + at);
+        at += length + 1;
+    }
+    if (mo_ok(m->ctx) && words->n - first != expected)
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected %lld texts, found %lld", m->path, key, (long long)expected,
+            (long long)(words->n - first));
+    free(bytes);
+    return mo_ok(m->ctx);
 }
 
 static float real_at(const void *bytes, mo_dtype dtype, int64_t i) {

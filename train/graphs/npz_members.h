@@ -3,6 +3,7 @@
 #define MO_NPZ_MEMBERS_H
 
 #include "train/graph.h"
+#include "train/graphs/words.h"
 
 typedef struct mo_npz_members {
     mo_context *ctx;
@@ -24,6 +25,8 @@ bool mo_npz_has(const mo_npz_members *m, const char *key);
 int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expected, int64_t *count);
 /* The 0s and 1s of a member [rows, columns], likewise. */
 int64_t *mo_npz_masks(const mo_npz_members *m, const char *key, int64_t rows, int64_t columns);
+/* Adds the texts of a member of bytes, UTF-8 and each ended by a zero; `expected`: how many. False on failure. */
+bool mo_npz_texts(const mo_npz_members *m, const char *key, int64_t expected, mo_words *words);
 /* Reads PREFIX_shape, PREFIX_indptr, PREFIX_indices and, if it exists, PREFIX_data, and checks that pointers
  * start at 0, never fall and end at nnz, that columns lie in range and values are finite. Release in any case. */
 bool mo_npz_read_csr(const mo_npz_members *m, const char *prefix, mo_npz_csr *csr);

@@ -273,6 +273,37 @@ static void features_that_number_the_nodes_are_left_out(void **state) {
     mo_graph_release(graph);
 }
 
+static void names_are_read_in_any_order_and_checked(void **state) {
+    scratch *s = *state;
+    char number[24];
+    mo_graph *g = open_with(s->ctx, &(member){"names_number", MO_I64, 4, {5, -3, 8, 0}});
+    assert_true(g && g->node_numbers);
+    assert_int_equal(mo_graph_find_example(g, "-3"), 1);
+    assert_int_equal(mo_graph_find_example(g, "0"), 3);
+    assert_int_equal(mo_graph_find_example(g, "1"), -1);
+    assert_string_equal(mo_graph_example_name(g, 2, number), "8");
+    mo_graph_release(g);
+    g = open_with(s->ctx, &(member){"names_text", MO_U8, 8, {'d', 0, 'a', 'b', 0, 'c', 0, 0}});
+    assert_true(g && !g->node_numbers);
+    assert_int_equal(mo_graph_find_example(g, "ab"), 1);
+    assert_int_equal(mo_graph_find_example(g, ""), 3);
+    mo_graph_release(g);
+    g = open_with(s->ctx, &(member){"class_names_number", MO_U8, 2, {9, 3}});
+    assert_true(g && g->class_numbers);
+    assert_string_equal(mo_graph_class_name(g, 0, number), "9");
+    mo_graph_release(g);
+    assert_refused(s, (member){"names_number", MO_I64, 3, {1, 2, 3}}, MO_FORMAT, PARTS("expected 4 elements, found 3"));
+    assert_refused(s, (member){"names_number", MO_I32, 4, {1, 2, 1, 3}}, MO_FORMAT,
+        PARTS("names_number[2]: expected each name once"));
+    assert_refused(s, (member){"names_text", MO_U8, 8, {'a', 0, 'b', 0, 'a', 0, 'c', 0}}, MO_FORMAT,
+        PARTS("names_text[2]: expected each name once"));
+    assert_refused(s, (member){"names_text", MO_U8, 3, {'a', 0, 'b'}}, MO_FORMAT, PARTS("names_text", "a zero"));
+    assert_refused(s, (member){"names_text", MO_U8, 4, {'a', 0, 'b', 0}}, MO_FORMAT, PARTS("4 texts, found 2"));
+    assert_refused(s, (member){"names_text", MO_U8, 2, {200, 0}}, MO_FORMAT, PARTS("names_text: text 0", "UTF-8"));
+    assert_refused(s, (member){"names_text", MO_I64, 2, {97, 0}}, MO_FORMAT, PARTS("bytes (uint8)", "found int64"));
+    assert_refused(s, (member){"class_names_text", MO_U8, 2, {'a', 0}}, MO_FORMAT, PARTS("2 texts, found 1"));
+}
+
 static void labels_out_of_range_are_refused(void **state) {
     scratch *s = *state;
     assert_refused(s, (member){"labels", MO_I64, 4, {0, 1, 4, 0}}, MO_FORMAT,
@@ -349,6 +380,7 @@ int main(void) {
         cmocka_unit_test(divisions_are_read_and_checked),
         cmocka_unit_test(several_divisions_are_read_and_checked),
         cmocka_unit_test(features_that_number_the_nodes_are_left_out),
+        cmocka_unit_test(names_are_read_in_any_order_and_checked),
         cmocka_unit_test(labels_out_of_range_are_refused),
         cmocka_unit_test(any_negative_label_means_none),
         cmocka_unit_test(sets_of_graphs_with_wrong_offsets_are_refused),

@@ -2,6 +2,19 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static void assert_names_survive(const mo_graph *graph, const mo_graph *copy) {
+    char a[24], b[24];
+    assert_true(!graph->names == !copy->names && !graph->class_name == !copy->class_name);
+    assert_true(graph->node_numbers == copy->node_numbers && graph->class_numbers == copy->class_numbers);
+    assert_int_equal(graph->classes, copy->classes);
+    for (int64_t i = 0; graph->names && i < mo_graph_examples(graph); i++) {
+        assert_string_equal(mo_graph_example_name(graph, i, a), mo_graph_example_name(copy, i, b));
+        assert_int_equal(mo_graph_find_example(copy, mo_graph_example_name(graph, i, a)), i);
+    }
+    for (int64_t c = 0; graph->class_name && c < graph->classes; c++)
+        assert_string_equal(mo_graph_class_name(graph, c, a), mo_graph_class_name(copy, c, b));
+}
+
 static void assert_survives(scratch *s, const char *name) {
     mo_graph *graph = mo_graph_open(s->ctx, name);
     if (!graph)
@@ -15,6 +28,7 @@ static void assert_survives(scratch *s, const char *name) {
     if (graph->division)
         assert_memory_equal(graph->division, copy->division, (size_t)graph->nodes);
     assert_int_equal(copy->dropped_loops + copy->dropped_duplicates, 0);
+    assert_names_survive(graph, copy);
     mo_graph_release(graph);
     mo_graph_release(copy);
     remove(s->path);
@@ -34,6 +48,22 @@ static void a_set_of_one_graph_stays_a_set(void **state) {
     scratch_files(s, true);
 }
 
+static void names_of_nodes_graphs_and_classes_survive(void **state) {
+    scratch *s = *state;
+    static const struct {
+        const char *file, *text;
+    } named[] = {
+        {"ids.txt", "7 8\n8 20\n20 31\n"},
+        {"words.txt", "zwölf adam\nadam bob\nbob 7\n"},
+        {"net.json",
+            "{\"nodes\": [{\"id\": \"b\", \"class\": \"tea\"}, {\"id\": \"a\", \"class\": \"chess\"}, {\"id\": "
+            "\"c\"}], \"links\": [{\"source\": \"a\", \"target\": \"b\"}]}"},
+    };
+    for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+        assert_survives(s, scratch_write(s, named[i].file, named[i].text, strlen(named[i].text)));
+    scratch_files(s, true);
+}
+
 static void failures_leave_nothing(void **state) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_from_edges(s->ctx, "pair", 2, 1, (int64_t[]){0}, (int64_t[]){1});
@@ -48,6 +78,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_graph_reads_back_equal),
         cmocka_unit_test(a_set_of_one_graph_stays_a_set),
+        cmocka_unit_test(names_of_nodes_graphs_and_classes_survive),
         cmocka_unit_test(failures_leave_nothing),
         cmocka_unit_test(nothing_is_left_behind),
     };
