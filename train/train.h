@@ -129,7 +129,7 @@ MO_API mo_model mo_model_open(mo_context *ctx, const char *path_or_name);
 typedef struct mo_few_shot_options {
     const char *weights; /* as mo_model_open takes them; NULL: "best" */
     const mo_head *head; /* NULL: the readout that the weights were trained with */
-    double lambda;       /* the head's parameter of that name; 0: the trained value */
+    double lambda;       /* the head's parameter of that name, which it must have; 0: the trained value */
     const char *cache;   /* folder of cached features; NULL: none */
     int64_t memory;      /* bytes that features may take; beyond, they become a file in the cache folder; 0: no limit */
     bool transductive;   /* the readout is refitted on its own predictions for all examples, classes of equal size */

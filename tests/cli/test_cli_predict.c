@@ -138,6 +138,8 @@ static void a_kept_readout_gives_the_same_bytes(void **state) {
     program *p = *state;
     static char csv[MAX_TEXT];
     write_text(in_folder(p, "two.csv"), "graph,kind\n0,yes\n1,no\n2,no\n3,yes\n");
+    RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "two.csv"), "--lambda", "0.5");
+    assert_ended(p, 1, "the readout of these weights has none"); /* a penalty is not ignored */
     RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "two.csv"), "--head", "logistic", "--lambda", "0.5",
         "--save", in_folder(p, "r.safetensors"), "--quiet");
     assert_ended(p, 0, NULL);

@@ -82,7 +82,7 @@ static const struct argp_option options[] = {
         "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0},
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so (default: that of the weights)", 0},
-    {"lambda", KEY_LAMBDA, "L", 0, "the readout's penalty (default: that of the weights)", 0},
+    {"lambda", KEY_LAMBDA, "L", 0, "penalty of a --head that has one (default: that of the weights)", 0},
     {"transductive", KEY_TRANSDUCTIVE, NULL, 0,
         "refit the readout on its own predictions for all examples, with equally many assumed per class", 0},
     KEEPING_OPTIONS,

@@ -26,12 +26,31 @@ static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task)
     return mo_ok(ctx);
 }
 
+bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *head) {
+    bool has = false;
+    for (int i = 0; head && i < head->n_parameters; i++)
+        has |= !strcmp(head->parameters[i].name, "lambda");
+    if (!(lambda >= 0 && lambda < INFINITY))
+        mo_fail(
+            ctx, MO_INVALID, "few-shot: lambda is %g, expected a penalty above 0, or 0 for the trained one", lambda);
+    else if (lambda > 0 && !has)
+        mo_fail(ctx, MO_INVALID, "few-shot: lambda is %g, but the readout %s has none; expected a head with a lambda",
+            lambda, head ? head->name : "of these weights");
+    return mo_ok(ctx);
+}
+
+/* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
+static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
+    bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_ridge_mixture);
+    return own ? NULL : head ? head : strcmp(w->kind, "mochi") == 0 ? w->mochi.head : w->readout.head;
+}
+
 mo_code mo_few_shot_candidate(
     mo_context *ctx, const mo_few_shot_options *o, mo_candidate *candidate, mo_feature_options *features) {
     if (o->rows)
         mo_fail(ctx, MO_UNSUPPORTED, "few-shot: links are scored by a model of pairs, expected weights, found rows");
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
-    if (weights) {
+    if (weights && mo_few_shot_check_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
         *candidate = (mo_candidate){
             .features = "trained", .transductive = o->transductive, .model = mo_weights_model_as(weights, &choice)};

@@ -30,6 +30,9 @@ mo_code mo_few_shot_candidate(
 
 /* few_shot.c: whether n ids are examples; raises the first that is not. */
 bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n);
+/* few_shot.c: raises where lambda is no penalty, or where it is above 0 and the head (NULL: a readout that is no head)
+ * has no parameter of that name. Returns whether it is fine. */
+bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *head);
 
 /* few_shot_given.c: takes a copy of the options' rows in place of a model's; makes a graph without edges where there is
  * none. */

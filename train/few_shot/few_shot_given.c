@@ -41,12 +41,13 @@ static bool given_rows_finite(mo_context *ctx, const mo_tensor *Z) {
 }
 
 void mo_few_shot_take_rows(mo_few_shot *f, const mo_few_shot_options *o) {
-    if (!given_rows_check(f->ctx, f->source.graph, o))
+    const mo_head *head = o->head ? o->head : &mo_head_ridge;
+    if (!given_rows_check(f->ctx, f->source.graph, o) || !mo_few_shot_check_lambda(f->ctx, o->lambda, head))
         return;
     int64_t shape[] = {mo_dim(o->rows, 0), mo_dim(o->rows, 1)};
     if (!f->source.graph)
         f->source.graph = f->own = mo_graph_from_edges(f->ctx, "rows", shape[0], 0, NULL, NULL);
-    f->candidate = (mo_candidate){.features = "rows", .head = o->head ? o->head : &mo_head_ridge, .lambda = o->lambda};
+    f->candidate = (mo_candidate){.features = "rows", .head = head, .lambda = o->lambda};
     f->rows = mo_tensor_create(f->ctx, mo_tensor_dtype(o->rows), 2, shape);
     if (mo_ok(f->ctx) && mo_tensor_copy(f->rows, o->rows) == MO_OK)
         given_rows_finite(f->ctx, f->rows);

@@ -210,6 +210,34 @@ static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
     return Z;
 }
 
+static void a_lambda_without_effect_is_refused(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = mo_graph_open(s->ctx, "tests/graphs/club.gml");
+    mo_tensor *Z = rows_of_two_classes(s->ctx, MO_F32);
+    const struct {
+        mo_few_shot_options o;
+        const char *says;
+    } wrong[] = {
+        {{.lambda = -1}, "lambda is -1"},
+        {{.lambda = NAN}, "lambda is "},
+        {{.lambda = INFINITY, .head = &mo_head_ridge}, "lambda is inf"},
+        {{.lambda = 3}, "the readout of these weights has none"},
+        {{.lambda = 3, .head = &mo_head_ridge_mixture}, "the readout of these weights has none"},
+        {{.lambda = 3, .head = &mo_head_prototype_euclidean}, "the readout prototype_euclidean has none"},
+        {{.lambda = -1, .rows = Z}, "lambda is -1"},
+        {{.lambda = 3, .rows = Z, .head = &mo_head_lda}, "the readout lda has none"},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_null(mo_few_shot_open(wrong[i].o.rows ? NULL : graph, MO_TASK_NC, &wrong[i].o));
+        assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: ", wrong[i].says));
+    }
+    mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.lambda = 3, .head = &mo_head_ridge});
+    assert_non_null(f);
+    mo_few_shot_release(f);
+    mo_tensor_release(Z);
+    mo_graph_release(graph);
+}
+
 static void rows_from_elsewhere_are_read_as_they_are(void **state) {
     scratch *s = *state;
     for (int wide = 0; wide < 2; wide++) {
@@ -392,6 +420,7 @@ int main(void) {
         cmocka_unit_test(a_graph_takes_many_sets_of_labels),
         cmocka_unit_test(bad_labels_are_refused_by_number),
         cmocka_unit_test(the_plane_is_that_of_the_principal_components),
+        cmocka_unit_test(a_lambda_without_effect_is_refused),
         cmocka_unit_test(rows_from_elsewhere_are_read_as_they_are),
         cmocka_unit_test(the_estimate_is_carried_on_to_all_labels),
         cmocka_unit_test(labels_that_leave_a_side_out_are_told),
