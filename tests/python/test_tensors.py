@@ -6,6 +6,7 @@ import pickle
 import mochi
 import numpy as np
 import pytest
+from mochi import ops
 
 
 def address(array):
@@ -239,6 +240,67 @@ def test_indexing_is_numpys():
             with pytest.raises(IndexError):
                 X[wrong]
         assert len(X) == 2 and X.T.shape == (2, 4, 3)
+
+
+def test_a_mask_as_index_takes_its_true_rows():
+    """As an index of numbers, [True, False, True] would be rows 1, 0, 1."""
+    X = np.arange(12.0).reshape(3, 4)
+    A, mask = mochi.parameter(X, dtype="float64"), np.array([True, False, True])
+    forms = [mask, mask.tolist(), mask.astype(object).tolist()]
+    try:
+        import pandas
+
+        forms += [pandas.Series(mask), pandas.Series(mask, dtype="boolean")]
+        with mochi.Tape():
+            assert np.array_equal(A[pandas.Series([0, 2], dtype="Int64")].numpy(), X[[0, 2]])
+    except ImportError:
+        pass
+    with mochi.Tape() as tape:
+        for form in forms:
+            assert np.array_equal(A[form].numpy(), X[mask])
+        assert A[[False] * 3].shape == A[np.zeros(3, bool)].shape == A[[]].shape == (0, 4)
+        (gradient,) = tape.grad(A[mask].sum(), [A])
+        assert np.array_equal(gradient.numpy(), np.outer(mask, np.ones(4)))
+        for wrong in (mask[:2], [True] * 4, X > 3, np.array(True), np.zeros(0, bool)):
+            with pytest.raises(IndexError, match="a mask"):
+                A[wrong]
+        for wrong in (True, np.True_, 1.0, (slice(None), np.array([True, False, True, True])), (mask,), (slice(None), [0, 1])):
+            with pytest.raises(IndexError, match="an index of type"):
+                A[wrong]
+        for wrong in ([0.0, 1.0], [0.5], [-1], [3], np.array([2**64 - 1], np.uint64), np.ma.array([0, 1], mask=[0, 1]), ["a"]):
+            with pytest.raises((ValueError, TypeError)):
+                A[wrong]
+        for op in (lambda i: ops.gather_rows(A, i), lambda i: ops.scatter_add_rows(A, i, 3), lambda i: ops.segment_sum(A, i)):
+            with pytest.raises(ValueError, match="an index of bool"):
+                op(mask)
+        assert np.array_equal(ops.one_hot(mask, 2, "float32").numpy(), [[0, 1], [1, 0], [0, 1]])  # as labels they are 0 and 1
+
+
+def test_equality_is_entry_by_entry_and_identity_in_sets():
+    X = np.array([[0.5, 1.0], [np.nan, 0.5]])
+    A = mochi.parameter(X, dtype="float64")
+    with mochi.Tape() as tape:
+        for other in (0.5, np.float64(0.5), np.array([0.5, 1.0]), X, mochi.constant(X)):
+            theirs = np.asarray(other)
+            assert np.array_equal((A == other).numpy(), X == theirs) and np.array_equal((A != other).numpy(), X != theirs)
+            assert np.array_equal((other == A).numpy(), X == theirs)
+        loss = (A * (A == 1.0)).sum()
+        assert np.array_equal(tape.grad(loss, [A])[0].numpy(), [[0, 1], [0, 0]])
+        with pytest.raises(ValueError, match="one element"):
+            bool(A == A)
+        for wrong, error in (("x", TypeError), (np.ones(3), ValueError)):
+            for compare in (lambda: A == wrong, lambda: A != wrong):  # noqa: B023
+                with pytest.raises(error):
+                    compare()
+        assert bool(mochi.constant(2.0) == 2.0) and not bool(mochi.constant(2.0) != 2.0)
+    with pytest.raises(mochi.StateError, match="no tape"):
+        A == A  # noqa: B015
+    assert (A == None) is False and (A != None) is True  # noqa: E711
+    assert 0.5 in A and 0.25 not in A and np.nan not in A
+    B = mochi.constant(X)
+    assert len({A, B, A}) == 2 and A in {A, B} and {A: 1, B: 2}[B] == 2 and A in [A, B]
+    with pytest.raises(mochi.Error):
+        assert B in [A]  # no identity: entries of the two would have to be one truth
 
 
 def test_operators_are_numpys():

@@ -27,7 +27,7 @@ FORMULAS = {
     "log_softmax": "log softmax(X) along an axis", "reshape": "X in another shape; one size may be -1",
 }  # fmt: skip
 # Integers: given as a list they become int64.
-INDICES = {"index", "labels", "offset", "target"}
+INDICES = {"index": "_index", "offset": "_index", "labels": "_labels", "target": "_labels"}
 ENUMS = {"mo_triangle": "triangle", "mo_intercept": "intercept"}
 # Functions of functions, and of structs, are written by hand (mochi/solvers/, mochi/recompute.py).
 BY_HAND = {"mo_register_ops"}
@@ -44,6 +44,7 @@ from .inputs import choice_of as _choice
 from .inputs import dtype_of as _dtype
 from .inputs import index_of as _index
 from .inputs import input_of as _in
+from .inputs import labels_of as _labels
 from .inputs import list_of as _list
 from .inputs import optional_of as _optional
 from .inputs import order_of as _order
@@ -131,7 +132,7 @@ class Argument:
         """How the argument is given to the gate."""
         if not self.is_tensor:
             return ", ".join(self.given)
-        how = "_optional" if self.default == "None" else "_index" if self.is_index else "_in"
+        how = "_optional" if self.default == "None" else INDICES[self.name] if self.is_index else "_in"
         return f"{how}({self.name}, tape, {like})"
 
 

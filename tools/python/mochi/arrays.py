@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 from .dtypes import NUMPY, STORED, WIDER, number_of
 
@@ -28,6 +28,8 @@ def door_done(state):
 def array_of(value, dtype=None):
     """An array of NumPy onto the memory of anything that is one; `dtype`: of numbers and lists."""
     if isinstance(value, np.ndarray):
+        if checked.is_masked(value):
+            raise errors.InvalidError("an array with masked entries, expected all values")
         return value
     if hasattr(value, "__dlpack__") and not hasattr(value, "_frame"):
         return np.from_dlpack(value)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from . import arrays, errors
+from . import arrays, checked, errors
 from ._library import ffi, lib
 from .dtypes import name_of
 from .dtypes import number_of as dtype_of
@@ -65,15 +65,25 @@ def optional_of(x, tape, like):
 
 
 def index_of(x, tape, like):
-    """As `input_of`; lists of integers, and arrays of integers of any width, become int64."""
+    """As `input_of`; lists of integers, and arrays of integers of any width, become int64. A mask is no index."""
     if isinstance(x, Tensor):
         return x.pointer()
     array = arrays.array_of(x)
-    if array.dtype.kind in "iub":
-        array = array.astype(np.int64, copy=False)
+    if array.dtype == bool:
+        raise errors.InvalidError(f"an index of bool {list(array.shape)}, expected integers: numpy.flatnonzero of a mask")
+    if array.dtype.kind in "iu" or (not array.size and isinstance(x, (list, tuple))):
+        array = checked.indices("an index", array)
     elif not isinstance(x, np.ndarray):
         array = array.astype(real_of(like))
     return arrays.copied(tape, array)
+
+
+def labels_of(x, tape, like):
+    """As `index_of`; False and True are classes 0 and 1."""
+    if not isinstance(x, Tensor):
+        x = arrays.array_of(x)
+        x = x.astype(np.int64) if x.dtype == bool else x
+    return index_of(x, tape, like)
 
 
 def list_of(xs, tape, null=False):

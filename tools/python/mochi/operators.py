@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-from . import errors, ops
+from . import arrays, errors, ops
 from .tensor import Tensor
 
 
@@ -38,16 +38,43 @@ def _greater_equal(a, b):
     return ops.greater_equal(a, b)
 
 
+def _equal(a, b):
+    """1 or 0, as `>=` gives them, and 0 beside NaN. A tensor is a key of sets and dicts by its identity."""
+    if b is None:
+        return NotImplemented
+    return ops.mul(ops.greater_equal(a, b), ops.greater_equal(b, a))
+
+
+def _unequal(a, b):
+    return NotImplemented if b is None else ops.scale(_equal(a, b), -1.0, 1.0)
+
+
+def _contains(a, b):
+    return bool((a.numpy() == (b.numpy() if isinstance(b, Tensor) else b)).any())
+
+
+def _rows_of(x, index):
+    """x[index] of a list or array of row numbers, or of a mask of the rows."""
+    rows = np.zeros(0, np.int64) if isinstance(index, list) and not index else arrays.array_of(index)
+    if rows.dtype != bool:
+        return ops.gather_rows(x, rows)
+    if not x.ndim or rows.shape != x.shape[:1]:
+        raise IndexError(f"a mask {list(rows.shape)} of a tensor {list(x.shape)}, expected one of its first axis")
+    return ops.gather_rows(x, np.flatnonzero(rows))
+
+
 def _item(x, index):
-    """x[index]: integers, slices of step 1, None, ..., and one list of row numbers."""
-    if isinstance(index, (list, np.ndarray, Tensor)):
+    """x[index]: integers, slices of step 1, None, ..., and one list of row numbers, or mask of the rows."""
+    if isinstance(index, Tensor):
         return ops.gather_rows(x, index)
+    if isinstance(index, list) or (hasattr(index, "__array__") and not isinstance(index, (np.generic, int))):
+        return _rows_of(x, index)
     parts = index if isinstance(index, tuple) else (index,)
     named = sum(part is not None and part is not Ellipsis for part in parts)
     if named > x.ndim:
         raise IndexError(f"{named} indices of a tensor with {x.ndim} axes")
-    if Ellipsis in parts:
-        at = parts.index(Ellipsis)
+    at = next((i for i, part in enumerate(parts) if part is Ellipsis), None)
+    if at is not None:
         parts = (*parts[:at], *[slice(None)] * (x.ndim - named), *parts[at + 1 :])
     axis, shape = 0, []
     for part in parts:
@@ -102,5 +129,8 @@ def attach():
     Tensor.__abs__ = lambda a: ops.abs(a)
     Tensor.__ge__ = _greater_equal
     Tensor.__le__ = lambda a, b: ops.greater_equal(b, a)
+    Tensor.__eq__ = _equal
+    Tensor.__ne__ = _unequal
+    Tensor.__contains__ = _contains
     Tensor.__getitem__ = _item
     Tensor.T = property(ops.transpose)
