@@ -1,5 +1,6 @@
 """Contexts: errors as exceptions, one thread at a time, forks, and what was made in them."""
 
+import copy
 import os
 import pickle
 import threading
@@ -53,6 +54,38 @@ def test_wrong_options_are_refused():
         mochi.Tape(mode="write")
     assert mochi.Context(threads=2).threads == 2
     assert "processors" in mochi.device_describe("cpu")
+
+
+def test_a_context_is_pickled_with_all_that_it_was_made_with():
+    made = mochi.Context(threads=2)
+    for again in (pickle.loads(pickle.dumps(made)), copy.copy(made), copy.deepcopy(made)):
+        assert (again.threads, again.device, again.math, again.device_memory) == (2, "cpu", "fp32", 0)
+        assert repr(again) == repr(made) == "mochi.Context(threads=2, device='cpu')"
+    made.math, made.device_memory, made.device = "tf32", 1 << 30, "cuda:1"  # as of a context of a GPU
+    assert made.__reduce__() == (mochi.Context, (2, "cuda:1", "tf32", 1 << 30))
+    assert repr(made) == "mochi.Context(threads=2, device='cuda:1', math='tf32', device_memory=1073741824)"
+    try:
+        low = mochi.Context(threads=1, math="bf16")
+    except mochi.UnsupportedError:
+        return  # this processor has no AVX512-BF16
+    X = np.random.default_rng(0).normal(size=(64, 64)).astype("float32")
+    products = []
+    for context in (low, pickle.loads(pickle.dumps(low))):
+        with mochi.Tape(context=context):
+            products.append((mochi.constant(X, context=context) @ X).numpy())
+    assert np.array_equal(*products)
+
+
+def test_options_that_would_be_ignored_are_refused():
+    for options in (
+        {"threads": 1.5}, {"threads": True}, {"threads": "x"}, {"threads": 2000}, {"device": "cuda:x"}, {"device": "cpu:1"},
+        {"device": 0}, {"device": "cpu:"}, {"math": None}, {"device_memory": -1}, {"device_memory": float("nan")},
+    ):  # fmt: skip
+        with pytest.raises(mochi.InvalidError, match="[Cc]ontext"):
+            mochi.Context(**options)
+    for wrong in ("x", 2, float("nan"), None):
+        with pytest.raises(mochi.InvalidError, match="anomaly"):
+            mochi.Tape(anomaly=wrong)
 
 
 def test_the_second_thread_in_a_context_raises():

@@ -8,13 +8,14 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 DEVICES = {"cpu": lib.MO_CPU, "cuda": lib.MO_CUDA}
+MOST_THREADS = 1024  # as tensor/context.c
 MATH = {"fp32": lib.MO_MATH_FP32, "tf32": lib.MO_MATH_TF32, "bf16": lib.MO_MATH_BF16}
 
 lib.door_open()
@@ -44,13 +45,17 @@ class Context:
     """
 
     def __init__(self, threads: int = 0, device: str = "cpu", math: str = "fp32", device_memory: int = 0) -> None:
-        name, _, index = device.partition(":")
-        if name not in DEVICES or math not in MATH:
-            raise errors.InvalidError(f"Context: device {device!r} and math {math!r}, expected cpu or cuda, {list(MATH)}")
+        name, colon, index = device.partition(":") if isinstance(device, str) else (device, "", "")
+        if name not in DEVICES or math not in MATH or (colon and not (index.isascii() and index.isdigit())):
+            raise errors.InvalidError(
+                f"Context: device {device!r} and math {math!r}, expected cpu, cuda or cuda:1; {', '.join(MATH)}"
+            )
         options = ffi.new("mo_context_options *")
-        options.device, options.threads, options.math = DEVICES[name], threads, MATH[math]
-        options.index, options.device_memory = int(index or 0), device_memory
-        self.device = device
+        options.device, options.math = DEVICES[name], MATH[math]
+        options.threads = checked.whole("Context: threads", threads, 0, MOST_THREADS)
+        options.index = checked.whole("Context: device", int(index or 0), 0, 2**31 - 1)
+        options.device_memory = checked.whole("Context: device_memory", device_memory)
+        self.device, self.math, self.device_memory = device, math, int(device_memory)
         self._own(lib.mo_context_create(options), owned=True)
         if not lib.mo_ok(self.pointer):
             raise errors.of_status(lib.mo_context_status(self.pointer))
@@ -64,6 +69,7 @@ class Context:
             return known
         borrowed = cls.__new__(cls)
         borrowed.device = "cpu" if lib.mo_context_device(pointer) == lib.MO_CPU else "cuda"
+        borrowed.math, borrowed.device_memory = "fp32", 0
         borrowed._own(pointer, owned=False)
         return borrowed
 
@@ -191,10 +197,12 @@ class Context:
         self.drain()
 
     def __repr__(self):
-        return f"mochi.Context(threads={self.threads}, device={self.device!r})"
+        math = "" if self.math == "fp32" else f", math={self.math!r}"
+        memory = f", device_memory={self.device_memory}" if self.device_memory else ""
+        return f"mochi.Context(threads={self.threads}, device={self.device!r}{math}{memory})"
 
     def __reduce__(self):
-        return Context, (self.threads, self.device)
+        return Context, (self.threads, self.device, self.math, self.device_memory)
 
 
 def default_context() -> Context:

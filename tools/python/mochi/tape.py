@@ -6,7 +6,7 @@ import threading
 import weakref
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 from .context import Context, default_context
 from .tensor import Frame, Leaf, Tensor
@@ -92,7 +92,7 @@ class Tape:
             raise errors.InvalidError(f"Tape: mode {mode!r}, expected one of {list(MODES)}")
         self.context = context or default_context()
         self.gate = self.context.gate
-        self._mode, self._anomaly, self._depth = mode, anomaly, 0
+        self._mode, self._anomaly, self._depth = mode, checked.flag("Tape: anomaly", anomaly), 0
         self._frame = Frame()
         self._start()
 
