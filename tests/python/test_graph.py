@@ -155,6 +155,295 @@ def test_labels_of_any_type_are_classes():
             mochi.graph(EDGES, y=wrong)
 
 
+MISSING = [("None", None), ("nan", float("nan")), ("np.nan", np.float64("nan")), ("empty", ""), ("-1", -1)]
+FEW = ["b", "a", None, "a"]  # of the square
+
+
+@pytest.mark.parametrize("absent", [value for _, value in MISSING], ids=[name for name, _ in MISSING])
+def test_a_missing_label_beside_texts_is_no_class(square, absent):
+    """NumPy makes "nan" and "None" of these in an array of texts."""
+    values = [absent if label is None else label for label in FEW]
+    column = np.empty(4, object)
+    column[:] = values
+    for y in (values, tuple(values), column, column[:, None]):
+        g = mochi.graph(EDGES, y=y)
+        assert g.classes.tolist() == ["a", "b"] and g.y.tolist() == [1, 0, -1, 0]
+    for labels in (values, column, dict(enumerate(values))):
+        fit = mochi.load("best").few_shot(square, labels)
+        assert fit.classes.tolist() == ["a", "b"] and fit.labelled.tolist() == [0, 1, 3]
+    texts = mochi.graph(EDGES, y=["nan", "None", "", "nan"])
+    assert texts.classes.tolist() == ["None", "nan"] and texts.y.tolist() == [1, 0, -1, 1]
+
+
+def test_missing_labels_of_pandas_are_no_class(square):
+    pandas = pytest.importorskip("pandas")
+    texts, numbers = pandas.Series(["b", "a", None, "a"]), pandas.Series([7, 5, None, 5])
+    forms = [
+        texts, texts.astype(object), texts.astype("string"), texts.astype("category").cat.add_categories(["unused"]),
+        numbers, numbers.astype("Int64"), numbers.astype("Float64"), numbers.astype("Int64").astype("category"),
+        pandas.Series(["b", "a", pandas.NA, "a"], dtype=object), pandas.Series([True, False, pandas.NA, False], dtype="boolean"),
+    ]  # fmt: skip
+    for form in forms:
+        for y in (form, form.array, form.to_frame(), list(form)):
+            g = mochi.graph(EDGES, y=y)
+            assert g.y.tolist() == [1, 0, -1, 0] and len(g.classes) == 2
+        for labels in (form, form.to_dict()) if form.dtype != "boolean" else ({0: True, 1: False},):
+            fit = mochi.load("best").few_shot(square, labels)
+            assert fit.classes.tolist() == g.classes.tolist() and set(fit.labelled.tolist()) <= {0, 1, 3}
+
+
+def test_labels_are_of_one_type_and_whole():
+    def classes(y):
+        g = mochi.graph(EDGES, y=y)
+        return g.y.tolist(), g.classes.tolist()
+
+    assert classes(np.array(["b", "a", "", "a"])) == ([1, 0, -1, 0], ["a", "b"])
+    assert classes([b"b", b"a", b"", b"a"]) == ([1, 0, -1, 0], [b"a", b"b"])
+    assert classes([True, False, None, np.False_]) == ([1, 0, -1, 0], [False, True])
+    assert classes(np.ma.array([9, 2, 5, 2], mask=[0, 0, 1, 0])) == ([1, 0, -1, 0], [2, 9])
+    assert classes(np.array([9, 2, np.nan, 2], np.float16)) == ([1, 0, -1, 0], [2, 9])
+    assert classes(["b", "a", -1, np.str_("a")]) == ([1, 0, -1, 0], ["a", "b"])
+    for wrong, message in (
+        ([1, "1", 1, 2], "labels of int and str, expected one type"), ([True, 1, 0, 2], "bool and int"),
+        ([0.5, 1, 1, 1], "label 0.5"), ([-0.5, 1, 1, 1], "label -0.5"), ([np.inf, 1, 1, 1], "label inf"),
+        ([2**70, 1, 1, 1], "2\\^63"),
+        ([1e300, 1, 1, 1], "2\\^63"), (["a\0", "a", "b", "b"], "zeroes"), ([1j, 1, 1, 1], "labels of complex"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            mochi.graph(EDGES, y=wrong)
+
+
+def test_a_mask_of_labels_is_one_in_every_form(square):
+    mask, expected = [True, True, False, False], [0, 1]
+    forms = [mask, np.array(mask)]
+    try:
+        import pandas
+
+        forms += [pandas.Series(mask), pandas.Series(mask, dtype="boolean")]
+    except ImportError:
+        pass
+    for form in forms:
+        fit = mochi.load("best").few_shot(square, form)
+        assert fit.classes.tolist() == expected and fit.labelled.tolist() == [0, 1]
+        assert len(fit.predict(form)) == 2
+    for wrong in (mask[:3], [*mask, True], [True, None, False, True]):
+        with pytest.raises(ValueError, match="mask"):
+            fit.fit(wrong)
+        with pytest.raises(ValueError, match="mask|none of"):
+            fit.predict(wrong)
+    assert fit.fit({0: True, 1: False}).classes.tolist() == [False, True]  # of a dict they are classes
+
+
+def rings(names):
+    """Two rings with a bridge, a graph of networkx whose nodes have these names."""
+    networkx = pytest.importorskip("networkx")
+    g = networkx.Graph()
+    g.add_nodes_from(names)
+    for first in (0, 6):
+        g.add_edges_from((names[first + i], names[first + (i + 1) % 6]) for i in range(6))
+    g.add_edge(names[0], names[6])
+    return g
+
+
+PERMUTED = [7, 2, 11, 0, 9, 4, 1, 8, 3, 10, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [PERMUTED, [f"node {i}" for i in PERMUTED], [(i, i % 2) for i in range(12)], [7, *"abcdefghijk"]],
+    ids=["numbers", "texts", "pairs", "mixed"],
+)
+def test_a_readout_speaks_in_the_names_of_the_graph(names):
+    graph = mochi.graph(rings(names))
+    fit = mochi.load("best").few_shot(graph, {names[2]: "a", names[9]: "b"})
+    assert graph.names == names
+    assert fit.labelled.tolist() == [names[2], names[9]]
+    suggested = fit.suggest(4).tolist()
+    assert set(suggested) <= set(names) - {names[2], names[9]} and len(set(suggested)) == 4
+    every = dict(zip(names, fit.predict().tolist(), strict=True))
+    assert fit.predict(suggested).tolist() == [every[name] for name in suggested]
+    again = mochi.load("best").few_shot(graph, {**{name: every[name] for name in suggested}, names[2]: "a", names[9]: "b"})
+    assert set(again.labelled.tolist()) == {*suggested, names[2], names[9]}
+
+
+def test_names_of_a_file_are_those_of_the_readout(tmp_path):
+    (tmp_path / "net.txt").write_text("7 8\n8 20\n20 31\n31 7\n7 20\n")
+    graph = mochi.graph(tmp_path / "net.txt")
+    assert graph.names == [7, 8, 20, 31] and graph.find(20) == graph.find("20") == 2
+    fit = mochi.load("best").few_shot(graph, {7: "a", 20: "b"})
+    assert fit.labelled.tolist() == [7, 20] and sorted(fit.suggest(2).tolist()) == [8, 31]
+    assert fit.predict([20]).tolist() == fit.predict()[[2]].tolist()
+    with pytest.raises(ValueError, match="0 is none of its 4"):
+        fit.predict([0])
+
+
+def test_what_names_no_example_raises(square, fitted):
+    for wrong in (True, np.True_, 4, -1, 1.0, "x", "1\0", None, [0], 2**64):
+        with pytest.raises(ValueError, match="none of its 4 examples"):
+            square.find(wrong)
+    for wrong in ([-1], np.array([-1]), [2708], np.array([2**63], np.uint64), [0.0], [[0, 1]], np.array([[0, 1]]), [True]):
+        with pytest.raises(ValueError, match="examples"):
+            fitted.predict(wrong)
+    assert fitted.predict(5).tolist() == fitted.predict([5]).tolist() and fitted.predict([]).shape == (0,)
+    for wrong in (0, -1, 1.5, True, "2", None, 10**30):
+        with pytest.raises(ValueError, match="suggest: n is"):
+            fitted.suggest(wrong)
+    for wrong in ([0, 1], ["01"], [(0, 1, 2)], [(0, True)]):
+        with pytest.raises(ValueError, match="pairs|none of"):
+            fitted.score_links(wrong)
+
+
+@pytest.mark.parametrize("lam", [-1, float("nan"), float("inf"), 30.0, "x", None])
+def test_a_penalty_without_effect_is_refused(square, lam):
+    """The readout of `best` has none, nor has a prototype; a ridge has, above 0."""
+    best, labels = mochi.load("best"), {0: 0, 1: 1}
+    for head in (None, "prototype_euclidean", "ridge"):
+        if head == "ridge" and lam == 30.0:
+            assert not np.array_equal(*(best.few_shot(square, labels, head=head, lam=v).logits() for v in (0, lam)))
+            continue
+        with pytest.raises((ValueError, TypeError)):
+            best.few_shot(square, labels, head=head, lam=lam)
+    with pytest.raises((ValueError, TypeError)):
+        best.score_links(square, [(1, 3)], lam=lam)
+
+
+def test_names_and_classes_survive_a_file(tmp_path):
+    path = tmp_path / "g.npz"
+
+    def again(g):
+        g.save(path)
+        return mochi.graph(path)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for y in (
+            ["x", "y", "", "x"],
+            [5, 7, -1, 5],
+            ["5", "7", None, "5"],
+            ["ö\n,'", "b", "b", None],
+            [True, False, None, True],
+        ):
+            g = mochi.graph(EDGES, y=y)
+            assert again(g).classes.tolist() == g.classes.tolist() and again(g).y.tolist() == g.y.tolist()
+            assert again(again(g)).classes.tolist() == g.classes.tolist() and again(g).names is None
+    for names in (PERMUTED, list(range(12)), [f"node {i}" for i in range(12)], [str(i) for i in PERMUTED], list(range(-3, 9))):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            g = mochi.graph(rings(names), y=["b", "a"] * 6)
+            read = again(g)
+        assert read.names == names and read.classes.tolist() == ["a", "b"] and same(read, g)
+        assert [read.find(name) for name in names] == list(range(12))
+        fit = mochi.load("best").few_shot(read, {names[2]: "a", names[9]: "b"})
+        assert fit.labelled.tolist() == [names[2], names[9]] and set(fit.suggest(3).tolist()) < set(names)
+        assert pickle.loads(pickle.dumps(read)).names == names
+    pairs = mochi.graph(rings([(i, 0) for i in range(12)]))
+    with pytest.warns(UserWarning, match="names of examples became texts"):
+        assert again(pairs).names[3] == "(3, 0)"
+    assert pickle.loads(pickle.dumps(pairs)).names[3] == (3, 0)
+    with pytest.warns(UserWarning, match="names of examples are left out"):
+        assert again(mochi.graph(rings([1, "1", *range(2, 12)]))).names is None
+
+
+@program
+def test_the_program_reads_the_names_of_a_saved_graph(tmp_path):
+    mochi.graph(rings([f"node {i}" for i in range(12)]), y=["tea", "chess"] * 6).save(tmp_path / "g.npz")
+    (tmp_path / "seeds.csv").write_text("node,class\nnode 2,tea\nnode 9,chess\n")
+    command = [PROGRAM, "predict", "--data", tmp_path / "g.npz", "--labels", tmp_path / "seeds.csv", "--quiet"]
+    rows = list(csv.reader(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()))
+    assert rows[1][0] == "node 0" and {row[1] for row in rows[1:]} <= {"tea", "chess"}
+    said = subprocess.run([PROGRAM, "data", "info", tmp_path / "g.npz"], check=True, capture_output=True, text=True).stdout
+    assert "names      chess, tea" in said
+
+
+def told(make):
+    """What a graph says that it ignores of its source; quiet if nothing."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        g = make()
+    assert len(caught) == (g.ignored != ())
+    for warning in caught:
+        assert " and ".join(g.ignored) + " are ignored" in str(warning.message) and warning.filename == __file__
+    assert pickle.loads(pickle.dumps(g)).ignored == g.ignored
+    return g.ignored
+
+
+def test_weights_and_directions_of_a_matrix_are_told():
+    sparse = pytest.importorskip("scipy.sparse")
+    ring = np.roll(np.eye(4), 1, 1)
+    for A, expected in (
+        (ring + ring.T, ()), ((ring + ring.T).astype(bool), ()), (ring + ring.T + np.eye(4), ()),
+        (2 * (ring + ring.T), ("weights",)), (ring, ("directions",)), (0.5 * ring, ("weights", "directions")),
+        (np.triu(ring + ring.T), ("directions",)),
+    ):  # fmt: skip
+        for kind in (sparse.csr_matrix, sparse.coo_array):
+            assert told(lambda: mochi.graph(kind(A))) == expected  # noqa: B023
+    stored = sparse.csr_matrix(([1.0, 0, 1], ([0, 0, 1], [1, 2, 0])), shape=(3, 3))  # an entry of 0 is no edge
+    assert told(lambda: mochi.graph(stored)) == ()
+
+
+def test_weights_and_directions_of_networkx_are_told():
+    networkx = pytest.importorskip("networkx")
+    for g, expected in (
+        (networkx.Graph([(0, 1), (1, 2)]), ()), (networkx.Graph([(0, 1, {"weight": 1.0})]), ()),
+        (networkx.Graph([(0, 1), (1, 2, {"weight": 3})]), ("weights",)), (networkx.DiGraph([(0, 1), (1, 0)]), ()),
+        (networkx.DiGraph([(0, 1), (1, 2)]), ("directions",)), (networkx.MultiGraph([(0, 1), (1, 0)]), ()),
+        (networkx.MultiDiGraph([(0, 1, {"weight": 2})]), ("weights", "directions")), (networkx.DiGraph([(0, 0)]), ()),
+    ):  # fmt: skip
+        assert told(lambda: mochi.graph(g)) == expected  # noqa: B023
+    directed, weighted = networkx.DiGraph([(0, 1)]), networkx.Graph([(0, 1, {"weight": 2})])
+    assert told(lambda: mochi.graph_set([directed, weighted], y=[0, 1])) == ("weights", "directions")
+
+
+def test_weights_and_directions_of_pyg_dgl_and_tables_are_told():
+    both, one = np.concatenate([EDGES, EDGES[:, ::-1]]).T, EDGES[:5].T
+    for more, ends, expected in (
+        ({}, both, ()), ({}, one, ("directions",)), ({"edge_weight": np.ones(16)}, both, ()),
+        ({"edge_weight": np.arange(16)}, both, ("weights",)),
+        ({"edge_attr": np.full((5, 2), 0.5)}, one, ("weights", "directions")),
+    ):  # fmt: skip
+        data = types.SimpleNamespace(edge_index=ends, num_nodes=4, **more)
+        assert told(lambda: mochi.graph(data)) == expected  # noqa: B023
+    dgl = types.SimpleNamespace(edges=lambda: tuple(both), num_nodes=lambda: 4, ndata={}, edata={"w": np.arange(16)})
+    assert told(lambda: mochi.graph(dgl)) == ("weights",)
+    assert told(lambda: mochi.graph(EDGES)) == ()  # either direction, or both
+    with pytest.raises(ValueError, match="third column would be weights"):
+        mochi.graph(np.ones((5, 3), int))
+    with pytest.raises(ValueError, match="edge_index of float64"):
+        mochi.graph(types.SimpleNamespace(edge_index=one + 0.5, num_nodes=9))
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"from": [0, 1], "to": [1, 2]})
+    assert told(lambda: mochi.graph(table)) == told(lambda: mochi.graph(table.assign(w=1.0))) == ()
+    assert told(lambda: mochi.graph(table.assign(w=[0.5, 2]))) == ("weights",)
+    assert mochi.graph(table.assign(w=1)).edges == 2  # three columns of two rows are two edges
+
+
+def test_what_would_be_ignored_or_cut_is_refused(square):
+    for nodes in (-1, 1.5, float("nan"), "x", True, 2**31, 10**30):
+        with pytest.raises(ValueError, match="nodes"):
+            mochi.graph(EDGES, nodes=nodes)
+    with pytest.raises(ValueError, match="of its own"):
+        mochi.graph("cora", name="mine")
+    other = mochi.graph(square, y=["b", "a", "b", None], name="other")
+    assert other.name == "other" and other.y.tolist() == [1, 0, 1, -1] and np.array_equal(other.x, square.x)
+    context = mochi.Context(threads=1)
+    assert mochi.graph(square, context=context).context is context
+    with pytest.raises(ValueError, match="graph 0 has 4 labels, expected one"):
+        mochi.graph_set([square, square])
+    ends = types.SimpleNamespace(edge_index=EDGES.T, num_nodes=4)
+    labelled = types.SimpleNamespace(edge_index=EDGES.T, num_nodes=4, y=np.array([3]))
+    assert mochi.graph_set([labelled, ends]).y.tolist() == [0, -1]
+    with pytest.raises(ValueError, match="masked"):
+        mochi.graph(EDGES, x=np.ma.array(X, mask=X > 1))
+    for wrong in ({"dim": 0}, {"hop": "x"}, {"hop": 1.5}):
+        with pytest.raises(ValueError, match="features"):
+            mochi.features(square, **wrong)
+    for head in (-1, 1.5, ["ridge"]):
+        with pytest.raises(ValueError, match="head"):
+            mochi.load("best").few_shot(square, {0: 0, 1: 1}, head=head)
+    with pytest.raises(ValueError, match="transductive"):
+        mochi.load("best").few_shot(square, {0: 0, 1: 1}, transductive="x")
+
+
 def test_what_is_no_graph_raises(tmp_path):
     with pytest.raises(ValueError, match=r"edge 1: 2, 7, expected nodes 0 \.\. 3"):
         mochi.graph([[0, 1], [2, 7]], nodes=4)

@@ -41,6 +41,11 @@ def test_reliability_shows_the_share_that_is_right():
     assert ax.get_title() == f"ECE {100 * (0.3 + 2 * 0.3) / 4:.1f}%"
     with pytest.raises(ValueError, match=r"expected \[n, C\]"):
         mochi.plot.reliability(P, [0, 1])
+    more = np.concatenate([P, np.full((3, 2), 0.5)])  # rows without a label count nowhere
+    assert mochi.plot.reliability(more, ["a", "b", "b", "b", None, float("nan"), ""], classes=names).get_title() == ax.get_title()
+    for wrong in ({"y": ["a", "b", "b", "c"], "classes": names}, {"y": [0, 1, 1, 2]}, {"y": [0] * 4, "classes": [0]}):
+        with pytest.raises(ValueError, match="with each label"):
+            mochi.plot.reliability(P, **wrong)
 
 
 def test_the_plane_is_that_of_the_principal_components():

@@ -165,6 +165,16 @@ def test_wrong_arguments_say_so(tmp_path):
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):
             mochi.train(tmp_path / "run", progress=False, **{**SMALL, **wrong})
+    best, paper = {"recipe": "best"}, {"recipe": "paper", "dim": 8}
+    for without_effect, message in (
+        ({**best, "layers": 2}, "layers has no effect"), ({**best, "dropout": 0.5}, "dropout has no effect"),
+        ({**best, "lam": 2.0}, "lam has no effect"), ({**best, "temperature": "embed"}, "temperature has no effect"),
+        ({**paper, "lam": 2.0, "head": "prototype_inner"}, "lam has no effect"), ({**paper, "lam": -1}, "lam is -1"),
+        ({**paper, "lam": float("nan")}, "lam is nan"), ({**best, "lr": 0.01, "lr_min": 0.1}, "lr_min is 0.1"),
+        ({**best, "lr_min": float("inf")}, "lr_min is inf"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            mochi.train(tmp_path / "run", progress=False, **{**SMALL, **without_effect})
     with pytest.raises(TypeError, match="unknown option 'stpes'"):
         mochi.train(tmp_path / "run", stpes=3)
     (tmp_path / "full").mkdir()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import errors
-from .graphs.sources import number_classes
+from .graphs.sources import number_classes, plain_labels
 
 BINS = 15  # as mochi fit: bin b holds (b / 15, (b + 1) / 15]
 
@@ -60,7 +60,7 @@ def reliability(probabilities: Any, y: Any, classes: Any = None, ax: Any = None)
     probabilities : array_like
         [n, C].
     y : array_like
-        The labels [n].
+        The labels [n], each one of the classes; rows of unlabelled ones (-1, None, NaN, "") are left out.
     classes : array_like
         What the columns are called [C]; None: 0 .. C - 1.
     ax : matplotlib.axes.Axes
@@ -70,17 +70,24 @@ def reliability(probabilities: Any, y: Any, classes: Any = None, ax: Any = None)
     -------
     matplotlib.axes.Axes
     """
-    P, y = np.asarray(probabilities), np.asarray(y)
-    if P.ndim != 2 or y.shape != P.shape[:1] or not len(y):
-        raise errors.InvalidError(f"plot.reliability: probabilities {list(P.shape)} and labels {list(y.shape)}, expected [n, C]")
-    names = np.arange(P.shape[1]) if classes is None else np.asarray(classes)
-    confidence, right = P.max(1), names[P.argmax(1)] == y
+    P, labels = np.asarray(probabilities), plain_labels(y)
+    known = np.array([label is not None for label in labels], bool)
+    if P.ndim != 2 or len(labels) != len(P) or not known.any():
+        raise errors.InvalidError(f"plot.reliability: probabilities {list(P.shape)} and {known.sum()} labels, expected [n, C]")
+    names = list(range(P.shape[1])) if classes is None else plain_labels(classes)
+    if len(names) != P.shape[1] or not set(labels) <= {*names, None}:
+        wrong = next((label for label in labels if label not in names and label is not None), None)
+        raise errors.InvalidError(
+            f"plot.reliability: {len(names)} classes and label {wrong!r}, expected {P.shape[1]} with each label"
+        )
+    P, number_of = P[known], {name: i for i, name in enumerate(names)}
+    confidence, right = P.max(1), P.argmax(1) == [number_of[label] for label in labels if label is not None]
     number = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
     count = np.bincount(number, minlength=BINS)
     used = count > 0
     share = np.bincount(number, right, BINS)[used] / count[used]
     mean = np.bincount(number, confidence, BINS)[used] / count[used]
-    error = (np.abs(share - mean) * count[used]).sum() / len(y)
+    error = (np.abs(share - mean) * count[used]).sum() / len(P)
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)
     ax.bar((np.flatnonzero(used) + 0.5) / BINS, share, 0.9 / BINS, alpha=0.35)

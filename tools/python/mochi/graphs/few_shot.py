@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import checked, errors
 from .._library import ffi, lib
 from ..handle import Handle
 from ..heads import Head
 from ..heads import head as head_of
 from .graph import Graph
-from .sources import number_classes
+from .sources import array_of, number_classes, plain_labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +59,9 @@ class FewShot(Handle):
     ----------
     classes : numpy.ndarray
         The labels' values, rising [C]; columns of logits and probabilities are in this order.
-    labelled : numpy.ndarray
-        int64 [n]: the numbers of the labelled examples, rising.
+
+    An example goes by its name, in arguments and in results, where the graph has names (`Graph.names`), and else by its
+    number. Results for all examples are in the order of their numbers, which is that of the names.
     """
 
     release = lib.gate_mo_few_shot_release
@@ -76,26 +77,34 @@ class FewShot(Handle):
         cache: str | None = None,
     ):
         options, kept = options_of(weights, head, lam, cache)
-        options.transductive = transductive
+        options.transductive = checked.flag("few_shot: transductive", transductive)
         task = lib.MO_TASK_GC if g.graphs > 1 else lib.MO_TASK_NC
         made = g.context.call(lib.gate_mo_few_shot_open, g.pointer(), task, options)
         super().__init__(g.context, made, keep=(g.owned(), kept))
         self.graph = g
+        self._examples = g.examples
+        self._named = g.names is not None  # read here, as the graph may be closed
         self._weights = weights
         self.classes = np.zeros(0, np.int64)
-        self.labelled = np.zeros(0, np.int64)
         self._fewest = 0
+        self._known = np.zeros(0, np.int64)
         if labels is not None:
             self.fit(labels)
 
     def fit(self, labels: Any) -> FewShot:
         """Fits the readout on labels, as `Trained.few_shot` takes them; returns itself."""
-        self.labelled, label, self.classes = _labelled(self.graph, labels)
+        known, label, classes = _labelled(self.graph, labels)
+        ids, numbers = (ffi.from_buffer("int64_t[]", array) for array in (known, label))
+        self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
+        self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), ids, numbers, len(label))
+        self._known, self.classes = known, classes
         self._fewest = int(np.bincount(label, minlength=1).min())
-        ids = ffi.from_buffer("int64_t[]", self.labelled)
-        given = ffi.from_buffer("int64_t[]", label)
-        self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), ids, given, len(label))
         return self
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """The labelled examples [n], in the order of their numbers."""
+        return _called(self.graph, self._known)
 
     @property
     def estimate(self) -> Estimate:
@@ -104,7 +113,13 @@ class FewShot(Handle):
         return Estimate(**{field.name: getattr(e, field.name) for field in dataclasses.fields(Estimate)})
 
     def predict(self, examples: Sequence | None = None) -> np.ndarray:
-        """The class of each example [n], as the labels name it; None: of all."""
+        """The class of each example [n], as the labels name it.
+
+        Parameters
+        ----------
+        examples : sequence
+            Examples, or a mask, bool [examples]; None: all.
+        """
         return self.classes[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
 
     def predict_proba(self, examples: Sequence | None = None) -> np.ndarray:
@@ -124,19 +139,40 @@ class FewShot(Handle):
     decision_function = logits
 
     def _rows(self, gate, examples):
-        ids = _ids(self.graph, examples)
+        ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
         out = np.empty((len(ids), max(1, len(self.classes))))
         read = ffi.from_buffer("int64_t[]", ids)
         self.context.call(gate, self.pointer(), read, len(ids), ffi.from_buffer("double[]", out, require_writable=True))
         return out
 
+    def _numbers_of(self, examples):
+        """The numbers of examples, which go by their names where the graph has some; or of those that a mask marks."""
+        name = self.graph.name if self.graph._owned is not None else "few-shot"
+        if isinstance(examples, (str, int, np.integer)):
+            examples = [examples]
+        elif hasattr(examples, "__array__"):
+            examples = array_of(examples)
+            if examples.ndim != 1:
+                raise errors.InvalidError(f"{name}: examples {list(examples.shape)}, expected [n], or a mask [{self._examples}]")
+        examples = list(examples) if not isinstance(examples, np.ndarray) else examples.tolist()
+        if examples and all(isinstance(e, (bool, np.bool_)) for e in examples):
+            if len(examples) != self._examples:
+                raise errors.InvalidError(f"{name}: a mask of {len(examples)}, expected one of {self._examples} examples")
+            return np.flatnonzero(examples)
+        if self._named or not all(type(e) is int for e in examples):
+            return np.array([self.graph.find(e) for e in examples], np.int64)
+        for e in examples:
+            if not 0 <= e < self._examples:
+                raise errors.InvalidError(f"{name}: {e} is none of its {self._examples} examples")
+        return np.array(examples, np.int64)
+
     def suggest(self, n: int) -> np.ndarray:
-        """Numbers of the n examples to label next, int64 [n], the most useful first (V-optimal design, Fedorov 1972)."""
-        out = np.empty(n, np.int64)
-        known = ffi.from_buffer("int64_t[]", self.labelled)
+        """The n examples to label next [n], the most useful first (V-optimal design, Fedorov 1972)."""
+        out = np.empty(checked.whole("suggest: n", n, 1, self.graph.examples), np.int64)
+        known = ffi.from_buffer("int64_t[]", self._known)
         written = ffi.from_buffer("int64_t[]", out, require_writable=True)
-        self.context.call(lib.gate_mo_few_shot_suggest, self.pointer(), known, len(self.labelled), n, written)
-        return out
+        self.context.call(lib.gate_mo_few_shot_suggest, self.pointer(), known, len(self._known), n, written)
+        return _called(self.graph, out)
 
     def plane(self) -> np.ndarray:
         """The embeddings of all examples in the plane of their first two principal components, float64 [examples, 2]."""
@@ -150,7 +186,7 @@ class FewShot(Handle):
         return score_links(self.graph, self._weights, pairs, None, 0.0)
 
     def __repr__(self) -> str:
-        return f"mochi.FewShot({self.graph.name!r}, labels={len(self.labelled)}, classes={len(self.classes)})"
+        return f"mochi.FewShot({self.graph.name!r}, labels={len(self._known)}, classes={len(self.classes)})"
 
     def __reduce__(self):
         raise TypeError("a FewShot cannot be pickled: keep the graph, the name of the weights and the labels")
@@ -158,6 +194,12 @@ class FewShot(Handle):
 
 def score_links(g: Graph, weights: str | os.PathLike, pairs: Sequence, head: str | Head | None, lam: float) -> np.ndarray:
     """Scores of pairs of nodes [n, 2], float64 [n]; NaN of a pair that is linked already, or of one node twice."""
+    pairs = list(pairs)
+    wrong = next(
+        (pair for pair in pairs if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2), None
+    )
+    if wrong is not None:
+        raise errors.InvalidError(f"score_links: {wrong!r} among the pairs, expected two nodes")
     ends = np.array([[g.find(u), g.find(v)] for u, v in pairs], np.int64).reshape(-1, 2)
     asked = np.array([u != v and not lib.mo_graph_has_edge(g.pointer(), u, v) for u, v in ends.tolist()], bool)
     score = np.full(len(ends), np.nan)
@@ -196,15 +238,18 @@ def options_of(weights, head, lam, cache):
     return options, kept
 
 
-def _ids(g, examples):
-    if examples is None:
-        return np.arange(g.examples)
-    array = np.asarray(examples)
-    if array.dtype == bool and array.shape == (g.examples,):
-        return np.flatnonzero(array)
-    if g.names is None and array.dtype.kind in "iu":
-        return np.ascontiguousarray(array.reshape(-1), np.int64)
-    return np.array([g.find(e) for e in examples], np.int64)
+def _called(g, ids):
+    """Examples as the graph calls them: by number, or by name."""
+    if g.names is None:
+        return ids.copy()
+    every = g.names
+    names = [every[i] for i in ids]
+    if names and all(type(name) is int for name in names):
+        return np.array(names)
+    called = np.empty(len(names), object)
+    for i, name in enumerate(names):
+        called[i] = name
+    return called
 
 
 def _labelled(g, labels):
@@ -212,12 +257,18 @@ def _labelled(g, labels):
     if hasattr(labels, "items"):
         pairs = list(labels.items())
         ids = np.array([g.find(example) for example, _ in pairs], np.int64)
-        values = [value for _, value in pairs]
+        values = plain_labels([value for _, value in pairs])
+        mask = not isinstance(labels, dict) and _is_mask(values)
     else:
-        values = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
-        if len(values) == g.examples and all(isinstance(v, (bool, np.bool_)) for v in values):
-            values = _own_labels(g, np.asarray(labels, bool))
         ids = np.arange(g.examples)
+        values = plain_labels(labels if hasattr(labels, "__array__") else list(labels))
+        mask = _is_mask(values)
+    if mask:
+        marked = np.zeros(g.examples, bool)
+        if len(values) != len(ids):
+            raise errors.InvalidError(f"few-shot: a mask of {len(values)}, expected one of {len(ids)} examples")
+        marked[ids] = values
+        ids, values = np.arange(g.examples), _own_labels(g, marked)
     label, classes = number_classes(values, len(ids))
     if len(classes) < 2:
         raise errors.InvalidError(f"few-shot: labels of {len(classes)} classes, expected two or more")
@@ -225,8 +276,19 @@ def _labelled(g, labels):
     kept = kept[label[kept] >= 0]
     ids, label = ids[kept], label[kept]
     if (np.diff(ids) == 0).any():
-        raise errors.InvalidError(f"few-shot: example {ids[:-1][np.diff(ids) == 0][0]} is labelled twice")
+        twice = _called(g, ids[:-1][np.diff(ids) == 0])[0]
+        raise errors.InvalidError(f"few-shot: example {twice!r} is labelled twice")
     return ids, label, classes
+
+
+def _is_mask(values):
+    bools = any(isinstance(v, bool) for v in values)
+    if bools and None in values:
+        raise errors.InvalidError(
+            "few-shot: True, False and gaps, which is neither a mask nor labels; a dict {example: class} may have classes "
+            "True and False"
+        )
+    return bools
 
 
 def _own_labels(g, mask):

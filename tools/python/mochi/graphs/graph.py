@@ -35,16 +35,25 @@ class Graph:
 
     Attributes
     ----------
-    names : list or None
-        What the nodes were called where they came from, such as the nodes of a graph of networkx.
+    ignored : tuple of str
+        What the edges had where they came from, and have not here: "weights", "directions".
     """
 
-    def __init__(self, context: Context, pointer: Any, names: list | None = None, class_values: np.ndarray | None = None):
+    def __init__(
+        self,
+        context: Context,
+        pointer: Any,
+        names: list | None = None,
+        class_values: np.ndarray | None = None,
+        ignored: Sequence[str] = (),
+    ):
         self.context = context
         self._owned: _Owned | None = _Owned(context, pointer)
-        self.names = names
+        self._names = names
+        self._read: list | None = None  # the names, once they were read off the library's graph
         self._class_values = class_values
         self._number_of = None if names is None else {name: i for i, name in enumerate(names)}
+        self.ignored = tuple(ignored)
 
     def owned(self) -> _Owned:
         """What keeps the library's graph; raises `StateError` once the graph is closed."""
@@ -70,6 +79,20 @@ class Graph:
     def name(self) -> str:
         """The name in messages."""
         return ffi.string(self.pointer().name).decode()
+
+    @property
+    def names(self) -> list | None:
+        """What the examples are called where they came from, in the order of their numbers; None: by their numbers."""
+        return self._names if self._names is not None else self._names_inside()
+
+    def _names_inside(self):
+        """The names as the library has them: numbers, or texts; of a closed graph, those that were read before."""
+        p = self.pointer() if self._owned is not None else None
+        if p and p.names and self._read is None:
+            number, kind = ffi.new("char[24]"), int if p.node_numbers else str
+            texts = (ffi.string(lib.mo_graph_example_name(p, i, number)).decode() for i in range(self.examples))
+            self._read = [kind(text) for text in texts]
+        return self._read
 
     @property
     def nodes(self) -> int:
@@ -133,12 +156,14 @@ class Graph:
     @property
     def classes(self) -> np.ndarray:
         """What the classes of `y` are called, [C]: names, or numbers."""
-        if self._class_values is not None:
-            return self._class_values
+        return self._class_values if self._class_values is not None else self._classes_inside()
+
+    def _classes_inside(self):
         p, number = self.pointer(), ffi.new("char[24]")
         if not p.class_name:
             return np.arange(p.classes)
-        return np.array([ffi.string(lib.mo_graph_class_name(p, c, number)).decode() for c in range(p.classes)])
+        texts = [ffi.string(lib.mo_graph_class_name(p, c, number)).decode() for c in range(p.classes)]
+        return np.array([int(text) for text in texts]) if p.class_numbers else np.array(texts)
 
     def division(self, part: str) -> np.ndarray | None:
         """Whether each node is in a part of the division that came with the graph, bool [nodes]; None: none came.
@@ -159,19 +184,36 @@ class Graph:
         return chosen if p.divisions == 1 else chosen.reshape(p.divisions, p.nodes)
 
     def find(self, name: Any) -> int:
-        """The number of an example of that name; a number is its own."""
-        if self._number_of is not None and name in self._number_of:
-            return self._number_of[name]
-        if isinstance(name, str):
-            found = lib.mo_graph_find_example(self.pointer(), name.encode())
-        else:
-            found = int(name) if isinstance(name, (int, np.integer)) and self.names is None else -1
+        """The number, 0 .. examples - 1, of the example of that name; of a graph without names a number is its own."""
+        found = -1
+        if self._number_of is not None:
+            try:
+                found = self._number_of.get(name, -1)
+            except TypeError:
+                pass  # it has no hash
+        elif isinstance(name, (str, int, np.integer)) and "\0" not in str(name):
+            found = lib.mo_graph_find_example(self.pointer(), str(name).encode(errors="surrogatepass"))
+        if isinstance(name, (bool, np.bool_)):  # equal to 0 or 1, and no name of either
+            found = -1
         if not 0 <= found < self.examples:
             raise errors.InvalidError(f"{self.name}: {name!r} is none of its {self.examples} examples")
         return found
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the graph as .npz, which `mochi.graph` and the program read."""
+        """Writes the graph as .npz, which `mochi.graph` and the program read, with the names of its examples and classes.
+
+        Names that are neither all numbers nor all texts are written as texts, with a warning.
+        """
+        self._write(path)
+        written = self._names_inside(), self._classes_inside().tolist()
+        held = self.names, self.classes.tolist()
+        for what, there, here in zip(("examples", "classes"), written, held, strict=True):
+            if there != here:
+                wrong, lost = next((a, b) for a, b in zip(here, there or [None] * len(here), strict=True) if a != b)
+                became = "are left out" if there is None else f"became texts: {wrong!r} is {lost!r} there"
+                warnings.warn(f"Graph.save: names of {what} {became}", stacklevel=2)
+
+    def _write(self, path):
         self.context.call(lib.gate_mo_graph_write, self.pointer(), os.fsencode(path))
 
     def __repr__(self) -> str:
@@ -183,8 +225,8 @@ class Graph:
     def __reduce__(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "graph.npz")
-            self.save(path)
-            return _remade, (path.read_bytes(), self.name, self.names, self._class_values)
+            self._write(path)
+            return _remade, (path.read_bytes(), self.name, self._names, self._class_values, self.ignored)
 
 
 def graph(
@@ -220,14 +262,15 @@ def graph(
     >>> square.nodes, square.edges, square.y.tolist(), square.classes.tolist()
     (4, 4, [1, 0, -1, 1], ['blue', 'red'])
     """
-    context = context or default_context()
-    if isinstance(source, Graph):
+    plain = x is None and y is None and nodes is None and name is None
+    if isinstance(source, Graph) and plain and context in (None, source.context):
         return source
+    context = context or (source.context if isinstance(source, Graph) else default_context())
     if isinstance(source, (str, os.PathLike)):
-        if x is not None or y is not None or nodes is not None:
-            raise errors.InvalidError(f"graph: {source} has attributes and labels of its own, found x, y or nodes beside it")
+        if not plain:
+            raise errors.InvalidError(f"graph: {source} has all of its own, found x, y, nodes or name beside it")
         return _told(Graph(context, context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(source))))
-    return _told(_assembled(context, parts_of(source, x, y, nodes), name))
+    return _told(_assembled(context, parts_of(source, x, y, nodes), name, "graph"))
 
 
 def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, context: Context | None = None) -> Graph:
@@ -245,21 +288,22 @@ def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, co
     if len(parts) < 2:
         raise errors.InvalidError(f"graph_set: {len(parts)} graphs, expected 2 or more")
     offset = np.cumsum([0] + [p["nodes"] for p in parts])
-    whole = {
+    whole: dict[str, Any] = {
         "nodes": int(offset[-1]),
         "u": np.concatenate([p["u"] + o for p, o in zip(parts, offset, strict=False)]),
         "v": np.concatenate([p["v"] + o for p, o in zip(parts, offset, strict=False)]),
         "offset": offset,
+        **{key: [word for p in parts for word in p.get(key, ())] for key in ("ignored", "told")},
     }
-    if y is None and all(p.get("y") is not None for p in parts):
-        y = np.concatenate([array_of(p["y"]).reshape(-1)[:1] for p in parts])
+    if y is None and any(p.get("y") is not None for p in parts):
+        y = [_label_of(i, p.get("y")) for i, p in enumerate(parts)]
     whole["y"] = y
     xs = [p.get("x") for p in parts]
     if any(x is not None for x in xs):
         if any(x is None for x in xs) or len({x.shape[1] for x in xs}) > 1:
             raise errors.InvalidError("graph_set: attributes of several widths, expected one width or none")
         whole["x"] = np.concatenate([array_of(x.toarray() if hasattr(x, "toarray") else x) for x in xs])
-    return _told(_assembled(context, whole, name))
+    return _told(_assembled(context, whole, name, "graph_set"))
 
 
 def _told(made):
@@ -268,6 +312,13 @@ def _told(made):
         text = ffi.string(made.pointer().left_out).decode(errors="replace")
         warnings.warn(f"graph {made.name}: left out: {text}", stacklevel=3)
     return made
+
+
+def _label_of(i, y):
+    label = [None] if y is None else array_of(y).reshape(-1).tolist()
+    if len(label) != 1:
+        raise errors.InvalidError(f"graph_set: graph {i} has {len(label)} labels, expected one; y= gives each graph its own")
+    return label[0]
 
 
 def graph_names(context: Context | None = None) -> list[str]:
@@ -289,20 +340,24 @@ def _copied(pointer, n, dtype):
     return np.frombuffer(ffi.buffer(pointer, n * np.dtype(dtype).itemsize), dtype).copy() if n else np.zeros(0, dtype)
 
 
-def _assembled(context, parts, name):
+def _assembled(context, parts, name, caller):
+    ignored = sorted(set(parts.get("ignored", ())), reverse=True)
+    if ignored:
+        found = " and ".join(ignored)
+        warnings.warn(f"{caller}: edges have neither weights nor directions here; their {found} are ignored", stacklevel=3)
     members, values = members_of(parts)
     label = "".join(c if c.isalnum() or c in "-_. " else "_" for c in name or "graph")[:LARGEST_NAME] or "graph"
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, label + ".npz")
         np.savez(path, **members)
         made = context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(path))
-    return Graph(context, made, parts.get("names"), values)
+    return Graph(context, made, parts.get("names"), values, sorted({*ignored, *parts.get("told", ())}, reverse=True))
 
 
-def _remade(data, name, names, class_values):
+def _remade(data, name, names, class_values, ignored=()):
     context = default_context()
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder, name.replace("/", "_") + ".npz")
         path.write_bytes(data)
         made = context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(path))
-    return Graph(context, made, names, class_values)
+    return Graph(context, made, names, class_values, ignored)

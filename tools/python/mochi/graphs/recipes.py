@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .. import errors
+from .. import checked, errors
 from .._library import ffi, lib
 from ..heads import head
 from .trained import COMBINE, FORMS, NORMS
@@ -58,12 +58,30 @@ class Recipe:
         for part in ("k", "q"):
             bounds = self.s[part]
             self.s[part] = (bounds, bounds) if isinstance(bounds, int) else tuple(bounds)
+        for option in {"lam", "lr", "lr_min"} & set(given):
+            checked.real(f"train: {option}", given[option], 0)
+        if given.get("lr_min", 0) > self.s["lr"]:
+            raise errors.InvalidError(f"train: lr_min is {given['lr_min']}, expected {self.s['lr']}, the lr, or less")
         self.s["lr_min"] = min(self.s["lr_min"], self.s["lr"])
         if self.s["temperature"] not in TEMPERATURES:
             raise errors.InvalidError(f"temperature {self.s['temperature']!r}, expected one of {', '.join(TEMPERATURES)}")
         self.head = head(self.s["head"])
+        self._refuse(given)
         self.invariant = ffi.new("mo_invariant_options *", lib.mo_invariant_defaults())
         self.invariant.hops = self.s["hops"]
+
+    def _refuse(self, given):
+        """What has no effect on the run, as `mochi train` refuses it."""
+        best = self.name == "best"
+        for option, why in (
+            ("layers", best and "the recipe best has its own encoder"),
+            ("dropout", best and "the recipe best has its own encoder"),
+            ("lam", self.reads_itself and "the readout of the recipe best learns it"),
+            ("lam", "lambda" not in self.head.parameters and f"the head {self.head.name} has none"),
+            ("temperature", self.reads_itself and "the readout of the recipe best learns it"),
+        ):
+            if option in given and why:
+                raise errors.InvalidError(f"train: {option} has no effect, as {why}")
 
     @property
     def reads_itself(self) -> bool:

@@ -6,27 +6,32 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import checked, errors
 
+LARGEST = 2**63
+MOST_NODES = 2**31 - 2  # as train/graphs/graph_build.h: numbers of nodes are int32
+WEIGHTS_OF_PYG = ("edge_weight", "edge_attr")
+WEIGHTS_OF_DGL = ("weight", "w", "edge_weight")
 _MASKS = {"train": "train", "validation": "val", "test": "test"}
 
 
 def array_of(value):
     """An array of NumPy of an array of any library, on any device."""
+    if checked.is_masked(value):
+        raise errors.InvalidError("an array with masked entries, expected all values")
     for method in ("detach", "cpu"):
         value = getattr(value, method)() if hasattr(value, method) else value
     return np.asarray(value)
 
 
-# ---- parts of a graph: {"nodes", "u", "v", "x", "y", "names", "division"} ----
+# ---- parts of a graph: {"nodes", "u", "v", "x", "y", "names", "division", "offset", "ignored", "told"} ----
 
 
 def parts_of(source, x, y, nodes):
-    """Nodes, ends of edges u and v; and, where there are any, attributes, labels, names and the division."""
-    if hasattr(source, "adjacency") and hasattr(source, "offsets"):  # a mochi.Graph
-        indptr, column = source.adjacency
-        parts = {"nodes": source.nodes, "u": np.repeat(np.arange(source.nodes), np.diff(indptr)), "v": column.astype(np.int64)}
-        parts.update(x=source.x, y=source.y, names=source.names)
+    """Nodes, ends of edges u and v; and, where there are any, attributes, labels, names, the division, and what was ignored."""
+    nodes = None if nodes is None else checked.whole("graph: nodes", nodes, 0, MOST_NODES)
+    if hasattr(source, "adjacency") and hasattr(source, "offsets"):
+        parts = _of_mochi(source)
     elif hasattr(source, "edge_index"):
         parts = _of_pyg(source)
     elif hasattr(source, "ndata") and hasattr(source, "edges"):
@@ -53,23 +58,59 @@ def _attribute(source, parts, name):
     return found[name]
 
 
+def _weighted(values):
+    """Whether values of edges are anything but ones."""
+    try:
+        return bool((array_of(values) != 1).any())
+    except (TypeError, ValueError):
+        return True
+
+
+def _directed(u, v, nodes):
+    """Whether an edge lacks its reverse."""
+    return not np.array_equal(np.unique(u * nodes + v), np.unique(v * nodes + u))
+
+
+def _ignored(weights, directions):
+    return tuple(name for name, found in (("weights", weights), ("directions", directions)) if found)
+
+
+def _of_mochi(g):
+    indptr, column = g.adjacency
+    parts = {"nodes": g.nodes, "u": np.repeat(np.arange(g.nodes), np.diff(indptr)), "v": column.astype(np.int64)}
+    parts.update(x=g.x, y=None if g.y is None else [g.classes[c] if c >= 0 else None for c in g.y])
+    parts.update(names=g.names, told=g.ignored)
+    parts["division"] = {part: mask for part in _MASKS if (mask := g.division(part)) is not None}
+    if g.graphs > 1:
+        parts["offset"] = g.offsets
+    return parts
+
+
 def _of_sparse(matrix):
     if matrix.shape[0] != matrix.shape[1]:
         raise errors.InvalidError(f"graph: a matrix {list(matrix.shape)}, expected a square one")
-    entries = matrix.tocoo()
+    entries, nodes = matrix.tocoo(), matrix.shape[0]
     kept = entries.data != 0
-    return {"nodes": matrix.shape[0], "u": entries.row[kept].astype(np.int64), "v": entries.col[kept].astype(np.int64)}
+    u, v = entries.row[kept].astype(np.int64), entries.col[kept].astype(np.int64)
+    return {"nodes": nodes, "u": u, "v": v, "ignored": _ignored(_weighted(entries.data[kept]), _directed(u, v, nodes))}
 
 
 def _of_edges(edges, nodes):
-    ends = array_of(edges)
-    if ends.ndim != 2 or 2 not in ends.shape or ends.dtype.kind not in "iu":
-        raise errors.InvalidError(
-            f"graph: {type(edges).__name__} of {ends.dtype} {list(ends.shape)}, expected a graph, or edges [edges, 2] of integers"
-        )
-    u, v = (ends.T if ends.shape[1] == 2 else ends).astype(np.int64)
+    weights = False
+    if hasattr(edges, "iloc") and hasattr(edges, "columns") and len(edges.columns) in (2, 3):  # a table of pandas
+        u, v = (checked.indices(f"graph: column {edges.columns[i]!r}", edges.iloc[:, i]) for i in (0, 1))
+        weights = len(edges.columns) == 3 and _weighted(edges.iloc[:, 2])
+    else:
+        ends = array_of(edges)
+        if ends.ndim != 2 or 2 not in ends.shape or ends.dtype.kind not in "iu":
+            third = "; a third column would be weights, which edges have none of here" if ends.shape[1:] == (3,) else ""
+            raise errors.InvalidError(
+                f"graph: {type(edges).__name__} of {ends.dtype} {list(ends.shape)}, expected a graph, or edges [edges, 2] of "
+                f"integers{third}"
+            )
+        u, v = checked.indices("graph: edges", ends.T if ends.shape[1] == 2 else ends)
     known = int(max(u.max(initial=-1), v.max(initial=-1))) + 1
-    return {"nodes": known if nodes is None else nodes, "u": u, "v": v}
+    return {"nodes": known if nodes is None else nodes, "u": u, "v": v, "ignored": _ignored(weights, False)}
 
 
 def _of_networkx(g, x, y):
@@ -77,6 +118,8 @@ def _of_networkx(g, x, y):
     number = {name: i for i, name in enumerate(names)}
     ends = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2)
     parts: dict[str, Any] = {"nodes": len(names), "u": ends[:, 0], "v": ends[:, 1], "names": names, "attributes": {}}
+    weights = [weight for *_, weight in g.edges(data="weight", default=1)]
+    parts["ignored"] = _ignored(_weighted(weights), g.is_directed() and _directed(ends[:, 0], ends[:, 1], len(names)))
     for attribute in {a for a in (x, y) if isinstance(a, str)}:
         values = [g.nodes[n].get(attribute) for n in names]
         if any(v is not None for v in values):
@@ -91,7 +134,10 @@ def _of_networkx(g, x, y):
 
 
 def _of_pyg(data):
-    u, v = array_of(data.edge_index).astype(np.int64)
+    ends = checked.indices("graph: edge_index", array_of(data.edge_index))
+    if ends.ndim != 2 or len(ends) != 2:
+        raise errors.InvalidError(f"graph: edge_index {list(ends.shape)}, expected [2, edges]")
+    u, v = ends
     x, y = getattr(data, "x", None), getattr(data, "y", None)
     nodes = getattr(data, "num_nodes", None)
     if nodes is None:
@@ -101,6 +147,8 @@ def _of_pyg(data):
     parts["y"] = None if y is None else array_of(y)
     masks = {part: getattr(data, f"{key}_mask", None) for part, key in _MASKS.items()}
     parts["division"] = {part: mask for part, mask in masks.items() if mask is not None}
+    weights = [getattr(data, name, None) for name in WEIGHTS_OF_PYG]
+    parts["ignored"] = _ignored(any(_weighted(w) for w in weights if w is not None), _directed(u, v, parts["nodes"]))
     return parts
 
 
@@ -110,6 +158,8 @@ def _of_dgl(g):
     parts["x"] = array_of(g.ndata["feat"]) if "feat" in g.ndata else None
     parts["y"] = array_of(g.ndata["label"]) if "label" in g.ndata else None
     parts["division"] = {part: g.ndata[f"{key}_mask"] for part, key in _MASKS.items() if f"{key}_mask" in g.ndata}
+    weights = [g.edata[name] for name in WEIGHTS_OF_DGL if name in getattr(g, "edata", ())]
+    parts["ignored"] = _ignored(any(map(_weighted, weights)), _directed(u, v, parts["nodes"]))
     return parts
 
 
@@ -131,6 +181,10 @@ def members_of(parts):
     if parts.get("y") is not None:
         examples = len(parts["offset"]) - 1 if "offset" in parts else parts["nodes"]
         members["labels"], values = number_classes(parts["y"], examples)
+        if not np.array_equal(values, np.arange(len(values))):
+            members.update(_names("class_names", values.tolist()))
+    if parts.get("names") is not None:
+        members.update(_names("names", parts["names"]))
     if "offset" in parts:
         members["graph_offset"] = parts["offset"]
     masks = {part: array_of(mask) for part, mask in (parts.get("division") or {}).items()}
@@ -141,6 +195,21 @@ def members_of(parts):
         else:  # [nodes, divisions]
             members["splits_" + _MASKS[part]] = mask.T.astype(np.int8)
     return members, values
+
+
+def _names(key, names):
+    """Names as the form has them: numbers, or UTF-8 texts with a zero behind each; none where two would be the same text."""
+    numbers = all(isinstance(name, (int, np.integer)) for name in names)
+    try:
+        if numbers:
+            return {f"{key}_number": np.array([int(name) for name in names], np.int64)}
+        texts = [name.decode() if isinstance(name, bytes) else str(name) for name in names]
+        encoded = [text.encode() for text in texts]
+    except (OverflowError, UnicodeError):
+        return {}
+    if len(set(texts)) < len(texts) or any(b"\0" in text for text in encoded):
+        return {}
+    return {f"{key}_text": np.frombuffer(b"".join(text + b"\0" for text in encoded), np.uint8)}
 
 
 def _compressed(u, v, nodes):
@@ -183,29 +252,63 @@ def number_classes(values: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     values : array_like
-        [n]; -1 and other negative whole numbers, None, NaN and "" mean unlabelled.
+        [n], as `plain_labels` takes them.
     n : int
         How many are expected.
     """
-    array = np.asarray(values) if isinstance(values, (list, tuple)) else array_of(values)
+    plain = plain_labels(values)
+    if len(plain) != n:
+        raise errors.InvalidError(f"labels [{len(plain)}], expected one for each of {n} examples")
+    classes = sorted({v for v in plain if v is not None})
+    number = {value: i for i, value in enumerate(classes)}
+    label = np.array([-1 if v is None else number[v] for v in plain], np.int64)
+    return label, np.array(classes) if classes else np.zeros(0, np.int64)
+
+
+def plain_labels(values: Any) -> list:
+    """Labels as Python's own int, bool, str or bytes, all of one of these types, and None where one is unlabelled.
+
+    Unlabelled are None, NaN, pandas.NA, masked entries, "", and -1 and every other negative whole number. Texts are taken as
+    they are: "nan" and "None" are classes, also where NumPy has made them, as in ``np.array(["a", np.nan])``.
+    """
+    if isinstance(values, np.ma.MaskedArray):
+        array = np.array(values.tolist(), object)
+    else:
+        array = np.asarray(values, object) if isinstance(values, (list, tuple)) else array_of(values)
     array = array.reshape(-1) if array.ndim == 2 and 1 in array.shape else array
-    if array.shape != (n,):
-        raise errors.InvalidError(f"labels {list(array.shape)}, expected one for each of {n} examples")
-    known = ~np.array([_is_unlabelled(v) for v in array.tolist()], bool)
-    found = np.array([array[i] for i in np.flatnonzero(known)])
-    if found.dtype.kind == "f":
-        if (found != np.floor(found)).any():
-            raise errors.InvalidError(f"labels of {array.dtype}, expected classes, found {found[found != np.floor(found)][0]}")
-        found = found.astype(np.int64)
-    if found.dtype.kind not in "biuUS":
-        raise errors.InvalidError(f"labels of {found.dtype}, expected whole numbers or texts")
-    classes, number = np.unique(found, return_inverse=True)
-    label = np.full(n, -1, np.int64)
-    label[known] = number
-    return label, classes
+    if array.ndim != 1:
+        raise errors.InvalidError(f"labels {list(array.shape)}, expected one for each example")
+    plain = [_plain_label(value) for value in array.tolist()]
+    found = {type(value).__name__: repr(value) for value in reversed(plain) if value is not None}
+    if len(found) > 1:
+        kinds, values = " and ".join(sorted(found)), " and ".join(found[kind] for kind in sorted(found))
+        raise errors.InvalidError(f"labels of {kinds}, expected one type; found {values}")
+    return plain
 
 
-def _is_unlabelled(value):
-    if value is None or value == "":
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, masked, or pandas.NA, which answers with itself to whether it is unequal to itself."""
+    if value is None or value is np.ma.masked:
         return True
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and (value != value or value < 0)
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    unequal = value != value
+    return unequal is value or unequal is True or unequal is np.True_
+
+
+def _plain_label(value):
+    if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and value is not np.ma.masked:
+        value = value.item()  # a number of NumPy, of PyTorch
+    if is_missing(value):
+        return None
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, (str, bytes)):
+        if (0 if isinstance(value, bytes) else "\0") in tuple(value):
+            raise errors.InvalidError(f"label {value!r}, expected a text without zeroes")
+        return (str.__str__(value) if isinstance(value, str) else bytes(value)) or None
+    if not isinstance(value, (int, float)):
+        raise errors.InvalidError(f"labels of {type(value).__name__}, expected whole numbers or texts")
+    if not -LARGEST <= value < LARGEST or value != int(value):
+        raise errors.InvalidError(f"label {value!r}, expected classes: whole numbers below 2^63, or texts")
+    return int(value) if value >= 0 else None

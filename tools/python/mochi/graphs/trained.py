@@ -85,11 +85,11 @@ def features(
     for word, choices in ((form, FORMS), (combine, COMBINE), (norm, NORMS)):
         if word not in choices:
             raise errors.InvalidError(f"features: {word!r}, expected one of {', '.join(choices)}")
-    if hop is not None and (form != "nodes" or not 0 <= hop <= hops):
+    if hop is not None and (form != "nodes" or not isinstance(hop, (int, np.integer)) or not 0 <= hop <= hops):
         raise errors.InvalidError(f"features: hop {hop} of rows of {form}, expected one of 0 .. {hops} of rows of nodes")
     options = ffi.new("mo_feature_options *")
     options.form, options.combine, options.norm = FORMS[form], COMBINE[combine], NORMS[norm]
-    options.dim, options.hops = dim or (512 if form == "nodes" else 256), hops
+    options.dim, options.hops = (512 if form == "nodes" else 256) if dim is None else dim, hops
     options.power_iterations, options.seed = power_iterations, seed
     with _features_of(g, options, cache) as made:
         if hop is None:

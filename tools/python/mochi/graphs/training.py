@@ -192,7 +192,7 @@ def _named(pool, folder):
         if isinstance(g, Graph):
             os.mkdir(os.path.join(folder, str(i)))
             path = os.path.join(folder, str(i), g.name.replace("/", "_") + ".npz")
-            g.save(path)
+            g._write(path)
             names.append(g.name + tasks)
             paths.append(path + tasks)
         else:
