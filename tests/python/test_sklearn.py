@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import subprocess
+import warnings
 
 import mochi
 import numpy as np
@@ -104,10 +105,97 @@ def test_the_table_of_fit():
     assert few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10)[0]["accuracy"] == rows[2]["accuracy"]
     other = few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10, seed=1)[0]
     assert other["accuracy"] != rows[2]["accuracy"]
-    tuned = few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10, tune=True, lam=1e6)[0]
+    tuned = few_shot_score(Z, names, "ridge", shots=[5], episodes=7, queries=10, tune=True)[0]
     assert tuned["nll"] != rows[2]["nll"]
     own = mochi.Head("mine", logits=lambda Zs, Ys, Zq: Zq @ mochi.ops.transpose(Zs) @ Ys)
     assert few_shot_score(Z, names, own, shots=[5], episodes=3)[0]["head"] == "mine"
+
+
+def test_rows_that_are_drawn_repeatedly_are_told():
+    """A class has 100 rows: of 5000 of each, every row would be drawn some 50 times, and the table would look fine."""
+    with pytest.warns(UserWarning) as caught:
+        rows = few_shot_score(Z, y, ["ridge", "lda"], shots=(4, 71, 5000), episodes=2)
+    assert [(row["k"], row["repeated"]) for row in rows[::2]] == [(4, 0), (71, 4), (5000, 4)]
+    words = "classes have fewer than k + 30 rows; theirs are divided between support and queries and drawn repeatedly"
+    assert [str(w.message) for w in caught] == [f"few_shot_score: k = {k}: 4 {words}" for k in (71, 5000)]
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        few_shot_score(Z, y, "ridge", shots=(4, 70), episodes=2)
+    one = np.array([*y[:-1], 9])
+    with pytest.warns(UserWarning, match="k = 4: 1 class of one row is left out"):
+        few_shot_score(Z, one, "ridge", shots=(4,), episodes=2)
+
+
+@pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="no program mochi beside the library")
+def test_the_program_warns_in_the_same_words(tmp_path):
+    np.save(tmp_path / "Z.npy", Z)
+    np.save(tmp_path / "y.npy", np.array([*y[:-1], 9]))
+    command = [PROGRAM, "fit", tmp_path / "Z.npy", tmp_path / "y.npy", "--head", "ridge", "--shots", "4,99", "--episodes", "2"]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+    with pytest.warns(UserWarning) as caught:
+        few_shot_score(Z, np.array([*y[:-1], 9]), "ridge", shots=(4, 99), episodes=2)
+    mine = {str(w.message).replace("few_shot_score", "mochi fit") for w in caught}
+    assert mine == {line for line in said.splitlines() if "k = " in line} and len(mine) == 3
+
+
+def test_missing_labels_leave_their_rows_out():
+    missing = [None, float("nan"), "", -1, np.float64("nan")]
+    expected = few_shot_score(Z[:300], names[:300], "ridge", shots=[4], episodes=3)[0]["accuracy"]
+    try:
+        import pandas
+
+        forms = [pandas.Series([*names[:300], *[None] * 100], dtype=dtype) for dtype in ("object", "string", "category")]
+    except ImportError:
+        forms = []
+    forms += [[*names[:300].tolist(), *[missing[i % 5] for i in range(100)]]]
+    for form in forms:
+        assert few_shot_score(Z, form, "ridge", shots=[4], episodes=3)[0]["accuracy"] == expected
+
+
+def test_estimators_refuse_missing_labels():
+    """-1 and "" are classes in scikit-learn; NaN beside texts would become a class "nan"."""
+    texts = names[:40].tolist()
+    column = np.array([*texts[:-1], None], object)
+    for wrong in ([*texts[:-1], float("nan")], [*texts[:-1], None], column, np.ma.array(y[:40], mask=np.arange(40) > 38)):
+        with pytest.raises(ValueError, match="label 39 is .*; leave rows"):
+            RidgeHead().fit(Z[:40], wrong)
+    pandas = pytest.importorskip("pandas")
+    for dtype in ("object", "string", "category"):
+        with pytest.raises(ValueError, match="label 39 is .*; leave rows"):
+            RidgeHead().fit(Z[:40], pandas.Series([*texts[:-1], None], dtype=dtype))
+    with pytest.raises(ValueError, match="label 39 is"):
+        RidgeHead().fit(Z[:40], pandas.Series([*y[:39], pandas.NA], dtype="Int64"))
+    assert RidgeHead().fit(Z[:40], np.where(y[:40] > 1, 1, -1)).classes_.tolist() == [-1, 1]
+
+
+def test_options_without_effect_are_refused():
+    for options, message in (
+        ({"lam": 2.0, "heads": "prototype_inner"}, "none of the heads has"), ({"lam": 2.0, "tune": True}, "tune, which chooses"),
+        ({"lam": -1}, "lam is -1"), ({"lam": float("nan")}, "lam is nan"), ({"lam": "x"}, "lam is 'x'"),
+        ({"tune": "x"}, "tune is 'x'"),
+        ({"tune": True, "heads": "prototype_inner"}, "has a regularisation"), ({"tune": True, "shots": (1,)}, "rows to hold out"),
+        ({"shots": (1.5,)}, "k is 1.5"), ({"shots": (True,)}, "k is True"), ({"shots": ()}, "0 shots"),
+        ({"heads": ()}, "0 heads"), ({"episodes": 0}, "episodes is 0"), ({"queries": 2.5}, "queries is 2.5"),
+        ({"ways": None}, "ways is None"), ({"seed": -1}, "seed"),
+        ({"split": ([0, 1], None), "shots": (3,)}, "a split is one problem"), ({"split": (None, None)}, "one of them"),
+        ({"split": (y[:50] > 1, None)}, r"mask \[50\], expected \[400\]"), ({"split": ([0.7, 1.2], None)}, "whole numbers"),
+        ({"split": ([-1, 1], None)}, "row -1 of the split"), ({"split": ([0, 400], None)}, "row 400 of the split"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            few_shot_score(Z, y, **{"heads": "ridge", **options})
+    mask = np.arange(400) < 80
+    by_mask, by_number = (few_shot_score(Z, y, "ridge", split=(part, None))[0] for part in (mask, np.arange(80)))
+    assert by_mask["accuracy"] == by_number["accuracy"]
+    for estimator, message in (
+        (RidgeHead(-1), "lambda is -1"), (RidgeHead(float("nan")), "lambda is nan"),
+        (RidgeHead(calibrated="x"), "calibrated is 'x'"),
+        (LogisticHead(-1), "lambda is -1"), (SVMHead(float("inf")), "lambda is inf"), (SVMHead(centred=None), "centred is None"),
+        (LDAHead(1.5), "shrinkage is 1.5"), (LDAHead(-1), "shrinkage is -1"), (PrototypeHead("cosine", scale=-1), "scale is -1"),
+        (PrototypeHead("cosine", scale=float("nan")), "scale is nan"), (PrototypeHead(scale="x"), "scale is 'x'"),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            estimator.fit(Z, y)
 
 
 def test_a_head_without_a_fit_loses_its_own_rows():

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 from .context import Context, default_context
-from .graphs.sources import number_classes
+from .graphs.sources import array_of, number_classes
 from .handle import Handle
 from .heads import Head, head
 from .tensor import constant
 
+EPISODES: dict[str, Any] = {"shots": (4, 8, 16, 32, 64), "episodes": 100, "queries": 30, "ways": 64}
 FIGURES = ("accuracy", "ci95", "nll", "brier", "ece", "ece_temperature", "seconds")
 
 
@@ -27,8 +29,9 @@ class _Embeddings(Handle):
 class _Visit:
     """What the library's calls come back to."""
 
-    def __init__(self, context, progress, outcomes):
-        self.context, self.progress, self.outcomes = context, progress, outcomes
+    def __init__(self, context, progress, outcomes, queries):
+        self.context, self.progress, self.outcomes, self.queries = context, progress, outcomes, queries
+        self.warned: dict[str, None] = {}  # in the order in which they come
         self.rows: list[dict[str, Any]] = []
         self.stopped = False
 
@@ -43,10 +46,25 @@ class _Visit:
             errors.hold(self.context.address, exception)
             lib.door_raise(self.context.pointer, errors.code_of(exception), str(exception).encode(errors="replace"))
 
+    def repeated(self, k, draws):
+        """How many classes have rows that are drawn repeatedly; warns of them, in the words of `mochi fit`."""
+        small, left = draws.small_classes, draws.left_out
+        if small:
+            have = "class has" if small == 1 else "classes have"
+            self.warned[
+                f"few_shot_score: k = {k}: {small} {have} fewer than k + {self.queries} rows; theirs are divided between support "
+                "and queries and drawn repeatedly"
+            ] = None
+        if left:
+            rows = "class of one row is" if left == 1 else "classes of one row are"
+            self.warned[f"few_shot_score: k = {k}: {left} {rows} left out"] = None
+        return small
+
     def take(self, row):
         """A row of the table."""
         found = {"head": ffi.string(row.head).decode(), "k": row.k}
         found.update((name, getattr(row, name)) for name in FIGURES)
+        found["repeated"] = self.repeated(row.k, row.draws) if row.draws else 0
         found["failure"] = ffi.string(row.failure).decode(errors="replace") if row.failure else None
         if self.outcomes:
             values = np.frombuffer(ffi.buffer(row.outcome, 8 * row.n_outcomes)).copy() if row.outcome else np.zeros(0)
@@ -72,10 +90,10 @@ def few_shot_score(
     Z: Any,
     y: Any,
     heads: Sequence[str | Head] | str = ("ridge", "logistic", "prototype_euclidean", "prototype_inner"),
-    shots: Sequence[int] = (4, 8, 16, 32, 64),
-    episodes: int = 100,
-    queries: int = 30,
-    ways: int = 64,
+    shots: Sequence[int] = EPISODES["shots"],
+    episodes: int = EPISODES["episodes"],
+    queries: int = EPISODES["queries"],
+    ways: int = EPISODES["ways"],
     lam: float | None = None,
     tune: bool = False,
     seed: int = 0,
@@ -99,13 +117,14 @@ def few_shot_score(
     episodes, queries, ways : int
         Of each k; query rows of each class; the most classes of an episode.
     lam : float
-        For every head that has a lambda; None: each head's own.
+        For every head that has a lambda, one of them at least; None: each head's own.
     tune : bool
-        Each episode chooses its head's regularisation by the held-out rows of its support.
+        Each episode chooses its head's regularisation by the held-out rows of its support; no lam beside it.
     seed : int
         Of the episodes.
     split : (array_like, array_like)
-        Row numbers to learn from and to test on, one problem in place of episodes; one of the two None: all other rows.
+        Row numbers, or masks [n], to learn from and to test on, one problem in place of episodes; one of the two None: all
+        other rows.
     outcomes : bool
         Also the accuracy of each episode (of a split, 100 or 0 of each query), which is paired between heads.
     progress : callable
@@ -116,7 +135,8 @@ def few_shot_score(
     list of dict
         For each k and head: head, k, accuracy and ci95 in percent (mean over episodes and half width of its 95% interval),
         nll, brier, ece, ece_temperature (after a temperature fitted to held-out rows of the support; NaN at k = 1),
-        seconds, failure (why a head has no fit, or None). ``pandas.DataFrame(rows)`` is the table.
+        seconds, repeated (classes of fewer than k + queries rows, which are drawn repeatedly, with a warning), failure (why a
+        head has no fit, or None). ``pandas.DataFrame(rows)`` is the table.
 
     Source: train/fit/fit.c
 
@@ -130,16 +150,29 @@ def few_shot_score(
     ('ridge', 4, True)
     """
     context = context or default_context()
-    rows = np.asarray(Z)
+    rows = array_of(Z) if hasattr(Z, "__array__") else np.asarray(Z)
+    if rows.ndim != 2 or rows.dtype.kind not in "biuf":
+        raise errors.InvalidError(f"few_shot_score: rows of {rows.dtype} {list(rows.shape)}, expected numbers [n, d]")
     label, values = number_classes(y, len(rows))
-    if rows.ndim != 2 or len(values) < 2:
-        raise errors.InvalidError(f"few_shot_score: rows {list(rows.shape)} of {len(values)} classes, expected two or more")
+    if len(values) < 2:
+        raise errors.InvalidError(f"few_shot_score: labels of {len(values)} classes, expected two or more")
     used = [head(h) for h in ([heads] if isinstance(heads, (str, Head)) else heads)]
-    visit = _Visit(context, progress, outcomes)
+    ks = [checked.whole("few_shot_score: k", k, 1) for k in ([shots] if isinstance(shots, (int, np.integer)) else shots)]
+    if not used or not ks:
+        raise errors.InvalidError(f"few_shot_score: {len(used)} heads and {len(ks)} shots, expected one or more of each")
+    sizes = {"episodes": episodes, "queries": queries, "ways": ways}
+    sizes = {name: checked.whole(f"few_shot_score: {name}", value, 1) for name, value in sizes.items()}
+    if split is not None and {"shots": tuple(ks), **sizes} != EPISODES:
+        raise errors.InvalidError(
+            "few_shot_score: a split is one problem, on which shots, episodes, queries and ways have no effect"
+        )
+    lam = _lambda_of(used, lam, tune, split is None and all(k == 1 for k in ks))
+    visit = _Visit(context, progress, outcomes, queries)
     handle = ffi.new_handle(visit)
-    options, ks = ffi.new("mo_fit_options *"), ffi.new("int64_t[]", [int(k) for k in shots])
-    options.n_shots, options.shots = len(shots), ks
-    options.episodes, options.queries, options.ways, options.seed, options.tune = episodes, queries, ways, seed, tune
+    options, numbers = ffi.new("mo_fit_options *"), ffi.new("int64_t[]", ks)
+    options.n_shots, options.shots = len(ks), numbers
+    options.episodes, options.queries, options.ways = sizes["episodes"], sizes["queries"], sizes["ways"]
+    options.seed, options.tune = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1), tune
     options.progress, options.state = lib.door_fit_progress, handle
     penalty = ffi.NULL if lam is None else ffi.new("double *", lam)
     setattr(options, "lambda", penalty)
@@ -150,7 +183,7 @@ def few_shot_score(
     with _Embeddings(context, made) as E:
         try:
             if split is not None:
-                _read_split(context, E, split, draws)
+                _read_split(context, E, split, draws, len(rows))
                 options.split = draws
             context.call(lib.gate_mo_fit, E.pointer(), pointers, len(used), options, lib.door_fit_row, handle)
         except errors.NumericalError:
@@ -158,16 +191,53 @@ def few_shot_score(
                 raise
         finally:
             context.call(lib.gate_mo_draws_release, draws)
+    for warning in visit.warned:
+        warnings.warn(warning, stacklevel=2)
     return visit.rows
 
 
-def _read_split(context, E, split, draws):
+def _lambda_of(heads, lam, tune, one_row):
+    """The penalty, where a head has one; what has no effect is refused, as `mochi fit` does."""
+    checked.flag("few_shot_score: tune", tune)
+    parameters = [p for h in heads for p in h.pointer.parameters[0 : h.pointer.n_parameters] if p.ndim == 0]
+    has = any(ffi.string(p.name) == b"lambda" for p in parameters)
+    why = None
+    if lam is not None and (tune or not has):
+        why = "lam beside tune, which chooses it" if tune else "lam, which none of the heads has"
+    elif tune and not (has or any(0 <= p.low < p.high <= 1 for p in parameters)):
+        why = "tune, but none of the heads has a regularisation"
+    elif tune and one_row:
+        why = "tune, but a support of one row a class has no rows to hold out"
+    if why:
+        raise errors.InvalidError(f"few_shot_score: found {why}")
+    return None if lam is None else checked.real("few_shot_score: lam", lam, 0)
+
+
+def _read_split(context, E, split, draws, n):
     """One problem of the user's own, by lists of rows as the program reads them."""
+    if not isinstance(split, (tuple, list)) or len(split) != 2 or all(rows is None for rows in split):
+        raise errors.InvalidError(
+            "few_shot_score: split, expected (rows to learn from, rows to test on), one of them at most None"
+        )
     with tempfile.TemporaryDirectory() as folder:
         paths = [ffi.NULL, ffi.NULL]
         for i, rows in enumerate(split):
             if rows is not None:
                 path = os.path.join(folder, f"{'test' if i else 'train'}.npy")
-                np.save(path, np.flatnonzero(rows) if np.asarray(rows).dtype == bool else np.asarray(rows, np.int64))
+                np.save(path, _rows_of(rows, n))
                 paths[i] = ffi.new("char[]", os.fsencode(path))
         context.call(lib.gate_mo_draws_read, E.pointer(), *paths, draws)
+
+
+def _rows_of(rows, n):
+    """Row numbers, or those that a mask marks."""
+    array = array_of(rows)
+    if array.dtype != bool:
+        numbers = checked.indices("few_shot_score: a part of the split", array)
+        outside = np.flatnonzero((numbers < 0) | (numbers >= n))
+        if len(outside):
+            raise errors.InvalidError(f"few_shot_score: row {numbers[outside[0]]} of the split, expected rows 0 .. {n - 1}")
+        return numbers
+    if array.shape != (n,):
+        raise errors.InvalidError(f"few_shot_score: split by a mask {list(array.shape)}, expected [{n}]")
+    return np.flatnonzero(array)

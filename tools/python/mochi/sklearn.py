@@ -15,9 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 from .fit import few_shot_score
+from .graphs.sources import is_missing
 from .heads import head
 from .tape import Tape
 
@@ -49,8 +50,12 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         X : array_like
             Embeddings [n, d].
         y : array_like
-            Labels [n] of any type, of two classes or more.
+            Labels [n] of any type, of two classes or more. None and NaN are refused; "" and -1 are classes, as everywhere
+            in scikit-learn.
         """
+        for name in ("calibrated", "centred"):
+            checked.flag(f"{type(self).__name__}: {name}", getattr(self, name, False))
+        _refuse_unlabelled(self, y)
         X, y = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(y)
         self.classes_, label = np.unique(y, return_inverse=True)
@@ -247,7 +252,8 @@ class PrototypeHead(_HeadClassifier):
 
     def _head(self):
         names = {m: f"prototype_{m}" for m in ("euclidean", "inner", "centred", "cosine")}
-        return _chosen(self, "metric", names), {"scale": self.scale} if self.metric == "cosine" else {}
+        scale = checked.real("PrototypeHead: scale", self.scale, 1e-12)
+        return _chosen(self, "metric", names), {"scale": scale} if self.metric == "cosine" else {}
 
     def _take(self, X, Y):
         """The means: every metric reads no more of the rows, but for their mean."""
@@ -259,6 +265,17 @@ class PrototypeHead(_HeadClassifier):
         if self.metric == "centred":
             return (X - self.center_) @ (self.means_ - self.center_).T
         return self._logits(self.means_, np.eye(len(self.means_)), X)
+
+
+def _refuse_unlabelled(self, y):
+    """NumPy would make a text "nan" of NaN in a list of texts, and forget what is masked."""
+    masked = checked.is_masked(y)
+    if isinstance(y, np.ndarray) and not masked and y.dtype != object:
+        return
+    values = np.array(y.tolist(), object) if masked else np.asarray(y, object)
+    for i, value in enumerate(values if values.ndim == 1 else ()):
+        if is_missing(value):
+            raise errors.InvalidError(f"{type(self).__name__}: label {i} is {value!r}; leave rows without a label out")
 
 
 def _chosen(self, name, choices):
