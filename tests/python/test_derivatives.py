@@ -256,6 +256,43 @@ def test_random_numbers_follow_their_seed():
     assert np.array_equal(x, y) and 400 < (x == 0).sum() < 600
 
 
+def test_values_that_would_be_ignored_are_refused():
+    a, A, b = mochi.parameter([8.0, 27.0], dtype="float64"), np.array([[3.0, 1.0], [1.0, 2.0]]), np.ones((2, 1))
+
+    def cube(w, a):
+        return w * w * w - a
+
+    with mochi.Tape():
+        for options in (
+            {"tolerance": -1}, {"tolerance": np.nan}, {"tolerance": np.inf}, {"iterations": 1.5}, {"restart": -1},
+            {"dense_limit": -2}, {"symmetric": "x"}, {"accept": None}, {"batch_axes": -1},
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match=f"{next(iter(options))} is"):
+                mochi.implicit(cube, np.ones(2), [a], **options)
+        for options in ({"tolerance": -1}, {"tolerance": np.nan}, {"iterations": -1}, {"memory": 3}, {"unrolled": "x"}):
+            with pytest.raises(ValueError, match=f"{next(iter(options))} is"):
+                mochi.solve("newton_krylov", cube, np.ones(2), [a], **options)
+        for options in ({"shift": -1}, {"largest_shift": np.nan}, {"least_rcond": -0.5}, {"spd": 2}):
+            with pytest.raises(ValueError, match=f"{next(iter(options))} is"):
+                mochi.solve_with(A, b, policy="shift", **options)
+        with pytest.raises(ValueError, match="no effect under the policy 'error'"):
+            mochi.solve_with(A, b, shift=0.1)
+    for wrong in ((-1, 0, 0, 4), (1, np.nan, 0, 4), (1, 0, -1, 4), (1, 0, 5, 4), (1, 0, 0, 0), (1, 0, 1.5, 4)):
+        with pytest.raises(ValueError, match="cosine"):
+            mochi.cosine(*wrong)
+    for wrong in ({"seed": -1}, {"seed": 1.5}, {"seed": 0, "stream": 2**48}, {"seed": 0, "purpose": 2**16}):
+        with pytest.raises(ValueError, match="Random"):
+            mochi.Random(**wrong)
+    for n in (0, -1, 1.5):
+        with pytest.raises(ValueError, match="below"):
+            mochi.Random(0).below(n)
+    for parts in (([0, 1], [0.5], None), ([0, 1], [2**32], None), ([0.0, 1.0], [0], None)):
+        with pytest.raises(ValueError, match="Sparse"):
+            mochi.Sparse(parts, shape=(1, 2))
+    with mochi.Tape(), pytest.raises(mochi.MismatchError, match="dtype None"):
+        mochi.ops.cast(np.ones(2), None)
+
+
 def test_a_sparse_matrix_multiplies():
     sparse = pytest.importorskip("scipy.sparse")
     A = sparse.random(5, 4, density=0.5, random_state=0, format="coo")

@@ -74,6 +74,22 @@ def test_a_wrong_head_is_told():
         mochi.Head("neither")
 
 
+def test_numbers_outside_their_bounds_are_refused():
+    with mochi.Tape():
+        for name, parameter, value in (
+            ("ridge", "lambda", -1), ("ridge", "lambda", np.nan), ("ridge", "lambda", "x"), ("lda", "shrinkage", 1.5),
+            ("lda", "shrinkage", np.float32(-0.1)), ("svm", "lambda", np.inf), ("prototype_cosine", "scale", np.nan),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match=f"head {name}: {parameter} is"):
+                mochi.head(name)(Zs, Ys, Zq, **{parameter: value})
+        for lam in (-1, np.nan, "x"):
+            with pytest.raises(ValueError, match="ridge_fit: lam is"):
+                mochi.ridge_fit(Zs, Ys, lam)
+    for wrong in ({"order": 0}, {"order": -1}, {"parameters": {"a": np.nan}}, {"parameters": {"a": (3.0, 0.0, 1.0)}}):
+        with pytest.raises(ValueError, match="head own"):
+            mochi.Head("own", logits=lambda Zs, Ys, Zq, *p: Zq @ Zs.T @ Ys, **wrong)
+
+
 def test_ridge_fit():
     with mochi.Tape():
         W, b = mochi.ridge_fit(Zs, Ys, 10.0)

@@ -26,7 +26,7 @@ def number_of(dtype):
     if isinstance(dtype, np.dtype) and dtype in STORED:
         return STORED[dtype]
     name = dtype if isinstance(dtype, str) else None
-    if name is None:
+    if name is None and dtype is not None:  # NumPy's None is float64
         try:
             name = np.dtype(dtype).name
         except TypeError:

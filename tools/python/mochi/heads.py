@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+import numpy as np
+
+from . import checked, errors
 from ._library import ffi, lib
 from .callbacks import struck, tensors, visited
 from .context import default_context
@@ -69,6 +71,7 @@ class Head:
     ) -> None:
         if (logits is None) == (residual is None):
             raise errors.InvalidError(f"head {name}: logits or residual, one of them")
+        checked.whole(f"head {name}: order", order, 1, 2)
         if len(_own) == SLOTS:
             raise errors.InvalidError(f"{SLOTS} heads of Python in a process, no more")
         parameters = parameters or {}
@@ -88,16 +91,18 @@ class Head:
         _own.append(self)
 
     def _describe(self, p, key, value):
+        what = f"head {ffi.string(self._kept[0]).decode()}: {key}"
         self._kept.append(ffi.new("char[]", key.encode()))
         p.name = self._kept[-1]
         if isinstance(value, dict):
             shape = value["shape"]
-            p.value, p.ndim = value.get("value", 1.0), len(shape)
+            p.value, p.ndim = checked.real(what, value.get("value", 1.0)), len(shape)
             p.shape = [lib.MO_HEAD_DIM if s == "d" else s for s in shape]
         elif isinstance(value, tuple):
-            p.value, p.low, p.high = value
+            p.low, p.high = (checked.real(what, bound) for bound in value[1:])
+            p.value = checked.real(what, value[0], p.low, p.high)
         else:
-            p.value = value
+            p.value = checked.real(what, value)
 
     @classmethod
     def of(cls, pointer: Any) -> Head:
@@ -129,10 +134,18 @@ class Head:
         tape.context.call(lib.gate_mo_head_start, tape.pointer, self.pointer, real, d, ffi.NULL, seed, out)
         for i, name in enumerate(self.parameters):
             if name in parameters:
-                out[i] = input_of(parameters[name], tape, given[0])
+                out[i] = input_of(self._checked(i, name, parameters[name]), tape, given[0])
         pointers = [x.pointer() for x in given]
         result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, *pointers, out)
         return Tensor(result, tape) if result else tape.fail()
+
+    def _checked(self, i, name, value):
+        """A parameter as it was given; a number outside its bounds is an error."""
+        p = self.pointer.parameters[i]
+        if p.ndim == 0 and not isinstance(value, Tensor) and np.ndim(value) == 0:
+            bounds = (p.low, p.high) if p.low < p.high else ()
+            return checked.real(f"head {self.name}: {name}", value, *bounds)
+        return value
 
     def check(self, order: int | None = None, seed: int = 0, context: Context | None = None) -> Check:
         """Checks derivatives in embeddings, labels and parameters, and that a batch gives the results of its episodes."""
@@ -153,7 +166,7 @@ def head(name: str | Head) -> Head:
     """The library's head of that name; `head_names()` lists them."""
     if isinstance(name, Head):
         return name
-    pointer = lib.mo_find_head(name.encode())
+    pointer = lib.mo_find_head(name.encode()) if isinstance(name, str) else None
     if not pointer:
         raise errors.InvalidError(f"head {name!r}, expected one of {', '.join(head_names())}")
     return Head.of(pointer)
@@ -204,6 +217,7 @@ def ridge_fit(Zs: ArrayLike, Ys: ArrayLike, lam: ArrayLike, form: str = "auto") 
     forms = {"auto": lib.MO_RIDGE_AUTO, "dual": lib.MO_RIDGE_DUAL, "primal": lib.MO_RIDGE_PRIMAL}
     if form not in forms:
         raise errors.InvalidError(f"form {form!r}, expected one of {', '.join(forms)}")
+    lam = lam if isinstance(lam, Tensor) or np.ndim(lam) else checked.real("ridge_fit: lam", lam, 0)
     tape = tape_of(Zs, Ys, lam)
     out = ffi.new("mo_tensor *[2]")
     given = (input_of(Zs, tape, Ys), input_of(Ys, tape, Zs), input_of(lam, tape, Zs))

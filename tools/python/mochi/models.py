@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 from .context import default_context
 from .dtypes import number_of
@@ -101,7 +101,7 @@ class Episode:
         return self._hold(values if isinstance(values, Tensor) else constant(values, context=self.context)).pointer()
 
     def _indices(self, values):
-        return self._leaf(values if isinstance(values, Tensor) else np.asarray(values, np.int64))
+        return self._leaf(values if isinstance(values, Tensor) else checked.indices("Episode: numbers", values))
 
 
 class Model(Handle):

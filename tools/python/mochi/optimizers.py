@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 from .handle import Handle
 from .tensor import Leaf, Tensor, borrowed, constant
@@ -148,5 +148,8 @@ def _remade(kind, parameters, options, steps, *moments):
 
 
 def cosine(lr: float, lr_min: float, step: int, steps: int) -> float:
-    """lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, for step = 0 .. steps - 1."""
+    """lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, for step = 0 .. steps."""
+    lr, lr_min = checked.real("cosine: lr", lr, 0), checked.real("cosine: lr_min", lr_min, 0)
+    steps = checked.whole("cosine: steps", steps, 1)
+    step = checked.whole("cosine: step", step, 0, steps)
     return lib.mo_cosine(lr, lr_min, step, steps)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import checked
 from ._library import ffi, lib
 
 
@@ -19,6 +20,9 @@ class Random:
     """
 
     def __init__(self, seed: int, stream: int = 0, purpose: int = lib.MO_PURPOSE_OWN) -> None:
+        seed = checked.whole("Random: seed", seed, 0, 2**64 - 1)
+        stream = checked.whole("Random: stream", stream, 0, 2**48 - 1)
+        purpose = checked.whole("Random: purpose", purpose, 0, 2**16 - 1)
         self.position = ffi.new("mo_random *", lib.mo_random_at(seed, purpose, stream))
 
     def uniform(self) -> float:
@@ -31,7 +35,7 @@ class Random:
 
     def below(self, n: int) -> int:
         """An integer in 0 .. n - 1."""
-        return lib.mo_random_below(self.position, n)
+        return lib.mo_random_below(self.position, checked.whole("Random.below: n", n, 1))
 
     def __getstate__(self):
         p = self.position

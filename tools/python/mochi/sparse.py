@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import errors
+from . import checked, errors
 from ._library import ffi, lib
 from .context import default_context
 from .dtypes import number_of
@@ -44,7 +44,10 @@ class Sparse(Handle):
         if shape is None:
             raise errors.InvalidError("Sparse: the parts of a matrix (indptr, indices, data) without its shape")
         context = context or default_context()
-        indptr, indices = np.ascontiguousarray(matrix[0], np.int64), np.ascontiguousarray(matrix[1], np.int32)
+        indptr, columns = (checked.indices(f"Sparse: {name}", matrix[i]) for i, name in enumerate(("indptr", "indices")))
+        if columns.size and not 0 <= columns.min() <= columns.max() < shape[1]:
+            raise errors.InvalidError(f"Sparse: columns {columns.min()} to {columns.max()}, expected 0 .. {shape[1] - 1}")
+        indptr, indices = np.ascontiguousarray(indptr), np.ascontiguousarray(columns, np.int32)
         data = None if matrix[2] is None else np.ascontiguousarray(matrix[2])
         if data is not None and data.dtype.kind != "f":
             data = data.astype(np.float32)

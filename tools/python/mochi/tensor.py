@@ -261,8 +261,8 @@ def parameter(values, name=None, dtype=None, context=None):
         "float32" or "float64"; None: as the values are.
     """
     context = context or default_context()
-    array = arrays.array_of(values, dtype or "float32")
-    real = dtype or (array.dtype if array.dtype in ("float32", "float64") else "float32")
+    array = arrays.array_of(values, "float32" if dtype is None else dtype)
+    real = dtype if dtype is not None else (array.dtype if array.dtype in ("float32", "float64") else "float32")
     array = np.asarray(array, real, order="C")
     shape = ffi.new("int64_t[]", array.shape or (0,))
     text = ffi.NULL if name is None else name.encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .. import errors
+from .. import checked, errors
 from .._library import ffi, lib
 from ..inputs import input_of, tape_of
 from ..tensor import Tensor
@@ -110,7 +110,8 @@ def solve_with(
     least_rcond : float
         The least reciprocal condition; 0: whatever the factorization accepts.
     shift, largest_shift : float
-        lambda is shift |A|, ten times that, and so on up to largest_shift |A|; 0: the epsilon of the dtype, 0.01.
+        Of the policy "shift" alone: lambda is shift |A|, ten times that, and so on up to largest_shift |A|; 0: the epsilon of
+        the dtype, 0.01.
     health : Health
         Where to write what is known of each system; it costs an inverse in float64.
 
@@ -127,9 +128,13 @@ def solve_with(
     """
     if policy not in POLICIES:
         raise errors.InvalidError(f"policy {policy!r}, expected one of {', '.join(POLICIES)}")
+    bounds = {"least_rcond": least_rcond, "shift": shift, "largest_shift": largest_shift}
+    bounds = {name: checked.real(f"solve_with: {name}", value, 0) for name, value in bounds.items()}
+    if policy != "shift" and (bounds["shift"] or bounds["largest_shift"]):
+        raise errors.InvalidError(f"solve_with: shift and largest_shift have no effect under the policy {policy!r}")
     tape = tape_of(A, B)
-    o = ffi.new("mo_solve_options *")
-    o.policy, o.spd, o.least_rcond, o.shift, o.largest_shift = POLICIES[policy], spd, least_rcond, shift, largest_shift
+    o = ffi.new("mo_solve_options *", bounds)
+    o.policy, o.spd = POLICIES[policy], checked.flag("solve_with: spd", spd)
     a, b = input_of(A, tape, B), input_of(B, tape, A)
     struct = health._struct if health is not None else ffi.NULL
     result = lib.gate_mo_solve_with(tape.gate, tape.pointer, a, b, o, struct)

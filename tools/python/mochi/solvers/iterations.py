@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import errors
+from .. import checked, errors
 from .._library import ffi, lib
 from ..callbacks import Equations
 from ..inputs import input_of, list_of, tape_of
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 MAX_THETA = 12
+MOST_PAIRS = 32
 
 
 class Report:
@@ -51,12 +52,20 @@ class Report:
         return f"mochi.Report(iterations={self.iterations}, residual={self.residual:.3g}, converged={self.converged})"
 
 
+# Of mo_implicit, by the names of its struct.
+OPTIONS: dict[str, Callable[[str, Any], Any]] = {
+    "batch_axes": checked.whole, "symmetric": checked.flag, "dense_limit": lambda what, n: checked.whole(what, n, -1),
+    "tolerance": lambda what, x: checked.real(what, x, 0), "iterations": checked.whole, "restart": checked.whole,
+    "residual": lambda what, x: checked.real(what, x, -1), "accept": checked.flag,
+}  # fmt: skip
+
+
 def _fill(options, tape, equations, report, named):
     """Writes the options of mo_implicit; names are those of its struct."""
     for name, value in named.items():
-        if name not in ("batch_axes", "symmetric", "dense_limit", "tolerance", "iterations", "restart", "residual", "accept"):
+        if name not in OPTIONS:
             raise TypeError(f"an unknown option {name!r}")
-        setattr(options, name, value)
+        setattr(options, name, OPTIONS[name](name, value))
     if equations.jacobian is not None:
         options.jacobian = lib.door_jacobian
     if report is not None:
@@ -152,7 +161,7 @@ def solve(
     tolerance, iterations : float, int
         Of |F| / max(1, |x|), and how many at most; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
     memory : int
-        Of L-BFGS, in pairs.
+        Of lbfgs alone, in pairs; 0: 10.
     unrolled : bool
         Record and differentiate every iteration instead.
     implicit : dict
@@ -162,10 +171,13 @@ def solve(
     """
     if solver not in SOLVERS:
         raise errors.InvalidError(f"solver {solver!r}, expected one of {', '.join(SOLVERS)}")
+    if memory and solver != "lbfgs":
+        raise errors.InvalidError(f"solve: memory is {memory!r} of {solver}, expected it of lbfgs alone")
     tape = tape_of(x0, *theta)
     pointers, n = _theta(theta, tape)
     o = ffi.new("mo_solver_options *")
-    o.tolerance, o.iterations, o.memory, o.unrolled = tolerance, iterations, memory, unrolled
+    o.tolerance, o.iterations = checked.real("solve: tolerance", tolerance, 0), checked.whole("solve: iterations", iterations)
+    o.memory, o.unrolled = checked.whole("solve: memory", memory, 0, MOST_PAIRS), checked.flag("solve: unrolled", unrolled)
     _fill(o.implicit, tape, Equations(f, jacobian), report, implicit or {})
     if report is not None:
         o.report = report._solver

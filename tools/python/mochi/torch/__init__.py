@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from .. import errors
+from .. import checked, errors
 from .. import ops as _ops
 from ..heads import Head
 from ..heads import head as _head
@@ -173,6 +173,8 @@ def ridge(
     heads = {"penalised": "ridge", "free": "ridge_intercept"}
     if bias is not None and bias not in heads:
         raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
+    if not isinstance(lam, torch.Tensor):
+        lam = checked.real("ridge: lam", lam, 0)
     dual = Zs.shape[-2] <= Zs.shape[-1]
     if bias == "free" or (bias is not None and not dual):
         return readout(heads[bias], Zs, Ys, Zq, **{"lambda": lam})
