@@ -109,7 +109,7 @@ def few_shot_score(
     Z : array_like
         Embeddings [n, d]; computed in float64 where they are, in float32 else.
     y : array_like
-        Labels [n] of any type; -1, None, NaN and "" mean unlabelled.
+        Labels [n], as `graph` takes them; rows of unlabelled ones are left out.
     heads : sequence of str or Head
         Readouts, by name (`mochi.head_names`) or of one's own.
     shots : sequence of int

@@ -71,8 +71,10 @@ def index_of(x, tape, like):
     array = arrays.array_of(x)
     if array.dtype == bool:
         raise errors.InvalidError(f"an index of bool {list(array.shape)}, expected integers: numpy.flatnonzero of a mask")
-    if array.dtype.kind in "iu" or (not array.size and isinstance(x, (list, tuple))):
+    if array.dtype == np.uint64 or (not array.size and isinstance(x, (list, tuple))):
         array = checked.indices("an index", array)
+    elif array.dtype.kind in "iu":
+        array = array.astype(np.int64, copy=False)
     elif not isinstance(x, np.ndarray):
         array = array.astype(real_of(like))
     return arrays.copied(tape, array)

@@ -243,16 +243,20 @@ def graph(
     ----------
     source : str, path or object
         A data set's name (``mochi.graph_names()``) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse
-        [n, n], whose entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers; a graph of networkx;
-        a ``Data`` of PyTorch Geometric (edge_index, x, y, masks); a graph of DGL (edges(), ndata: feat, label, masks).
+        [n, n], whose entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers, or a table of pandas with
+        two such columns and, if you like, weights; a graph of networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y,
+        masks); a graph of DGL (edges(), ndata: feat, label, masks); a `Graph`, which is itself where nothing else is given.
     x : array_like, scipy.sparse matrix or str
         Attributes of the nodes [n, d], in place of the source's; or the name of a node attribute of the source.
     y : array_like or str
-        Labels of the nodes [n] of any type; -1, None, NaN and "" mean unlabelled. Or the name of a node attribute.
+        Labels of the nodes [n], all whole numbers, texts, bytes or bools; None, NaN, pandas.NA, masked entries, "", -1 and
+        other negative numbers mean unlabelled, and the texts "nan" and "None" are classes. Or the name of a node attribute.
     nodes : int
         The number of nodes of an array of edges; None: the largest number and one.
     name : str
         In messages; None: as the source says.
+
+    Edges have neither weights nor directions: where an object has them, a warning says so, and `Graph.ignored` keeps it.
 
     Source: train/graphs/
 

@@ -68,7 +68,8 @@ def _weighted(values):
 
 def _directed(u, v, nodes):
     """Whether an edge lacks its reverse."""
-    return not np.array_equal(np.unique(u * nodes + v), np.unique(v * nodes + u))
+    one, other = (np.sort(number) for number in (u * nodes + v, v * nodes + u))
+    return not np.array_equal(*(numbers[np.diff(numbers, prepend=-1) != 0] for numbers in (one, other)))
 
 
 def _ignored(weights, directions):

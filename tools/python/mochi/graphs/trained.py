@@ -184,12 +184,13 @@ class Trained:
         g : Graph
             Or what `graph` takes.
         labels : dict, pandas.Series or array_like
-            {example: class}, examples by number or name; or one class for each example, where -1, None, NaN and "" mean
-            unlabelled; or a mask, bool [examples]: the graph's own labels there. None: `FewShot.fit` comes later.
+            {example: class}, examples by the graph's names, or by number if it has none; or one class for each example, of
+            any type that `graph` takes; or a mask, bool [examples]: the graph's own labels there. None: `FewShot.fit` comes
+            later.
         head : str
             The readout; None: the one that the weights were trained with.
         lam : float
-            The readout's penalty; 0: the trained one.
+            The penalty of a readout that has one, above 0; 0: the trained one.
         transductive : bool
             Refit the readout on its own predictions for all examples, classes of equal size.
 
@@ -205,7 +206,9 @@ class Trained:
         g : Graph
             Or what `graph` takes.
         pairs : array_like
-            [n, 2], nodes by number or name.
+            [n, 2], nodes by the graph's names, or by number if it has none.
+        head, lam : str, float
+            The readout and its penalty, as for `few_shot`.
 
         Returns
         -------
