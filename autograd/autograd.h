@@ -121,15 +121,19 @@ typedef struct mo_check_result {
     char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
 } mo_check_result;
 
-/* Compares <Y_bar, J v> with <J^T Y_bar, v> on the samples of the op. order 1: the vjp, to 1e-6, by differences; 2: the
- * vjp of the vjp, to 1e-5; 0: the certificate, J v by mo_jvp, to 1e-10, blind to a wrong J. An op without samples
- * fails. */
+/* Compares <Y_bar, J v> with <J^T Y_bar, v> on the samples of the op. order 1: the vjp, by differences, to 1e-6; 2:
+ * order 1, then the vjp of the vjp, to 1e-5; 0: the certificate alone, J v by mo_jvp, to 1e-10, blind to a wrong J. The
+ * gradient must also be the same where fewer inputs need one, where an output has no cotangent, after a change in place
+ * of what reads_in and reads_out do not name, and to 1e-3 in float32; and right for two inputs in a batch where the op
+ * computes that. An op without samples fails, and one of whose samples no input is differentiated. */
 MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
 
 /* A function of tensors as graph code: writes n_out outputs for n_in inputs. */
 typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
 /* Checks any graph code in the same way: the inputs with mo_require_grad are float64 leaves, perturbed freely; the
- * other inputs are held fixed. */
+ * other inputs are held fixed. It is also checked near the given inputs, with a thousandth of their size added. At
+ * order 2 the first derivatives must hold to a tenth of the tolerance. Fails if no input needs a gradient. f is called
+ * often, also with inputs [2, ..] in the place of [..]: there it may raise an error. */
 MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
     int n_out, int order, double tolerance, uint64_t seed);
 

@@ -2,110 +2,423 @@
  *
  * For y = f(x) and a random cotangent G let s(x) = <G, f(x)>. The vjp claims grad s; along a direction v
  *     <grad s, v>  must equal  (s(x + e v) - s(x - e v)) / 2e  up to O(e^2) + O(u / e),
- * with e = 1e-5 about 1e-10. Order two is the same check on the function (x, G) -> grad s, recorded with
- * MO_CREATE_GRAPH: vjps are made of ops, so no other machinery is needed. */
+ * with e = 1e-5 about 1e-10; for each output of f by itself, so that a large one does not hide a small one. Order two
+ * is the same check on the function (x, G) -> grad s, recorded with MO_CREATE_GRAPH: vjps are made of ops, so no other
+ * machinery is needed. It asks whether the gradient is differentiated rightly, and a wrong gradient may be: so order
+ * one comes before it.
+ *
+ * Differences along all inputs at one point leave room for rules that are wrong elsewhere. So the gradient is also
+ * taken
+ *   - with every other choice of inputs that need one, and of outputs that have a cotangent;
+ *   - of an op after a change in place of every value that it does not declare to read, as no error stops that in use;
+ *   - after a second call of f on other inputs, which a rule that keeps values outside of its call confuses;
+ *   - near the given point, which may be as special as a matrix of ones is;
+ *   - of two points in a batch, wherever f takes one, and of a square matrix without its last column;
+ *   - of an op in float32;
+ * and must be the same, or the right one there. */
 #include "autograd/sample.h"
+#include "autograd/tape.h"
 #include "tensor/files/number_text.h"
-#include "tensor/storage.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TENSORS = MO_MAX_INPUTS + MO_MAX_OUTPUTS, DIRECTIONS = 3 };
-static const double step = 1e-5;
+enum {
+    MAX_TENSORS = MO_MAX_INPUTS + MO_MAX_OUTPUTS,
+    DIRECTIONS = 2,
+    MOST_SUBSETS = 4 /* inputs of which all are tried */
+};
+static const double step = 1e-5, nearby = 1e-3 /* relative */;
+static const uint64_t all = UINT64_MAX;
+
+/* The result so far. ratio: the largest of error / tolerance. */
+typedef struct verdict {
+    mo_check_result result;
+    double ratio;
+    int64_t compared;
+} verdict;
+
+/* One op as a function. */
+typedef struct op_call {
+    const mo_op *op;
+    const void *attributes;
+    uint64_t poison; /* bit i: input i, bit MO_MAX_INPUTS + i: output i is overwritten after the call, if undeclared */
+} op_call;
 
 /* A function and the leaves at which it is checked; inputs says how each leaf may be perturbed. */
 typedef struct problem {
     mo_context *ctx;
     mo_function f;
     void *state;
-    int n_in, n_out;
+    op_call *call;          /* of an op, NULL: of other graph code */
+    int n_in, n_out, order; /* order 2: f is itself a gradient */
     mo_tensor *in[MAX_TENSORS];
+    mo_tensor *other[MAX_TENSORS]; /* another point, like `in`; where an input has no other, the same tensor */
     mo_sample_input inputs[MAX_TENSORS];
-    mo_tensor *cotangent[MAX_TENSORS];
+    mo_tensor *cotangent[MAX_TENSORS]; /* NULL for an output of integers */
+    uint64_t needs;                    /* bit i: input i needs a gradient */
+    int64_t at[MAX_TENSORS + 1];       /* where the gradient of input i begins among all */
+    double size[MAX_TENSORS];          /* of s for each output */
+    double all_sizes;
+    double tolerance;
     mo_random r;
     const char *sample;
-    mo_check_result *result;
+    bool tried; /* f need not take these inputs: an error that it raises is not silent in use, so none of the result */
+    verdict *v;
 } problem;
 
+/* How a gradient is taken. */
+typedef struct way {
+    uint64_t needs, outputs; /* bit i: input i needs one, output i has a cotangent */
+    uint64_t poison;         /* of the op's call */
+    unsigned flags;          /* of mo_grad */
+    bool again;              /* f is called a second time in between, on the other point */
+} way;
+
 /* n numbers, to be freed with free(); NULL raises. */
-static double *check_numbers(const problem *p, int64_t n) {
-    double *x = malloc((size_t)n * sizeof *x + 1);
+static double *check_numbers(mo_context *ctx, int64_t n) {
+    double *x = calloc((size_t)n + 1, sizeof *x);
     if (!x)
-        mo_fail(p->ctx, MO_MEMORY, "check: out of memory for %lld numbers", (long long)n);
+        mo_fail(ctx, MO_MEMORY, "check: out of memory for %lld numbers", (long long)n);
     return x;
+}
+
+/* Takes an error relative to its tolerance into the verdict; NaN counts as largest. */
+static void judge(problem *p, double error, double tolerance, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static void judge(problem *p, double error, double tolerance, const char *format, ...) {
+    verdict *v = p->v;
+    double ratio = error / tolerance;
+    if (ratio <= v->ratio)
+        return;
+    char text[sizeof v->result.worst];
+    va_list args;
+    va_start(args, format);
+    mo_format_list(text, sizeof text, format, args);
+    va_end(args);
+    v->ratio = isnan(ratio) ? INFINITY : ratio;
+    v->result.error = isnan(error) ? INFINITY : error;
+    mo_format(v->result.worst, sizeof v->result.worst, "sample \"%s\"%s%.200s", p->sample,
+        p->order == 2 ? ", order 2, " : ", ", text);
+}
+
+/* Turns an error of the context into one of the result. Returns whether there was none. what: "", or when. tried: f
+ * need not take its inputs, so that only a lack of memory is an error. */
+static bool settle(problem *p, const char *what, bool tried) {
+    if (mo_ok(p->ctx))
+        return true;
+    verdict *v = p->v;
+    const mo_status *s = mo_context_status(p->ctx);
+    if (v->ratio < INFINITY && (!tried || s->code == MO_MEMORY)) {
+        snprintf(v->result.worst, sizeof v->result.worst, "sample \"%s\"%s%s: %.180s", p->sample, *what ? ", " : "",
+            what, s->message);
+        v->ratio = v->result.error = INFINITY;
+    }
+    mo_clear_error(p->ctx);
+    return false;
+}
+
+static bool fine_so_far(problem *p, const char *what) {
+    return settle(p, what, p->tried);
+}
+
+static bool succeeds(problem *p) {
+    return settle(p, "", true);
+}
+
+/* Reads a tensor of reals as float64. */
+static void read_numbers(const mo_tensor *T, double *x) {
+    size_t n = (size_t)mo_numel(T);
+    if (mo_tensor_dtype(T) == MO_F64) {
+        mo_tensor_read(T, x, n * sizeof *x);
+        return;
+    }
+    float *narrow = malloc(n * sizeof *narrow + 1);
+    if (!narrow)
+        mo_fail(mo_tensor_context(T), MO_MEMORY, "check: out of memory for %zu numbers", n);
+    else if (mo_tensor_read(T, narrow, n * sizeof *narrow) == MO_OK)
+        for (size_t j = 0; j < n; j++)
+            x[j] = narrow[j];
+    free(narrow);
+}
+
+/* A leaf with the values of A and, behind them in its memory, those of B: as a batch of both, [2, ..], or as A alone,
+ * so that an op which reads beyond A does no harm. */
+static mo_tensor *pair(const mo_tensor *A, const mo_tensor *B, bool batch) {
+    mo_context *ctx = mo_tensor_context(A);
+    int64_t n = 2 * mo_numel(A), shape[MO_MAX_AXES + 1] = {2};
+    size_t bytes = (size_t)mo_numel(A) * mo_dtype_size(mo_tensor_dtype(A));
+    char *both = malloc(2 * bytes + 1);
+    mo_tensor *whole = mo_null_tensor(ctx), *T = whole;
+    for (int a = 0; a < mo_ndim(A); a++)
+        shape[a + 1] = mo_dim(A, a);
+    if (!both)
+        mo_fail(ctx, MO_MEMORY, "check: out of memory for %zu bytes", 2 * bytes);
+    else if (mo_tensor_read(A, both, bytes) == MO_OK && mo_tensor_read(B, both + bytes, bytes) == MO_OK)
+        whole = mo_tensor_from(ctx, mo_tensor_dtype(A), 1, &n, both);
+    if (!mo_is_null(whole)) {
+        mo_storage_retain(whole->storage);
+        T = mo_tensor_onto(ctx, whole->storage, whole->dtype, mo_ndim(A) + batch, shape + !batch);
+    }
+    mo_tensor_release(whole);
+    free(both);
+    return mo_needs_grad(A) ? mo_require_grad(T) : T;
 }
 
 /* ---- s(x) and its gradient ---- */
 
-static double weighted_sum(problem *p, mo_tape *t, double *sum) {
+/* s of each output, and the size of its terms: the root of the sum of their squares. */
+static void weighted_sums(problem *p, double *sum, double *size) {
     mo_tensor *out[MAX_TENSORS];
-    *sum = 0;
-    p->f(t, p->in, p->n_in, out, p->n_out, p->state);
-    for (int i = 0; i < p->n_out && mo_ok(p->ctx); i++) {
-        int64_t n = mo_numel(out[i]);
-        double *y = check_numbers(p, n), *g = check_numbers(p, n);
-        if (y && g && mo_tensor_dtype(out[i]) == MO_F64) {
-            mo_tensor_read(out[i], y, (size_t)n * sizeof *y);
-            mo_tensor_read(p->cotangent[i], g, (size_t)n * sizeof *g);
-            for (int64_t j = 0; j < n && mo_ok(p->ctx); j++)
-                *sum += y[j] * g[j];
+    mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
+    if (t)
+        p->f(t, p->in, p->n_in, out, p->n_out, p->state);
+    for (int i = 0; t && i < p->n_out && mo_ok(p->ctx); i++) {
+        int64_t n = p->cotangent[i] ? mo_numel(p->cotangent[i]) : 0;
+        double *y = check_numbers(p->ctx, n), *g = check_numbers(p->ctx, n);
+        long double total = 0, squares = 0; /* many terms: their sum shall be no worse than they are */
+        if (p->cotangent[i] && (mo_numel(out[i]) != n || mo_tensor_dtype(out[i]) != mo_tensor_dtype(p->cotangent[i])))
+            mo_fail(p->ctx, MO_INVALID, "check: output %d has another size or dtype than before", i);
+        if (n && mo_ok(p->ctx)) {
+            read_numbers(out[i], y);
+            read_numbers(p->cotangent[i], g);
         }
+        for (int64_t j = 0; j < n && mo_ok(p->ctx); j++) {
+            long double term = (long double)y[j] * g[j];
+            total += term;
+            squares += term * term;
+        }
+        sum[i] = (double)total;
+        size[i] = sqrt((double)squares);
         free(y);
         free(g);
     }
-    return *sum;
-}
-
-/* s at x + e v, where v perturbs input i; restores x. */
-static double perturbed(problem *p, int i, const double *x, const double *v, double e) {
-    int64_t n = mo_numel(p->in[i]);
-    double *moved = check_numbers(p, n), sum = NAN;
-    mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
-    if (moved && t) {
-        for (int64_t j = 0; j < n; j++)
-            moved[j] = x[j] + e * v[j];
-        mo_tensor_write(p->in[i], moved, (size_t)n * sizeof *moved);
-        weighted_sum(p, t, &sum);
-        mo_tensor_write(p->in[i], x, (size_t)n * sizeof *x);
-    }
     mo_tape_release(t);
-    free(moved);
-    return sum;
 }
 
-static void compare(problem *p, int i, double analytic, double numeric, double norm) {
-    double scale = fmax(1, fmax(fabs(analytic), norm)), error = fabs(analytic - numeric) / scale;
-    mo_check_result *r = p->result;
-    if (!(error <= r->error)) { /* NaN counts as largest */
-        r->error = isnan(error) ? INFINITY : error;
-        mo_format(r->worst, sizeof r->worst, "sample \"%s\", input %d: vjp %.12g, difference quotient %.12g", p->sample,
-            i, analytic, numeric);
+/* Runs f on those inputs, and again on its other point if that is asked for, whose failure is none. */
+static void run_function(problem *p, const way *w, mo_tape *t, mo_tensor *const *in, mo_tensor **out) {
+    mo_tensor *unused[MAX_TENSORS];
+    if (p->call)
+        p->call->poison = w->poison;
+    p->f(t, in, p->n_in, out, p->n_out, p->state);
+    if (p->call)
+        p->call->poison = 0;
+    if (!w->again || !mo_ok(p->ctx))
+        return;
+    p->f(t, p->other, p->n_in, unused, p->n_out, p->state);
+    succeeds(p);
+}
+
+/* The gradients of all inputs that need one, one behind the other, those of the others left as they are. Returns
+ * whether it went well. */
+static bool take_gradient(problem *p, const way *w, double *g) {
+    mo_tensor *in[MAX_TENSORS], *out[MAX_TENSORS], *ys[MAX_TENSORS], *gs[MAX_TENSORS], *xs[MAX_TENSORS];
+    mo_tensor *grads[MAX_TENSORS];
+    int which[MAX_TENSORS], nx = 0, ny = 0;
+    mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
+    for (int i = 0; i < p->n_in; i++) {
+        in[i] = w->poison ? pair(p->in[i], p->in[i], false) : p->in[i];
+        if (!(p->needs >> i & 1) || mo_is_null(in[i]))
+            continue;
+        if ((in[i]->requires_grad = w->needs >> i & 1)) {
+            which[nx] = i;
+            xs[nx++] = in[i];
+        }
     }
+    if (t && mo_ok(p->ctx))
+        run_function(p, w, t, in, out);
+    for (int i = 0; i < p->n_out && mo_ok(p->ctx); i++)
+        if (p->cotangent[i] && w->outputs >> i & 1) {
+            ys[ny] = out[i];
+            gs[ny++] = p->cotangent[i];
+        }
+    if (t && nx && ny && mo_ok(p->ctx))
+        mo_grad(t, ys, gs, ny, xs, grads, nx, w->flags | MO_ALLOW_UNUSED);
+    for (int k = 0; k < nx && ny && mo_ok(p->ctx); k++)
+        read_numbers(grads[k], g + p->at[which[k]]);
+    mo_tape_release(t);
+    for (int i = 0; i < p->n_in; i++) {
+        if (p->needs >> i & 1)
+            p->in[i]->requires_grad = true;
+        if (in[i] != p->in[i])
+            mo_tensor_release(in[i]);
+    }
+    return mo_ok(p->ctx);
 }
 
-static void check_input(problem *p, int i, const double *grad) {
+/* ---- against differences ---- */
+
+/* s at x + e v, where v perturbs input i; restores x. Returns whether f could be evaluated. */
+static bool perturbed(problem *p, int i, const double *x, const double *v, double e, double *sum) {
     int64_t n = mo_numel(p->in[i]);
-    double *x = check_numbers(p, n), *v = check_numbers(p, n), norm = 0;
-    for (int64_t j = 0; j < n; j++)
-        norm += grad[j] * grad[j];
+    double *moved = check_numbers(p->ctx, n), size[MAX_TENSORS];
+    for (int64_t j = 0; moved && j < n; j++)
+        moved[j] = x[j] + e * v[j];
+    if (moved && mo_tensor_write(p->in[i], moved, (size_t)n * sizeof *moved) == MO_OK)
+        weighted_sums(p, sum, size);
+    bool fine = fine_so_far(p, "");
+    mo_tensor_write(p->in[i], x, (size_t)n * sizeof *x);
+    free(moved);
+    return fine;
+}
+
+/* The least scale of an error: a relative 1e-16 of the terms of s, of what f computes on the way to them, and of the
+ * other outputs where they share it, is 1e-11 in a difference quotient. */
+static double least_scale(const problem *p, double size) {
+    return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
+}
+
+/* Relative to the derivative along one direction of n. */
+static void compare(problem *p, int i, int output, double analytic, double numeric, double norm, int64_t n) {
+    p->v->compared++;
+    double scale =
+        fmax(fmax(fabs(analytic), fabs(numeric)), fmax(norm / sqrt((double)n), least_scale(p, p->size[output])));
+    judge(p, fabs(analytic - numeric) / scale, p->tolerance, "input %d: vjp %.12g, difference quotient %.12g", i,
+        analytic, numeric);
+}
+
+/* single[k]: the gradient of output k alone. */
+static void check_input(problem *p, int i, double *const *single) {
+    int64_t n = mo_numel(p->in[i]);
+    double *x = check_numbers(p->ctx, n), *v = check_numbers(p->ctx, n);
     if (x && v)
-        mo_tensor_read(p->in[i], x, (size_t)n * sizeof *x);
-    for (int k = 0; x && v && n && k < DIRECTIONS && mo_ok(p->ctx); k++) {
+        read_numbers(p->in[i], x);
+    for (int d = 0; x && v && n && d < DIRECTIONS && p->v->ratio < INFINITY; d++) {
+        double up[MAX_TENSORS], down[MAX_TENSORS];
         mo_sample_direction(&p->inputs[i], &p->r, v, n);
-        double up = perturbed(p, i, x, v, step), down = perturbed(p, i, x, v, -step), analytic = 0;
-        for (int64_t j = 0; j < n; j++)
-            analytic += grad[j] * v[j];
-        if (mo_ok(p->ctx))
-            compare(p, i, analytic, (up - down) / (2 * step), sqrt(norm));
+        if (!perturbed(p, i, x, v, step, up) || !perturbed(p, i, x, v, -step, down))
+            break;
+        for (int k = 0; k < p->n_out; k++) {
+            double analytic = 0, norm = 0;
+            for (int64_t j = 0; p->cotangent[k] && j < n; j++) {
+                double g = single[k][p->at[i] + j];
+                analytic += g * v[j];
+                norm += g * g;
+            }
+            if (p->cotangent[k])
+                compare(p, i, k, analytic, (up[k] - down[k]) / (2 * step), sqrt(norm), n);
+        }
     }
     free(x);
     free(v);
 }
 
-/* Random cotangents in the shapes of the outputs. */
+/* ---- against each other ---- */
+
+/* The largest difference of two gradients in the inputs of a set, over the largest entry of that input's; *input is
+ * where. */
+static double apart(const problem *p, const double *a, const double *b, uint64_t set, int *input) {
+    double most = 0;
+    for (int i = 0; i < p->n_in; i++) {
+        double gap = 0, scale = least_scale(p, p->all_sizes);
+        for (int64_t j = p->at[i]; set >> i & 1 && j < p->at[i + 1]; j++) {
+            double d = fabs(a[j] - b[j]);
+            gap = d <= gap ? gap : d; /* NaN stays */
+            scale = fmax(scale, fabs(b[j]));
+        }
+        if (!(gap / scale <= most)) {
+            most = isnan(gap) ? INFINITY : gap / scale;
+            *input = i;
+        }
+    }
+    return most;
+}
+
+/* The gradient taken in that way, against the whole one. NAN if it cannot be taken; the error then stands. */
+static double way_apart(problem *p, const double *whole, const way *w, int *input) {
+    double *g = check_numbers(p->ctx, p->at[p->n_in]), error = NAN;
+    if (g && take_gradient(p, w, g))
+        error = apart(p, g, whole, p->needs & w->needs, input);
+    free(g);
+    return error;
+}
+
+static void compare_way(problem *p, const double *whole, way w, const char *what) {
+    int input = 0;
+    double error = way_apart(p, whole, &w, &input);
+    if (fine_so_far(p, what))
+        judge(p, error, p->tolerance, "%s: the gradient of input %d is off by %.3g of its largest entry", what, input,
+            error);
+}
+
+/* Every subset of a few inputs; of many each one, and all but each one. Both without and with a graph, as rules may
+ * differ there. */
+static void check_subsets(problem *p, const double *whole, unsigned graph) {
+    int which[MAX_TENSORS], n = 0;
+    for (int i = 0; i < p->n_in; i++)
+        if (p->needs >> i & 1)
+            which[n++] = i;
+    int64_t subsets = n <= MOST_SUBSETS ? ((int64_t)1 << n) - 1 : 2 * n;
+    for (int64_t s = 1; s <= subsets; s++) {
+        uint64_t set = n <= MOST_SUBSETS ? 0 : (uint64_t)1 << which[(s - 1) % n];
+        for (int k = 0; n <= MOST_SUBSETS && k < n; k++)
+            set |= (uint64_t)(s >> k & 1) << which[k];
+        if (n > MOST_SUBSETS && s > n)
+            set = p->needs & ~set;
+        char what[100] = "where of all inputs only";
+        size_t used = strlen(what);
+        for (int k = 0; k < n && used < sizeof what - 4; k++)
+            if (set >> which[k] & 1)
+                used += (size_t)snprintf(what + used, sizeof what - used, " %d", which[k]);
+        snprintf(what + used, sizeof what - used, " need one");
+        for (unsigned flags = 0; flags <= graph; flags += MO_CREATE_GRAPH)
+            if (set != p->needs || flags)
+                compare_way(p, whole, (way){.needs = set, .outputs = all, .flags = flags}, what);
+    }
+}
+
+/* Whether the gradient shows what overwrites those inputs and outputs; an error may show it too. */
+static bool shows_poison(problem *p, const double *whole, uint64_t poison) {
+    int input = 0;
+    double error = way_apart(p, whole, &(way){.needs = all, .outputs = all, .poison = poison}, &input);
+    bool lacks_memory = mo_context_status(p->ctx)->code == MO_MEMORY;
+    return !(succeeds(p) && error <= p->tolerance) && !lacks_memory;
+}
+
+/* Names the first input or output that the rule reads and does not declare. */
+static void check_declarations(problem *p, const double *whole) {
+    if (!shows_poison(p, whole, all))
+        return;
+    int k = 0;
+    while (k < MAX_TENSORS && !shows_poison(p, whole, (uint64_t)1 << k))
+        k++;
+    if (k < MO_MAX_INPUTS)
+        judge(p, INFINITY, p->tolerance, "the vjp reads input %d, which reads_in does not declare", k);
+    else if (k < MAX_TENSORS)
+        judge(
+            p, INFINITY, p->tolerance, "the vjp reads output %d, which reads_out does not declare", k - MO_MAX_INPUTS);
+    else
+        judge(p, INFINITY, p->tolerance, "the vjp reads inputs or outputs that reads_in and reads_out do not declare");
+}
+
+/* The gradients of the single outputs into p->n_out arrays; their sum must be the whole. Returns whether they could be
+ * taken. */
+static bool check_outputs(problem *p, const double *whole, double *const *single) {
+    int64_t n = p->at[p->n_in];
+    double *sum = check_numbers(p->ctx, n);
+    for (int k = 0; sum && k < p->n_out && mo_ok(p->ctx); k++) {
+        take_gradient(p, &(way){.needs = all, .outputs = (uint64_t)1 << k}, single[k]);
+        for (int64_t j = 0; j < n; j++)
+            sum[j] += single[k][j];
+    }
+    bool fine = fine_so_far(p, "with a cotangent of one output alone");
+    if (sum && fine) {
+        int input = 0;
+        double error = apart(p, sum, whole, p->needs, &input);
+        judge(p, error, p->tolerance, "input %d: the gradients of the single outputs do not add up to that of all",
+            input);
+    }
+    free(sum);
+    return fine;
+}
+
+/* ---- one point ---- */
+
+/* Random cotangents in the shapes and of the dtypes of the outputs. */
 static void draw_cotangents(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
     mo_tensor *out[MAX_TENSORS];
@@ -113,36 +426,60 @@ static void draw_cotangents(problem *p) {
         return;
     p->f(t, p->in, p->n_in, out, p->n_out, p->state);
     for (int i = 0; i < p->n_out && mo_ok(p->ctx); i++) {
-        mo_sample_input like = {.draw = MO_DRAW_NORMAL, .ndim = mo_ndim(out[i])};
+        mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = mo_ndim(out[i])};
         for (int a = 0; a < like.ndim; a++)
             like.shape[a] = mo_dim(out[i], a);
-        p->cotangent[i] = mo_sample_tensor(p->ctx, &like, MO_F64, &p->r);
+        if (mo_tensor_dtype(out[i]) == MO_F64)
+            p->cotangent[i] = mo_sample_tensor(p->ctx, &like, MO_F64, &p->r);
+        else if (mo_dtype_is_real(mo_tensor_dtype(out[i])))
+            mo_fail(p->ctx, MO_MISMATCH, "check: output %d is float32; differences need float64", i);
     }
     mo_tape_release(t);
 }
 
-/* One check of p->f at its inputs. */
-static void check_problem(problem *p) {
-    mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
-    mo_tensor *out[MAX_TENSORS], *xs[MAX_TENSORS], *grads[MAX_TENSORS];
-    int which[MAX_TENSORS], nx = 0;
-    for (int i = 0; i < p->n_in; i++)
-        if (mo_needs_grad(p->in[i])) {
-            which[nx] = i;
-            xs[nx++] = p->in[i];
-        }
-    if (t)
-        p->f(t, p->in, p->n_in, out, p->n_out, p->state);
-    if (t && mo_ok(p->ctx))
-        mo_grad(t, out, p->cotangent, p->n_out, xs, grads, nx, MO_ALLOW_UNUSED);
-    for (int k = 0; t && k < nx && mo_ok(p->ctx); k++) {
-        int64_t n = mo_numel(grads[k]);
-        double *g = check_numbers(p, n);
-        if (g && mo_tensor_read(grads[k], g, (size_t)n * sizeof *g) == MO_OK)
-            check_input(p, which[k], g);
-        free(g);
+static void release_all(mo_tensor **T, int n) {
+    for (int i = 0; i < n; i++) {
+        mo_tensor_release(T[i]);
+        T[i] = NULL;
     }
-    mo_tape_release(t);
+}
+
+static void lay_out(problem *p) {
+    p->needs = 0;
+    for (int i = 0; i < p->n_in; i++) {
+        bool needed = mo_needs_grad(p->in[i]);
+        p->needs |= (uint64_t)needed << i;
+        p->at[i + 1] = p->at[i] + (needed ? mo_numel(p->in[i]) : 0);
+    }
+}
+
+/* thorough: all ways, not the differences alone; up to `order`, that of the whole check. */
+static void check_problem(problem *p, bool thorough, int order) {
+    double *whole, *single[MAX_TENSORS] = {0}, sums[MAX_TENSORS];
+    lay_out(p);
+    weighted_sums(p, sums, p->size);
+    p->all_sizes = 0;
+    for (int k = 0; k < p->n_out && mo_ok(p->ctx); k++)
+        p->all_sizes += p->size[k];
+    whole = check_numbers(p->ctx, p->at[p->n_in]);
+    bool fine = whole && take_gradient(p, &(way){.needs = all, .outputs = all}, whole);
+    for (int k = 0; fine && k < p->n_out; k++)
+        fine = (single[k] = p->n_out > 1 ? check_numbers(p->ctx, p->at[p->n_in]) : whole) != NULL;
+    if (fine_so_far(p, "") && fine && p->needs && (p->n_out == 1 || check_outputs(p, whole, single))) {
+        for (int i = 0; i < p->n_in; i++)
+            if (p->needs >> i & 1)
+                check_input(p, i, single);
+        if (thorough && p->call)
+            check_declarations(p, whole);
+        if (thorough && p->order == 1) {
+            check_subsets(p, whole, order == 2 ? MO_CREATE_GRAPH : 0);
+            compare_way(p, whole, (way){.needs = all, .outputs = all, .again = true}, "after another call");
+        }
+    }
+    fine_so_far(p, "");
+    for (int k = 0; k < p->n_out && p->n_out > 1; k++)
+        free(single[k]);
+    free(whole);
 }
 
 /* ---- order two: the gradient as a function of the inputs and the cotangents ---- */
@@ -151,143 +488,439 @@ typedef struct gradient_of {
     mo_function f;
     void *state;
     int n_in, n_out;
+    const int *output; /* that have a cotangent */
+    int n_cotangents;
 } gradient_of;
 
 static void gradient_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     const gradient_of *g = state;
-    mo_tensor *y[MAX_TENSORS], *xs[MAX_TENSORS];
+    mo_tensor *y[MAX_TENSORS], *ys[MAX_TENSORS], *xs[MAX_TENSORS];
     int nx = 0;
     for (int i = 0; i < g->n_in; i++)
         if (mo_needs_grad(in[i]))
             xs[nx++] = in[i];
     g->f(t, in, g->n_in, y, g->n_out, g->state);
+    for (int i = 0; i < g->n_cotangents; i++)
+        ys[i] = y[g->output[i]];
     for (int i = 0; i < n_out; i++)
         out[i] = mo_null_tensor(mo_tape_context(t));
     (void)n_in;
-    mo_grad(t, y, in + g->n_in, g->n_out, xs, out, nx, MO_CREATE_GRAPH | MO_ALLOW_UNUSED);
+    mo_grad(t, ys, in + g->n_in, g->n_cotangents, xs, out, nx, MO_CREATE_GRAPH | MO_ALLOW_UNUSED);
 }
 
-static void check_second(problem *p) {
-    gradient_of g = {p->f, p->state, p->n_in, p->n_out};
-    problem q = {
-        .ctx = p->ctx, .f = gradient_function, .state = &g, .r = p->r, .sample = p->sample, .result = p->result};
+static void check_second(problem *p, bool thorough, double tolerance) {
+    int output[MAX_TENSORS];
+    gradient_of g = {.f = p->f, .state = p->state, .n_in = p->n_in, .n_out = p->n_out, .output = output};
+    problem q = {.ctx = p->ctx, .f = gradient_function, .state = &g, .order = 2, .tolerance = tolerance, .r = p->r};
+    q.call = p->call;
+    q.sample = p->sample;
+    q.tried = p->tried;
+    q.v = p->v;
     memcpy(q.in, p->in, sizeof q.in);
     memcpy(q.inputs, p->inputs, sizeof q.inputs);
     q.n_in = p->n_in;
     for (int i = 0; i < p->n_in; i++)
         q.n_out += mo_needs_grad(p->in[i]);
     for (int i = 0; i < p->n_out; i++) {
+        if (!p->cotangent[i])
+            continue;
         mo_sample_input like = {.draw = MO_DRAW_NORMAL, .ndim = mo_ndim(p->cotangent[i])};
         for (int a = 0; a < like.ndim; a++)
             like.shape[a] = mo_dim(p->cotangent[i], a);
+        output[g.n_cotangents++] = i;
         q.inputs[q.n_in] = like;
-        q.in[q.n_in++] = p->cotangent[i];
+        q.in[q.n_in++] = mo_require_grad(p->cotangent[i]);
     }
     draw_cotangents(&q);
-    if (mo_ok(p->ctx))
-        check_problem(&q);
-    for (int i = 0; i < q.n_out; i++)
-        mo_tensor_release(q.cotangent[i]);
+    if (fine_so_far(&q, "order 2"))
+        check_problem(&q, thorough, 2);
+    release_all(q.cotangent, q.n_out);
 }
 
 static void check_certificate(problem *p) {
+    mo_check_result r = {0};
     mo_certify(&(mo_certified){p->ctx, p->f, p->state, p->in, p->inputs, p->cotangent, p->n_in, p->n_out, p->sample},
-        &p->r, p->result);
+        &p->r, &r);
+    p->v->compared++;
+    if (!(r.error / p->tolerance <= p->v->ratio)) {
+        p->v->ratio = r.error / p->tolerance;
+        p->v->result.error = r.error;
+        memcpy(p->v->result.worst, r.worst, sizeof r.worst);
+    }
 }
 
-/* Draws cotangents, checks to the given order, and turns errors into failures of the result. */
-static void check_to_order(problem *p, int order) {
+/* Draws cotangents and checks every order up to the given one, each only where the one below holds. */
+static void check_point(problem *p, bool thorough, int order, double tolerance) {
+    p->order = 1;
+    p->tolerance = order == 2 ? 0.1 * tolerance : tolerance;
     draw_cotangents(p);
-    if (mo_ok(p->ctx))
-        order == 0 ? check_certificate(p) : order == 1 ? check_problem(p) : check_second(p);
-    if (!mo_ok(p->ctx)) {
-        p->result->error = INFINITY;
-        snprintf(p->result->worst, sizeof p->result->worst, "sample \"%s\": %.200s", p->sample,
-            mo_context_status(p->ctx)->message);
-        mo_clear_error(p->ctx);
+    if (fine_so_far(p, "")) {
+        if (order == 0)
+            check_certificate(p);
+        else
+            check_problem(p, thorough, order);
+        if (order == 2 && p->v->ratio <= 1)
+            check_second(p, thorough, tolerance);
     }
-    for (int i = 0; i < p->n_out; i++)
-        mo_tensor_release(p->cotangent[i]);
-    p->result->samples++;
+    fine_so_far(p, "");
+    release_all(p->cotangent, p->n_out);
+}
+
+/* ---- other shapes ---- */
+
+/* Whether Y holds the values of A and B, one behind the other. */
+static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, const mo_tensor *B) {
+    int64_t n = mo_numel(A);
+    bool same = mo_ndim(Y) == mo_ndim(A) + 1 && mo_dim(Y, 0) == 2 && mo_tensor_dtype(Y) == mo_tensor_dtype(A);
+    for (int a = 0; same && a < mo_ndim(A); a++)
+        same = mo_dim(Y, a + 1) == mo_dim(A, a);
+    if (!same || !mo_dtype_is_real(mo_tensor_dtype(Y)))
+        return same;
+    double *y = check_numbers(ctx, 2 * n), *x = check_numbers(ctx, 2 * n), most = 0;
+    if (x && y) {
+        read_numbers(Y, y);
+        read_numbers(A, x);
+        read_numbers(B, x + n);
+    }
+    for (int64_t j = 0; x && j < 2 * n; j++)
+        most = fmax(most, fabs(x[j]));
+    for (int64_t j = 0; x && y && same && j < 2 * n; j++)
+        same = fabs(y[j] - x[j]) <= 1e-10 * most;
+    free(x);
+    free(y);
+    return same;
+}
+
+/* Whether f gives for b what it gives for the two points of p one by one, input `shared` (-1: none) being the same. */
+static bool is_batch(problem *p, const problem *b, int shared) {
+    mo_tensor *Y[MAX_TENSORS], *A[MAX_TENSORS], *B[MAX_TENSORS], *second[MAX_TENSORS];
+    mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
+    memcpy(second, p->other, sizeof second);
+    if (shared >= 0)
+        second[shared] = p->in[shared];
+    if (t)
+        p->f(t, b->in, p->n_in, Y, p->n_out, p->state);
+    if (mo_ok(p->ctx))
+        p->f(t, p->in, p->n_in, A, p->n_out, p->state);
+    if (mo_ok(p->ctx))
+        p->f(t, second, p->n_in, B, p->n_out, p->state);
+    bool fits = t && mo_ok(p->ctx);
+    for (int i = 0; i < p->n_out && fits; i++)
+        fits = is_stack(p->ctx, Y[i], A[i], B[i]);
+    mo_tape_release(t);
+    return succeeds(p) && fits;
+}
+
+static void check_batch(problem *p, int shared, int order, double tolerance) {
+    problem b = *p;
+    memset(b.cotangent, 0, sizeof b.cotangent);
+    for (int i = 0; i < p->n_in; i++) {
+        b.in[i] = pair(p->in[i], p->other[i], i != shared);
+        if (i == shared)
+            continue;
+        b.inputs[i].ndim++;
+        b.inputs[i].shape[0] = 2;
+        memcpy(b.inputs[i].shape + 1, p->inputs[i].shape, (MO_MAX_AXES - 1) * sizeof *b.inputs[i].shape);
+    }
+    char name[100];
+    snprintf(name, sizeof name, "%.60s, two in a batch", p->sample);
+    b.sample = name;
+    b.tried = true;
+    if (mo_ok(p->ctx) && is_batch(p, &b, shared))
+        check_point(&b, false, order, tolerance);
+    succeeds(p);
+    release_all(b.in, b.n_in);
+}
+
+/* A square matrix, the only input, without its last column: rows taken for columns show then. */
+static void check_oblong(problem *p, int order, double tolerance) {
+    int n = p->n_in == 1 ? mo_ndim(p->in[0]) : 0;
+    bool square = n > 1 && mo_dim(p->in[0], -1) == mo_dim(p->in[0], -2) && mo_dim(p->in[0], -1) > 1;
+    if (!square || mo_tensor_dtype(p->in[0]) != MO_F64 || p->inputs[0].draw > MO_DRAW_DISTINCT)
+        return;
+    problem b = *p;
+    char name[100];
+    snprintf(name, sizeof name, "%.60s, without the last column", p->sample);
+    b.inputs[0].shape[n - 1]--;
+    b.sample = name;
+    b.tried = true;
+    double *x = check_numbers(p->ctx, mo_numel(p->in[0]));
+    if (x)
+        read_numbers(p->in[0], x);
+    b.in[0] = mo_tensor_from(p->ctx, MO_F64, n, b.inputs[0].shape, x);
+    if (mo_needs_grad(p->in[0]))
+        mo_require_grad(b.in[0]);
+    if (mo_ok(p->ctx))
+        check_point(&b, false, order, tolerance);
+    succeeds(p);
+    mo_tensor_release(b.in[0]);
+    free(x);
+}
+
+/* All inputs with a leading axis, and all but each one; and a matrix that is not square. */
+static void check_shapes(problem *p, int order, double tolerance) {
+    if (p->v->ratio <= 1)
+        check_oblong(p, order, tolerance);
+    for (int i = 0; i < p->n_in; i++)
+        if (mo_ndim(p->in[i]) == MO_MAX_AXES)
+            return;
+    for (int shared = -1; shared < p->n_in && p->v->ratio <= 1; shared++)
+        if (shared < 0 || p->n_in > 1)
+            check_batch(p, shared, order, tolerance);
 }
 
 /* ---- one op ---- */
 
-typedef struct op_call {
-    const mo_op *op;
-    const void *attributes;
-} op_call;
+/* Whether the vjp of op is declared to read input i, or output i - MO_MAX_INPUTS. */
+static bool is_declared(const mo_op *op, int i) {
+    return i < MO_MAX_INPUTS ? op->reads_in >> i & 1 : op->reads_out >> (i - MO_MAX_INPUTS) & 1;
+}
+
+/* Overwrites what the vjp is not declared to read, but for memory that it shares with what it is. Integers become 0:
+ * where they are indices, a rule that does not check them again stays within bounds. */
+static void poison_undeclared(const op_call *call, mo_tensor *const *in, int n_in, mo_tensor *const *out) {
+    mo_tensor *T[MAX_TENSORS] = {0};
+    memcpy(T, in, (size_t)n_in * sizeof *T);
+    memcpy(T + MO_MAX_INPUTS, out, (size_t)call->op->n_out * sizeof *T);
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        bool read = !T[i] || !(call->poison >> i & 1) || is_declared(call->op, i);
+        for (int k = 0; !read && k < MAX_TENSORS; k++)
+            read = T[k] && T[k]->storage == T[i]->storage && is_declared(call->op, k);
+        if (!read)
+            mo_tensor_fill(T[i], mo_dtype_is_real(T[i]->dtype) ? NAN : 0);
+    }
+}
 
 static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     const op_call *call = state;
     (void)n_out;
-    mo_apply_all(t, call->op, in, n_in, call->attributes, out);
+    if (mo_apply_all(t, call->op, in, n_in, call->attributes, out) == MO_OK && call->poison)
+        poison_undeclared(call, in, n_in, out);
 }
 
-static bool check_sample(mo_context *ctx, const mo_op *op, const mo_sample *s, int order, problem *p) {
+/* A tensor of float32 with the values of X. */
+static mo_tensor *narrowed(const mo_tensor *X) {
+    int64_t n = mo_numel(X);
+    double *x = check_numbers(mo_tensor_context(X), n);
+    float *narrow = malloc((size_t)n * sizeof *narrow + 1);
+    mo_tensor *T = mo_null_tensor(mo_tensor_context(X));
+    if (x && narrow) {
+        read_numbers(X, x);
+        for (int64_t j = 0; j < n; j++)
+            narrow[j] = (float)x[j];
+        T = mo_tensor_from(mo_tensor_context(X), MO_F32, X->ndim, X->shape, narrow);
+        if (mo_needs_grad(X))
+            mo_require_grad(T);
+    }
+    free(x);
+    free(narrow);
+    return T;
+}
+
+static void compare_float32(problem *p, problem *q) {
+    double sums[MAX_TENSORS], narrow_sums[MAX_TENSORS];
+    int input = 0;
+    weighted_sums(p, sums, p->size);
+    weighted_sums(q, narrow_sums, q->size);
+    bool same = mo_ok(p->ctx);
+    q->all_sizes = 0;
+    for (int k = 0; same && k < p->n_out; k++) {
+        same = fabs(sums[k] - narrow_sums[k]) <= 1e-2 * p->size[k];
+        q->all_sizes += p->size[k];
+    }
+    succeeds(p);
+    double *whole = check_numbers(p->ctx, p->at[p->n_in]);
+    if (same && whole && take_gradient(p, &(way){.needs = all, .outputs = all}, whole)) {
+        double error = way_apart(q, whole, &(way){.needs = all, .outputs = all}, &input);
+        double tolerance = p->ctx->math == MO_MATH_FP32 ? 1e-3 : 5e-2;
+        if (fine_so_far(q, "in float32") && !(error <= tolerance)) /* a rounding error is none of float64's */
+            judge(q, error, tolerance, "input %d: in float32 the gradient is off by %.3g of its largest entry", input,
+                error);
+    }
+    fine_so_far(p, "");
+    free(whole);
+}
+
+/* The gradient in float32 against that in float64, at equal values. An op that raises an error for float32, or computes
+ * something else there, is not compared. */
+static void check_float32(problem *p, const mo_sample *s) {
     _Alignas(16) char attributes[256];
-    op_call call = {op, s->attributes};
-    if (s->prepare && op->attributes_size <= sizeof attributes) {
-        s->prepare(ctx, MO_F64, attributes);
+    op_call narrow_call = *p->call;
+    if (s->prepare) {
+        s->prepare(p->ctx, MO_F32, attributes);
+        narrow_call.attributes = attributes;
+    }
+    draw_cotangents(p);
+    lay_out(p);
+    problem q = *p;
+    q.state = q.call = &narrow_call;
+    q.tried = true;
+    for (int i = 0; i < p->n_in; i++)
+        if (mo_tensor_dtype(p->in[i]) == MO_F64) {
+            mo_tensor *N = narrowed(p->in[i]);
+            q.in[i] = pair(N, N, false);
+            mo_tensor_release(N);
+        }
+    for (int i = 0; i < p->n_out; i++)
+        q.cotangent[i] = p->cotangent[i] ? narrowed(p->cotangent[i]) : NULL;
+    compare_float32(p, &q);
+    for (int i = 0; i < p->n_in; i++)
+        if (q.in[i] != p->in[i])
+            mo_tensor_release(q.in[i]);
+    release_all(q.cotangent, q.n_out);
+    release_all(p->cotangent, p->n_out);
+    if (s->finish && s->prepare)
+        s->finish(p->ctx, attributes);
+}
+
+/* Checks an op on one of its samples. */
+static void check_sample(const mo_op *op, const mo_sample *s, int order, double tolerance, problem *p) {
+    _Alignas(16) char attributes[256];
+    op_call call = {.op = op, .attributes = s->attributes};
+    if (s->prepare) {
+        s->prepare(p->ctx, MO_F64, attributes);
         call.attributes = attributes;
     }
     p->f = op_function;
-    p->state = &call;
+    p->state = p->call = &call;
     p->n_in = s->n_in;
     p->n_out = op->n_out;
     p->sample = s->name;
     for (int i = 0; i < s->n_in; i++) {
         p->inputs[i] = s->in[i];
-        p->in[i] = mo_sample_tensor(ctx, &s->in[i], MO_F64, &p->r);
+        p->in[i] = mo_sample_tensor(p->ctx, &s->in[i], MO_F64, &p->r);
     }
-    check_to_order(p, order);
     for (int i = 0; i < s->n_in; i++)
-        mo_tensor_release(p->in[i]);
+        p->other[i] = mo_sample_tensor(p->ctx, &s->in[i], MO_F64, &p->r);
+    check_point(p, true, order, tolerance);
+    if (order > 0)
+        check_shapes(p, order, tolerance);
+    if (order > 0 && p->v->ratio <= 1)
+        check_float32(p, s);
+    release_all(p->in, s->n_in);
+    release_all(p->other, s->n_in);
     if (s->finish)
-        s->finish(ctx, attributes);
-    return true;
+        s->finish(p->ctx, attributes);
+}
+
+/* Why a check cannot be made, as its result. */
+static mo_check_result refusal(const char *reason) {
+    mo_check_result result = {0};
+    snprintf(result.worst, sizeof result.worst, "%s", reason);
+    return result;
+}
+
+static mo_check_result result_of(verdict *v, const char *nothing) {
+    if (!v->compared && v->ratio <= 1)
+        snprintf(v->result.worst, sizeof v->result.worst, "%s", nothing);
+    v->result.pass = v->compared && v->ratio <= 1;
+    return v->result;
+}
+
+static bool is_order(int order) {
+    return order >= 0 && order <= 2;
 }
 
 mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed) {
-    mo_check_result result = {0};
-    if (!mo_ok(ctx) || !op || !op->samples || op->n_samples < 1) {
-        snprintf(result.worst, sizeof result.worst, "%s",
-            mo_ok(ctx) ? "there is no op, or it has no samples" : "the context is in error");
+    if (!mo_ok(ctx) || !op || !op->samples || op->n_samples < 1 || !is_order(order))
+        return refusal(!mo_ok(ctx)       ? "the context is in error"
+                       : is_order(order) ? "there is no op, or it has no samples"
+                                         : "the order is not 0, 1 or 2");
+    if (!op->vjp) {
+        mo_check_result result = refusal("no derivative: integer or constant result");
+        result.pass = true;
         return result;
     }
-    for (int i = 0; op->vjp && i < op->n_samples; i++) {
-        problem p = {.ctx = ctx, .result = &result, .r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i)};
-        check_sample(ctx, op, &op->samples[i], order, &p);
+    verdict v = {0};
+    for (int i = 0; i < op->n_samples; i++) {
+        problem p = {.ctx = ctx, .v = &v, .r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i)};
+        check_sample(op, &op->samples[i], order, order == 0 ? 1e-10 : order == 1 ? 1e-6 : 1e-5, &p);
+        v.result.samples++;
     }
-    if (!op->vjp)
-        snprintf(result.worst, sizeof result.worst, "no derivative: integer or constant result");
-    result.pass = result.error <= (order == 0 ? 1e-10 : order == 1 ? 1e-6 : 1e-5);
-    return result;
+    return result_of(&v, "nothing was compared: no sample has a real input that is differentiated, and a real output");
+}
+
+/* ---- a function at given inputs ---- */
+
+/* X with each entry moved by a small part of its size, that of the usual entry where it is 0. */
+static mo_tensor *moved(problem *p, mo_tensor *X) {
+    int64_t n = mo_numel(X);
+    double *x = check_numbers(p->ctx, n), usual = 0;
+    mo_tensor *M = mo_null_tensor(p->ctx);
+    if (x)
+        read_numbers(X, x);
+    for (int64_t j = 0; x && j < n; j++)
+        usual += x[j] * x[j] / (double)n;
+    for (int64_t j = 0; x && j < n; j++)
+        x[j] += nearby * mo_random_normal(&p->r) * (x[j] != 0 ? fabs(x[j]) : usual > 0 ? sqrt(usual) : 1);
+    if (x)
+        M = mo_require_grad(mo_tensor_from(p->ctx, MO_F64, X->ndim, X->shape, x));
+    free(x);
+    return M;
+}
+
+static void exchange_points(problem *p) {
+    for (int i = 0; i < p->n_in; i++) {
+        int64_t n = p->other[i] != p->in[i] ? mo_numel(p->in[i]) : 0;
+        double *x = check_numbers(p->ctx, n), *y = check_numbers(p->ctx, n);
+        if (n && x && y) {
+            read_numbers(p->in[i], x);
+            read_numbers(p->other[i], y);
+            mo_tensor_write(p->in[i], y, (size_t)n * sizeof *y);
+            mo_tensor_write(p->other[i], x, (size_t)n * sizeof *x);
+        }
+        free(x);
+        free(y);
+    }
+}
+
+/* Checks at the other point, in the leaves that were given, as f may know them by itself; not where f has no value. */
+static void check_nearby(problem *p, int order, double tolerance) {
+    double sums[MAX_TENSORS];
+    exchange_points(p);
+    p->sample = "near the given";
+    draw_cotangents(p);
+    if (mo_ok(p->ctx))
+        weighted_sums(p, sums, p->size);
+    bool has_value = succeeds(p);
+    for (int k = 0; k < p->n_out && has_value; k++)
+        has_value = isfinite(p->size[k]);
+    release_all(p->cotangent, p->n_out);
+    if (has_value)
+        check_point(p, false, order, tolerance);
+    exchange_points(p);
+    p->sample = "given";
 }
 
 mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
     int n_out, int order, double tolerance, uint64_t seed) {
-    mo_check_result result = {0};
-    if (!mo_ok(ctx) || !f || !in) {
-        snprintf(result.worst, sizeof result.worst, "%s",
-            mo_ok(ctx) ? "there is no function, or it has no inputs" : "the context is in error");
-        return result;
-    }
+    if (!mo_ok(ctx) || !f || !in || !is_order(order))
+        return refusal(!mo_ok(ctx)       ? "the context is in error"
+                       : is_order(order) ? "there is no function, or it has no inputs"
+                                         : "the order is not 0, 1 or 2");
+    verdict v = {0};
     if (n_in > MO_MAX_INPUTS || n_out > MO_MAX_OUTPUTS) {
-        snprintf(result.worst, sizeof result.worst, "%d inputs and %d outputs, expected at most %d and %d", n_in, n_out,
-            MO_MAX_INPUTS, MO_MAX_OUTPUTS);
-        return result;
+        snprintf(v.result.worst, sizeof v.result.worst, "%d inputs and %d outputs, expected at most %d and %d", n_in,
+            n_out, MO_MAX_INPUTS, MO_MAX_OUTPUTS);
+        return v.result;
     }
-    problem p = {
-        .ctx = ctx, .f = f, .state = state, .n_in = n_in, .n_out = n_out, .result = &result, .sample = "given"};
+    problem p = {.ctx = ctx, .f = f, .state = state, .n_in = n_in, .n_out = n_out, .v = &v, .sample = "given"};
     p.r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < n_in; i++) {
         p.in[i] = in[i];
         p.inputs[i] = (mo_sample_input){.draw = MO_DRAW_NORMAL, .ndim = mo_ndim(in[i])};
         for (int a = 0; a < p.inputs[i].ndim; a++)
             p.inputs[i].shape[a] = mo_dim(in[i], a);
+        p.other[i] = mo_needs_grad(in[i]) && mo_tensor_dtype(in[i]) == MO_F64 ? moved(&p, in[i]) : in[i];
     }
-    check_to_order(&p, order);
-    result.pass = result.error <= tolerance;
-    return result;
+    check_point(&p, true, order, tolerance);
+    if (order > 0 && v.ratio <= 1)
+        check_nearby(&p, order, tolerance);
+    if (order > 0)
+        check_shapes(&p, order, tolerance);
+    for (int i = 0; i < n_in; i++)
+        if (p.other[i] != in[i])
+            mo_tensor_release(p.other[i]);
+    v.result.samples = 1;
+    return result_of(&v, "nothing was compared: no input needs a gradient, or no output is real");
 }

@@ -152,6 +152,7 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
     mo_check_result result = {.pass = true};
     const mo_head_sample *samples = own_samples;
     int n = sizeof own_samples / sizeof *own_samples;
+    bool batch = false;
     if (!mo_head_validate(ctx, head) || order > head->order) {
         result.pass = false;
         result.error = INFINITY;
@@ -164,13 +165,17 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
         n = head->n_samples;
     }
     for (int i = 0; i < n; i++)
+        batch |= samples[i].batch > 0;
+    for (int i = 0; i < n + !batch; i++) /* a head whose samples have no batch gets one more that has */
         for (int weighted = 0; weighted <= (head->weighted != NULL); weighted++) {
             mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i);
             problem p = {.ctx = ctx, .head = head};
-            make_problem(&p, &samples[i], &r, seed);
+            mo_head_sample s = samples[i < n ? i : 0];
+            s.batch = i < n ? s.batch : 2;
+            make_problem(&p, &s, &r, seed);
             if (weighted)
                 weigh_rows(&p);
-            check_head_sample(&p, &samples[i], order, seed, &result);
+            check_head_sample(&p, &s, order, seed, &result);
             release_problem(&p);
         }
     return result;

@@ -83,9 +83,9 @@ MO_API mo_code mo_head_start(
  * head's name and the shapes. Every row counts as an example of its own, also where rows are equal. */
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
-/* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6
- * at order 1 and 1e-5 at order 2; and that a batch gives the results of its episodes one by one. `weighted` is checked
- * like `logits`. */
+/* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6;
+ * at order 2 also their derivatives, to 1e-5; and that a batch gives the results of its episodes one by one. If no
+ * sample is a batch, the first is checked as one too. `weighted` is checked like `logits`. */
 MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
 
 #endif

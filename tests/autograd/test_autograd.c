@@ -194,11 +194,9 @@ static void a_rule_may_take_gradients_itself(void **state) {
     mo_zero_grad(a);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, mo_apply(y->t, &cube_op, &a, 1, NULL))), MO_OK);
     assert_values(mo_grad_of(a), 12, 27);
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_op(y->ctx, &cube_op, order, 11);
-        if (!r.pass)
-            fail_msg("order %d: %s", order, r.worst);
-    }
+    mo_check_result r = mo_check_op(y->ctx, &cube_op, 2, 11);
+    if (!r.pass)
+        fail_msg("%s", r.worst);
     mo_tensor_release(a);
 }
 

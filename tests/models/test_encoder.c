@@ -64,12 +64,9 @@ static void first_values_are_those_of_the_table(void **state) {
 
 static void derivatives_hold(void **state) {
     scratch *s = *state;
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result a = mo_check_encoder(s->ctx, &of_nodes, order, 1),
-                        b = mo_check_encoder(s->ctx, &of_examples, order, 1);
-        if (!a.pass || !b.pass)
-            fail_msg("%s; %s", a.worst, b.worst);
-    }
+    mo_check_result a = mo_check_encoder(s->ctx, &of_nodes, 2, 1), b = mo_check_encoder(s->ctx, &of_examples, 2, 1);
+    if (!a.pass || !b.pass)
+        fail_msg("%s; %s", a.worst, b.worst);
 }
 
 /* In blocks the sums have another order: float32 at 1e-5 of the largest logit. */

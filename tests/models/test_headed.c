@@ -45,12 +45,10 @@ static void gradients_hold_in_encoder_head_and_temperature(void **state) {
             in[j] = mo_model_parameter(p.model, j);
         assert_string_equal(mo_tensor_name(in[5]), "log_temp");
         assert_string_equal(mo_tensor_name(in[7]), "head.lp.projection");
-        for (int order = 1; order <= 2; order++) {
-            mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
-            if (!r.pass)
-                print_message("%s\n", r.worst);
-            assert_true(r.pass);
-        }
+        mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
+        if (!r.pass)
+            print_message("%s\n", r.worst);
+        assert_true(r.pass);
         mo_model_release(p.model);
     }
 }

@@ -14,14 +14,13 @@ static void check_gradients(scratch *s, bool linear, int expected) {
         numbers += (int)mo_numel(in[i]);
     }
     assert_int_equal(numbers, expected);
-    for (int task = 0; task < MO_TASKS; task++)
-        for (int order = 1; order <= 2; order++) {
-            problem p = {model, (mo_task)task, NULL};
-            mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
-            if (!r.pass)
-                print_message("%s\n", r.worst);
-            assert_true(r.pass);
-        }
+    for (int task = 0; task < MO_TASKS; task++) {
+        problem p = {model, (mo_task)task, NULL};
+        mo_check_result r = mo_check_function(s->ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
+        if (!r.pass)
+            print_message("%s\n", r.worst);
+        assert_true(r.pass);
+    }
     mo_model_release(model);
 }
 

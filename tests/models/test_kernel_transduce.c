@@ -103,12 +103,10 @@ static void gradients_hold_to_order_two(void **state) {
     mo_tensor *in[] = {mo_require_grad(mo_tensor_from(*state, MO_F64, 2, (int64_t[]){N, D}, z)),
         mo_require_grad(mo_tensor_from(*state, MO_F64, 2, (int64_t[]){2 * M, R}, log_lambda)),
         mo_require_grad(mo_tensor_from(*state, MO_F64, 0, NULL, &log_gamma))};
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_function(*state, transduce_function, NULL, in, 3, 1, order, 1e-5, 3);
-        if (!r.pass)
-            print_message("%s\n", r.worst);
-        assert_true(r.pass);
-    }
+    mo_check_result r = mo_check_function(*state, transduce_function, NULL, in, 3, 1, 2, 1e-5, 3);
+    if (!r.pass)
+        print_message("%s\n", r.worst);
+    assert_true(r.pass);
     for (int i = 0; i < 3; i++)
         mo_tensor_release(in[i]);
 }

@@ -113,12 +113,11 @@ static void a_residual_finds_the_ridge_and_its_gradients(void **state) {
 
 static void residual_heads_pass_the_checker(void **state) {
     mo_head heads[] = {residual_head(ridge_residual, true), residual_head(skewed_residual, false)};
-    for (int i = 0; i < 2; i++)
-        for (int order = 1; order <= 2; order++) {
-            mo_check_result r = mo_check_head(*state, &heads[i], order, 2);
-            if (!r.pass)
-                fail_msg("order %d: %s", order, r.worst);
-        }
+    for (int i = 0; i < 2; i++) {
+        mo_check_result r = mo_check_head(*state, &heads[i], 2, 2);
+        if (!r.pass)
+            fail_msg("%s", r.worst);
+    }
 }
 
 /* Rows of norm 1e3 in float32: only a residual relative to its start can be reached. */

@@ -88,18 +88,17 @@ static void loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor *
 
 static void leave_one_out_gradients_hold_to_order_two(void **state) {
     mo_context *ctx = *state;
-    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++)
-        for (int order = 1; order <= 2; order++) {
-            mo_ridge_form f = (mo_ridge_form)form;
-            mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, 6, 3}, 1, 5),
-                draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
-            mo_check_result r = mo_check_function(ctx, loo_function, &f, in, 3, 2, order, 1e-5, 7);
-            if (!r.pass)
-                print_message("%s\n", r.worst);
-            assert_true(r.pass);
-            for (int i = 0; i < 3; i++)
-                mo_tensor_release(in[i]);
-        }
+    for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
+        mo_ridge_form f = (mo_ridge_form)form;
+        mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 6, 4}, 1, 4), draw(ctx, 3, (int64_t[]){2, 6, 3}, 1, 5),
+            draw(ctx, 2, (int64_t[]){2, 3}, 0.5, 6)};
+        mo_check_result r = mo_check_function(ctx, loo_function, &f, in, 3, 2, 2, 1e-5, 7);
+        if (!r.pass)
+            print_message("%s\n", r.worst);
+        assert_true(r.pass);
+        for (int i = 0; i < 3; i++)
+            mo_tensor_release(in[i]);
+    }
 }
 
 static void one_factorization_a_penalty_serves_readout_and_gradient(void **state) {
@@ -273,20 +272,18 @@ static mo_tensor *scalar(mo_context *ctx, double value) {
 static void check_mixture(mo_context *ctx, int64_t n) {
     mo_tensor *Y = labels(ctx, n, 3);
     for (int kernels = 1; kernels <= 2; kernels++)
-        for (int64_t d = 4; d <= 9; d += 5) /* primal and dual */
-            for (int order = 1; order <= 2; order++) {
-                const int64_t of_experts[] = {2 * kernels, 3};
-                mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, n, d}, 1, 1), draw(ctx, 3, (int64_t[]){2, 5, d}, 1, 2),
-                    draw(ctx, 2, of_experts, 0.5, 3), draw(ctx, 2, of_experts, 0.5, 4), scalar(ctx, 0.7),
-                    scalar(ctx, 0.4), scalar(ctx, 1.5), scalar(ctx, -1.2)};
-                mo_check_result r =
-                    mo_check_function(ctx, mixture_function, Y, in, kernels == 2 ? 8 : 7, 1, order, 1e-5, 9);
-                if (!r.pass)
-                    print_message("%s\n", r.worst);
-                assert_true(r.pass);
-                for (int i = 0; i < 8; i++)
-                    mo_tensor_release(in[i]);
-            }
+        for (int64_t d = 4; d <= 9; d += 5) { /* primal and dual */
+            const int64_t of_experts[] = {2 * kernels, 3};
+            mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, n, d}, 1, 1), draw(ctx, 3, (int64_t[]){2, 5, d}, 1, 2),
+                draw(ctx, 2, of_experts, 0.5, 3), draw(ctx, 2, of_experts, 0.5, 4), scalar(ctx, 0.7), scalar(ctx, 0.4),
+                scalar(ctx, 1.5), scalar(ctx, -1.2)};
+            mo_check_result r = mo_check_function(ctx, mixture_function, Y, in, kernels == 2 ? 8 : 7, 1, 2, 1e-5, 9);
+            if (!r.pass)
+                print_message("%s\n", r.worst);
+            assert_true(r.pass);
+            for (int i = 0; i < 8; i++)
+                mo_tensor_release(in[i]);
+        }
     mo_tensor_release(Y);
 }
 
@@ -336,16 +333,14 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
 static void the_head_takes_weights_and_has_their_gradients(void **state) {
     mo_context *ctx = *state;
     mo_tensor *Y = labels(ctx, ROWS, 3);
-    for (int order = 1; order <= 2; order++) {
-        mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){ROWS, 20}, 0.3, 1), draw(ctx, 2, (int64_t[]){4, 20}, 0.3, 2),
-            scalar(ctx, 1), scalar(ctx, 1), scalar(ctx, 0.5), scalar(ctx, 8)};
-        mo_check_result r = mo_check_function(ctx, head_function, Y, in, 6, 1, order, 1e-5, 9);
-        if (!r.pass)
-            print_message("%s\n", r.worst);
-        assert_true(r.pass);
-        for (int i = 0; i < 6; i++)
-            mo_tensor_release(in[i]);
-    }
+    mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){ROWS, 20}, 0.3, 1), draw(ctx, 2, (int64_t[]){4, 20}, 0.3, 2),
+        scalar(ctx, 1), scalar(ctx, 1), scalar(ctx, 0.5), scalar(ctx, 8)};
+    mo_check_result r = mo_check_function(ctx, head_function, Y, in, 6, 1, 2, 1e-5, 9);
+    if (!r.pass)
+        print_message("%s\n", r.worst);
+    assert_true(r.pass);
+    for (int i = 0; i < 6; i++)
+        mo_tensor_release(in[i]);
     mo_tensor_release(Y);
 }
 

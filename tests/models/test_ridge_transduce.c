@@ -86,12 +86,10 @@ static void gradients_hold_to_order_two(void **state) {
         log_lambda[i] = log(lambda[i]);
     mo_tensor *in[] = {mo_require_grad(mo_tensor_from(*state, MO_F64, 2, (int64_t[]){N, D}, z)),
         mo_require_grad(mo_tensor_from(*state, MO_F64, 2, (int64_t[]){M, R}, log_lambda))};
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_function(*state, transduce_function, NULL, in, 2, 1, order, 1e-5, 3);
-        if (!r.pass)
-            print_message("%s\n", r.worst);
-        assert_true(r.pass);
-    }
+    mo_check_result r = mo_check_function(*state, transduce_function, NULL, in, 2, 1, 2, 1e-5, 3);
+    if (!r.pass)
+        print_message("%s\n", r.worst);
+    assert_true(r.pass);
     mo_tensor_release(in[0]);
     mo_tensor_release(in[1]);
 }

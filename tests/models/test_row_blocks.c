@@ -203,13 +203,12 @@ static void gradients_hold_to_order_two(void **state) {
         int n = mo_model_n_parameters(model[i]);
         for (int j = 0; j < n; j++)
             in[j] = mo_model_parameter(model[i], j);
-        for (int task = 0; task < MO_TASKS; task++)
-            for (int order = 1; order <= 2; order++) {
-                problem p = {model[i], (mo_task)task};
-                mo_check_result r = mo_check_function(ctx, loss_function, &p, in, n, 1, order, 1e-5, 4);
-                if (!r.pass)
-                    fail_msg("%s, %s, order %d: %s", model[i].table->name, mo_task_name((mo_task)task), order, r.worst);
-            }
+        for (int task = 0; task < MO_TASKS; task++) {
+            problem p = {model[i], (mo_task)task};
+            mo_check_result r = mo_check_function(ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
+            if (!r.pass)
+                fail_msg("%s, %s: %s", model[i].table->name, mo_task_name((mo_task)task), r.worst);
+        }
         mo_model_release(model[i]);
     }
 }

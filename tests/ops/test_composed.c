@@ -28,11 +28,9 @@ static void assert_near(double got, double expected) {
 }
 
 static void assert_derivatives(toy *y, mo_function f, void *state, mo_tensor *const *in, int n) {
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_function(y->ctx, f, state, in, n, 1, order, order == 1 ? 1e-6 : 1e-5, 3);
-        if (!r.pass)
-            fail_msg("order %d: %s", order, r.worst);
-    }
+    mo_check_result r = mo_check_function(y->ctx, f, state, in, n, 1, 2, 1e-5, 3);
+    if (!r.pass)
+        fail_msg("%s", r.worst);
 }
 
 enum { ROWS = 5, CLASSES = 3, NUMBERS = ROWS * CLASSES };

@@ -76,11 +76,9 @@ static void least_squares_has_its_gradient(void **state) {
         A[i] = 0.4 * A[i] + 2 * (i / 3 % 6 == i % 3);
     mo_tensor *in[] = {mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 3}, A)),
         mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 3, (int64_t[]){2, 6, 2}, B))};
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_function(f->ctx, solution, NULL, in, 2, 1, order, order == 1 ? 1e-7 : 1e-6, 3);
-        if (!r.pass)
-            fail_msg("order %d: %s", order, r.worst);
-    }
+    mo_check_result r = mo_check_function(f->ctx, solution, NULL, in, 2, 1, 2, 1e-6, 3);
+    if (!r.pass)
+        fail_msg("%s", r.worst);
     int64_t before = mo_context_counters(f->ctx).factorizations;
     mo_tensor *X = mo_least_squares(f->t, in[0], in[1]), *grads[2], *second[2];
     mo_grad(f->t, &X, NULL, 1, in, grads, 2, MO_CREATE_GRAPH);

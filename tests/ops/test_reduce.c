@@ -81,13 +81,12 @@ static void reductions(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **o
 static void every_set_of_axes_has_its_gradient(void **state) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
-    for (unsigned axes = 0; axes < 8; axes++)
-        for (int order = 1; order <= 2; order++) {
-            choice c = {axes, axes & 1};
-            mo_check_result r = mo_check_function(y->ctx, reductions, &c, &X, 1, 4, order, 1e-7, axes);
-            if (!r.pass)
-                fail_msg("axes 0x%x, order %d: %s", axes, order, r.worst);
-        }
+    for (unsigned axes = 0; axes < 8; axes++) {
+        choice c = {axes, axes & 1};
+        mo_check_result r = mo_check_function(y->ctx, reductions, &c, &X, 1, 4, 2, 1e-7, axes);
+        if (!r.pass)
+            fail_msg("axes 0x%x: %s", axes, r.worst);
+    }
     mo_tensor_release(X);
 }
 
@@ -191,11 +190,9 @@ static void variances(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **ou
 static void variance_has_its_gradient(void **state) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_function(y->ctx, variances, NULL, &X, 1, 2, order, order == 1 ? 1e-7 : 1e-6, 5);
-        if (!r.pass)
-            fail_msg("order %d: %s", order, r.worst);
-    }
+    mo_check_result r = mo_check_function(y->ctx, variances, NULL, &X, 1, 2, 2, 1e-6, 5);
+    if (!r.pass)
+        fail_msg("%s", r.worst);
     mo_tensor_release(X);
 }
 

@@ -59,11 +59,9 @@ static void project_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
 static void the_projection_has_its_gradient(void **state) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 3, 6, false);
-    for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_function(f->ctx, project_function, NULL, &f->theta[1], 1, 1, order, 1e-6, 3);
-        if (!r.pass)
-            fail_msg("order %d: error %.3g; %s", order, r.error, r.worst);
-    }
+    mo_check_result r = mo_check_function(f->ctx, project_function, NULL, &f->theta[1], 1, 1, 2, 1e-6, 3);
+    if (!r.pass)
+        fail_msg("error %.3g; %s", r.error, r.worst);
 }
 
 static void a_point_without_coordinates_is_an_error(void **state) {

@@ -51,12 +51,11 @@ static void both(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, in
 static void softmax_has_its_gradient_along_any_axis(void **state) {
     toy *y = *state;
     mo_tensor *X = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 3, (int64_t[]){2, 3, 2}, logits));
-    for (int axis = 0; axis < 3; axis++)
-        for (int order = 1; order <= 2; order++) {
-            mo_check_result r = mo_check_function(y->ctx, both, &axis, &X, 1, 2, order, 1e-7, 1);
-            if (!r.pass)
-                fail_msg("axis %d, order %d: %s", axis, order, r.worst);
-        }
+    for (int axis = 0; axis < 3; axis++) {
+        mo_check_result r = mo_check_function(y->ctx, both, &axis, &X, 1, 2, 2, 1e-7, 1);
+        if (!r.pass)
+            fail_msg("axis %d: %s", axis, r.worst);
+    }
     mo_tensor_release(X);
 }
 

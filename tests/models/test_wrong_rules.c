@@ -1,0 +1,710 @@
+/* tests/models/test_wrong_rules.c - the checkers of ops and heads at their defaults against planted mistakes: each is
+ * caught, and the right rule beside it passes. */
+#include "models/inside.h"
+#include "tensor/storage.h"
+#include "tests/scratch.h"
+
+#include <math.h>
+
+/* ---- forwards, as graph code ---- */
+
+static void write_output(mo_call *c, int i, mo_tensor *Y) {
+    mo_view from = mo_tensor_view(Y), to = mo_tensor_view(c->out[i]);
+    if (mo_ok(c->ctx))
+        c->ctx->backend->copy(c->ctx, &from, &to);
+}
+
+/* Input i as data. */
+static mo_tensor *data(mo_call *c, int i) {
+    return mo_stop_gradient(c->t, c->in[i]);
+}
+
+static bool like_first(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    bool fine = mo_call_real(c, 0, 0);
+    for (int i = 0; i < c->n_out && fine; i++)
+        fine = mo_call_output(c, i, X->dtype, X->ndim, X->shape);
+    return fine;
+}
+
+static mo_tensor *leading_factor(mo_vjp *v, mo_tensor *X_bar, double factor, bool applies) {
+    return applies ? mo_scale(v->t, X_bar, factor, 0) : X_bar;
+}
+
+/* ---- Y = X^3 ---- */
+
+static void cube_forward(mo_call *c) {
+    mo_tensor *X = data(c, 0);
+    write_output(c, 0, mo_mul(c->t, mo_square(c->t, X), X));
+}
+
+static void cube_right(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_square(v->t, v->in[0]), 3, 0));
+}
+
+static void cube_factor(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_square(v->t, v->in[0]), 2, 0));
+}
+
+static void cube_nearly(mo_vjp *v) {
+    cube_right(v);
+    v->in_bar[0] = mo_scale(v->t, v->in_bar[0], 1 + 1e-5, 0);
+}
+
+static void cube_sign(mo_vjp *v) {
+    cube_right(v);
+    v->in_bar[0] = mo_neg(v->t, v->in_bar[0]);
+}
+
+static void cube_power(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, v->in[0], 3, 0));
+}
+
+static void cube_constant(mo_vjp *v) {
+    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 3, 0);
+}
+
+static void cube_no_cotangent(mo_vjp *v) {
+    v->in_bar[0] = mo_scale(v->t, mo_square(v->t, v->in[0]), 3, 0);
+}
+
+static void cube_nothing(mo_vjp *v) {
+    v->in_bar[0] = NULL;
+}
+
+/* Right at order 1: the derivative of its second factor is lost. */
+static void cube_cut_input(mo_vjp *v) {
+    mo_tensor *X = mo_stop_gradient(v->t, v->in[0]);
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_mul(v->t, v->in[0], X), 3, 0));
+}
+
+static void cube_cut_cotangent(mo_vjp *v) {
+    mo_tensor *Y_bar = mo_stop_gradient(v->t, v->out_bar[0]);
+    v->in_bar[0] = mo_mul(v->t, Y_bar, mo_scale(v->t, mo_square(v->t, v->in[0]), 3, 0));
+}
+
+/* Wrong by a factor, but differentiated rightly, where a graph is created. */
+static void cube_wrong_with_graph(mo_vjp *v) {
+    cube_right(v);
+    v->in_bar[0] = leading_factor(v, v->in_bar[0], 2, v->create_graph);
+}
+
+static void cube_wrong_in_batch(mo_vjp *v) {
+    cube_right(v);
+    v->in_bar[0] = leading_factor(v, v->in_bar[0], 0.5, v->in[0]->ndim == 3);
+}
+
+static void cube_second_order_wrong_in_batch(mo_vjp *v) {
+    v->in[0]->ndim == 3 ? cube_cut_input(v) : cube_right(v);
+}
+
+static void cube_wrong_in_float32(mo_vjp *v) {
+    cube_right(v);
+    v->in_bar[0] = leading_factor(v, v->in_bar[0], 2, v->in[0]->dtype == MO_F32);
+}
+
+static void cube_wrong_if_oblong(mo_vjp *v) {
+    cube_right(v);
+    v->in_bar[0] = leading_factor(v, v->in_bar[0], 2, mo_dim(v->in[0], -1) != mo_dim(v->in[0], -2));
+}
+
+/* One entry of many is doubled. */
+static void cube_one_entry(mo_vjp *v) {
+    mo_tensor *X = v->in[0], *one = mo_pad(v->t, mo_full(v->t, X->dtype, 1, (int64_t[]){1}, 1), 0, 7, X->shape[0] - 8);
+    cube_right(v);
+    v->in_bar[0] = mo_add(v->t, v->in_bar[0], mo_mul(v->t, v->in_bar[0], one));
+}
+
+/* X of the last call of forward, whichever call the rule belongs to. */
+static double last_call[64];
+
+static void stateful_forward(mo_call *c) {
+    cube_forward(c);
+    if (c->in[0]->dtype == MO_F64)
+        mo_tensor_read(c->in[0], last_call, (size_t)mo_numel(c->in[0]) * sizeof *last_call);
+}
+
+static void cube_stateful(mo_vjp *v) {
+    mo_tensor *X = mo_from(v->t, MO_F64, v->in[0]->ndim, v->in[0]->shape, last_call);
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_square(v->t, X), 3, 0));
+}
+
+/* Saves its input, which it does not declare to read. */
+static void saving_forward(mo_call *c) {
+    cube_forward(c);
+    mo_call_save(c, c->in[0]);
+}
+
+static void cube_of_saved(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, mo_square(v->t, v->saved[0]), 3, 0));
+}
+
+/* ---- Y = exp X, by its output ---- */
+
+static void exp_forward(mo_call *c) {
+    write_output(c, 0, mo_exp(c->t, data(c, 0)));
+}
+
+static void exp_right(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], v->out[0]);
+}
+
+/* ---- Y = 1e-7 X ---- */
+
+static void small_forward(mo_call *c) {
+    write_output(c, 0, mo_scale(c->t, data(c, 0), 1e-7, 0));
+}
+
+static void small_right(mo_vjp *v) {
+    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 1e-7, 0);
+}
+
+static void small_factor(mo_vjp *v) {
+    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 2e-7, 0);
+}
+
+/* ---- Y = X - the mean of its rows ---- */
+
+static void centre_forward(mo_call *c) {
+    mo_tensor *X = data(c, 0);
+    write_output(c, 0, mo_sub(c->t, X, mo_mean(c->t, X, MO_AXIS(-2), MO_KEEP_AXES)));
+}
+
+static void centre_right(mo_vjp *v) {
+    mo_tensor *Y_bar = v->out_bar[0];
+    v->in_bar[0] = mo_sub(v->t, Y_bar, mo_mean(v->t, Y_bar, MO_AXIS(-2), MO_KEEP_AXES));
+}
+
+static void centre_missing_term(mo_vjp *v) {
+    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 1, 0);
+}
+
+/* Divides by the number of columns. */
+static void centre_by_columns(mo_vjp *v) {
+    mo_tensor *Y_bar = v->out_bar[0], *sum = mo_sum(v->t, Y_bar, MO_AXIS(-2), MO_KEEP_AXES);
+    v->in_bar[0] = mo_sub(v->t, Y_bar, mo_scale(v->t, sum, 1 / (double)mo_dim(v->in[0], -1), 0));
+}
+
+/* ---- C = A B ---- */
+
+static bool product_shape(mo_call *c) {
+    const mo_tensor *A = c->in[0], *B = c->in[1];
+    int64_t shape[MO_MAX_AXES];
+    if (!mo_call_real(c, 0, 1) || A->ndim < 2 || B->ndim < 2 || mo_dim(A, -1) != mo_dim(B, -2))
+        return mo_call_fail(c, MO_INVALID, "expected matrices that can be multiplied");
+    if (A->ndim < B->ndim)
+        return mo_call_fail(c, MO_INVALID, "expected no more axes of B than of A");
+    memcpy(shape, A->shape, sizeof shape);
+    shape[A->ndim - 1] = mo_dim(B, -1);
+    return mo_call_output(c, 0, A->dtype, A->ndim, shape);
+}
+
+static void product_forward(mo_call *c) {
+    write_output(c, 0, mo_matmul(c->t, data(c, 0), data(c, 1)));
+}
+
+static mo_tensor *A_bar(mo_vjp *v) {
+    return mo_matmul(v->t, v->out_bar[0], mo_transpose(v->t, v->in[1]));
+}
+
+static mo_tensor *B_bar(mo_vjp *v) {
+    mo_tensor *each = mo_matmul(v->t, mo_transpose(v->t, v->in[0]), v->out_bar[0]);
+    return mo_sum_to(v->t, each, v->in[1]->ndim, v->in[1]->shape);
+}
+
+static void product_right(mo_vjp *v) {
+    if (v->needs[0])
+        v->in_bar[0] = A_bar(v);
+    if (v->needs[1])
+        v->in_bar[1] = B_bar(v);
+}
+
+static void product_not_transposed(mo_vjp *v) {
+    product_right(v);
+    if (v->needs[1])
+        v->in_bar[1] = mo_sum_to(v->t, mo_matmul(v->t, v->in[0], v->out_bar[0]), v->in[1]->ndim, v->in[1]->shape);
+}
+
+static void product_swapped(mo_vjp *v) {
+    v->in_bar[0] = B_bar(v);
+    v->in_bar[1] = A_bar(v);
+}
+
+static void product_forgotten_input(mo_vjp *v) {
+    if (v->needs[0])
+        v->in_bar[0] = A_bar(v);
+}
+
+static void product_needs_slip(mo_vjp *v) {
+    if (v->needs[0]) {
+        v->in_bar[0] = A_bar(v);
+        v->in_bar[1] = B_bar(v);
+    }
+}
+
+static void product_needs_both(mo_vjp *v) {
+    if (v->needs[0] && v->needs[1])
+        product_right(v);
+}
+
+static void product_needs_wrong_alone(mo_vjp *v) {
+    product_right(v);
+    if (!v->needs[0])
+        v->in_bar[1] = mo_scale(v->t, v->in_bar[1], 2, 0);
+}
+
+/* B in a batch of A, B itself without leading axes: the mean in place of the sum. */
+static void product_mean_over_batch(mo_vjp *v) {
+    product_right(v);
+    if (v->needs[1])
+        v->in_bar[1] = leading_factor(v, v->in_bar[1], 0.5, v->in[0]->ndim > v->in[1]->ndim);
+}
+
+/* ---- Y = X + b, X [.., n, d], b [d] ---- */
+
+static bool bias_shape(mo_call *c) {
+    if (c->in[1]->ndim != 1 || mo_dim(c->in[1], 0) != mo_dim(c->in[0], -1))
+        return mo_call_fail(c, MO_INVALID, "expected a vector as long as a row");
+    return mo_call_real(c, 0, 1) && like_first(c);
+}
+
+static void bias_forward(mo_call *c) {
+    write_output(c, 0, mo_add(c->t, data(c, 0), data(c, 1)));
+}
+
+static void bias_right(mo_vjp *v) {
+    v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 1, 0);
+    v->in_bar[1] = mo_sum_to(v->t, v->out_bar[0], 1, v->in[1]->shape);
+}
+
+static void bias_mean(mo_vjp *v) {
+    bias_right(v);
+    v->in_bar[1] = mo_mean(v->t, v->out_bar[0], MO_AXIS(0), MO_DROP_AXES);
+}
+
+/* The rows of the first matrix alone, where there are several. */
+static void bias_first_of_batch(mo_vjp *v) {
+    mo_tensor *Y_bar = v->out_bar[0];
+    bias_right(v);
+    if (Y_bar->ndim == 3)
+        Y_bar = mo_slice(v->t, Y_bar, 0, 0, 1);
+    v->in_bar[1] = mo_sum_to(v->t, Y_bar, 1, v->in[1]->shape);
+}
+
+/* ---- Y_0 = 1e6 X, Y_1 = X^2 ---- */
+
+static void two_forward(mo_call *c) {
+    write_output(c, 0, mo_scale(c->t, data(c, 0), 1e6, 0));
+    write_output(c, 1, mo_square(c->t, data(c, 0)));
+}
+
+static mo_tensor *two_adjoint(mo_vjp *v, double second) {
+    mo_tensor *first = v->out_bar[0] ? mo_scale(v->t, v->out_bar[0], 1e6, 0) : NULL;
+    mo_tensor *other = v->out_bar[1] ? mo_mul(v->t, v->out_bar[1], mo_scale(v->t, v->in[0], second, 0)) : NULL;
+    return first && other ? mo_add(v->t, first, other) : first ? first : other;
+}
+
+static void two_right(mo_vjp *v) {
+    v->in_bar[0] = two_adjoint(v, 2);
+}
+
+static void two_small_one_wrong(mo_vjp *v) {
+    v->in_bar[0] = two_adjoint(v, 2 + 1e-4);
+}
+
+static void two_only_together(mo_vjp *v) {
+    if (v->out_bar[0] && v->out_bar[1])
+        v->in_bar[0] = two_adjoint(v, 2);
+}
+
+static void two_second_forgotten(mo_vjp *v) {
+    if (v->out_bar[0])
+        v->in_bar[0] = mo_scale(v->t, v->out_bar[0], 1e6, 0);
+}
+
+/* ---- y = x^T A x ---- */
+
+static bool form_shape(mo_call *c) {
+    const mo_tensor *A = c->in[0], *x = c->in[1];
+    if (!mo_call_real(c, 0, 1) || A->ndim != 2 || x->ndim != 2 || mo_dim(x, 1) != 1 || mo_dim(A, 0) != mo_dim(A, 1) ||
+        mo_dim(A, 0) != mo_dim(x, 0))
+        return mo_call_fail(c, MO_INVALID, "expected A [n, n] and x [n, 1]");
+    return mo_call_output(c, 0, A->dtype, 2, (int64_t[]){1, 1});
+}
+
+static void form_forward(mo_call *c) {
+    mo_tensor *x = data(c, 1);
+    write_output(c, 0, mo_matmul(c->t, mo_transpose(c->t, x), mo_matmul(c->t, data(c, 0), x)));
+}
+
+static void form_rule(mo_vjp *v, bool whole) {
+    mo_tape *t = v->t;
+    mo_tensor *A = v->in[0], *x = v->in[1], *y_bar = v->out_bar[0];
+    mo_tensor *left = mo_matmul(t, A, x), *right = whole ? mo_matmul(t, mo_transpose(t, A), x) : left;
+    v->in_bar[0] = mo_mul(t, mo_matmul(t, x, mo_transpose(t, x)), y_bar);
+    v->in_bar[1] = mo_mul(t, mo_add(t, left, right), y_bar);
+}
+
+static void form_right(mo_vjp *v) {
+    form_rule(v, true);
+}
+
+/* 2 A x in place of (A + A^T) x. */
+static void form_half(mo_vjp *v) {
+    form_rule(v, false);
+}
+
+/* ---- Y = the rows of X that an index names ---- */
+
+static bool rows_shape(mo_call *c) {
+    if (!mo_call_real(c, 0, 0) || c->in[0]->ndim != 2 || c->in[1]->ndim != 1 || c->in[1]->dtype != MO_I64)
+        return mo_call_fail(c, MO_INVALID, "expected a matrix and a vector of int64");
+    return mo_call_output(c, 0, c->in[0]->dtype, 2, (int64_t[]){mo_dim(c->in[1], 0), mo_dim(c->in[0], 1)});
+}
+
+static void rows_forward(mo_call *c) {
+    write_output(c, 0, mo_gather_rows(c->t, data(c, 0), c->in[1]));
+}
+
+/* Of X it reads the shape alone. */
+static void rows_right(mo_vjp *v) {
+    v->in_bar[0] = mo_scatter_add_rows(v->t, v->out_bar[0], v->in[1], mo_dim(v->in[0], 0));
+}
+
+/* ---- the table of ops ---- */
+
+/* Everything of an op but its rule and what the rule reads. */
+typedef struct family {
+    const char *name;
+    int n_in, n_out;
+    bool (*shape)(mo_call *c);
+    void (*forward)(mo_call *c);
+    mo_sample sample;
+} family;
+
+static const family cube = {
+    "cube", 1, 1, like_first, cube_forward, {.name = "square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 3}}}}};
+static const family long_cube = {
+    "long cube", 1, 1, like_first, cube_forward, {.name = "long", .n_in = 1, .in = {{.ndim = 1, .shape = {20000}}}}};
+static const family stateful = {"stateful cube", 1, 1, like_first, stateful_forward,
+    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}}};
+static const family saving = {
+    "saving cube", 1, 1, like_first, saving_forward, {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}}};
+static const family exponential = {
+    "exponential", 1, 1, like_first, exp_forward, {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}}};
+static const family small = {
+    "small", 1, 1, like_first, small_forward, {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}}};
+static const family centre = {
+    "centre", 1, 1, like_first, centre_forward, {.name = "square", .n_in = 1, .in = {{.ndim = 2, .shape = {4, 4}}}}};
+static const family product = {"product", 2, 1, product_shape, product_forward,
+    {.name = "square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 3}}, {.ndim = 2, .shape = {3, 3}}}}};
+static const family bias = {"bias", 2, 1, bias_shape, bias_forward,
+    {.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {4}}}}};
+static const family two = {
+    "two", 1, 2, like_first, two_forward, {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}}};
+static const family form = {"form", 2, 1, form_shape, form_forward,
+    {.name = "three", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 3}}, {.ndim = 2, .shape = {3, 1}}}}};
+static const family rows = {"rows", 2, 1, rows_shape, rows_forward,
+    {.name = "picked", .n_in = 2, .in = {{.ndim = 2, .shape = {4, 3}}, {MO_DRAW_INDEX, 1, {6}, 4}}}};
+
+typedef struct rule {
+    const char *mistake; /* NULL: none */
+    const family *of;
+    void (*vjp)(mo_vjp *v);
+    uint64_t reads_in;
+    unsigned reads_out;
+    const char *part; /* of what the checker says; may be NULL */
+} rule;
+
+static const rule rules[] = {
+    {NULL, &cube, cube_right, 1, 0, NULL},
+    {"a factor", &cube, cube_factor, 1, 0, "input 0: vjp"},
+    {"a factor of 1 + 1e-5", &cube, cube_nearly, 1, 0, "input 0: vjp"},
+    {"the sign", &cube, cube_sign, 1, 0, NULL},
+    {"the power", &cube, cube_power, 1, 0, NULL},
+    {"a constant", &cube, cube_constant, 1, 0, NULL},
+    {"no cotangent", &cube, cube_no_cotangent, 1, 0, NULL},
+    {"nothing", &cube, cube_nothing, 1, 0, "input 0: vjp 0,"},
+    {"the derivative in X is cut", &cube, cube_cut_input, 1, 0, "order 2"},
+    {"the derivative in the cotangent is cut", &cube, cube_cut_cotangent, 1, 0, "order 2"},
+    {"a factor where a graph is created", &cube, cube_wrong_with_graph, 1, 0, NULL},
+    {"a factor in a batch", &cube, cube_wrong_in_batch, 1, 0, "two in a batch"},
+    {"a derivative that is cut in a batch", &cube, cube_second_order_wrong_in_batch, 1, 0, "two in a batch"},
+    {"a factor in float32", &cube, cube_wrong_in_float32, 1, 0, "float32"},
+    {"a factor unless the matrix is square", &cube, cube_wrong_if_oblong, 1, 0, "without the last column"},
+    {"undeclared input", &cube, cube_right, 0, 0, "input 0, which reads_in does not declare"},
+    {NULL, &long_cube, cube_right, 1, 0, NULL},
+    {"one entry of 20000", &long_cube, cube_one_entry, 1, 0, NULL},
+    {NULL, &stateful, cube_right, 1, 0, NULL},
+    {"a value of another call", &stateful, cube_stateful, 1, 0, "after another call"},
+    {"an undeclared input that was saved", &saving, cube_of_saved, 0, 0, "input 0, which reads_in does not declare"},
+    {NULL, &exponential, exp_right, 0, 1, NULL},
+    {"undeclared output", &exponential, exp_right, 1, 0, "output 0, which reads_out does not declare"},
+    {NULL, &small, small_right, 0, 0, NULL},
+    {"a factor of a small derivative", &small, small_factor, 0, 0, NULL},
+    {NULL, &centre, centre_right, 0, 0, NULL},
+    {"a missing term", &centre, centre_missing_term, 0, 0, NULL},
+    {"columns for rows", &centre, centre_by_columns, 0, 0, "without the last column"},
+    {NULL, &product, product_right, 3, 0, NULL},
+    {"a transpose", &product, product_not_transposed, 3, 0, "input 1"},
+    {"swapped", &product, product_swapped, 3, 0, NULL},
+    {"a forgotten input", &product, product_forgotten_input, 3, 0, "input 1: vjp 0,"},
+    {"needs[0] for needs[1]", &product, product_needs_slip, 3, 0, "only 1 need one"},
+    {"where both are needed alone", &product, product_needs_both, 3, 0, "need one"},
+    {"a factor where A needs none", &product, product_needs_wrong_alone, 3, 0, "only 1 need one"},
+    {"undeclared B", &product, product_right, 1, 0, "input 1, which reads_in does not declare"},
+    {"the mean over a batch", &product, product_mean_over_batch, 3, 0, "two in a batch"},
+    {NULL, &bias, bias_right, 0, 0, NULL},
+    {"the mean over rows", &bias, bias_mean, 0, 0, "input 1"},
+    {"the first matrix of a batch", &bias, bias_first_of_batch, 0, 0, "two in a batch"},
+    {NULL, &two, two_right, 1, 0, NULL},
+    {"1e-4 of the smaller output", &two, two_small_one_wrong, 1, 0, NULL},
+    {"only where both have a cotangent", &two, two_only_together, 1, 0, NULL},
+    {"a forgotten output", &two, two_second_forgotten, 1, 0, NULL},
+    {NULL, &form, form_right, 3, 0, NULL},
+    {"half of the terms", &form, form_half, 3, 0, "input 1"},
+    {NULL, &rows, rows_right, 2, 0, NULL},
+    {"an undeclared index", &rows, rows_right, 0, 0, "input 1, which reads_in does not declare"},
+};
+
+static mo_op op_of(const rule *r) {
+    const family *f = r->of;
+    return (mo_op){.name = f->name,
+        .min_in = f->n_in,
+        .max_in = f->n_in,
+        .n_out = f->n_out,
+        .reads_in = r->reads_in,
+        .reads_out = r->reads_out,
+        .shape = f->shape,
+        .forward = f->forward,
+        .vjp = r->vjp,
+        .samples = &f->sample,
+        .n_samples = 1};
+}
+
+static void wrong_rules_of_ops_are_caught(void **state) {
+    mo_context *ctx = *state;
+    int failed = 0, wrong = 0;
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        for (uint64_t seed = 0; seed < 3; seed++) {
+            mo_op op = op_of(&rules[i]);
+            mo_check_result r = mo_check_op(ctx, &op, 2, seed);
+            bool named = !rules[i].part || strstr(r.worst, rules[i].part);
+            wrong += rules[i].mistake && !seed;
+            if (r.pass == !rules[i].mistake && (r.pass || named) && mo_ok(ctx))
+                continue;
+            print_error("%s, %s, seed %d: %s, error %g: %s\n", op.name, rules[i].mistake ? rules[i].mistake : "right",
+                (int)seed, r.pass ? "pass" : "FAIL", r.error, r.worst);
+            failed++;
+        }
+    print_message("%d wrong rules of ops\n", wrong);
+    assert_int_equal(failed, 0);
+}
+
+static void an_op_of_which_nothing_is_differentiated_fails(void **state) {
+    rule r = rules[0];
+    family f = cube;
+    f.sample.in[0].draw = MO_DRAW_CONSTANT;
+    r.of = &f;
+    mo_op op = op_of(&r);
+    mo_check_result c = mo_check_op(*state, &op, 2, 0);
+    assert_false(c.pass);
+    assert_non_null(strstr(c.worst, "nothing was compared"));
+}
+
+/* ---- heads ---- */
+
+/* X, with a gradient a times too large. */
+static mo_tensor *tilted(mo_tape *t, mo_tensor *X, double a) {
+    mo_tensor *value = mo_stop_gradient(t, X);
+    return mo_add(t, value, mo_scale(t, mo_sub(t, X, value), a, 0));
+}
+
+/* Distances to the weighted means of the classes, times lambda^2. */
+static mo_tensor *means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *P = mo_matmul(t, mo_transpose(t, Ys), Zs);
+    return mo_mul(t, mo_matmul(t, Zq, mo_transpose(t, P)), mo_square(t, parameters[0]));
+}
+
+static mo_tensor *means_twice(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return tilted(t, means(t, Zs, Ys, Zq, parameters), 2);
+}
+
+static mo_tensor *means_no_support(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return means(t, mo_stop_gradient(t, Zs), Ys, Zq, parameters);
+}
+
+static mo_tensor *means_no_labels(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return means(t, Zs, mo_stop_gradient(t, Ys), Zq, parameters);
+}
+
+static mo_tensor *means_query_sign(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return means(t, Zs, Ys, tilted(t, Zq, -1), parameters);
+}
+
+/* 2 in place of 2 lambda: right at the initial value, which is 1. */
+static mo_tensor *means_at_one(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *lambda = parameters[0], *value = mo_stop_gradient(t, lambda);
+    mo_tensor *square = mo_add(t, mo_square(t, value), mo_scale(t, mo_sub(t, lambda, value), 2, 0));
+    mo_tensor *P = mo_matmul(t, mo_transpose(t, Ys), Zs);
+    return mo_mul(t, mo_matmul(t, Zq, mo_transpose(t, P)), square);
+}
+
+static mo_tensor *means_of_batch(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return means(t, mo_ndim(Zs) == 3 ? tilted(t, Zs, 0.5) : Zs, Ys, Zq, parameters);
+}
+
+static mo_tensor *means_last_class(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *L = means(t, Zs, Ys, Zq, parameters), *part[2];
+    int64_t C = mo_dim(L, -1);
+    int axis = mo_ndim(L) - 1;
+    part[0] = mo_slice(t, L, axis, 0, C - 1);
+    part[1] = tilted(t, mo_slice(t, L, axis, C - 1, C), 1.001);
+    return mo_concat(t, part, 2, axis);
+}
+
+/* X + X^2 - X^2, of which order 2 sees -2. */
+static mo_tensor *means_second(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *value = mo_stop_gradient(t, Zq), *gap = mo_sub(t, Zq, value);
+    return means(t, Zs, Ys, mo_add(t, Zq, mo_square(t, gap)), parameters);
+}
+
+static mo_tensor *ridge_like(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
+    mo_tensor *X = mo_append_ones(t, Zs), *R = mo_sub(t, mo_matmul(t, X, W), Ys);
+    return mo_add(t, mo_matmul(t, mo_transpose(t, X), R), mo_mul(t, W, parameters[0]));
+}
+
+/* The support has no gradient in the residual's own derivative. */
+static mo_tensor *ridge_cut(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
+    return ridge_like(t, W, mo_stop_gradient(t, Zs), Ys, parameters);
+}
+
+static const mo_head_parameter lambda = {.name = "lambda", .value = 1};
+static const mo_head_sample alone = {.support = 5, .queries = 3, .dim = 4, .classes = 3};
+
+typedef struct planted_head {
+    const char *mistake;
+    mo_head_logits logits;
+    mo_head_residual residual;
+} planted_head;
+
+static const planted_head heads[] = {
+    {NULL, means, NULL},
+    {"twice too large", means_twice, NULL},
+    {"no gradient to the support", means_no_support, NULL},
+    {"no gradient to the labels", means_no_labels, NULL},
+    {"the sign of the queries", means_query_sign, NULL},
+    {"right where lambda is 1", means_at_one, NULL},
+    {"half in a batch", means_of_batch, NULL},
+    {"a thousandth of the last class", means_last_class, NULL},
+    {"a second derivative that the logits do not have", means_second, NULL},
+    {NULL, NULL, ridge_like},
+    {"a residual that forgets the support", NULL, ridge_cut},
+};
+
+/* With the checker's own samples, and with one that is no batch. */
+static void wrong_heads_are_caught(void **state) {
+    mo_context *ctx = *state;
+    int failed = 0;
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        for (int samples = 0; samples < 2; samples++) {
+            mo_head head = {.abi = MO_HEAD_ABI,
+                .size = sizeof head,
+                .name = "planted",
+                .n_parameters = 1,
+                .parameters = &lambda,
+                .logits = heads[i].logits,
+                .residual = heads[i].residual,
+                .symmetric = true,
+                .order = 2,
+                .n_samples = samples,
+                .samples = samples ? &alone : NULL};
+            mo_check_result r = mo_check_head(ctx, &head, 2, 0);
+            if (r.pass == !heads[i].mistake && mo_ok(ctx))
+                continue;
+            print_error("%s: %s, error %g: %s\n", heads[i].mistake ? heads[i].mistake : "right",
+                r.pass ? "pass" : "FAIL", r.error, r.worst);
+            failed++;
+        }
+    assert_int_equal(failed, 0);
+}
+
+/* ---- graph code at inputs that hide a mistake ---- */
+
+/* Y = X^3 by an op whose rule is the state. */
+static void op_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_out;
+    out[0] = mo_apply(t, state, in, n_in, NULL);
+}
+
+static void expect_caught(mo_context *ctx, const rule *r, mo_tensor *const *in, bool caught) {
+    mo_op op = op_of(r);
+    mo_check_result c = mo_check_function(ctx, op_function, &op, in, op.min_in, 1, 2, 1e-5, 0);
+    if (c.pass == caught)
+        fail_msg("%s, %s: %s, error %g: %s", op.name, r->mistake ? r->mistake : "right", c.pass ? "pass" : "FAIL",
+            c.error, c.worst);
+}
+
+static void special_inputs_hide_nothing(void **state) {
+    mo_context *ctx = *state;
+    double one[9], nothing[9] = {0}, unit[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, x[3] = {1, 2, 3};
+    for (int i = 0; i < 9; i++)
+        one[i] = 1;
+    const double *values[] = {one, nothing, unit};
+    const rule power = {"the power", &cube, cube_power, 1, 0, NULL}, right = {NULL, &cube, cube_right, 1, 0, NULL};
+    const rule half = {"half", &form, form_half, 3, 0, NULL}, whole = {NULL, &form, form_right, 3, 0, NULL};
+    for (int i = 0; i < 3; i++) {
+        mo_tensor *in[2] = {mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){3, 3}, values[i])),
+            mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){3, 1}, x))};
+        expect_caught(ctx, &right, in, false);
+        expect_caught(ctx, &power, in, true);
+        expect_caught(ctx, &whole, in, false);
+        expect_caught(ctx, &half, in, true);
+        double after[9];
+        mo_tensor_read(in[0], after, sizeof after);
+        assert_memory_equal(after, values[i], sizeof after);
+        assert_true(mo_needs_grad(in[0]) && mo_needs_grad(in[1]));
+        for (int k = 0; k < 2; k++)
+            mo_tensor_release(in[k]);
+    }
+}
+
+static void inputs_that_need_no_gradient_are_no_pass(void **state) {
+    mo_context *ctx = *state;
+    mo_op op = op_of(&rules[0]);
+    mo_tensor *X = mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
+    mo_check_result c = mo_check_function(ctx, op_function, &op, &X, 1, 1, 2, 1e-5, 0);
+    assert_false(c.pass);
+    assert_non_null(strstr(c.worst, "nothing was compared"));
+    c = mo_check_function(ctx, op_function, &op, &X, 1, 1, 3, 1e-5, 0);
+    assert_false(c.pass);
+    assert_non_null(strstr(c.worst, "the order is not 0, 1 or 2"));
+    mo_tensor_release(X);
+}
+
+static int open_context(void **state) {
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
+    *state = ctx;
+    return mo_register_ops(ctx) == MO_OK ? 0 : -1;
+}
+
+static int close_context(void **state) {
+    mo_context_release(*state);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_rules_of_ops_are_caught),
+        cmocka_unit_test(an_op_of_which_nothing_is_differentiated_fails),
+        cmocka_unit_test(wrong_heads_are_caught),
+        cmocka_unit_test(special_inputs_hide_nothing),
+        cmocka_unit_test(inputs_that_need_no_gradient_are_no_pass),
+    };
+    return cmocka_run_group_tests(tests, open_context, close_context);
+}
