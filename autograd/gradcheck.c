@@ -359,12 +359,11 @@ static void check_subsets(problem *p, const double *whole, unsigned graph) {
             set |= (uint64_t)(s >> k & 1) << which[k];
         if (n > MOST_SUBSETS && s > n)
             set = p->needs & ~set;
-        char what[100] = "where of all inputs only";
+        char what[100] = "where no other input needs a gradient than";
         size_t used = strlen(what);
         for (int k = 0; k < n && used < sizeof what - 4; k++)
             if (set >> which[k] & 1)
                 used += (size_t)snprintf(what + used, sizeof what - used, " %d", which[k]);
-        snprintf(what + used, sizeof what - used, " need one");
         for (unsigned flags = 0; flags <= graph; flags += MO_CREATE_GRAPH)
             if (set != p->needs || flags)
                 compare_way(p, whole, (way){.needs = set, .outputs = all, .flags = flags}, what);

@@ -231,7 +231,19 @@ static void gradcheck_loads_ops_from_a_shared_object(void **state) {
     assert_int_equal(count_lines(p->out), 2);
     RUN(p, "gradcheck", "--op", plugin("plugin_wrong"));
     assert_int_equal(p->code, 1);
-    assert_int_equal(count(p->out, "FAIL"), 2); /* at order 1: the wrong gradient is differentiated rightly */
+    assert_int_equal(count(p->out, "FAIL"), 2); /* at order 1; a wrong gradient is not asked for its own */
+}
+
+static void gradcheck_catches_what_differences_at_a_sample_do_not_show(void **state) {
+    program *p = *state;
+    RUN(p, "gradcheck", "--op", plugin("plugin_planted"));
+    assert_int_equal(p->code, 1);
+    assert_non_null(strstr(p->out, "4 ops, 3 failed"));
+    assert_int_equal(count(p->out, "planted_right"), 2);
+    assert_int_equal(count(p->out, "pass\n"), 2); /* order 1 and 2 of the right one */
+    assert_non_null(strstr(p->out, "the vjp reads input 1, which reads_in does not declare"));
+    assert_non_null(strstr(p->out, "where no other input needs a gradient than 1: the gradient of input 1 is off by"));
+    assert_non_null(strstr(p->out, "sample \"square, two in a batch\", input 1: vjp"));
 }
 
 static void shared_objects_that_do_not_fit_are_named(void **state) {
@@ -269,6 +281,7 @@ int main(void) {
         cmocka_unit_test(bench_expect_compares_the_expected_accuracy_with_the_true_one),
         cmocka_unit_test(profile_follows_the_case),
         cmocka_unit_test(gradcheck_loads_ops_from_a_shared_object),
+        cmocka_unit_test(gradcheck_catches_what_differences_at_a_sample_do_not_show),
         cmocka_unit_test(shared_objects_that_do_not_fit_are_named),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
