@@ -63,6 +63,7 @@ static bool gate_enter(door_gate *g) {
 /* Returns whether the call went well. */
 static bool gate_leave(door_gate *g) {
     const mo_status *s = mo_context_status(g->ctx);
+    door_last = DOOR_FINE; /* whatever happened in calls inside this one, which the library or Python has dealt with */
     if (s->code != MO_OK) {
         door_last = DOOR_ERROR;
         door_last_status = *s;

@@ -83,8 +83,18 @@ _pending: dict[int, BaseException] = {}
 
 
 def hold(context, exception):
-    """Keeps an exception of a Python function until the library's call returns; the first one stays."""
-    _pending.setdefault(context, exception)
+    """Keeps an exception of a Python function until the library's call returns: the first one, or a KeyboardInterrupt."""
+    if isinstance(exception, Exception):
+        _pending.setdefault(context, exception)
+    else:
+        _pending[context] = exception
+
+
+def drop(context):
+    """Forgets the exception of a Python function that a successful call has dealt with; raises a KeyboardInterrupt."""
+    held = _pending.pop(context, None)
+    if held is not None and not isinstance(held, Exception):
+        raise held
 
 
 def code_of(exception):

@@ -148,10 +148,13 @@ class Head:
         return value
 
     def check(self, order: int | None = None, seed: int = 0, context: Context | None = None) -> Check:
-        """Checks derivatives in embeddings, labels and parameters, and that a batch gives the results of its episodes."""
+        """Checks derivatives in embeddings, labels and parameters, and that a batch gives the results of its episodes.
+
+        order: the highest, None: that of the head; first derivatives are always checked.
+        """
         context = context or default_context()
         order = order or self.pointer.order
-        return Check.of(context.call(lib.gate_mo_check_head, context.pointer, self.pointer, order, seed))
+        return Check.run(context, lib.gate_mo_check_head, context.pointer, self.pointer, order, seed)
 
     def __repr__(self):
         return f"mochi.Head({self.name!r}, {self.parameters})"

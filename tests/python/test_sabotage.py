@@ -1,0 +1,199 @@
+"""The checkers at their defaults against planted mistakes: each is caught, and the right rule beside it passes."""
+
+import mochi
+import numpy as np
+import pytest
+from mochi import ops
+
+rng = np.random.default_rng(4)
+A, B, SQUARE = rng.normal(size=(3, 4)), rng.normal(size=(4, 2)), rng.normal(size=(3, 3)) + 3 * np.eye(3)
+x = np.array([1.0, 2.0, -0.5])
+ONES, EYE = np.ones((3, 3)), np.eye(3)
+
+
+def cube(vjp):
+    return mochi.Op(lambda x: x**3, vjp, name="cube")
+
+
+def product(vjp):
+    return mochi.Op(lambda A, B: A @ B, vjp, name="product")
+
+
+def solve(vjp):
+    return mochi.Op(lambda A, B: np.linalg.solve(A, B), vjp, name="solve")
+
+
+def bias(vjp):
+    return mochi.Op(lambda X, b: X + b, vjp, name="bias")
+
+
+def form(vjp):
+    return mochi.Op(lambda A, x: x @ A @ x, vjp, name="form")
+
+
+def centre(vjp):
+    return mochi.Op(lambda X: X - X.mean(axis=-2, keepdims=True), vjp, name="centre")
+
+
+def two(vjp):
+    return mochi.Op(lambda x: (1e6 * x, x**2), vjp, name="two", outputs=2)
+
+
+def exponential(vjp):
+    return mochi.Op(np.exp, vjp, name="exponential")
+
+
+def column(x):
+    return x.reshape((-1, 1))
+
+
+def outer(x, y):
+    return column(x) @ y.reshape((1, -1))
+
+
+def right_form(g, y, A, x):
+    return outer(x, x) * g, ((A @ column(x)) + (A.T @ column(x))).reshape((-1,)) * g
+
+
+def two_bars(gs, scale):
+    bars = [gs[0] * 1e6] if gs[0] is not None else []
+    return bars + ([gs[1] * scale] if gs[1] is not None else [])
+
+
+class Memory:
+    """A rule that keeps the input of its last forward."""
+
+    def __init__(self):
+        self.op = mochi.Op(self.forward, self.vjp, name="memory")
+
+    def forward(self, x):
+        self.x = x.copy()
+        return x**3
+
+    def vjp(self, g, y, x):
+        return (g * (3.0 * self.x**2),)
+
+
+RIGHT = {
+    "cube": (cube(lambda g, y, x: (g * 3.0 * x * x,)), [x]),
+    "cube of ones": (cube(lambda g, y, x: (g * 3.0 * x * x,)), [ONES]),
+    "product": (product(lambda g, y, A, B: (g @ B.T, A.T @ g)), [A, B]),
+    "solve": (solve(lambda g, X, A, B: (-(ops.solve(A.T, g) @ X.T), ops.solve(A.T, g))), [SQUARE, A]),
+    "bias": (bias(lambda g, y, X, b: (g, g.sum(axis=0))), [A, B[:, 0]]),
+    "form": (form(right_form), [EYE, x]),
+    "centre": (centre(lambda g, y, X: (g - g.mean(axis=-2, keepdims=True),)), [SQUARE]),
+    "two": (two(lambda gs, ys, x: (sum(two_bars(gs, 2.0 * x), x * 0.0),)), [x]),
+    "exponential": (exponential(lambda g, y, x: (g * y,)), [x]),
+}
+WRONG = {
+    "a factor": (cube(lambda g, y, x: (g * 2.0 * x * x,)), [x]),
+    "a factor, linear": (mochi.Op(lambda x: 3 * x, lambda g, y, x: (g * 2.0,), name="triple"), [x]),
+    "a factor of 1 + 1e-5": (cube(lambda g, y, x: (g * (3.0 + 3e-5) * x * x,)), [x]),
+    "the sign": (cube(lambda g, y, x: (g * -3.0 * x * x,)), [x]),
+    "a constant": (cube(lambda g, y, x: (g * 3.0,)), [x]),
+    "no cotangent": (cube(lambda g, y, x: (3.0 * x * x,)), [x]),
+    "nothing": (cube(lambda g, y, x: (None,)), [x]),
+    "the power, at ones": (cube(lambda g, y, x: (g * 3.0 * x,)), [ONES]),
+    "the power, at zeros": (cube(lambda g, y, x: (g * 3.0 * x,)), [ONES * 0]),
+    "right at order 1 alone": (cube(lambda g, y, x: (g * 3.0 * x.detach() * x,)), [x]),
+    "a cut cotangent": (cube(lambda g, y, x: (g.detach() * 3.0 * x * x,)), [x]),
+    "a rule of NumPy": (cube(lambda g, y, x: (np.asarray(g) * 3.0 * np.asarray(x) ** 2,)), [x]),
+    "a value of another call": (Memory().op, [x]),
+    "wrong in a batch": (cube(lambda g, y, x: (g * 3.0 * x * x * (0.5 if len(x.shape) > 1 else 1.0),)), [x]),
+    "the input for the output": (exponential(lambda g, y, x: (g * x,)), [x]),
+    "a transpose": (product(lambda g, y, A, B: (g @ B.T, A @ g)), [SQUARE, SQUARE]),
+    "a transpose, at the unit matrix": (solve(lambda g, X, A, B: (-(ops.solve(A, g) @ X.T), ops.solve(A, g))), [EYE, A]),
+    "swapped": (product(lambda g, y, A, B: (A.T @ g, g @ B.T)), [SQUARE, SQUARE]),
+    "a forgotten input": (solve(lambda g, X, A, B: (None, ops.solve(A.T, g))), [SQUARE, A]),
+    "a missing sign of one term": (solve(lambda g, X, A, B: (ops.solve(A.T, g) @ X.T, ops.solve(A.T, g))), [SQUARE, A]),
+    "the mean over rows": (bias(lambda g, y, X, b: (g, g.mean(axis=0))), [A, B[:, 0]]),
+    "the first row": (bias(lambda g, y, X, b: (g, g[0])), [A, B[:, 0]]),
+    "half of the terms": (form(lambda g, y, A, x: (outer(x, x) * g, (A @ column(x)).reshape((-1,)) * 2.0 * g)), [EYE, x]),
+    "a missing term": (centre(lambda g, y, X: (g * 1.0,)), [SQUARE]),
+    "columns for rows": (
+        centre(lambda g, y, X: (g - g.sum(axis=-2, keepdims=True) * (1.0 / X.shape[-1]),)),
+        [SQUARE],
+    ),
+    "a forgotten output": (two(lambda gs, ys, x: (gs[0] * 1e6 if gs[0] is not None else None,)), [x]),
+    "the smaller output": (two(lambda gs, ys, x: (sum(two_bars(gs, 2.001 * x), x * 0.0),)), [x]),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_rules_pass(name):
+    op, xs = RIGHT[name]
+    check = mochi.gradcheck(op, xs)
+    assert check, check.worst
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_rules_are_caught(name):
+    op, xs = WRONG[name]
+    check = mochi.gradcheck(op, xs)
+    assert not check and check.worst
+
+
+def test_nothing_to_check_is_no_pass():
+    check = mochi.gradcheck(RIGHT["cube"][0], [np.arange(3)])
+    assert not check and "nothing was compared" in check.worst
+
+
+def test_what_a_function_raises_where_it_is_tried_is_forgotten():
+    seen = []
+
+    def of_vectors(v):
+        if len(v.shape) != 1:
+            seen.append(v.shape)
+            raise LookupError("mine")
+        return v * v
+
+    assert mochi.gradcheck(of_vectors, [x]) and (2, 3) in seen
+    with mochi.Tape(), pytest.raises(mochi.InvalidError, match="matmul"):  # not the LookupError that came before
+        ops.matmul(A, A)
+
+
+def test_an_interrupt_in_a_function_comes_out():
+    calls = []
+
+    def interrupted(v):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return v * v
+
+    with pytest.raises(KeyboardInterrupt):
+        mochi.gradcheck(interrupted, [x])
+
+
+# ---- heads ----
+
+
+def tilted(X, a):
+    """X, with a gradient a times too large."""
+    return X.detach() + (X - X.detach()) * a
+
+
+def means(Zs, Ys, Zq, lam):
+    return (Zq @ (Ys.T @ Zs).T) * (lam * lam)
+
+
+HEADS = {
+    "twice too large": lambda Zs, Ys, Zq, lam: tilted(means(Zs, Ys, Zq, lam), 2.0),
+    "no gradient to the support": lambda Zs, Ys, Zq, lam: means(Zs.detach(), Ys, Zq, lam),
+    "no gradient to the labels": lambda Zs, Ys, Zq, lam: means(Zs, Ys.detach(), Zq, lam),
+    "the sign of the queries": lambda Zs, Ys, Zq, lam: means(Zs, Ys, tilted(Zq, -1.0), lam),
+    "right where lambda is 1": lambda Zs, Ys, Zq, lam: means(Zs, Ys, Zq, tilted(lam, 1.0 / lam.detach())),
+    "half in a batch": lambda Zs, Ys, Zq, lam: means(tilted(Zs, 0.5) if len(Zs.shape) == 3 else Zs, Ys, Zq, lam),
+    "right at order 1 alone": lambda Zs, Ys, Zq, lam: means(Zs, Ys, Zq + ops.square(Zq - Zq.detach()), lam),
+}
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_wrong_heads_are_caught(name):
+    check = mochi.Head("sabotaged", logits=HEADS[name], parameters={"lambda": 1.0}).check()
+    assert not check and check.worst
+
+
+def test_the_right_head_passes():
+    check = mochi.Head("means", logits=means, parameters={"lambda": 1.0}).check()
+    assert check, check.worst
