@@ -11,9 +11,9 @@ a GPU that the library can open; tensors of PyTorch come out; `torch.autograd` a
 torch.Size([64, 75, 5])
 >>> logits.square().mean().backward()
 
-First and second derivatives exist; a third raises. An input must not be changed in place before backward, as of every function
-that saves its inputs: PyTorch says so. Every thread computes in its own default context (`mochi.set_default_context`), whose
-threads live beside those of PyTorch.
+Derivatives of every order exist, but for `svm`, which promises the first. An input must not be changed in place before backward,
+as of every function that saves its inputs: PyTorch says so. Every thread computes in its own default context
+(`mochi.set_default_context`), whose threads live beside those of PyTorch.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def function(f: Callable) -> Callable[..., torch.Tensor]:
     Parameters
     ----------
     f : callable
-        f(*tensors) -> Tensor, of `mochi.Tensor`. It is called again for second derivatives: it must give the same.
+        f(*tensors) -> Tensor, of `mochi.Tensor`. It is called again for higher derivatives: it must give the same.
 
     Returns
     -------
@@ -115,9 +115,10 @@ class _DualRecord(Record):
         self.W = Zs.T @ D
         return self.system.logits(Zq, self.W, D)
 
-    def gradients(self, needs, bar, create_graph=False):
-        """Of first order: `Adjoint` records the function anew, as a `Record`, for gradients with a graph of their own."""
+    def gradients(self, needs, bars):
+        """Of first order: `Adjoint` records the function anew, as a `Record`, for gradients of gradients."""
         Zs, Ys, Zq, _ = self.leaves
+        (bar,) = bars
         with self.tape:
             D, W, G = self.D.detach(), self.W, Zq.T @ bar
             V: Any = None

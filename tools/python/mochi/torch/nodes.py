@@ -5,12 +5,11 @@ import contextlib
 import threading
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from .. import errors
 from ..context import Context, default_context
 from ..dlpack import device_named
-from ..tape import Tape
+from ..tape import Tape, current_tape
 from ..tensor import constant
 
 
@@ -51,13 +50,16 @@ class _Idle(threading.local):
         self.tapes: collections.deque[Tape] = collections.deque(maxlen=4)
 
     def take(self, context):
+        """An empty tape. The others are emptied too: their nodes would keep every leaf that has died since from being freed."""
+        empty = []
         while self.tapes:
             tape = self.tapes.pop()
             with contextlib.suppress(errors.Error):  # one from before a fork, or that backward is in
                 if tape.context is context:
                     tape.reset()
-                    return tape
-        return Tape(context=context)
+                    empty.append(tape)
+        self.tapes.extend(empty[1:])
+        return empty[0] if empty else Tape(context=context)
 
 
 _idle = _Idle()
@@ -71,7 +73,7 @@ class Record:
         self.tape, self.home = _idle.take(self.context), _idle.tapes
         self.leaves = self.leaves_of(inputs, needs)
         with self.tape:
-            self.y = f(*self.leaves)
+            self.y = f(*self.leaves)  # or a list of several
 
     def leaves_of(self, inputs, needs):
         """The inputs of f on the tape."""
@@ -81,10 +83,10 @@ class Record:
         if hasattr(self, "home"):
             self.home.append(self.tape)  # reset by the thread that takes it
 
-    def gradients(self, needs, bar, create_graph=False):
-        """The adjoints of the inputs that need one, from that of the result."""
+    def gradients(self, needs, bars):
+        """The adjoints of the inputs that need one, from those of the results."""
         xs = [leaf for leaf, need in zip(self.leaves, needs, strict=True) if need]
-        return self.tape.grad(self.y, xs, [bar], create_graph=create_graph, retain=True, allow_unused=True)
+        return self.tape.grad(self.y, xs, bars, retain=True, allow_unused=True)
 
 
 def tensor_of(x, like):
@@ -106,6 +108,22 @@ def _spread(values, needs):
     return tuple(next(values) if need else None for need in needs)
 
 
+class Gradient:
+    """The gradients of f in the inputs that need one, as a function of the adjoints of its n results and of all inputs."""
+
+    def __init__(self, f, needs, n):
+        self.f, self.needs, self.n = f, needs, n
+        inner = getattr(f, "leaves", [False] * len(needs))
+        # Whose adjoints it asks for itself, in its own inputs.
+        self.leaves = [False] * n + [a or b for a, b in zip(needs, inner, strict=True)]
+
+    def __call__(self, *given):
+        """The gradients, on the open tape."""
+        bars, inputs = given[: self.n], given[self.n :]
+        xs = [x for x, need in zip(inputs, self.needs, strict=True) if need]
+        return current_tape().grad(self.f(*inputs), xs, bars, create_graph=True, allow_unused=True)
+
+
 class Function(torch.autograd.Function):
     """y = f(*inputs). `f.record`, if there, is the class that records it."""
 
@@ -125,24 +143,21 @@ class Function(torch.autograd.Function):
 
 
 class Adjoint(torch.autograd.Function):
-    """The gradients of f in the inputs that need one, as a function of the adjoint of its result and of all inputs."""
+    """`Gradient` of f by the tape of a record of f; its own adjoint is that of the gradient, and so on to any order."""
 
     @staticmethod
-    def forward(ctx, f, needs, record, bar, *inputs):
-        """Asks the tape of the record."""
-        ctx.f, ctx.needs = f, needs
-        ctx.save_for_backward(bar, *inputs)
-        return tensors_of(record.gradients(needs, leaf_of(bar, context=record.context)), inputs, needs)
+    def forward(ctx, f, needs, record, *given):
+        """Asks the tape of the record; given: the adjoints of the results, and all inputs."""
+        n = len(given) - len(needs)
+        ctx.gradient = Gradient(f, needs, n)
+        ctx.save_for_backward(*given)
+        bars = [leaf_of(bar, context=record.context) for bar in given[:n]]
+        return tensors_of(record.gradients(needs, bars), given[n:], needs)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, *directions):
         """Records f and its gradients anew, and differentiates them along the directions."""
-        bar, *inputs = ctx.saved_tensors
-        wanted = ctx.needs_input_grad[3:]
-        record = Record(ctx.f, inputs, [a or b for a, b in zip(ctx.needs, wanted[1:], strict=True)])
-        leaf = leaf_of(bar, True, record.context)
-        gradients = record.gradients(ctx.needs, leaf, create_graph=True)
-        xs = [x for x, want in zip([leaf, *record.leaves], wanted, strict=True) if want]
-        second = record.tape.grad(gradients, xs, [leaf_of(v, context=record.context) for v in directions], allow_unused=True)
-        return None, None, None, *_spread(tensors_of(second, [bar, *inputs], wanted), wanted)
+        given, wanted = ctx.saved_tensors, ctx.needs_input_grad[3:]
+        record = Record(ctx.gradient, given, [a or b for a, b in zip(ctx.gradient.leaves, wanted, strict=True)])
+        found = Adjoint.apply(ctx.gradient, wanted, record, *directions, *given)
+        return None, None, None, *_spread(found, wanted)
