@@ -64,11 +64,11 @@ static bool cuda_open(mo_context *ctx) {
     }
     ctx->backend_state = state;
     state->libraries = libraries;
-    state->staging = seam_pin(first_staging);
-    state->staging_bytes = first_staging;
     char text[512];
     seam_choice which = {ctx->index, (size_t)ctx->device_memory};
     const char *failure = seam_open(&state->s, &which, text, sizeof text);
+    state->staging = failure ? nullptr : seam_pin(first_staging); /* before it, CUDA would open device 0 for this */
+    state->staging_bytes = first_staging;
     state->processors = failure ? 0 : seam_processors(state->s);
     if (!failure && state->staging && checks_open(ctx))
         return true;

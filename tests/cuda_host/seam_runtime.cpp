@@ -2,6 +2,7 @@
 #include "tests/cuda_host/seam.h"
 #include "tests/cuda_host/violation.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -31,6 +32,8 @@ struct seam_event {
 struct seam_graph {
     graph recorded;
 };
+
+static std::atomic<bool> device_chosen;
 
 stream *cuda_host::stream_of(seam *s) {
     if (!s)
@@ -97,6 +100,7 @@ const char *seam_open(seam **s, const seam_choice *which, char *text, size_t byt
         std::snprintf(text, bytes, "there is no cuda:%d, expected cuda:0 to cuda:%d", which->device, devices - 1);
         return text;
     }
+    device_chosen = true;
     *s = new seam{stream_create(), which->most, 0, nullptr, 0, false, nullptr, which->device, nullptr};
     if (has_workspace(*s, 1 << 12)) /* that of products */
         return nullptr;
@@ -187,6 +191,8 @@ size_t seam_peak(seam *, bool restart) {
 }
 
 void *seam_pin(size_t bytes) {
+    if (!device_chosen) /* a context of CUDA on device 0 would be made for it, by every rank */
+        violation("page-locked memory before a device is chosen");
     return planned_failure("seam_pin") ? nullptr : pinned_allocate(bytes);
 }
 
