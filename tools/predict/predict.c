@@ -260,8 +260,6 @@ int predict_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_labels known = {0};
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    if (!o.quiet)
-        print_left_out(graph);
     bool links = o.pairs || o.top;
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.top, o.candidates};
     bool written = graph && (links          ? predict_links(graph, &o.few_shot, &asked)
