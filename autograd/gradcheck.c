@@ -145,27 +145,29 @@ static void read_numbers(const mo_tensor *T, double *x) {
     free(narrow);
 }
 
-/* A leaf with the values of A and, behind them in its memory, those of B: as a batch of both, [2, ..], or as A alone,
- * so that an op which reads beyond A does no harm. */
-static mo_tensor *pair(const mo_tensor *A, const mo_tensor *B, bool batch) {
+/* A leaf of that shape with the first values of A and, behind them in its memory, those of B: an op which reads beyond
+ * the leaf does no harm. */
+static mo_tensor *leaf_with_room(const mo_tensor *A, const mo_tensor *B, int ndim, const int64_t *shape) {
     mo_context *ctx = mo_tensor_context(A);
-    int64_t n = 2 * mo_numel(A), shape[MO_MAX_AXES + 1] = {2};
+    int64_t n = 2 * mo_numel(A);
     size_t bytes = (size_t)mo_numel(A) * mo_dtype_size(mo_tensor_dtype(A));
     char *both = malloc(2 * bytes + 1);
     mo_tensor *whole = mo_null_tensor(ctx), *T = whole;
-    for (int a = 0; a < mo_ndim(A); a++)
-        shape[a + 1] = mo_dim(A, a);
     if (!both)
         mo_fail(ctx, MO_MEMORY, "check: out of memory for %zu bytes", 2 * bytes);
     else if (mo_tensor_read(A, both, bytes) == MO_OK && mo_tensor_read(B, both + bytes, bytes) == MO_OK)
         whole = mo_tensor_from(ctx, mo_tensor_dtype(A), 1, &n, both);
     if (!mo_is_null(whole)) {
         mo_storage_retain(whole->storage);
-        T = mo_tensor_onto(ctx, whole->storage, whole->dtype, mo_ndim(A) + batch, shape + !batch);
+        T = mo_tensor_onto(ctx, whole->storage, whole->dtype, ndim, shape);
     }
     mo_tensor_release(whole);
     free(both);
     return mo_needs_grad(A) ? mo_require_grad(T) : T;
+}
+
+static mo_tensor *twin(const mo_tensor *X) {
+    return leaf_with_room(X, X, X->ndim, X->shape);
 }
 
 /* ---- s(x) and its gradient ---- */
@@ -221,13 +223,14 @@ static bool take_gradient(problem *p, const way *w, double *g) {
     int which[MAX_TENSORS], nx = 0, ny = 0;
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
     for (int i = 0; i < p->n_in; i++) {
-        in[i] = w->poison ? pair(p->in[i], p->in[i], false) : p->in[i];
+        in[i] = w->poison ? twin(p->in[i]) : p->in[i];
         if (!(p->needs >> i & 1) || mo_is_null(in[i]))
             continue;
-        if ((in[i]->requires_grad = w->needs >> i & 1)) {
+        if (w->needs >> i & 1) {
             which[nx] = i;
             xs[nx++] = in[i];
         }
+        in[i]->requires_grad = !p->call || w->needs >> i & 1; /* other graph code may take gradients in its inputs */
     }
     if (t && mo_ok(p->ctx))
         run_function(p, w, t, in, out);
@@ -317,11 +320,11 @@ static double apart(const problem *p, const double *a, const double *b, uint64_t
         double gap = 0, scale = least_scale(p, p->all_sizes);
         for (int64_t j = p->at[i]; set >> i & 1 && j < p->at[i + 1]; j++) {
             double d = fabs(a[j] - b[j]);
-            gap = d <= gap ? gap : d; /* NaN stays */
+            gap = d <= gap ? gap : isnan(d) ? INFINITY : d;
             scale = fmax(scale, fabs(b[j]));
         }
         if (!(gap / scale <= most)) {
-            most = isnan(gap) ? INFINITY : gap / scale;
+            most = isnan(gap / scale) ? INFINITY : gap / scale;
             *input = i;
         }
     }
@@ -614,12 +617,13 @@ static void check_batch(problem *p, int shared, int order, double tolerance) {
     problem b = *p;
     memset(b.cotangent, 0, sizeof b.cotangent);
     for (int i = 0; i < p->n_in; i++) {
-        b.in[i] = pair(p->in[i], p->other[i], i != shared);
-        if (i == shared)
-            continue;
-        b.inputs[i].ndim++;
-        b.inputs[i].shape[0] = 2;
-        memcpy(b.inputs[i].shape + 1, p->inputs[i].shape, (MO_MAX_AXES - 1) * sizeof *b.inputs[i].shape);
+        int64_t shape[MO_MAX_AXES] = {2};
+        memcpy(shape + 1, p->in[i]->shape, (MO_MAX_AXES - 1) * sizeof *shape);
+        int lead = i != shared;
+        b.in[i] = leaf_with_room(p->in[i], p->other[i], p->in[i]->ndim + lead, shape + !lead);
+        b.inputs[i].ndim += lead;
+        if (lead)
+            memcpy(b.inputs[i].shape, shape, sizeof shape);
     }
     char name[100];
     snprintf(name, sizeof name, "%.60s, two in a batch", p->sample);
@@ -643,17 +647,11 @@ static void check_oblong(problem *p, int order, double tolerance) {
     b.inputs[0].shape[n - 1]--;
     b.sample = name;
     b.tried = true;
-    double *x = check_numbers(p->ctx, mo_numel(p->in[0]));
-    if (x)
-        read_numbers(p->in[0], x);
-    b.in[0] = mo_tensor_from(p->ctx, MO_F64, n, b.inputs[0].shape, x);
-    if (mo_needs_grad(p->in[0]))
-        mo_require_grad(b.in[0]);
+    b.in[0] = leaf_with_room(p->in[0], p->in[0], n, b.inputs[0].shape);
     if (mo_ok(p->ctx))
         check_point(&b, false, order, tolerance);
     succeeds(p);
     mo_tensor_release(b.in[0]);
-    free(x);
 }
 
 /* All inputs with a leading axis, and all but each one; and a matrix that is not square. */
@@ -757,7 +755,7 @@ static void check_float32(problem *p, const mo_sample *s) {
     for (int i = 0; i < p->n_in; i++)
         if (mo_tensor_dtype(p->in[i]) == MO_F64) {
             mo_tensor *N = narrowed(p->in[i]);
-            q.in[i] = pair(N, N, false);
+            q.in[i] = twin(N);
             mo_tensor_release(N);
         }
     for (int i = 0; i < p->n_out; i++)

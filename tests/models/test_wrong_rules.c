@@ -675,6 +675,29 @@ static void special_inputs_hide_nothing(void **state) {
     }
 }
 
+/* Takes a gradient in its input, and so cannot run where that needs none. */
+static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    mo_tensor *y = mo_mul(t, mo_square(t, in[0]), in[1]), *g;
+    (void)n_in;
+    (void)n_out;
+    mo_grad(t, &y, NULL, 1, in, &g, 1, MO_CREATE_GRAPH);
+    out[0] = *(bool *)state ? mo_mul(t, g, mo_stop_gradient(t, in[1])) : mo_mul(t, g, in[1]);
+}
+
+static void graph_code_may_take_gradients_itself(void **state) {
+    mo_tensor *in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] = mo_require_grad(mo_tensor_from(*state, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, i}));
+    for (int cut = 0; cut < 2; cut++) {
+        bool is_cut = cut;
+        mo_check_result c = mo_check_function(*state, inner_gradient, &is_cut, in, 2, 1, 2, 1e-5, 0);
+        if (c.pass == cut)
+            fail_msg("%s: %s", cut ? "cut" : "right", c.worst);
+    }
+    for (int i = 0; i < 2; i++)
+        mo_tensor_release(in[i]);
+}
+
 static void inputs_that_need_no_gradient_are_no_pass(void **state) {
     mo_context *ctx = *state;
     mo_op op = op_of(&rules[0]);
@@ -705,6 +728,7 @@ int main(void) {
         cmocka_unit_test(an_op_of_which_nothing_is_differentiated_fails),
         cmocka_unit_test(wrong_heads_are_caught),
         cmocka_unit_test(special_inputs_hide_nothing),
+        cmocka_unit_test(graph_code_may_take_gradients_itself),
         cmocka_unit_test(inputs_that_need_no_gradient_are_no_pass),
     };
     return cmocka_run_group_tests(tests, open_context, close_context);
