@@ -311,7 +311,7 @@ static void bad_features_are_named(void **state) {
     o.hops = 3;
     graph->feature_value[7] = NAN;
     assert_null(mo_example_features_open(graph, MO_TASK_NC, NULL, &o));
-    assert_failed(s->ctx, MO_NUMERICAL, PARTS("copies", "value 7", "finite"));
+    assert_failed(s->ctx, MO_NUMERICAL, PARTS("copies", "of node 7", "finite"));
     mo_graph_release(graph);
 }
 
