@@ -62,8 +62,8 @@ static void several_divisions_are_averaged(void **state) {
     RUN(p, "eval", "--data", "tests/graphs/divided.npz", "--weights", "none", "--hop", "1", "--quiet", "--protocol",
         "public", "--json");
     assert_ended(p, 0, NULL);
-    json_t *cell =
-        json_line(p, 2, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,divisions,left_out");
+    json_t *cell = json_line(
+        p, 2, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,divisions,left_out");
     const json_t *values = json_object_get(cell, "values");
     double sum = 0;
     for (size_t i = 0; i < json_array_size(values); i++)
