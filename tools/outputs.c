@@ -147,7 +147,10 @@ static const char *option_of(const struct argp *argp, char *const *argv, int i) 
     return "";
 }
 
-static _Noreturn void refuse_output(const output *o, const char *command, const char *option, const char *word) {
+/* Ends the program, and the context that looked at the files. */
+static _Noreturn void refuse_output(
+    const output *o, const char *command, const char *option, const char *word, mo_context *ctx) {
+    mo_context_release(ctx);
     fprintf(stderr, "%s: %s: expected another file than %s%s%s, which would be lost, found '%s'\n", command, o->option,
         option, *option ? " " : "", word, o->word);
     exit(EXIT_USAGE);
@@ -170,7 +173,7 @@ static void check_words(const output *o, const struct argp *argp, int argc, char
         char option[64] = "";
         if (equals)
             snprintf(option, sizeof option, "%.*s", (int)(equals - argv[i]), argv[i]);
-        refuse_output(o, argv[0], equals ? option : option_of(argp, argv, i), value);
+        refuse_output(o, argv[0], equals ? option : option_of(argp, argv, i), value, ctx);
     }
 }
 
@@ -182,13 +185,14 @@ void check_outputs(const struct argp *argp, int argc, char *const *argv) {
         if (why && ranks_global() == 0) { /* the process that writes */
             fprintf(stderr, "%s: %s: '%s': %s%s%s\n", argv[0], o->option, o->word, why, errno ? ": " : "",
                 errno ? strerror(errno) : "");
+            mo_context_release(ctx);
             exit(EXIT_FAILED);
         }
         for (const output *p = outputs; p < o; p++)
             if (is_same(&o->folder, &p->folder) && strcmp(o->name, p->name) == 0)
-                refuse_output(o, argv[0], p->option, p->word);
+                refuse_output(o, argv[0], p->option, p->word, ctx);
             else if (o->exists && p->exists && is_same(&o->file, &p->file))
-                refuse_output(o, argv[0], p->option, p->word);
+                refuse_output(o, argv[0], p->option, p->word, ctx);
         if (o->exists && !ctx && !(ctx = open_context(1)))
             exit(EXIT_FAILED);
         if (o->exists)
