@@ -48,6 +48,8 @@ static mo_tensor *log_of_examples(mo_tape *t, int64_t n_s, const mo_mixture *mix
 static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
     int64_t flat[MO_MAX_AXES], shape[MO_MAX_AXES];
     int ndim = mo_ndim(X);
+    if (ndim < 2) /* the null tensor of an op that failed */
+        return X;
     for (int i = 0; i < ndim; i++)
         flat[i] = shape[i] = mo_dim(X, i);
     flat[ndim - 2] = shape[ndim - 2] * shape[ndim - 1];
