@@ -6,7 +6,7 @@
 static void product_forward(mo_call *c) {
     mo_gemm g = {.A = mo_tensor_view(c->in[0]), .B = mo_tensor_view(c->in[1]), .C = mo_tensor_view(c->out[0])};
     g.alpha = 1;
-    mo_kernels_of(c->ctx, MO_F64)->gemm(c->ctx, &g);
+    mo_kernels_of(c->ctx, g.C.dtype)->gemm(c->ctx, &g);
 }
 
 static void swap_forward(mo_call *c) {
@@ -60,7 +60,7 @@ static void missing_transpose(mo_vjp *v) {
 
 static void wrong_sign(mo_vjp *v) {
     right_vjp(v);
-    mo_tensor *minus = mo_full(v->t, MO_F64, 2, v->in[0]->shape, -1);
+    mo_tensor *minus = mo_full(v->t, mo_tensor_dtype(v->in[0]), 2, v->in[0]->shape, -1);
     if (v->needs[0])
         v->in_bar[0] = toy_mul(v->t, v->in_bar[0], minus);
 }
@@ -72,7 +72,7 @@ static void forgotten_input(mo_vjp *v) {
 
 static void off_by_a_hundred_thousandth(mo_vjp *v) {
     right_vjp(v);
-    mo_tensor *nearly = mo_full(v->t, MO_F64, 2, v->in[0]->shape, 1 + 1e-5);
+    mo_tensor *nearly = mo_full(v->t, mo_tensor_dtype(v->in[0]), 2, v->in[0]->shape, 1 + 1e-5);
     if (v->needs[0])
         v->in_bar[0] = toy_mul(v->t, v->in_bar[0], nearly);
 }
