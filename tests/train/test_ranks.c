@@ -70,6 +70,25 @@ static void *add_up(void *state) {
     return NULL;
 }
 
+/* The number of nodes that the episodes first .. end - 1 are: the largest whose places are multiples of their sizes. */
+static size_t count_nodes(int first, int end) {
+    size_t n = 0;
+    for (int size; first < end; first += size, n++)
+        for (size = 1; first % (2 * size) == 0 && first + 2 * size <= end; size *= 2)
+            ;
+    return n;
+}
+
+/* The sums that the ranks send: each its nodes and those of the ranks that sent to it, and the total to all but one. */
+static size_t count_sums(int E, int W) {
+    size_t n = (size_t)W - 1;
+    for (int r = 1; r < W; r++) {
+        int above = r + (r & -r);
+        n += count_nodes(mo_ranks_first(E, W, r), mo_ranks_first(E, W, above < W ? above : W));
+    }
+    return n;
+}
+
 static void expect_sum(int E, int W) {
     static fake_world world;
     static adding a[MOST_RANKS];
@@ -77,7 +96,9 @@ static void expect_sum(int E, int W) {
     for (int r = 0; r < W; r++)
         a[r] = (adding){.ranks = fake_ranks(&world, r, W), .E = E};
     fake_world_run(&world, W, add_up, a, sizeof *a);
+    assert_int_equal(world.bytes, count_sums(E, W) * TENSORS * 256); /* parts begin at multiples of 256 bytes */
     for (int r = 0; r < W; r++) {
+        assert_in_range(mo_ranks_first(E, W, r + 1) - mo_ranks_first(E, W, r), E / W, (E + W - 1) / W);
         assert_int_equal(a[r].code, MO_OK);
         for (int i = 0; i < VALUES; i++) {
             float expected = sum_of_tree(E, 0, i);

@@ -23,7 +23,7 @@ bool mo_npz_has(const mo_npz_members *m, const char *key);
 /* The integers of a one-dimensional member; `expected` fixes their number (-1: any). Returns NULL on failure; free()
  * it. */
 int64_t *mo_npz_integers(const mo_npz_members *m, const char *key, int64_t expected, int64_t *count);
-/* The 0s and 1s of a member [rows, columns], likewise. */
+/* The 0s and 1s of a member [rows, columns], as integers. Returns NULL on failure; free() it. */
 int64_t *mo_npz_masks(const mo_npz_members *m, const char *key, int64_t rows, int64_t columns);
 /* Adds the texts of a member of bytes, UTF-8 and each ended by a zero; `expected`: how many. False on failure. */
 bool mo_npz_texts(const mo_npz_members *m, const char *key, int64_t expected, mo_words *words);
