@@ -86,8 +86,8 @@ bool take_expand(int key, const char *text, const struct argp_state *state);
 enum { KEY_MEMORY = 0x900, KEY_CACHE };
 #define KEEPING_OPTIONS                                                                                                \
     {"memory", KEY_MEMORY, "SIZE", 0,                                                                                  \
-        "bytes that the features of a graph may take (500M, 4G); a hop stack beyond is a file in --cache "             \
-        "(default: any)",                                                                                              \
+        "bytes that the features of a graph, and what is taken beside them, may take (500M, 4G); a hop stack "         \
+        "beyond is a file in --cache (default: what is free)",                                                         \
         0},                                                                                                            \
         EXPAND_OPTION, {                                                                                               \
         "cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0                \
@@ -162,6 +162,8 @@ int report_failure(const mo_context *ctx);
 void print_notice(const char *line, void *state);
 /* Prints what the loader left out of a graph, if anything, on standard error. */
 void print_left_out(const mo_graph *graph);
+/* The same, but for the quality of a basis: for commands whose lines on standard error are figures of their own. */
+void print_event(const char *line, void *state);
 /* The max_expand of contexts that are opened from then on. */
 void set_max_expand(double ratio);
 /* A context; NULL after a failure has been reported. */

@@ -3,6 +3,7 @@
 #include "tools/digest.h"
 #include "tools/gin/gin.h"
 #include "tools/given.h"
+#include "tools/progress.h"
 #include "tools/ranks.h"
 #include "tools/train/recipe.h"
 
@@ -53,7 +54,8 @@ static const struct argp_option options[] = {
     {"out", KEY_OUT, "Z.npy", 0, "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", 0},
     {"labels", KEY_LABELS, "y.npy", 0, "also write the labels: int64, -1 where there is none", 0},
     {"hop", KEY_HOP, "K", 0, "the hop of --weights none, 0 to 3 (default 2)", 0},
-    {"max-rows", KEY_MAX_ROWS, "N", 0, "rows encoded at once; 0: all (default 32768)", 0},
+    {"max-rows", KEY_MAX_ROWS, "N", 0,
+        "rows encoded at once; 0: all (default 2048 with rows of examples, as `best`; else 32768)", 0},
     KEEPING_OPTIONS,
     STACK_OPTION,
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
@@ -217,7 +219,9 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     const mo_graph *graph = source->graph;
     embed_file rows = {.path = o->out}, labels = {.path = o->labels, .dtype = MO_I64, .shape = {graph->n_labels, 0}};
     bool was_there = access(o->out, F_OK) == 0;
+    phase_begin(o->quiet, "mochi embed: embeddings of %.80s", graph->name);
     write_embeddings(o, weights, source, &rows);
+    phase_end();
     if (o->ranks.rank > 0)
         return true;
     mo_tensor *y = mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : NULL;
@@ -229,14 +233,14 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     return written && (!mo_ok(ctx) || !o->labels || print_embed_file(ctx, o, &labels, 1, graph->name));
 }
 
-/* Whether the hop stack fits, beside one block of rows; of examples they are those of two experts, trained and initial,
- * 2 d + 1 each. */
-static bool embed_fits(const embed_options *e, const mo_graph *graph, const mo_feature_options *o) {
-    bool examples = o->form == MO_FEATURES_OF_EXAMPLES;
-    int64_t rows = mo_graph_examples(graph), width = examples ? 8 * o->dim + 4 : o->dim;
-    int64_t stack = (examples ? 2 * (o->hops + 3) : o->hops + 1) * graph->nodes * o->dim; /* with two diffused rows */
+/* What the rows of a block take beside the features. */
+static void count_block(const embed_options *e, const mo_graph *graph, bool encoded, mo_feature_options *o) {
+    int64_t rows = encoded && o->form == MO_FEATURES_OF_NODES ? graph->nodes : mo_graph_examples(graph);
     int64_t block = e->max_rows > 0 && e->max_rows < rows ? e->max_rows : rows;
-    return (stack + block * width) * (int64_t)sizeof(float) <= e->memory;
+    if (encoded)
+        o->encoded = block;
+    else
+        o->beside = block * o->dim * (int64_t)sizeof(float);
 }
 
 /* Whether all processes run the same program on the same graph, weights and options. */
@@ -256,13 +260,13 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
     features.memory = o->memory;
     features.stack = o->stack;
     features.ranks = &o->ranks;
-    if (o->memory > 0 && !embed_fits(o, graph, &features))
-        features.place = MO_FEATURES_ON_DISK;
+    count_block(o, graph, weights != NULL, &features);
     features.notice = o->quiet ? NULL : print_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     if (o->labels && !graph->n_labels)
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
+    phase_begin(o->quiet, "mochi embed: features of %.80s", graph->name);
     if (same_inputs(ctx, o, weights, graph))
         source.features = mo_task_features_open(graph, source.task, NULL, &features);
     bool opened = mo_ranks_agree(ctx, &o->ranks, true);
@@ -273,7 +277,7 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 
 int embed_command(int argc, char **argv) {
     static const struct argp argp = {.options = options, .parser = take_embed_option, .doc = description};
-    embed_options o = {.weights = "best", .max_rows = 32768, .hop = -1, .argc = argc, .argv = argv};
+    embed_options o = {.weights = "best", .max_rows = -1, .hop = -1, .argc = argc, .argv = argv};
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);
     if (!ranks_open(&o.ranks, argv[0]))
@@ -285,10 +289,13 @@ int embed_command(int argc, char **argv) {
         return EXIT_FAILED;
     mo_weights *weights = strcmp(o.weights, "none") ? mo_weights_read(ctx, o.weights) : NULL;
     require_recipe(ctx, weights, o.weights, o.recipe);
+    if (o.max_rows < 0)
+        o.max_rows = weights && weights->features.form == MO_FEATURES_OF_EXAMPLES ? MO_EXAMPLE_ROWS : 32768;
     if (!gin_is(weights) || o.encoder)
         require_encoder(ctx, weights, o.weights, o.encoder);
     if (mo_ok(ctx) && gin_is(weights) && o.memory)
         mo_fail(ctx, MO_UNSUPPORTED, "weights of a GIN read whole graphs in memory; expected no --memory");
+    phase_begin(o.quiet, "mochi embed: reading %.80s", o.data);
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
     if (!o.quiet)
         print_left_out(graph);

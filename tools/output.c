@@ -2,6 +2,7 @@
 #include "tools/command.h"
 #include "tools/core.h"
 #include "tools/memory.h"
+#include "tools/progress.h"
 #include "tools/versions.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@ char *make_printable(char *text) {
 }
 
 int report_failure(const mo_context *ctx) {
+    phase_end();
     if (!ctx)
         end_out_of_memory();
     fprintf(stderr, "mochi: %s\n", mo_context_status(ctx)->message);
@@ -26,12 +28,18 @@ int report_failure(const mo_context *ctx) {
 
 void print_notice(const char *line, void *state) {
     (void)state;
+    phase_clear();
     fprintf(stderr, "%s\n", line);
 }
 
 void print_left_out(const mo_graph *graph) {
     if (graph && graph->left_out)
         fprintf(stderr, "%s: left out: %s\n", graph->name, graph->left_out);
+}
+
+void print_event(const char *line, void *state) {
+    if (!strstr(line, ": residual of the SVD "))
+        print_notice(line, state);
 }
 
 static double max_expand; /* 0: the library's */

@@ -5,11 +5,14 @@
 
 #include "tensor/clock.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 bool can_redraw(FILE *stream) {
@@ -29,6 +32,77 @@ bool redraw(FILE *stream, const char *format, ...) {
 
 void clear_line(FILE *stream) {
     fputs("\r\033[K", stream);
+}
+
+/* ---- phases ---- */
+
+enum { FIRST_SECONDS = 5, MOST_SECONDS = 60 };
+
+static struct {
+    bool going, shown; /* shown: a line that is overwritten stands on the terminal */
+    char what[128];
+    pthread_t thread;
+} phase; /* of the process, which is in one phase */
+static pthread_mutex_t phase_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t phase_over = PTHREAD_COND_INITIALIZER;
+
+/* Takes no memory and no lock of a stream: the command's own work goes on meanwhile. */
+static void show_phase(double seconds, bool terminal) {
+    char line[192];
+    int n = snprintf(
+        line, sizeof line, "%s%s, %.0f s%s", terminal ? "\r" : "", phase.what, seconds, terminal ? "\033[K" : "\n");
+    phase.shown = write(STDERR_FILENO, line, (size_t)n) == n && terminal;
+}
+
+static void *watch_phase(void *state) {
+    struct timespec due;
+    bool terminal = can_redraw(stderr);
+    double begun = mo_clock(CLOCK_MONOTONIC);
+    clock_gettime(CLOCK_REALTIME, &due);
+    due.tv_sec += FIRST_SECONDS;
+    pthread_mutex_lock(&phase_lock);
+    while (phase.going) {
+        int code = pthread_cond_timedwait(&phase_over, &phase_lock, &due);
+        double seconds = mo_clock(CLOCK_MONOTONIC) - begun;
+        if (!phase.going || code != ETIMEDOUT)
+            continue;
+        show_phase(seconds, terminal);
+        due.tv_sec += terminal ? 1 : seconds < MOST_SECONDS ? (time_t)seconds : MOST_SECONDS;
+    }
+    pthread_mutex_unlock(&phase_lock);
+    return state;
+}
+
+void phase_begin(bool quiet, const char *format, ...) {
+    phase_end();
+    if (quiet)
+        return;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(phase.what, sizeof phase.what, format, arguments);
+    va_end(arguments);
+    phase.going = true; /* before the thread looks */
+    if (pthread_create(&phase.thread, NULL, watch_phase, NULL) != 0)
+        phase.going = false; /* nothing is said */
+}
+
+void phase_clear(void) {
+    pthread_mutex_lock(&phase_lock);
+    if (phase.shown)
+        clear_line(stderr);
+    phase.shown = false;
+    pthread_mutex_unlock(&phase_lock);
+}
+
+void phase_end(void) {
+    if (!phase.going)
+        return;
+    pthread_mutex_lock(&phase_lock);
+    phase.going = false;
+    pthread_cond_signal(&phase_over);
+    pthread_mutex_unlock(&phase_lock);
+    pthread_join(phase.thread, NULL);
+    phase_clear();
 }
 
 progress progress_start(progress_form form, int64_t steps) {

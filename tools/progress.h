@@ -28,6 +28,14 @@ bool redraw(FILE *stream, const char *format, ...) __attribute__((format(printf,
 /* Clears the line. */
 void clear_line(FILE *stream);
 
+/* A phase that gives no sign of life of its own. Where it takes longer than a few seconds, a thread says so on standard
+ * error: its name and its seconds, on a terminal in one line that is overwritten, else in lines, ever more seldom.
+ * One ends where another begins, and before other lines than notices are printed. quiet: nothing is said. */
+void phase_begin(bool quiet, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void phase_end(void);
+/* Makes room for a notice amid a phase. */
+void phase_clear(void);
+
 progress progress_start(progress_form form, int64_t steps);
 /* Shows a step. Returns false if it could not be written. */
 bool progress_step(progress *p, const mo_step_report *r);

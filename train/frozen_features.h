@@ -41,9 +41,11 @@ typedef struct mo_feature_options {
     mo_feature_norm norm;   /* for rows of nodes; rows of examples ignore it and have their own norms */
     uint64_t seed;          /* of the test matrices */
     const char *cache;      /* folder of cached features, or NULL */
-    /* Bytes that features may take while they are made and held. If a graph would need more, its hop stack becomes a
-     * file in the cache folder. 0: no limit */
+    /* Bytes that features, with what is taken beside them, may take while they are made and held. If a graph would need
+     * more, its hop stack becomes a file in the cache folder. 0: what is free; then a graph without a folder may go
+     * into the swap. */
     int64_t memory;
+    int64_t beside, encoded; /* for that comparison: bytes taken beside the features; rows encoded together */
     /* NULL, or the processes that all open these features, in the same order of graphs, and compute the hop stacks that
      * go to files together (train/features/README.md): rows of nodes, one file system. Borrowed for the call. */
     const struct mo_ranks *ranks;
@@ -52,6 +54,8 @@ typedef struct mo_feature_options {
     void *notice_state;
 } mo_feature_options;
 
+/* Rows of examples that are encoded together, of which each has the same bits in a block of any size. */
+enum { MO_EXAMPLE_ROWS = 2048 };
 /* Named tensors of one graph, owned, in its pool's context or in a context of the CPU. Rows of nodes: "hops" float32
  * [l + 1, nodes, d]. Rows of E examples: "blocks" float32 [2, l + 1, E, w], "spectrum" [2, w], "extras" [E, p]. */
 typedef struct mo_features {

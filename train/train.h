@@ -131,11 +131,15 @@ typedef struct mo_few_shot_options {
     const mo_head *head; /* NULL: the readout that the weights were trained with */
     double lambda;       /* the head's parameter of that name, which it must have; 0: the trained value */
     const char *cache;   /* folder of cached features; NULL: none */
-    int64_t memory;      /* bytes that features may take; beyond, they become a file in the cache folder; 0: no limit */
+    int64_t memory;      /* bytes that all of it may take; beyond, features become a file in the cache folder, or an
+                          * error says what is needed before anything is computed; 0: what is free */
+    int64_t labels;      /* the most that it will be fitted on, whose memory counts; 0: for mo_few_shot_suggest alone */
     bool transductive;   /* the readout is refitted on its own predictions for all examples, classes of equal size */
     mo_tensor *rows;     /* NULL, or embeddings from elsewhere [examples, d], float32 or float64, which are copied: the
                           * head (NULL: ridge) reads them as they are, and weights, cache, memory and transductive have
                           * no place */
+    void (*notice)(const char *line, void *state); /* events of the cache, progress of files; may be NULL */
+    void *notice_state;
 } mo_few_shot_options;
 
 /* What the labelled examples say of a readout that has not seen them: one example of each class is left out at a time;

@@ -105,6 +105,41 @@ static void a_poisoned_entry_is_told_and_made_again(void **state) {
     assert_ended(p, 0, NULL);
 }
 
+/* As embed does, also where features are made again or not kept. */
+static void predict_and_suggest_tell_of_the_cache_too(void **state) {
+    program *p = *state;
+    char cache[300], labels[300], path[1024];
+    name_folder(p, "told", cache);
+    name_folder(p, "seeds.csv", labels);
+    write_text(labels, "node,label\n0,a\n1,b\n2,a\n3,b\n");
+    const char *const commands[][7] = {{"predict", "--data", "cora", "--labels", labels, "--cache", cache},
+        {"suggest", "--data", "cora", "--n", "2", "--cache", cache}};
+    for (int c = 0; c < 2; c++)
+        for (int quiet = 0; quiet < 2 - c; quiet++) { /* suggest has no --quiet */
+            const char *words[9] = {NULL};
+            memcpy(words, commands[c], sizeof commands[c]);
+            words[7] = quiet ? "--quiet" : NULL;
+            run_program_to(p, NULL, words);
+            assert_ended(p, 0, NULL);
+            if (strstr(p->err, "cache: "))
+                fail_msg("%s: nothing is wrong, and standard error says '%s'", words[0], p->err);
+            assert_int_equal(folder_files(cache, ".safetensors", path), 1);
+            FILE *file = fopen(path, "r+b");
+            fseek(file, -1000, SEEK_END);
+            fputs("damage", file);
+            fclose(file);
+            run_program_to(p, NULL, words);
+            assert_ended(p, 0, NULL);
+            if (!strstr(p->err, "made again") == !quiet || (!quiet && !strstr(p->err, path)))
+                fail_msg("%s%s: '%s'", words[0], quiet ? " --quiet" : "", p->err);
+            words[6] = labels; /* a file is no folder */
+            run_program_to(p, NULL, words);
+            assert_ended(p, 0, NULL);
+            if (!strstr(p->err, "the features are not kept") == !quiet)
+                fail_msg("%s%s: '%s'", words[0], quiet ? " --quiet" : "", p->err);
+        }
+}
+
 /* A limit on file sizes simulates a full disk. */
 static void a_full_disk_costs_the_entry_alone(void **state) {
     program *p = *state;
@@ -207,6 +242,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_second_run_reads_what_the_first_kept),
         cmocka_unit_test(a_poisoned_entry_is_told_and_made_again),
+        cmocka_unit_test(predict_and_suggest_tell_of_the_cache_too),
         cmocka_unit_test(a_full_disk_costs_the_entry_alone),
         cmocka_unit_test(a_folder_that_cannot_be_made_costs_nothing_more),
         cmocka_unit_test(processes_at_once_keep_one_entry),

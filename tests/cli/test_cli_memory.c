@@ -16,6 +16,7 @@ static char ring[300]; /* NAME:lp of the graph */
 
 static int create(void **state) {
     unsetenv("MOCHI_CACHE");
+    unsetenv("MALLOC_PERTURB_"); /* it touches memory that the program asks for and leaves alone */
     if (program_create(state) != 0)
         return -1;
     const char *path = in_folder(*state, "ring.txt");
@@ -107,6 +108,108 @@ static void the_process_keeps_to_the_limit(void **state) {
                                     "--memory", limit, "--cache", cache, NULL});
     print_message("limit %lld, peak %lld, of a small run %lld\n", outside, peak, small);
     assert_true(peak - small <= outside);
+}
+
+/* A graph of random edges, its labels, and its folder. */
+static void draw_own(const program *p, int nodes, int edges) {
+    char line[64];
+    uint32_t x = 3;
+    mkdir(in_folder(p, "drawn"), 0777);
+    FILE *file = fopen(in_folder(p, "drawn/edges.txt"), "w"), *labels = fopen(in_folder(p, "drawn.csv"), "w");
+    fprintf(labels, "node,label\n");
+    for (int i = 0; i < edges; i++) {
+        x = x * 1664525u + 1013904223u;
+        int u = i < nodes ? i : (int)((x >> 8) % (uint32_t)nodes);
+        x = x * 1664525u + 1013904223u;
+        snprintf(line, sizeof line, "%d %d\n", u, (int)((x >> 8) % (uint32_t)nodes));
+        fputs(line, file);
+        if (i < 40)
+            fprintf(labels, "%d,%c\n", i, 'a' + i % 3);
+    }
+    assert_int_equal(fclose(file) | fclose(labels), 0);
+}
+
+/* The bytes that a command says it needs, in memory and with its hop stack on disk; the SVD has not been begun, which
+ * would keep its result in the cache. */
+static void expect_refused_early(program *p, const char *const *words, long long needs[2]) {
+    const char *all[MAX_WORDS + 1];
+    char cache[300];
+    int n = 0;
+    snprintf(cache, sizeof cache, "%s/early", p->folder);
+    for (; words[n]; n++)
+        all[n] = words[n];
+    memcpy(all + n, (const char *const[]){"--memory", "1M", "--cache", cache, NULL}, 5 * sizeof *all);
+    run_program_to(p, NULL, all);
+    assert_ended(p, 1, "with its hop stack on disk; the limit of memory is 1048576");
+    assert_int_equal(sscanf(strstr(p->err, "needs "), "needs %lld bytes, %lld", &needs[0], &needs[1]), 2);
+    if (access(cache, F_OK) == 0)
+        fail_msg("mochi %s: the cache has %d files, none expected", words[0], folder_files(cache, "", NULL));
+}
+
+/* Of the whole process, in memory and with the stack on disk: what is needed is told before any work, and is what is
+ * taken but for a factor of 1.3. */
+static void what_is_needed_is_known_before_any_work(void **state) {
+    program *p = *state;
+    enum { NODES_DRAWN = 15000, EDGES = 60000 };
+    char cache[300], limit[32], path[1024], folder[300], labels[300], csv[300], npy[300];
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    draw_own(p, NODES_DRAWN, EDGES);
+    snprintf(folder, sizeof folder, "%s/drawn", p->folder);
+    snprintf(labels, sizeof labels, "%s/drawn.csv", p->folder);
+    snprintf(csv, sizeof csv, "%s/out.csv", p->folder);
+    snprintf(npy, sizeof npy, "%s/out.npy", p->folder);
+    const char *const commands[][8] = {
+        {"predict", "--data", folder, "--labels", labels, "--out", csv},
+        {"suggest", "--data", folder, "--n", "5", "--out", csv},
+        {"embed", "--data", folder, "--out", npy},
+        {"embed", "--weights", "none", "--data", folder, "--out", npy},
+    };
+    for (int c = 0; c < 4; c++) {
+        long long needs[2];
+        expect_refused_early(p, commands[c], needs);
+        for (int disk = 0; disk < 2; disk++) {
+            const char *words[MAX_WORDS + 1];
+            int n = 0;
+            for (; commands[c][n]; n++)
+                words[n] = commands[c][n];
+            snprintf(cache, sizeof cache, "%s/told%d%d", p->folder, c, disk);
+            snprintf(limit, sizeof limit, "%lld", needs[disk]);
+            memcpy(words + n, (const char *const[]){"--memory", limit, "--cache", cache, NULL}, 5 * sizeof *words);
+            double ratio = (double)needs[disk] / (double)peak_of(p, words);
+            bool same = needs[0] == needs[1]; /* the SVD takes more than the stack */
+            assert_int_equal(folder_files(cache, ".stack", path), disk && !same);
+            if (ratio > 1.3 || ratio < 1 / 1.3)
+                fail_msg("mochi %s: %lld bytes told, %.2f of those taken", words[0], needs[disk], ratio);
+        }
+    }
+}
+
+/* The clock goes on while the process is stopped. */
+static void a_long_phase_is_told(void **state) {
+    program *p = *state;
+    char out[300], err[300], text[MAX_TEXT], labels[300], graph[300];
+    snprintf(out, sizeof out, "%s/stdout", p->folder);
+    snprintf(err, sizeof err, "%s/phases", p->folder);
+    snprintf(labels, sizeof labels, "%s/ring.csv", p->folder);
+    snprintf(graph, sizeof graph, "%s/ring.txt", p->folder);
+    write_text(labels, "node,label\n0,a\n1,b\n2,a\n3,b\n");
+    const char *const commands[2][7] = {
+        {"suggest", "--data", graph}, {"predict", "--data", graph, "--labels", labels, "--quiet"}};
+    for (int quiet = 0; quiet < 2; quiet++) {
+        pid_t child = start_program(commands[quiet], out, err);
+        usleep(300000);
+        kill(child, SIGSTOP);
+        usleep(5200000);
+        kill(child, SIGCONT);
+        wait_for_program(p, child, out, err);
+        assert_ended(p, 0, NULL);
+        read_text(err, text);
+        bool told = strstr(text, "mochi suggest: ") && strstr(text, "s\n");
+        if (told == quiet)
+            fail_msg("%s: '%s'", quiet ? "with --quiet" : "without --quiet", text);
+    }
 }
 
 /* As many nodes as a number alone may claim (64 MiB at 40 bytes a node), and one edge: the process grows by what the
@@ -287,6 +390,8 @@ int main(void) {
         cmocka_unit_test(a_width_that_only_run_json_claims_is_refused),
         cmocka_unit_test(what_is_too_much_for_memory_goes_to_disk),
         cmocka_unit_test(the_process_keeps_to_the_limit),
+        cmocka_unit_test(what_is_needed_is_known_before_any_work),
+        cmocka_unit_test(a_long_phase_is_told),
         cmocka_unit_test(numbers_alone_claim_little),
         cmocka_unit_test(a_killed_run_goes_on_where_it_was),
         cmocka_unit_test(two_processes_write_one_stack),

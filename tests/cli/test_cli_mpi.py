@@ -353,7 +353,7 @@ def an_embedding_has_the_bytes_of_one(place, one):
     assert run.returncode == 0, run.stderr
     nodes = 70000
     graph.write_text("".join(f"{draw.randrange(nodes)} {draw.randrange(nodes)}\n" for _ in range(nodes)))
-    words = [MOCHI, "embed", "--weights", str(weights), "--data", str(graph), "--quiet"]
+    words = [MOCHI, "embed", "--weights", str(weights), "--data", str(graph), "--quiet", "--max-rows", "4096"]
     run = call([*words, "--out", str(place / "z1.npy"), "--threads", "1"])
     assert run.returncode == 0, run.stderr
     limit = ["--memory", "79M", "--cache", str(place / "embed-cache")]

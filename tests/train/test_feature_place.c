@@ -3,6 +3,7 @@
  * MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/training_run.h"
+#include "train/features/feature_memory.h"
 
 #include <malloc.h>
 #include <unistd.h>
@@ -268,6 +269,57 @@ static void memory_does_not_grow_with_the_pool(void **state) {
     assert_true(many_peak - one_peak < more * stack / 4);
 }
 
+/* Writes a file below a folder that stands for the root. */
+static void put_file(const char *root, const char *path, const char *text) {
+    char command[1400];
+    const char *slash = strrchr(path, '/');
+    snprintf(command, sizeof command, "mkdir -p '%s%.*s' && printf '%s' > '%s%s'", root, (int)(slash - path), path,
+        text, root, path);
+    assert_int_equal(system(command), 0);
+}
+
+static void expect_free(const char *root, double bytes, double with_swap) {
+    double swap = -1, left = mo_free_memory(root, &swap);
+    if (left != bytes || swap != with_swap)
+        fail_msg("free are %g, with swap %g; expected %g, %g", left, swap, bytes, with_swap);
+}
+
+static void free_memory_heeds_the_machine_and_every_group(void **state) {
+    static const char *const v2 = "/sys/fs/cgroup", *const v1 = "/sys/fs/cgroup/memory";
+    char root[400], path[200], command[500];
+    snprintf(root, sizeof root, "%s/root", ((scratch *)*state)->folder);
+    expect_free(root, INFINITY, INFINITY); /* the system tells nothing */
+    put_file(root, "/proc/meminfo", "MemTotal: 900 kB\\nMemAvailable:   600 kB\\nSwapFree: 50 kB\\n");
+    expect_free(root, 600 * 1024, 650 * 1024);
+    put_file(root, "/proc/self/cgroup", "0::/a/b\\n");
+    for (int i = 0; i < 3; i++) { /* a/b has no limit, a one that its cache may leave, the root's is lower */
+        static const char *const group[] = {"/a/b", "/a", ""}, *const limit[] = {"max", "500000", "300000"},
+                                 *const used[] = {"7", "100000", "250000"};
+        snprintf(path, sizeof path, "%s%s/memory.max", v2, group[i]);
+        put_file(root, path, limit[i]);
+        snprintf(path, sizeof path, "%s%s/memory.current", v2, group[i]);
+        put_file(root, path, used[i]);
+        snprintf(path, sizeof path, "%s%s/memory.stat", v2, group[i]);
+        put_file(root, path, "anon 5\\ninactive_file 30000\\n");
+        const double left[] = {600 * 1024, 430000, 80000}, swap[] = {650 * 1024, 430000, 80000};
+        expect_free(root, left[i], swap[i]);
+    }
+    snprintf(command, sizeof command, "rm -rf '%s%s'", root, v2);
+    assert_int_equal(system(command), 0);
+    put_file(root, "/proc/self/cgroup", "4:cpu,memory:/job\\n0::/\\n"); /* a container: its files are in the root */
+    snprintf(path, sizeof path, "%s/memory.limit_in_bytes", v1);
+    put_file(root, path, "200000");
+    snprintf(path, sizeof path, "%s/memory.usage_in_bytes", v1);
+    put_file(root, path, "150000");
+    snprintf(path, sizeof path, "%s/memory.stat", v1);
+    put_file(root, path, "inactive_file 9\\ntotal_inactive_file 10000\\n");
+    expect_free(root, 60000, 60000);
+    put_file(root, "/proc/self/cgroup", "not what is expected\\n::\\n");
+    expect_free(root, 600 * 1024, 650 * 1024);
+    snprintf(command, sizeof command, "rm -rf '%s'", root);
+    assert_int_equal(system(command), 0);
+}
+
 int main(void) {
     mo_context_release(device_context(test_device()));
     const struct CMUnitTest tests[] = {
@@ -277,6 +329,7 @@ int main(void) {
         cmocka_unit_test(second_step_on_allocates_nothing),
         cmocka_unit_test(a_file_cut_short_ends_the_run_with_one_line),
         cmocka_unit_test(disk_needs_a_folder),
+        cmocka_unit_test(free_memory_heeds_the_machine_and_every_group),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -3,6 +3,8 @@
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
 
+#include "train/features/feature_memory.h"
+
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -256,6 +258,63 @@ static void a_link_in_the_cache_is_not_written_through(void **state) {
     folder_remove(folder);
 }
 
+/* Takes the place of the library's own: what the machine has free. */
+static double free_bytes = INFINITY, free_with_swap = INFINITY;
+
+double mo_free_memory(const char *root, double *with_swap) {
+    (void)root;
+    *with_swap = free_with_swap;
+    return free_bytes;
+}
+
+static void open_features(const mo_graph *graph, const mo_feature_options *o) {
+    mo_features *f = mo_features_open(graph, o);
+    expect_ok(graph->ctx);
+    mo_features_release(f);
+}
+
+static void without_a_limit_what_is_free_counts(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, larger, 0, 12);
+    char folder[512], path[1024];
+    told t;
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "free"));
+    mo_feature_options o = on_disk(folder, &t);
+    o.place = MO_FEATURES_AUTO;
+    o.beside = 100 << 20; /* what a user of the features takes beside them */
+    free_bytes = free_with_swap = 120 << 20;
+    double inside, outside;
+    assert_null(mo_features_open(graph, &o));
+    assert_int_equal(
+        sscanf(mo_context_status(s->ctx)->message, "features: 'drawn' needs %lf bytes, %lf", &inside, &outside), 2);
+    assert_failed(s->ctx, MO_MEMORY, PARTS("on disk; free memory is 125829120"));
+    assert_int_equal(access(folder, F_OK), -1); /* nothing has been computed */
+    assert_true(outside > (124 << 20) && inside > outside);
+    free_bytes = free_with_swap = outside;
+    open_features(graph, &o);
+    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_non_null(strstr(t.text, "features: drawn: 0.1 GB are needed, 0.1 GB are free: the hop stack goes to "));
+    folder_remove(folder);
+    t.text[0] = 0;
+    o.cache = NULL; /* then it may go into the swap, but not beyond */
+    assert_null(mo_features_open(graph, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("needs ", "free memory is ", "name a cache folder"));
+    free_with_swap = INFINITY;
+    open_features(graph, &o);
+    o.cache = folder;
+    free_bytes = INFINITY;
+    open_features(graph, &o);
+    assert_int_equal(folder_files(folder, ".stack", path), 0);
+    assert_null(strstr(t.text, "goes to"));
+    o.memory = 200 << 20; /* a limit is the user's word: more is asked for than is free */
+    free_bytes = free_with_swap = 1 << 20;
+    folder_remove(folder);
+    open_features(graph, &o);
+    free_bytes = free_with_swap = INFINITY;
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
 static void too_little_memory_says_what_is_needed(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 7);
@@ -304,6 +363,7 @@ int main(void) {
         cmocka_unit_test(the_cache_knows_stacks),
         cmocka_unit_test(float16_halves_the_file_and_rounds),
         cmocka_unit_test(a_link_in_the_cache_is_not_written_through),
+        cmocka_unit_test(without_a_limit_what_is_free_counts),
         cmocka_unit_test(too_little_memory_says_what_is_needed),
         cmocka_unit_test(a_full_disk_is_one_line_and_leaves_no_file),
     };

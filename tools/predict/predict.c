@@ -3,6 +3,7 @@
 #include "tools/given.h"
 #include "tools/memory.h"
 #include "tools/predict/predict_readout.h"
+#include "tools/progress.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -211,13 +212,16 @@ static void say_seen(const mo_graph *graph, const char *file) {
 }
 
 /* Returns whether everything was written. */
-static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, const mo_labels *known) {
+static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_labels *known) {
     bool set = graph->graphs > 1;
     int64_t examples = mo_graph_examples(graph);
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
+    o->few_shot.labels = known->n;
+    phase_begin(o->quiet, "mochi predict: features of %.80s", graph->name);
     mo_few_shot *f = mo_few_shot_open(graph, task, &o->few_shot);
     int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)), n = list_unknown(known, examples, id);
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
+    phase_begin(o->quiet, "mochi predict: labels of %" PRId64 " %ss", n, set ? "graph" : "node");
     mo_few_shot_fit(f, known->id, known->label, known->n);
     double *plane = o->pca ? needed(malloc((size_t)examples * 2 * sizeof *plane + 1)) : NULL;
     bool fine = mo_ok(ctx) && mo_few_shot_probabilities(f, id, n, probability) == MO_OK;
@@ -236,6 +240,7 @@ static bool predict(mo_context *ctx, const predict_options *o, mo_graph *graph, 
         .plane = plane};
     mo_few_shot_cover cover = {0};
     fine = fine && (o->quiet || mo_few_shot_cover_of(f, id, n, &cover) == MO_OK);
+    phase_end();
     if (fine && !o->quiet)
         print_summary(known, f, &cover, &p);
     fine = fine && (!o->save || save_readout(o->save, graph, &o->few_shot, known));
@@ -255,10 +260,12 @@ int predict_command(int argc, char **argv) {
     parse_options(&argp, argc, argv, &o);
     o.device.threads = o.threads;
     o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
+    o.few_shot.notice = o.quiet ? NULL : print_event;
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
     mo_labels known = {0};
+    phase_begin(o.quiet, "mochi predict: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
     bool links = o.pairs || o.top;
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.top, o.candidates};
@@ -266,6 +273,7 @@ int predict_command(int argc, char **argv) {
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
                                             : read_known(graph, o.labels, o.known, &known));
     written = written && (links || predict(ctx, &o, graph, &known));
+    phase_end();
     if (written && !o.quiet)
         say_seen(graph, o.few_shot.weights ? o.few_shot.weights : "best");
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;

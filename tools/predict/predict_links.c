@@ -1,6 +1,7 @@
 /* tools/predict/predict_links.c - pairs of nodes in, a score of each out. */
 #include "tools/memory.h"
 #include "tools/predict/predict_readout.h"
+#include "tools/progress.h"
 #include "tools/table_file.h"
 
 #include <inttypes.h>
@@ -87,8 +88,10 @@ bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *
     bool fine = r->readout  ? load_link_readout(r->readout, graph, o, &given)
                 : r->labels ? mo_link_support_read(graph, r->labels, true, &given)
                             : true;
+    phase_begin(!o->notice, "mochi predict: features of %.80s", graph->name);
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, given.n ? &given : NULL) : NULL;
     fine = scorer && (!r->save || save_link_readout(r->save, graph, o, mo_link_scorer_support(scorer)));
+    phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
     fine = fine && (r->pairs ? predict_pairs(scorer, graph, r->pairs, r->out)
                              : predict_top(scorer, graph, r->top, r->candidates, r->out));
     mo_link_scorer_release(scorer);

@@ -2,6 +2,7 @@
 #include "tools/given.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
+#include "tools/progress.h"
 #include "tools/table_file.h"
 
 #include <inttypes.h>
@@ -90,8 +91,11 @@ static bool write_suggestions(const mo_graph *graph, const char *path, const int
 /* Returns whether the list was written. */
 static bool suggest(const suggest_options *o, mo_graph *graph, const mo_labels *known) {
     int64_t *id = needed(calloc((size_t)o->n, sizeof *id));
+    phase_begin(false, "mochi suggest: features of %.80s", graph->name);
     mo_few_shot *f = mo_few_shot_open(graph, graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC, &o->few_shot);
+    phase_begin(false, "mochi suggest: choosing %" PRId64, o->n);
     bool fine = mo_few_shot_suggest(f, known->id, known->n, o->n, id) == MO_OK;
+    phase_end();
     fine = fine && write_suggestions(graph, o->out, id, o->n);
     mo_few_shot_release(f);
     free(id);
@@ -104,10 +108,12 @@ int suggest_command(int argc, char **argv) {
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);
     o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
+    o.few_shot.notice = print_event;
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
     mo_labels known = {0};
+    phase_begin(false, "mochi suggest: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
     print_left_out(graph);
     if (graph && (o.labels || o.known))

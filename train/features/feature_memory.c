@@ -3,21 +3,32 @@
  * The SVD of the adjacency takes three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
  * result is held while the SVD of the features takes three more. To that add some fifty small matrices of float64
  * (ritz.c), as measured, and the memory of the libraries. The hop stack is made when these are freed. With the stack on
- * disk one hop stays in memory. Of rows that are spread over ranks each holds its share, and panels of others' rows
- * (halo.c); that a rank has a tenth more rows than another is not counted. Blocks that are kept apart also need the
- * basis of both. */
+ * disk one hop stays in memory. Blocks that are kept apart also need the basis of both until their hops are made. Then
+ * the features are held, and beside them what their user takes (mo_feature_options.beside). Of rows that are spread
+ * over ranks each holds its share, and panels of others' rows (halo.c); that a rank has a tenth more rows than another
+ * is not counted. */
 #include "train/features/feature_memory.h"
 
+#include "tensor/files/foreign_text.h"
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/features/hop_store.h"
 #include "train/features/nodes/diffuse.h"
 #include "train/svd/svd.h"
 
-enum { REAL = 4, SMALL = 400, HALO = MO_HALO_PANEL * REAL * 3 / 2, LIBRARIES = 24 << 20 };
+#include <math.h>
+#include <string.h>
+
+enum { REAL = 4, SMALL = 400, HALO = MO_HALO_PANEL * REAL * 3 / 2, LIBRARIES = 24 << 20, BLOCK = 32768 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
 static double larger_need(double a, double b) {
     return a > b ? a : b;
+}
+
+double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
+    double floats = o->form == MO_FEATURES_OF_EXAMPLES ? 21 * (o->hops + 3) : 4.3 * (o->hops + 1);
+    return (double)rows * o->dim * floats * REAL;
 }
 
 typedef struct needs {
@@ -27,48 +38,73 @@ typedef struct needs {
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
     bool spread = sides == 1 && mo_hop_store_is_spread(graph, o->dim, o->ranks);
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 0 ? 4 : 3;
-    double matrices = 24 * n + 12 * (double)graph->nnz + 8 * (double)graph->feature_nnz;
+    double matrices = 24 * n + 12 * (double)graph->nnz + 24 * (double)graph->feature_nnz;
     double share = spread ? 1.0 / o->ranks->size : 1;
     double q = o->dim + MO_SVD_OVERSAMPLING,
            svd = share * panels * n * q * REAL + SMALL * q * q + (spread ? HALO * n : 0);
-    double base = matrices + (sides > 1 ? sides * hop : 0) + LIBRARIES;
+    double base = matrices + LIBRARIES, beside = (double)o->beside + mo_encoding_bytes(o, o->encoded);
     bool blocks = sides > 1;
-    double stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
+    double basis = blocks ? sides * hop : 0, stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
     double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or what diffuses, and what is made of it */
-    return (needs){base + larger_need(svd, stack + (blocks ? 2 * hop : 0)), base + larger_need(svd, share * rows),
-        o->stack == MO_F16 ? stack / 2 : stack};
+    rows += n < BLOCK ? hop : hop / n * BLOCK;                /* and what is written of it at once */
+    double making = basis + larger_need(svd, stack + (blocks ? 2 * hop : 0));
+    return (needs){base + larger_need(making, stack + beside),
+        base + larger_need(basis + larger_need(svd, share * rows), beside), o->stack == MO_F16 ? stack / 2 : stack};
 }
 
-/* Raises: the features fit neither in memory nor with the stack on disk. */
-static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n) {
+static bool lacks_folder(const mo_feature_options *o) {
+    return !o->cache || !*o->cache;
+}
+
+/* Raises: the features fit neither in memory nor with the stack on disk. limit: of the options, or what is free. */
+static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     mo_context *ctx = graph->ctx;
-    double limit = (double)o->memory;
-    if (limit > 0 && n->outside > limit)
-        mo_fail(ctx, MO_MEMORY,
-            "features: '%s' needs %.0f bytes, %.0f with its hop stack on disk; the limit of memory is %.0f",
-            graph->name, n->inside, n->outside, limit);
+    const char *bound = o->memory > 0 ? "the limit of memory is" : "free memory is";
+    if (n->outside > limit)
+        mo_fail(ctx, MO_MEMORY, "features: '%s' needs %.0f bytes, %.0f with its hop stack on disk; %s %.0f",
+            graph->name, n->inside, n->outside, bound, limit);
     else if (mo_context_device(ctx) != MO_CPU)
         mo_fail(ctx, MO_UNSUPPORTED,
             "features: '%s' needs %.0f bytes, above the limit of memory; on a device they cannot stay on disk "
             "(--features "
             "disk keeps them off it)",
             graph->name, n->inside);
-    else if ((!o->cache || !*o->cache) && limit > 0)
+    else if (lacks_folder(o) && n->inside > limit)
         mo_fail(ctx, MO_INVALID,
-            "features: '%s' needs %.0f bytes, the limit of memory is %.0f: name a cache folder, where its hop stack "
+            "features: '%s' needs %.0f bytes, %s %.0f: name a cache folder, where its hop stack "
             "takes %.0f",
-            graph->name, n->inside, limit, n->stack);
-    else if (!o->cache || !*o->cache)
+            graph->name, n->inside, bound, limit, n->stack);
+    else if (lacks_folder(o))
         mo_fail(ctx, MO_INVALID, "features: '%s': name a cache folder, where its hop stack takes %.0f bytes",
             graph->name, n->stack);
 }
 
+static void tell_disk(const mo_graph *graph, const mo_feature_options *o, const needs *n, const char *why) {
+    char line[1200], shown[320];
+    if (!o->notice)
+        return;
+    mo_format(line, sizeof line, "features: %.200s: %.1f GB are needed, %s: the hop stack goes to %s, %.1f GB stay",
+        graph->name, 1e-9 * n->inside, why, mo_quote(o->cache, strlen(o->cache), shown, sizeof shown),
+        1e-9 * n->outside);
+    o->notice(line, o->notice_state);
+}
+
 bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides) {
     needs n = count_needs(graph, o, sides);
-    bool wanted = o->place == MO_FEATURES_ON_DISK || (o->memory > 0 && n.inside > (double)o->memory);
-    if (!mo_ok(graph->ctx) || !wanted)
+    bool alone = !o->ranks || o->ranks->size == 1; /* ranks that saw other figures would not agree */
+    bool host = mo_context_device(graph->ctx) == MO_CPU, placed = o->place == MO_FEATURES_ON_DISK;
+    double with_swap = INFINITY, left = alone && host ? mo_free_memory("", &with_swap) : INFINITY;
+    double limit = o->memory > 0 ? (double)o->memory : placed ? INFINITY : with_swap; /* it may be there already */
+    bool beyond = n.inside > limit, squeezed = !beyond && n.inside > left && !lacks_folder(o);
+    if (!mo_ok(graph->ctx) || !(placed || beyond || squeezed))
         return false;
-    fail_memory(graph, o, &n);
+    if (placed || beyond)
+        fail_memory(graph, o, &n, limit);
+    char why[64];
+    mo_format(why, sizeof why, "%.1f GB are %s", 1e-9 * (squeezed ? left : limit),
+        o->memory > 0 && !squeezed ? "allowed" : "free");
+    if (mo_ok(graph->ctx) && !placed)
+        tell_disk(graph, o, &n, why);
     return mo_ok(graph->ctx);
 }
 

@@ -5,6 +5,7 @@
 #include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/evaluation/evaluation.h"
+#include "train/features/feature_memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -57,9 +58,34 @@ mo_code mo_few_shot_candidate(
         *features = weights->features;
         features->cache = o->cache;
         features->memory = o->memory;
+        features->notice = o->notice;
+        features->notice_state = o->notice_state;
     }
     mo_weights_release(weights);
     return mo_code_of(ctx);
+}
+
+/* The larger of two numbers of bytes. */
+static double more(double a, double b) {
+    return a > b ? a : b;
+}
+
+/* Bytes that are taken beside the features: of a block of rows that are encoded, and of what is made of them. The
+ * factors are measured: those of a readout's kernel and systems on the recipe best. */
+static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
+    const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536;
+    bool examples = features->form == MO_FEATURES_OF_EXAMPLES;
+    int64_t N = mo_graph_examples(f->source.graph), queries = N < MO_FEW_SHOT_ROWS ? N : MO_FEW_SHOT_ROWS;
+    double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
+    double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
+    double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
+    if (o->transductive)
+        return encoded + n * d * sizeof(float) + population * d * d * sizeof(double);
+    if (!o->labels) /* of suggestions: all rows, shortened */
+        return kept + n * shorter * sizeof(float) +
+               more(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
+    double read = examples ? encoded + gathered * mo_encoding_bytes(features, queries) : 0;
+    return kept + more(encoded, more(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
 }
 
 /* Model, features and, of rows of nodes, the embeddings of all examples. */
@@ -71,6 +97,9 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     }
     if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)
         return;
+    if (features.form == MO_FEATURES_OF_EXAMPLES)
+        f->max_rows = MO_EXAMPLE_ROWS;
+    features.beside = (int64_t)bytes_beside(f, o, &features);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && o->transductive)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);

@@ -11,6 +11,7 @@
 #include "tensor/host_array.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
+#include "train/features/feature_memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -43,9 +44,12 @@ int64_t mo_link_scorer_divide(mo_link_scorer *s, double base, double most) {
     while (s->memory > 0 && s->part > LEAST_PART && block_bytes(s, s->part) + least > left / 2)
         s->part /= 2;
     left -= block_bytes(s, s->part);
+    double need = base + block_bytes(s, s->part) + least, free = INFINITY;
     if (s->memory > 0 && mo_ok(s->ctx) && left < least)
         mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, s->graph->name,
-            base + block_bytes(s, s->part) + least, s->memory);
+            need, s->memory);
+    if (s->memory == 0 && mo_ok(s->ctx) && need > mo_free_memory("", &free) && need > free)
+        mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; free memory is %.0f", s->graph->name, need, free);
     double pairs = s->memory > 0 ? fmin(most, left / BYTES_PER_PAIR) : most;
     return mo_ok(s->ctx) ? (int64_t)pairs / MO_LINK_QUERIES * MO_LINK_QUERIES : 0;
 }

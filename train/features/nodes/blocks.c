@@ -5,6 +5,7 @@
  * b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
+#include "ops/rules/in_place.h"
 #include "tensor/host_array.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
@@ -90,9 +91,9 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
     if (t) {
         compute_basis(t, graph, o, basis, spectrum, &quality);
         mo_tensor_write(svd, &quality, sizeof quality);
+        mo_tape_release(t); /* with the memory of the SVD: a cache entry is made in memory */
         mo_cache_store(&cache, key, f->arrays);
     }
-    mo_tape_release(t);
     if (mo_ok(ctx) && mo_tensor_read(svd, &quality, sizeof quality) == MO_OK) {
         f->svd_residual = quality.residual;
         f->svd_orthogonality = quality.orthogonality;
@@ -110,10 +111,12 @@ static mo_tensor *row_of_block(mo_tape *t, mo_tensor *blocks, int64_t b, int64_t
 static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
     int64_t hops = mo_dim(blocks, 1) - MO_DIFFUSED, n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
     for (int b = 0; b < MO_BLOCKS; b++) {
-        mo_tensor *x = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d}), *first = x;
-        for (int64_t k = 0; k < hops && mo_ok(t->ctx); k++) {
-            x = k ? mo_spmm(t, A, x) : x;
-            mo_tensor_copy(row_of_block(t, blocks, b, k), x);
+        mo_tensor *first = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d});
+        mo_tensor_copy(row_of_block(t, blocks, b, 0), first);
+        for (int64_t k = 1; k < hops && mo_ok(t->ctx); k++) {
+            mo_view x = mo_tensor_view(row_of_block(t, blocks, b, k - 1));
+            mo_view y = mo_tensor_view(row_of_block(t, blocks, b, k));
+            mo_spmm_into(A, 0, &x, &y); /* in its place: a product on the tape would take the memory of a hop */
         }
         mo_tensor *sum[MO_DIFFUSED];
         for (int i = 0; i < MO_DIFFUSED; i++)
@@ -162,9 +165,9 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
 }
 
 /* Every hop of the basis, and log degrees. */
-static void fill_block_hops(const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis, mo_features *f) {
+static void fill_block_hops(
+    const mo_graph *graph, const mo_feature_options *o, bool disk, mo_tensor *basis, mo_features *f) {
     mo_context *ctx = graph->ctx;
-    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
     mo_tensor *blocks =
         disk ? NULL
              : mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim});
@@ -185,7 +188,8 @@ static void fill_block_hops(const mo_graph *graph, const mo_feature_options *o, 
 /* The basis is also hop 0 of the blocks; it is not stored by itself. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
-    mo_features basis = {.arrays = mo_arrays_create(ctx)};
+    bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);
+    mo_features basis = {.arrays = mo_ok(ctx) ? mo_arrays_create(ctx) : NULL};
     if (basis.arrays && mo_open_basis(graph, o, &basis)) {
         f->svd_residual = basis.svd_residual;
         f->svd_orthogonality = basis.svd_orthogonality;
@@ -193,7 +197,7 @@ bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_feature
         mo_tensor *spectrum = mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, o->dim});
         if (mo_ok(ctx))
             mo_tensor_copy(spectrum, mo_arrays_find(basis.arrays, "spectrum"));
-        fill_block_hops(graph, o, mo_arrays_find(basis.arrays, "basis"), f);
+        fill_block_hops(graph, o, disk, mo_arrays_find(basis.arrays, "basis"), f);
     }
     mo_arrays_release(basis.arrays);
     return mo_ok(ctx);
