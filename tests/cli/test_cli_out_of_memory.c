@@ -29,6 +29,7 @@ static const line lines[] = {
     {"predict --data mutag --labels $/seeds.csv --out @/p.jsonl --save @/readout.safetensors --threads 1", NULL},
     {"predict --data mutag --readout $/readout.safetensors --threads 1 --quiet", NULL},
     {"report $/run $/eval.jsonl --out @/page.html", NULL},
+    {"suggest --data mutag --n 4 --out @/next.csv --threads 2", NULL}, /* threads that end */
 };
 
 /* The run said why it failed, or it did the same as without a failure; either way it left no other file. */
