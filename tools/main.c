@@ -6,6 +6,7 @@
 #include "tools/core.h"
 #include "tools/memory.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -127,6 +128,7 @@ int main(int argc, char **argv) {
     choose_blas_core(argv);
     argp_err_exit_status = EXIT_USAGE;
     watch_output();
+    signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error of its write, which says so */
     need_json_memory();
     if (argc < 2) {
         fprintf(stderr, "mochi: expected a command; see mochi --help\n");

@@ -3,6 +3,8 @@
 #include "tests/cli/program.h"
 #include "tests/folder.h"
 
+#include <sys/resource.h>
+
 /* Runs a line whose words are separated by blanks, in the folder of the test. */
 static void run_here(program *p, const char *line) {
     char text[1024], out[300], err[300];
@@ -279,6 +281,33 @@ static void the_manifest_is_of_the_known_graph_alone(void **state) {
     unsetenv("MOCHI_DATA");
 }
 
+/* The limit of `ulimit -f`, which sends a signal that ends a program which does not ask otherwise. */
+static void a_file_beyond_the_limit_is_an_error_as_any(void **state) {
+    program *p = *state;
+    struct rlimit before, small;
+    static const char *const lines[][2] = {
+        {"embed --weights none --data own --out limited.npy", "limited.npy: cannot write: File too large"},
+        {"predict --data own --labels mine.csv --probabilities --save limited.safetensors --quiet",
+            "limited.safetensors: cannot write: File too large"},
+        {"data info own --json", "standard output: cannot be written"},
+        {"train --pool mutag --dim 8 --k 2:3 --q 2:3 --steps 2 --out limited --quiet", "File too large"},
+    };
+    write_text(in_folder(p, "limited.npy"), "old");
+    for (int i = 0; i < 4; i++) {
+        getrlimit(RLIMIT_FSIZE, &before);
+        small = (struct rlimit){.rlim_cur = 200, .rlim_max = before.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small); /* which the program inherits */
+        run_here(p, lines[i][0]);
+        setrlimit(RLIMIT_FSIZE, &before);
+        if (p->code != 1 || !strstr(p->err, lines[i][1]))
+            fail_msg("%s: exit code %d, '%s'", lines[i][0], p->code, p->err);
+    }
+    char text[MAX_TEXT];
+    read_text(in_folder(p, "limited.npy"), text);
+    assert_string_equal(text, "old");
+    assert_int_equal(access(in_folder(p, "limited.safetensors"), F_OK), -1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_output_replaces_no_file_that_is_read),
@@ -288,6 +317,7 @@ int main(void) {
         cmocka_unit_test(a_missing_folder_is_found_before_the_data_are_read),
         cmocka_unit_test(a_name_of_two_graphs_is_refused),
         cmocka_unit_test(the_manifest_is_of_the_known_graph_alone),
+        cmocka_unit_test(a_file_beyond_the_limit_is_an_error_as_any),
     };
     return cmocka_run_group_tests(tests, files_create, program_release);
 }
