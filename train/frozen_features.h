@@ -108,9 +108,9 @@ typedef void (*mo_cache_visitor)(const mo_cache_entry *entry, void *state);
  * (XXH3). Both return the status. */
 MO_API mo_code mo_cache_visit(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state);
 MO_API mo_code mo_cache_verify(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state);
-/* Removes entries that were not used for `seconds` (below 0: at any age), then the least recently used ones until the
- * rest has at most `bytes` (below 0: no limit), and files that interrupted writes left over an hour ago. Visits the
- * removed entries. Returns the status. */
+/* Removes entries, which say what they were made of, that were not used for `seconds` (below 0: at any age), then the
+ * least recently used ones until the rest has at most `bytes` (below 0: no limit), and files that interrupted writes
+ * left over an hour ago. Visits the removed entries. Returns the status. */
 MO_API mo_code mo_cache_prune(
     mo_context *ctx, const char *folder, int64_t seconds, int64_t bytes, mo_cache_visitor visit, void *state);
 

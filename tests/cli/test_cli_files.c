@@ -281,6 +281,12 @@ static void the_manifest_is_of_the_known_graph_alone(void **state) {
     unsetenv("MOCHI_DATA");
 }
 
+static void a_tape_is_told_from_a_graph(void **state) {
+    program *p = *state;
+    run_here(p, "data info step.tape");
+    assert_ended(p, 1, "step.tape: expected a graph, an array or weights, found a tape: mochi graph shows it");
+}
+
 /* The limit of `ulimit -f`, which sends a signal that ends a program which does not ask otherwise. */
 static void a_file_beyond_the_limit_is_an_error_as_any(void **state) {
     program *p = *state;
@@ -317,6 +323,7 @@ int main(void) {
         cmocka_unit_test(a_missing_folder_is_found_before_the_data_are_read),
         cmocka_unit_test(a_name_of_two_graphs_is_refused),
         cmocka_unit_test(the_manifest_is_of_the_known_graph_alone),
+        cmocka_unit_test(a_tape_is_told_from_a_graph),
         cmocka_unit_test(a_file_beyond_the_limit_is_an_error_as_any),
     };
     return cmocka_run_group_tests(tests, files_create, program_release);

@@ -242,6 +242,40 @@ static void entries_are_listed_verified_and_pruned(void **state) {
     folder_remove(folder);
 }
 
+/* Files of other programs whose names look like those of entries. */
+static void what_is_no_entry_stays(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, small, 0, 14);
+    static const char *const names[] = {"0123456789abcdef0123456789abcdef.safetensors",
+        "0123456789abcdef0123456789abcdef.stack", "fedcba9876543210fedcba9876543210.safetensors", "mine.stack.partial"};
+    char folder[512], foreign[4][600], path[1024];
+    seen gone = {0};
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "foreign"));
+    mo_feature_options o = plain;
+    o.cache = folder;
+    expect_from(graph, &o, false);
+    int64_t own = visit(s->ctx, folder, false).bytes;
+    mo_arrays *weights = mo_arrays_create(s->ctx);
+    mo_arrays_take(weights, "w", mo_tensor_create(s->ctx, MO_F32, 1, (int64_t[]){1000}));
+    for (int i = 0; i < 4; i++) {
+        snprintf(foreign[i], sizeof foreign[i], "%s/%s", folder, names[i]);
+        if (i == 2)
+            mo_safetensors_write(weights, "{\"format\":\"pt\"}", foreign[i]);
+        else
+            fclose(fopen(foreign[i], "w"));
+        utimensat(AT_FDCWD, foreign[i], (struct timespec[]){{.tv_sec = 1000000}, {.tv_sec = 1000000}}, 0);
+    }
+    expect_ok(s->ctx);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, own, on_entry, &gone), MO_OK); /* nor does its size count */
+    assert_int_equal(gone.entries, 0);
+    assert_int_equal(mo_cache_prune(s->ctx, folder, 0, 0, on_entry, &gone), MO_OK);
+    assert_int_equal(gone.entries, 1);
+    assert_int_equal(folder_files(folder, "", path), 4);
+    mo_arrays_release(weights);
+    mo_graph_release(graph);
+    folder_remove(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hit_equals_what_is_computed),
@@ -250,6 +284,7 @@ int main(void) {
         cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
         cmocka_unit_test(processes_may_share_a_cache),
         cmocka_unit_test(entries_are_listed_verified_and_pruned),
+        cmocka_unit_test(what_is_no_entry_stays),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -1,7 +1,7 @@
 /* train/features/cache_folder.c - the entries of a cache: listed, verified, removed.
  *
- * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .stack (hop_file.c); of the other files
- * in the folder only those of interrupted writes are touched. */
+ * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .stack (hop_file.c). Removed are those
+ * that say what they were made of; of the other files in the folder only those of interrupted writes are touched. */
 #include "train/features/hop_file.h"
 
 #include "tensor/files/file.h"
@@ -39,15 +39,21 @@ static void free_listing(listing *l) {
     free(l->files);
 }
 
-static bool is_entry(const char *name) {
+/* What follows the digits of an entry's name; "" where it has none. */
+static const char *behind_digits(const char *name) {
     for (int i = 0; i < DIGITS; i++)
         if (!isdigit((unsigned char)name[i]) && !(name[i] >= 'a' && name[i] <= 'f'))
-            return false;
-    return !strcmp(name + DIGITS, ".safetensors") || !strcmp(name + DIGITS, ".stack");
+            return "";
+    return name + DIGITS;
+}
+
+static bool is_entry(const char *name) {
+    const char *ending = behind_digits(name);
+    return !strcmp(ending, ".safetensors") || !strcmp(ending, ".stack");
 }
 
 static bool is_left_over_entry(const char *name) {
-    return mo_is_temporary(name) || mo_path_ends_with(name, ".stack.partial");
+    return mo_is_temporary(name) || !strcmp(behind_digits(name), ".stack.partial");
 }
 
 static int by_use(const void *a, const void *b) {
@@ -167,6 +173,15 @@ mo_code mo_cache_verify(mo_context *ctx, const char *folder, mo_cache_visitor vi
     return visit_entries(ctx, folder, true, visit, state);
 }
 
+/* Whether a file says what it was made of, as an entry does and a file of another program does not. */
+static bool is_ours(mo_context *ctx, const file *f) {
+    bool intact;
+    char *made_of = mo_path_ends_with(f->path, ".stack") ? mo_hop_file_inspect(ctx, f->path, false, &intact)
+                                                         : read_made_of(f->path);
+    free(made_of);
+    return made_of != NULL;
+}
+
 static void remove_file(mo_context *ctx, const file *f) {
     if (unlink(f->path) < 0 && errno != ENOENT)
         mo_fail(ctx, MO_IO, "cache: '%s': cannot remove: %s", f->path, strerror(errno));
@@ -184,8 +199,10 @@ mo_code mo_cache_prune(
     free_listing(&left);
     listing l = list_files(ctx, folder, is_entry);
     for (size_t i = 0; i < l.n; i++)
-        total += l.files[i].bytes;
+        total += is_ours(ctx, &l.files[i]) ? l.files[i].bytes : 0;
     for (size_t i = 0; i < l.n && mo_ok(ctx); i++) {
+        if (!is_ours(ctx, &l.files[i]))
+            continue;
         bool old = seconds >= 0 && now - l.files[i].used >= seconds, large = bytes >= 0 && total > bytes;
         if (!old && !large)
             continue;
