@@ -168,12 +168,14 @@ static void check_words(const output *o, const struct argp *argp, int argc, char
     for (int i = 1; i < argc; i++) {
         const char *equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
         const char *value = equals ? equals + 1 : argv[i];
-        if (is_output(value) || !is_of_list(o, ctx, value))
-            continue;
-        char option[64] = "";
+        char option[64];
         if (equals)
             snprintf(option, sizeof option, "%.*s", (int)(equals - argv[i]), argv[i]);
-        refuse_output(o, argv[0], equals ? option : option_of(argp, argv, i), value, ctx);
+        else
+            snprintf(option, sizeof option, "%s", option_of(argp, argv, i));
+        bool cache = strncmp(option, "--cac", 5) == 0; /* no graph is read there */
+        if (!cache && !is_output(value) && is_of_list(o, ctx, value))
+            refuse_output(o, argv[0], option, value, ctx);
     }
 }
 

@@ -146,6 +146,10 @@ static void other_files_are_replaced(void **state) {
             p, "predict --data own --labels mine.csv --out own/predictions.csv --save own/kept.safetensors --quiet");
         assert_ended(p, 0, NULL);
     }
+    mkdir(in_folder(p, "work"), 0777);
+    write_text(in_folder(p, "work/labels.csv"), "old\n");
+    run_here(p, "suggest --data own --n 2 --out work/labels.csv --cache work"); /* a cache is no data */
+    assert_ended(p, 0, NULL);
     write_text(in_folder(p, "old.csv"), "old\n");
     assert_int_equal(symlink("old.csv", in_folder(p, "latest.csv")), 0);
     run_here(p, "suggest --data own --n 2 --out latest.csv");
