@@ -15,17 +15,14 @@ static bool every;
 static const char library[] = "failing_memory.so";
 
 static const line lines[] = {
-    {"data list --json", NULL},
-    {"data info mutag --json", NULL},
-    {"data info $/run/weights.safetensors --json", NULL},
+    {"data list --json", NULL}, {"data info mutag --json", NULL}, {"data info $/run/weights.safetensors --json", NULL},
     {"train --pool mutag --dim 8 --k 2:3 --q 2:3 --threads 1 --steps 2 --out @/run --json", NULL},
     {"train --resume --threads 1 --out @/run --json", "cp -r $/stopped @/run"},
     {"eval --weights $/run/weights.safetensors --data mutag --shots 4 --seeds 2 --threads 1 --json --quiet", NULL},
     {"embed --weights $/run/weights.safetensors --data mutag --out @/Z.npy --threads 1 --json", NULL},
     {"fit $/Z.npy $/y.npy --head ridge,svm,prototype_inner --shots 2,4 --episodes 2 --queries 4 --threads 1 --json",
         NULL},
-    {"gradcheck solve_spd --json", NULL},
-    {"compare $/eval.jsonl paper --json", NULL},
+    {"gradcheck solve_spd --json", NULL}, {"compare $/eval.jsonl paper --json", NULL},
     {"predict --data mutag --labels $/seeds.csv --out @/p.jsonl --save @/readout.safetensors --threads 1", NULL},
     {"predict --data mutag --readout $/readout.safetensors --threads 1 --quiet", NULL},
     {"report $/run $/eval.jsonl --out @/page.html", NULL},
