@@ -29,27 +29,18 @@ static void accumulate_vjp(mo_vjp *v) {
 }
 
 static const mo_sample accumulate_samples[] = {
-    {.name = "matrix", .n_in = 2, .in = {{MO_DRAW_NORMAL, 2, {3, 4}, 0}, {MO_DRAW_NORMAL, 2, {3, 4}, 0}}},
-    {.name = "scalar", .n_in = 2, .in = {{.draw = MO_DRAW_NORMAL}, {.draw = MO_DRAW_NORMAL}}},
-};
-
-static const mo_error_sample accumulate_error_samples[] = {
-    {{.name = "shapes", .n_in = 2, .in = {{MO_DRAW_NORMAL, 1, {3}, 0}, {MO_DRAW_NORMAL, 1, {4}, 0}}}, MO_INVALID,
-        "equal shapes"},
+    {.name = "matrix", .in = "[3, 4] [3, 4]"},
+    {.name = "scalar", .in = "[] []"},
+    {.name = "shapes", .in = "[3] [4]", .error = "equal shapes"},
 };
 
 const mo_op mo_op_accumulate = {
     .name = "accumulate",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .shape = accumulate_shape,
     .forward = accumulate_forward,
     .vjp = accumulate_vjp,
-    .samples = accumulate_samples,
-    .n_samples = 2,
-    .error_samples = accumulate_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(accumulate_samples),
 };
 
 mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B) {

@@ -1,4 +1,5 @@
 /* autograd/apply.c - running one op: check the inputs, let the shape rule validate, execute, record. */
+#include "autograd/sample.h"
 #include "autograd/watch.h"
 
 #include "tensor/files/number_text.h"
@@ -116,8 +117,9 @@ static bool check_call(mo_call *c, mo_tensor *const *in) {
     const mo_op *op = c->op;
     if (!mo_ok(c->ctx) || !mo_usual_arithmetic(c->ctx, op->name))
         return false;
-    if (c->n_in < op->min_in || c->n_in > op->max_in || c->n_in > MO_MAX_INPUTS) {
-        mo_fail(c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, op->min_in, op->max_in);
+    if (c->n_in < op->n_in || c->n_in > mo_op_most_inputs(op) || c->n_in > MO_MAX_INPUTS) {
+        mo_fail(
+            c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, op->n_in, mo_op_most_inputs(op));
         return false;
     }
     if (op->attributes_size && !c->attributes) {
@@ -180,11 +182,11 @@ mo_code mo_apply_all(
             !op   ? "op"
             : out ? "inputs"
                   : "room for outputs");
-        for (int i = 0; op && out && i < op->n_out; i++)
+        for (int i = 0; op && out && i < mo_op_outputs(op); i++)
             out[i] = mo_null_tensor(ctx);
         return mo_code_of(ctx);
     }
-    mo_call c = {.t = t, .ctx = t->ctx, .op = op, .n_in = n_in, .n_out = op->n_out, .attributes = attributes};
+    mo_call c = {.t = t, .ctx = t->ctx, .op = op, .n_in = n_in, .n_out = mo_op_outputs(op), .attributes = attributes};
     if (!t->ctx->profiling)
         return execute(&c, in, out);
     mo_watch_start start = mo_watch_begin(t->ctx);

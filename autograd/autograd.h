@@ -170,50 +170,34 @@ typedef struct mo_vjp {
     int n_saved;
 } mo_vjp;
 
-/* How the checker draws an input. */
-typedef enum mo_draw {
-    MO_DRAW_NORMAL = 0, /* standard normal, at least 1e-2 away from 0 */
-    MO_DRAW_POSITIVE,   /* uniform in [0.5, 2] */
-    MO_DRAW_DISTINCT,   /* a shuffled grid with gaps of 0.1, moved by limit / 100: no ties, no kinks */
-    MO_DRAW_SPD,        /* symmetric positive definite, condition below 100; perturbed symmetrically */
-    MO_DRAW_SYMMETRIC,  /* symmetric with distinct eigenvalues; perturbed symmetrically */
-    MO_DRAW_TRIANGULAR, /* lower triangular, well conditioned; perturbed inside the triangle */
-    MO_DRAW_GENERAL,    /* square, well conditioned, not symmetric */
-    MO_DRAW_INDEX,      /* int64 in 0..limit-1, not differentiated */
-    MO_DRAW_SORTED,     /* int64 offsets rising from 0 to limit, not differentiated */
-    MO_DRAW_MASK,       /* uint8 zeros and ones, not differentiated */
-    MO_DRAW_CONSTANT    /* standard normal, not differentiated */
-} mo_draw;
-
-typedef struct mo_sample_input {
-    mo_draw draw;
-    int ndim;
-    int64_t shape[MO_MAX_AXES];
-    int64_t limit;
-} mo_sample_input;
-
-/* Inputs and options that exercise an op. prepare, where set, builds run-time attributes into a buffer of
- * attributes_size bytes (at most 256); finish undoes it. */
+/* Inputs and options that exercise an op, or that it must refuse: those stand last. `in` has a word for each input,
+ * its shape behind how it is drawn:
+ *   "[3, 4]"          standard normal, at least 1e-2 away from 0;    "[]" a scalar
+ *   "positive[3]"     uniform in [0.5, 2]
+ *   "distinct[3]"     a shuffled grid with gaps of 0.1: no ties, no kinks; distinct<k>: moved by k / 100
+ *   "spd[4, 4]"       symmetric positive definite, condition below 100; perturbed symmetrically
+ *   "symmetric[4, 4]" with distinct eigenvalues; perturbed symmetrically
+ *   "triangular[4, 4]" lower, well conditioned; perturbed inside the triangle
+ *   "general[4, 4]"   well conditioned, not symmetric
+ * and, not differentiated, "index<n>[3]", int64 in 0 .. n - 1; "sorted<n>[3]", int64 offsets rising from 0 to n;
+ * "mask[3]", uint8 zeros and ones; "constant[3]", standard normal. */
 typedef struct mo_sample {
     const char *name;
-    int n_in;
-    mo_sample_input in[MO_MAX_SAMPLE_INPUTS];
+    const char *in;
     const void *attributes;
+    /* Where set: builds run-time attributes into a buffer of attributes_size bytes (at most 256); finish undoes it. */
     void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
     void (*finish)(mo_context *ctx, void *attributes);
+    const char *error; /* NULL: the op computes. Else it must fail with a message that has this part */
+    mo_code code;      /* and with this code; 0: MO_INVALID */
 } mo_sample;
 
-/* Inputs that must fail, with the code and a part of the message. */
-typedef struct mo_error_sample {
-    mo_sample sample;
-    mo_code code;
-    const char *message;
-} mo_error_sample;
+#define MO_SAMPLES(array) .samples = array, .n_samples = sizeof array / sizeof *array
 
 struct mo_op {
     const char *name;
-    int min_in, max_in;     /* inputs */
-    int n_out;              /* outputs */
+    int n_in, max_in;       /* inputs: n_in, or n_in to max_in if that is set */
+    int n_out;              /* outputs; 0: one */
     size_t attributes_size; /* bytes of the options struct, copied into the node */
     uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
     unsigned reads_out;     /* bit i: the vjp reads the value of output i */
@@ -227,13 +211,11 @@ struct mo_op {
     void (*vjp)(mo_vjp *v);
     /* FLOPs of one execution (a multiply-add counts 2), for the profiler; NULL: one per output element. */
     double (*flops)(const mo_call *c);
-    const mo_sample *samples;
+    const mo_sample *samples; /* MO_SAMPLES(array) */
     int n_samples;
-    const mo_error_sample *error_samples;
-    int n_error_samples;
 };
 
-#define MO_OP_ABI 2
+#define MO_OP_ABI 3
 /* The object that a shared library of ops exports under the name mo_ops. */
 typedef struct mo_op_list {
     int abi;     /* MO_OP_ABI */

@@ -678,7 +678,7 @@ static bool is_declared(const mo_op *op, int i) {
 static void poison_undeclared(const op_call *call, mo_tensor *const *in, int n_in, mo_tensor *const *out) {
     mo_tensor *T[MAX_TENSORS] = {0};
     memcpy(T, in, (size_t)n_in * sizeof *T);
-    memcpy(T + MO_MAX_INPUTS, out, (size_t)call->op->n_out * sizeof *T);
+    memcpy(T + MO_MAX_INPUTS, out, (size_t)mo_op_outputs(call->op) * sizeof *T);
     for (int i = 0; i < MAX_TENSORS; i++) {
         bool read = !T[i] || !(call->poison >> i & 1) || is_declared(call->op, i);
         for (int k = 0; !read && k < MAX_TENSORS; k++)
@@ -780,22 +780,20 @@ static void check_sample(const mo_op *op, const mo_sample *s, int order, double 
     }
     p->f = op_function;
     p->state = p->call = &call;
-    p->n_in = s->n_in;
-    p->n_out = op->n_out;
+    p->n_out = mo_op_outputs(op);
     p->sample = s->name;
-    for (int i = 0; i < s->n_in; i++) {
-        p->inputs[i] = s->in[i];
-        p->in[i] = mo_sample_tensor(p->ctx, &s->in[i], MO_F64, &p->r);
-    }
-    for (int i = 0; i < s->n_in; i++)
-        p->other[i] = mo_sample_tensor(p->ctx, &s->in[i], MO_F64, &p->r);
+    p->n_in = mo_sample_inputs(p->ctx, op, s, p->inputs);
+    for (int i = 0; i < p->n_in; i++)
+        p->in[i] = mo_sample_tensor(p->ctx, &p->inputs[i], MO_F64, &p->r);
+    for (int i = 0; i < p->n_in; i++)
+        p->other[i] = mo_sample_tensor(p->ctx, &p->inputs[i], MO_F64, &p->r);
     check_point(p, true, order, tolerance);
     if (order > 0)
         check_shapes(p, order, tolerance);
     if (order > 0 && p->v->ratio <= 1)
         check_float32(p, s);
-    release_all(p->in, s->n_in);
-    release_all(p->other, s->n_in);
+    release_all(p->in, p->n_in);
+    release_all(p->other, p->n_in);
     if (s->finish)
         s->finish(p->ctx, attributes);
 }
@@ -819,7 +817,7 @@ static bool is_order(int order) {
 }
 
 mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed) {
-    if (!mo_ok(ctx) || !op || !op->samples || op->n_samples < 1 || !is_order(order))
+    if (!mo_ok(ctx) || !op || !op->samples || mo_n_samples(op) < 1 || !is_order(order))
         return refusal(!mo_ok(ctx)       ? "the context is in error"
                        : is_order(order) ? "there is no op, or it has no samples"
                                          : "the order is not 0, 1 or 2");
@@ -829,7 +827,7 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
         return result;
     }
     verdict v = {0};
-    for (int i = 0; i < op->n_samples; i++) {
+    for (int i = 0; i < mo_n_samples(op); i++) {
         problem p = {.ctx = ctx, .v = &v, .r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i)};
         check_sample(op, &op->samples[i], order, order == 0 ? 1e-10 : order == 1 ? 1e-6 : 1e-5, &p);
         v.result.samples++;

@@ -1,4 +1,5 @@
 /* autograd/registry.c - the ops of a context by name, as checker, profiler and printer list them. */
+#include "autograd/sample.h"
 #include "autograd/tape.h"
 
 #include <stdlib.h>
@@ -11,10 +12,10 @@ mo_code mo_register_op(mo_context *ctx, const mo_op *op) {
         mo_fail(ctx, MO_INVALID, "register: the op is NULL");
     else if (!op->name || !op->shape || !op->forward)
         mo_fail(ctx, MO_INVALID, "register: op %s lacks a name, a shape rule or a forward", op->name ? op->name : "?");
-    else if (op->max_in > MO_MAX_INPUTS || op->n_out < 1 || op->n_out > MO_MAX_OUTPUTS)
+    else if (mo_op_most_inputs(op) > MO_MAX_INPUTS || op->n_out < 0 || op->n_out > MO_MAX_OUTPUTS)
         mo_fail(ctx, MO_INVALID, "register: op %s has %d inputs and %d outputs, expected at most %d and 1 to %d",
-            op->name, op->max_in, op->n_out, MO_MAX_INPUTS, MO_MAX_OUTPUTS);
-    else if (!op->samples || op->n_samples < 1)
+            op->name, mo_op_most_inputs(op), op->n_out, MO_MAX_INPUTS, MO_MAX_OUTPUTS);
+    else if (!op->samples || mo_n_samples(op) < 1)
         mo_fail(ctx, MO_INVALID, "register: op %s has no samples, so that nothing could check it", op->name);
     else if (mo_find_op(ctx, op->name))
         mo_fail(ctx, MO_INVALID, "register: there is an op named %s already", op->name);

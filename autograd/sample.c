@@ -1,8 +1,74 @@
 /* autograd/sample.c - values for the samples: drawn in float64 on the host from a seed, equal for both float types. */
 #include "autograd/sample.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+static const char *const draws[] = {
+    "", "positive", "distinct", "spd", "symmetric", "triangular", "general", "index", "sorted", "mask", "constant"};
+
+/* One input at *text, which moves behind it. */
+static bool read_input(const char **text, mo_sample_input *in) {
+    const char *at = *text;
+    size_t letters = 0;
+    char *end;
+    *in = (mo_sample_input){0};
+    while (isalpha((unsigned char)at[letters]))
+        letters++;
+    while (strlen(draws[in->draw]) != letters || memcmp(draws[in->draw], at, letters) != 0)
+        if (++in->draw > MO_DRAW_CONSTANT)
+            return false;
+    at += letters;
+    if (*at == '<') {
+        in->limit = strtoll(at + 1, &end, 10);
+        at = end;
+        if (*at++ != '>')
+            return false;
+    }
+    if (*at++ != '[')
+        return false;
+    while (*at != ']') {
+        if (in->ndim == MO_MAX_AXES || (in->ndim > 0 && *at++ != ','))
+            return false;
+        in->shape[in->ndim++] = strtoll(at, &end, 10);
+        if (end == at || in->shape[in->ndim - 1] < 0)
+            return false;
+        at = end;
+    }
+    *text = at + 1;
+    return true;
+}
+
+int mo_sample_inputs(mo_context *ctx, const mo_op *op, const mo_sample *s, mo_sample_input in[MO_MAX_SAMPLE_INPUTS]) {
+    int n = 0;
+    for (const char *at = s->in; *at; n++) {
+        if (n == MO_MAX_SAMPLE_INPUTS || !read_input(&at, &in[n])) {
+            mo_fail(ctx, MO_INVALID,
+                "op %s, sample %s: expected at most %d inputs such as \"[3, 4] spd[4, 4] index<7>[3]\", found \"%s\"",
+                op->name, s->name, MO_MAX_SAMPLE_INPUTS, s->in);
+            return -1;
+        }
+        at += strspn(at, " ");
+    }
+    return n;
+}
+
+int mo_n_samples(const mo_op *op) {
+    int n = op->n_samples;
+    while (n > 0 && op->samples[n - 1].error)
+        n--;
+    return n;
+}
+
+int mo_op_most_inputs(const mo_op *op) {
+    return op->max_in ? op->max_in : op->n_in;
+}
+
+int mo_op_outputs(const mo_op *op) {
+    return op->n_out ? op->n_out : 1;
+}
 
 bool mo_draw_is_differentiable(mo_draw draw) {
     return draw < MO_DRAW_INDEX;

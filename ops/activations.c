@@ -21,14 +21,13 @@ static void map(mo_call *c, mo_map1 f) {
 }
 
 static const mo_sample activations_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
-};
-
-static const mo_error_sample activations_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
-        "input 0 is int64, expected float32 or float64; got [3] int64"},
+    {.name = "matrix", .in = "[3, 4]"},
+    {.name = "scalar", .in = "[]"},
+    {.name = "empty", .in = "[0, 4]"},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 static void tanh_forward(mo_call *c) {
@@ -42,17 +41,12 @@ static void tanh_vjp(mo_vjp *v) {
 
 const mo_op mo_op_tanh = {
     .name = "tanh",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = activations_shape,
     .forward = tanh_forward,
     .vjp = tanh_vjp,
-    .samples = activations_samples,
-    .n_samples = 3,
-    .error_samples = activations_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(activations_samples),
 };
 
 mo_tensor *mo_tanh(mo_tape *t, mo_tensor *X) {
@@ -70,17 +64,12 @@ static void sigmoid_vjp(mo_vjp *v) {
 
 const mo_op mo_op_sigmoid = {
     .name = "sigmoid",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = activations_shape,
     .forward = sigmoid_forward,
     .vjp = sigmoid_vjp,
-    .samples = activations_samples,
-    .n_samples = 3,
-    .error_samples = activations_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(activations_samples),
 };
 
 mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X) {
@@ -97,17 +86,12 @@ static void softplus_vjp(mo_vjp *v) {
 
 const mo_op mo_op_softplus = {
     .name = "softplus",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .shape = activations_shape,
     .forward = softplus_forward,
     .vjp = softplus_vjp,
-    .samples = activations_samples,
-    .n_samples = 3,
-    .error_samples = activations_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(activations_samples),
 };
 
 mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X) {
@@ -136,31 +120,26 @@ static void gelu_vjp(mo_vjp *v) {
 }
 
 static const mo_sample gelu_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const int){0}},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}, .attributes = &(const int){0}},
-    {.name = "slope", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}, .attributes = &(const int){1}},
-    {.name = "curve", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}, .attributes = &(const int){2}},
-};
-
-static const mo_error_sample gelu_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(const int){0}}, MO_MISMATCH,
-        "gelu: input 0 is int64, expected float32 or float64; got [3] int64"},
+    {.name = "matrix", .in = "[3, 4]", .attributes = &(const int){0}},
+    {.name = "empty", .in = "[0, 4]", .attributes = &(const int){0}},
+    {.name = "slope", .in = "[5]", .attributes = &(const int){1}},
+    {.name = "curve", .in = "[5]", .attributes = &(const int){2}},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &(const int){0},
+        .error = "gelu: input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_gelu = {
     .name = "gelu",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(int),
     .reads_in = 1,
     .shape = activations_shape,
     .forward = gelu_forward,
     .vjp = gelu_vjp,
-    .samples = gelu_samples,
-    .n_samples = 4,
-    .error_samples = gelu_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(gelu_samples),
 };
 
 mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X) {

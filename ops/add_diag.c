@@ -42,33 +42,22 @@ static void add_diag_vjp(mo_vjp *v) {
 }
 
 static const mo_sample add_diag_samples[] = {
-    {.name = "scalar", .n_in = 2, .in = {{.ndim = 2, .shape = {4, 4}}, {.ndim = 0}}},
-    {.name = "shared by the batch", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 2}}, {.ndim = 0}}},
-    {.name = "one for each matrix", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 2}}, {.ndim = 1, .shape = {3}}}},
-    {.name = "partly shared", .n_in = 2, .in = {{.ndim = 4, .shape = {2, 3, 2, 2}}, {.ndim = 2, .shape = {2, 1}}}},
-};
-
-static const mo_error_sample add_diag_error_samples[] = {
-    {{.name = "not square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 0}}}, MO_INVALID,
-        "add_diag: expected square matrices [.., n, n]; got [3, 4]"},
-    {{.name = "lambda", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 2}}, {.ndim = 1, .shape = {2}}}}, MO_INVALID,
-        "expected lambda as a scalar"},
-    {{.name = "diagonal", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 2}}, {.ndim = 1, .shape = {2}}}}, MO_INVALID,
-        "expected lambda as a scalar"},
+    {.name = "scalar", .in = "[4, 4] []"},
+    {.name = "shared by the batch", .in = "[3, 2, 2] []"},
+    {.name = "one for each matrix", .in = "[3, 2, 2] [3]"},
+    {.name = "partly shared", .in = "[2, 3, 2, 2] [2, 1]"},
+    {.name = "not square", .in = "[3, 4] []", .error = "add_diag: expected square matrices [.., n, n]; got [3, 4]"},
+    {.name = "lambda", .in = "[3, 2, 2] [2]", .error = "expected lambda as a scalar"},
+    {.name = "diagonal", .in = "[2, 2] [2]", .error = "expected lambda as a scalar"},
 };
 
 const mo_op mo_op_add_diag = {
     .name = "add_diag",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .shape = add_diag_shape,
     .forward = add_diag_forward,
     .vjp = add_diag_vjp,
-    .samples = add_diag_samples,
-    .n_samples = 4,
-    .error_samples = add_diag_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(add_diag_samples),
 };
 
 mo_tensor *mo_add_diag(mo_tape *t, mo_tensor *A, mo_tensor *lambda) {

@@ -33,27 +33,19 @@ static void append_ones_vjp(mo_vjp *v) {
 }
 
 static const mo_sample append_ones_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 1}}}},
-    {.name = "no columns", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}},
-};
-
-static const mo_error_sample append_ones_error_samples[] = {
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "append_ones: expected rows [.., d]"},
+    {.name = "matrix", .in = "[3, 4]"},
+    {.name = "batch", .in = "[2, 3, 1]"},
+    {.name = "no columns", .in = "[3, 0]"},
+    {.name = "scalar", .in = "[]", .error = "append_ones: expected rows [.., d]"},
 };
 
 const mo_op mo_op_append_ones = {
     .name = "append_ones",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = append_ones_shape,
     .forward = append_ones_forward,
     .vjp = append_ones_vjp,
-    .samples = append_ones_samples,
-    .n_samples = 3,
-    .error_samples = append_ones_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(append_ones_samples),
 };
 
 mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X) {

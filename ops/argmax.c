@@ -22,31 +22,22 @@ static double argmax_flops(const mo_call *c) {
 }
 
 static const mo_sample argmax_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}},
-    {.name = "vector", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 1, {7}, 0}}},
-    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 5}, 0}}},
-    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 3}, 0}}},
-};
-
-static const mo_error_sample argmax_error_samples[] = {
-    {{.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}}, MO_INVALID,
-        "argmax: over no elements; got [3, 0] float64"},
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "argmax: expected rows, one axis or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "argmax: input 0 is int64"},
+    {.name = "rows", .in = "distinct[3, 4]"},
+    {.name = "vector", .in = "distinct[7]"},
+    {.name = "batch", .in = "distinct[2, 3, 5]"},
+    {.name = "no rows", .in = "distinct[0, 3]"},
+    {.name = "of nothing", .in = "[3, 0]", .error = "argmax: over no elements; got [3, 0] float64"},
+    {.name = "scalar", .in = "[]", .error = "argmax: expected rows, one axis or more"},
+    {.name = "dtype", .in = "index<2>[3]", .error = "argmax: input 0 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_argmax = {
     .name = "argmax",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = argmax_shape,
     .forward = argmax_forward,
     .flops = argmax_flops,
-    .samples = argmax_samples,
-    .n_samples = 4,
-    .error_samples = argmax_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(argmax_samples),
 };
 
 mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis) {

@@ -32,26 +32,33 @@ static void give(mo_vjp *v, int i, mo_tensor *bar) {
 }
 
 static const mo_sample arithmetic_samples[] = {
-    {.name = "equal shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
-    {.name = "row", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {4}}}},
-    {.name = "column, row", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 1}}, {.ndim = 2, .shape = {1, 4}}}},
-    {.name = "scalar", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 0}}},
-    {.name = "axes", .n_in = 2, .in = {{.ndim = 5, .shape = {2, 1, 3, 1, 2}}, {.ndim = 4, .shape = {4, 3, 5, 1}}}},
-    {.name = "empty", .n_in = 2, .in = {{.ndim = 2, .shape = {0, 4}}, {.ndim = 1, .shape = {4}}}},
+    {.name = "equal shapes", .in = "[3, 4] [3, 4]"},
+    {.name = "row", .in = "[3, 4] [4]"},
+    {.name = "column, row", .in = "[3, 1] [1, 4]"},
+    {.name = "scalar", .in = "[3, 4] []"},
+    {.name = "axes", .in = "[2, 1, 3, 1, 2] [4, 3, 5, 1]"},
+    {.name = "empty", .in = "[0, 4] [4]"},
+    {.name = "shapes",
+        .in = "[2, 3] [4]",
+        .error = "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
+    {.name = "dtype",
+        .in = "[3] index<2>[3]",
+        .error = "input 1 is int64, expected float32 or float64",
+        .code = MO_MISMATCH},
 };
 
 static const mo_sample quotients[] = {
-    {.name = "equal shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_POSITIVE, 2, {3, 4}, 0}}},
-    {.name = "column", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_POSITIVE, 2, {3, 1}, 0}}},
-    {.name = "by a scalar", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.draw = MO_DRAW_POSITIVE}}},
-    {.name = "of a scalar", .n_in = 2, .in = {{.ndim = 0}, {MO_DRAW_POSITIVE, 3, {2, 3, 2}, 0}}},
-};
-
-static const mo_error_sample arithmetic_error_samples[] = {
-    {{.name = "shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
-        "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
-    {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
-        "input 1 is int64, expected float32 or float64"},
+    {.name = "equal shapes", .in = "[3, 4] positive[3, 4]"},
+    {.name = "column", .in = "[3, 4] positive[3, 1]"},
+    {.name = "by a scalar", .in = "[3, 4] positive[]"},
+    {.name = "of a scalar", .in = "[] positive[2, 3, 2]"},
+    {.name = "shapes",
+        .in = "[2, 3] [4]",
+        .error = "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
+    {.name = "dtype",
+        .in = "[3] index<2>[3]",
+        .error = "input 1 is int64, expected float32 or float64",
+        .code = MO_MISMATCH},
 };
 
 static void add_forward(mo_call *c) {
@@ -66,16 +73,11 @@ static void add_vjp(mo_vjp *v) {
 
 const mo_op mo_op_add = {
     .name = "add",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .shape = arithmetic_shape,
     .forward = add_forward,
     .vjp = add_vjp,
-    .samples = arithmetic_samples,
-    .n_samples = 6,
-    .error_samples = arithmetic_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(arithmetic_samples),
 };
 
 mo_tensor *mo_add(mo_tape *t, mo_tensor *A, mo_tensor *B) {
@@ -95,16 +97,11 @@ static void sub_vjp(mo_vjp *v) {
 
 const mo_op mo_op_sub = {
     .name = "sub",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .shape = arithmetic_shape,
     .forward = sub_forward,
     .vjp = sub_vjp,
-    .samples = arithmetic_samples,
-    .n_samples = 6,
-    .error_samples = arithmetic_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(arithmetic_samples),
 };
 
 mo_tensor *mo_sub(mo_tape *t, mo_tensor *A, mo_tensor *B) {
@@ -124,17 +121,12 @@ static void mul_vjp(mo_vjp *v) {
 
 const mo_op mo_op_mul = {
     .name = "mul",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = arithmetic_shape,
     .forward = mul_forward,
     .vjp = mul_vjp,
-    .samples = arithmetic_samples,
-    .n_samples = 6,
-    .error_samples = arithmetic_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(arithmetic_samples),
 };
 
 mo_tensor *mo_mul(mo_tape *t, mo_tensor *A, mo_tensor *B) {
@@ -155,18 +147,13 @@ static void div_vjp(mo_vjp *v) {
 
 const mo_op mo_op_div = {
     .name = "div",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 2,
     .reads_out = 1,
     .shape = arithmetic_shape,
     .forward = div_forward,
     .vjp = div_vjp,
-    .samples = quotients,
-    .n_samples = 4,
-    .error_samples = arithmetic_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(quotients),
 };
 
 mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B) {
@@ -187,18 +174,13 @@ static void div_or_zero_vjp(mo_vjp *v) {
 
 const mo_op mo_op_div_or_zero = {
     .name = "div_or_zero",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 2,
     .reads_out = 1,
     .shape = arithmetic_shape,
     .forward = div_or_zero_forward,
     .vjp = div_or_zero_vjp,
-    .samples = quotients,
-    .n_samples = 4,
-    .error_samples = arithmetic_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(quotients),
 };
 
 mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B) {
@@ -225,29 +207,24 @@ static void scale_vjp(mo_vjp *v) {
 }
 
 static const mo_sample scale_samples[] = {
-    {.name = "both", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(line){-1.5, 0.25}},
-    {.name = "shift", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}, .attributes = &(line){1, 2}},
-    {.name = "to zero", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(line){0, 2}},
-};
-
-static const mo_error_sample scale_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(line){1, 0}}, MO_MISMATCH,
-        "scale: input 0 is int64, expected float32 or float64; got [3] int64"},
+    {.name = "both", .in = "[3, 4]", .attributes = &(line){-1.5, 0.25}},
+    {.name = "shift", .in = "[5]", .attributes = &(line){1, 2}},
+    {.name = "to zero", .in = "[]", .attributes = &(line){0, 2}},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &(line){1, 0},
+        .error = "scale: input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_scale = {
     .name = "scale",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(line),
     .shape = scale_shape,
     .forward = scale_forward,
     .vjp = scale_vjp,
-    .samples = scale_samples,
-    .n_samples = 3,
-    .error_samples = scale_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(scale_samples),
 };
 
 mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b) {

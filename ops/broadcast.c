@@ -41,48 +41,29 @@ static void broadcast_to_vjp(mo_vjp *v) {
 }
 
 static const mo_sample broadcast_to_samples[] = {
-    {.name = "row to matrix",
-        .n_in = 1,
-        .in = {{.ndim = 1, .shape = {4}}},
-        .attributes = &(const mo_shape_option){2, {3, 4}}},
-    {.name = "column to batch",
-        .n_in = 1,
-        .in = {{.ndim = 2, .shape = {3, 1}}},
-        .attributes = &(const mo_shape_option){3, {2, 3, 4}}},
-    {.name = "scalar to matrix", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(const mo_shape_option){2, {2, 3}}},
-    {.name = "same shape",
-        .n_in = 1,
-        .in = {{.ndim = 2, .shape = {2, 3}}},
-        .attributes = &(const mo_shape_option){2, {2, 3}}},
-};
-
-static const mo_error_sample broadcast_to_error_samples[] = {
-    {{.name = "size",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {3, 4}}},
-         .attributes = &(const mo_shape_option){2, {6, 4}}},
-        MO_INVALID, "broadcast_to: axis 0 of shape [6, 4], expected size 3; got [3, 4]"},
-    {{.name = "fewer axes",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {1, 4}}},
-         .attributes = &(const mo_shape_option){1, {4}}},
-        MO_INVALID, "1 axes, expected 2 to 6"},
+    {.name = "row to matrix", .in = "[4]", .attributes = &(const mo_shape_option){2, {3, 4}}},
+    {.name = "column to batch", .in = "[3, 1]", .attributes = &(const mo_shape_option){3, {2, 3, 4}}},
+    {.name = "scalar to matrix", .in = "[]", .attributes = &(const mo_shape_option){2, {2, 3}}},
+    {.name = "same shape", .in = "[2, 3]", .attributes = &(const mo_shape_option){2, {2, 3}}},
+    {.name = "size",
+        .in = "[3, 4]",
+        .attributes = &(const mo_shape_option){2, {6, 4}},
+        .error = "broadcast_to: axis 0 of shape [6, 4], expected size 3; got [3, 4]"},
+    {.name = "fewer axes",
+        .in = "[1, 4]",
+        .attributes = &(const mo_shape_option){1, {4}},
+        .error = "1 axes, expected 2 to 6"},
 };
 
 const mo_op mo_op_broadcast_to = {
     .name = "broadcast_to",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(mo_shape_option),
     .is_view = true,
     .shape = broadcast_to_shape,
     .forward = broadcast_to_forward,
     .vjp = broadcast_to_vjp,
-    .samples = broadcast_to_samples,
-    .n_samples = 4,
-    .error_samples = broadcast_to_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(broadcast_to_samples),
 };
 
 mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) {

@@ -36,31 +36,25 @@ static double cast_flops(const mo_call *c) {
 }
 
 static const mo_sample cast_samples[] = {
-    {.name = "real", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(target){MO_F64}},
-    {.name = "integers", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {5}, 9}}, .attributes = &(target){MO_F64}},
-    {.name = "bytes", .n_in = 1, .in = {{MO_DRAW_MASK, 1, {5}, 0}}, .attributes = &(target){MO_I64}},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 1, .shape = {0}}}, .attributes = &(target){MO_F64}},
-};
-
-static const mo_error_sample cast_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(target){MO_DTYPES}}, MO_INVALID,
-        "cast: to dtype 7, expected one of 0 to 6; got [3] float64"},
+    {.name = "real", .in = "[3, 4]", .attributes = &(target){MO_F64}},
+    {.name = "integers", .in = "index<9>[5]", .attributes = &(target){MO_F64}},
+    {.name = "bytes", .in = "mask[5]", .attributes = &(target){MO_I64}},
+    {.name = "empty", .in = "[0]", .attributes = &(target){MO_F64}},
+    {.name = "dtype",
+        .in = "[3]",
+        .attributes = &(target){MO_DTYPES},
+        .error = "cast: to dtype 7, expected one of 0 to 6; got [3] float64"},
 };
 
 const mo_op mo_op_cast = {
     .name = "cast",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(target),
     .shape = cast_shape,
     .forward = cast_forward,
     .vjp = cast_vjp,
     .flops = cast_flops,
-    .samples = cast_samples,
-    .n_samples = 4,
-    .error_samples = cast_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(cast_samples),
 };
 
 mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype) {

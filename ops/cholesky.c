@@ -48,32 +48,25 @@ static double cholesky_flops(const mo_call *c) {
 }
 
 static const mo_sample cholesky_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}}},
-    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}}},
-    {.name = "one", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}}},
-};
-
-static const mo_error_sample cholesky_error_samples[] = {
-    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
-        "cholesky: expected square matrices [.., n, n]; got [3, 4]"},
-    {{.name = "indefinite", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}}}, MO_NUMERICAL,
-        "cholesky: matrix 0 of 2 is not positive definite (leading minor"},
+    {.name = "matrix", .in = "spd[5, 5]"},
+    {.name = "batch", .in = "spd[2, 2, 3, 3]"},
+    {.name = "one", .in = "spd[1, 1]"},
+    {.name = "not square", .in = "[3, 4]", .error = "cholesky: expected square matrices [.., n, n]; got [3, 4]"},
+    {.name = "indefinite",
+        .in = "symmetric[2, 4, 4]",
+        .error = "cholesky: matrix 0 of 2 is not positive definite (leading minor",
+        .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_cholesky = {
     .name = "cholesky",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = cholesky_shape,
     .forward = cholesky_forward,
     .vjp = cholesky_vjp,
     .flops = cholesky_flops,
-    .samples = cholesky_samples,
-    .n_samples = 3,
-    .error_samples = cholesky_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(cholesky_samples),
 };
 
 mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A) {

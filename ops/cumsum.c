@@ -33,31 +33,25 @@ static void cumsum_vjp(mo_vjp *v) {
 }
 
 static const mo_sample cumsum_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &onward},
-    {.name = "reversed", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 2, 5}}}, .attributes = &reversed},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}, .attributes = &onward},
-};
-
-static const mo_error_sample cumsum_error_samples[] = {
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &onward}, MO_INVALID,
-        "cumsum: expected rows, one axis or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &onward}, MO_MISMATCH,
-        "cumsum: input 0 is int64"},
+    {.name = "rows", .in = "[3, 4]", .attributes = &onward},
+    {.name = "reversed", .in = "[2, 2, 5]", .attributes = &reversed},
+    {.name = "empty", .in = "[3, 0]", .attributes = &onward},
+    {.name = "scalar", .in = "[]", .attributes = &onward, .error = "cumsum: expected rows, one axis or more"},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &onward,
+        .error = "cumsum: input 0 is int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_cumsum = {
     .name = "cumsum",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(bool),
     .shape = cumsum_shape,
     .forward = cumsum_forward,
     .vjp = cumsum_vjp,
-    .samples = cumsum_samples,
-    .n_samples = 3,
-    .error_samples = cumsum_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(cumsum_samples),
 };
 
 mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis) {

@@ -27,29 +27,20 @@ static void diagonal_vjp(mo_vjp *v) {
 }
 
 static const mo_sample diagonal_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {4, 4}}}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 4, .shape = {2, 1, 3, 3}}}},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 0}}}},
-};
-
-static const mo_error_sample diagonal_error_samples[] = {
-    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
-        "diagonal: expected square matrices [.., n, n]; got [3, 4]"},
+    {.name = "matrix", .in = "[4, 4]"},
+    {.name = "batch", .in = "[2, 1, 3, 3]"},
+    {.name = "empty", .in = "[0, 0]"},
+    {.name = "not square", .in = "[3, 4]", .error = "diagonal: expected square matrices [.., n, n]; got [3, 4]"},
 };
 
 const mo_op mo_op_diagonal = {
     .name = "diagonal",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .is_view = true,
     .shape = diagonal_shape,
     .forward = diagonal_forward,
     .vjp = diagonal_vjp,
-    .samples = diagonal_samples,
-    .n_samples = 3,
-    .error_samples = diagonal_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(diagonal_samples),
 };
 
 mo_tensor *mo_diagonal(mo_tape *t, mo_tensor *A) {
@@ -79,26 +70,18 @@ static void diagonal_embed_vjp(mo_vjp *v) {
 }
 
 static const mo_sample diagonal_embed_samples[] = {
-    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 2, 3}}}},
-};
-
-static const mo_error_sample diagonal_embed_error_samples[] = {
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "diagonal_embed: expected 1 to 5 axes"},
+    {.name = "vector", .in = "[4]"},
+    {.name = "batch", .in = "[2, 2, 3]"},
+    {.name = "scalar", .in = "[]", .error = "diagonal_embed: expected 1 to 5 axes"},
 };
 
 const mo_op mo_op_diagonal_embed = {
     .name = "diagonal_embed",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = diagonal_embed_shape,
     .forward = diagonal_embed_forward,
     .vjp = diagonal_embed_vjp,
-    .samples = diagonal_embed_samples,
-    .n_samples = 2,
-    .error_samples = diagonal_embed_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(diagonal_embed_samples),
 };
 
 mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x) {

@@ -143,30 +143,22 @@ static double eigh_flops(const mo_call *c) {
 }
 
 static const mo_sample eigh_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 2, {5, 5}, 0}}},
-    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 3, 3}, 0}}},
-    {.name = "one", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 2, {1, 1}, 0}}},
-};
-
-static const mo_error_sample eigh_error_samples[] = {
-    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
-        "eigh: expected square matrices [.., n, n]; got [3, 4]"},
+    {.name = "matrix", .in = "symmetric[5, 5]"},
+    {.name = "batch", .in = "symmetric[2, 3, 3]"},
+    {.name = "one", .in = "symmetric[1, 1]"},
+    {.name = "not square", .in = "[3, 4]", .error = "eigh: expected square matrices [.., n, n]; got [3, 4]"},
 };
 
 const mo_op mo_op_eigh = {
     .name = "eigh",
-    .min_in = 1,
-    .max_in = 1,
+    .n_in = 1,
     .n_out = 2,
     .reads_out = 3,
     .shape = eigh_shape,
     .forward = eigh_forward,
     .vjp = eigh_vjp,
     .flops = eigh_flops,
-    .samples = eigh_samples,
-    .n_samples = 3,
-    .error_samples = eigh_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(eigh_samples),
 };
 
 void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V) {

@@ -18,21 +18,24 @@ static void map(mo_call *c, mo_map1 f) {
 }
 
 static const mo_sample elementwise_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
-    {.name = "axes", .n_in = 1, .in = {{.ndim = 6, .shape = {2, 1, 3, 1, 2, 2}}}},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
+    {.name = "matrix", .in = "[3, 4]"},
+    {.name = "scalar", .in = "[]"},
+    {.name = "axes", .in = "[2, 1, 3, 1, 2, 2]"},
+    {.name = "empty", .in = "[0, 4]"},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 static const mo_sample positive[] = {
-    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_POSITIVE, 2, {3, 4}, 0}}},
-    {.name = "scalar", .n_in = 1, .in = {{.draw = MO_DRAW_POSITIVE}}},
-    {.name = "empty", .n_in = 1, .in = {{MO_DRAW_POSITIVE, 2, {0, 4}, 0}}},
-};
-
-static const mo_error_sample elementwise_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
-        "input 0 is int64, expected float32 or float64; got [3] int64"},
+    {.name = "matrix", .in = "positive[3, 4]"},
+    {.name = "scalar", .in = "positive[]"},
+    {.name = "empty", .in = "positive[0, 4]"},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 static void neg_forward(mo_call *c) {
@@ -45,16 +48,11 @@ static void neg_vjp(mo_vjp *v) {
 
 const mo_op mo_op_neg = {
     .name = "neg",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = elementwise_shape,
     .forward = neg_forward,
     .vjp = neg_vjp,
-    .samples = elementwise_samples,
-    .n_samples = 4,
-    .error_samples = elementwise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(elementwise_samples),
 };
 
 mo_tensor *mo_neg(mo_tape *t, mo_tensor *X) {
@@ -71,17 +69,12 @@ static void exp_vjp(mo_vjp *v) {
 
 const mo_op mo_op_exp = {
     .name = "exp",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = elementwise_shape,
     .forward = exp_forward,
     .vjp = exp_vjp,
-    .samples = elementwise_samples,
-    .n_samples = 4,
-    .error_samples = elementwise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(elementwise_samples),
 };
 
 mo_tensor *mo_exp(mo_tape *t, mo_tensor *X) {
@@ -98,17 +91,12 @@ static void log_vjp(mo_vjp *v) {
 
 const mo_op mo_op_log = {
     .name = "log",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .shape = elementwise_shape,
     .forward = log_forward,
     .vjp = log_vjp,
-    .samples = positive,
-    .n_samples = 3,
-    .error_samples = elementwise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(positive),
 };
 
 mo_tensor *mo_log(mo_tape *t, mo_tensor *X) {
@@ -125,17 +113,12 @@ static void sqrt_vjp(mo_vjp *v) {
 
 const mo_op mo_op_sqrt = {
     .name = "sqrt",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = elementwise_shape,
     .forward = sqrt_forward,
     .vjp = sqrt_vjp,
-    .samples = positive,
-    .n_samples = 3,
-    .error_samples = elementwise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(positive),
 };
 
 mo_tensor *mo_sqrt(mo_tape *t, mo_tensor *X) {
@@ -152,17 +135,12 @@ static void square_vjp(mo_vjp *v) {
 
 const mo_op mo_op_square = {
     .name = "square",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .shape = elementwise_shape,
     .forward = square_forward,
     .vjp = square_vjp,
-    .samples = elementwise_samples,
-    .n_samples = 4,
-    .error_samples = elementwise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(elementwise_samples),
 };
 
 mo_tensor *mo_square(mo_tape *t, mo_tensor *X) {

@@ -51,34 +51,26 @@ static void gather_rows_vjp(mo_vjp *v) {
 }
 
 static const mo_sample gather_rows_samples[] = {
-    {.name = "repeats", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {7}, 3}}},
-    {.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {5}}, {MO_DRAW_INDEX, 1, {3}, 5}}},
-    {.name = "three axes", .n_in = 2, .in = {{.ndim = 3, .shape = {4, 2, 3}}, {MO_DRAW_INDEX, 1, {2}, 4}}},
-    {.name = "no rows", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {0}, 3}}},
-};
-
-static const mo_error_sample gather_rows_error_samples[] = {
-    {{.name = "range", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {MO_DRAW_INDEX, 1, {9}, 1000}}}, MO_INVALID,
-        "expected 0 to 1; got [2, 4] float64, [9] int64"},
-    {{.name = "real index", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {.ndim = 1, .shape = {2}}}}, MO_MISMATCH,
-        "gather_rows: input 1 is float64, expected int64"},
-    {{.name = "matrix of indices", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {MO_DRAW_INDEX, 2, {2, 2}, 2}}},
-        MO_INVALID, "an index [m]"},
+    {.name = "repeats", .in = "[3, 4] index<3>[7]"},
+    {.name = "vector", .in = "[5] index<5>[3]"},
+    {.name = "three axes", .in = "[4, 2, 3] index<4>[2]"},
+    {.name = "no rows", .in = "[3, 4] index<3>[0]"},
+    {.name = "range", .in = "[2, 4] index<1000>[9]", .error = "expected 0 to 1; got [2, 4] float64, [9] int64"},
+    {.name = "real index",
+        .in = "[2, 4] [2]",
+        .error = "gather_rows: input 1 is float64, expected int64",
+        .code = MO_MISMATCH},
+    {.name = "matrix of indices", .in = "[2, 4] index<2>[2, 2]", .error = "an index [m]"},
 };
 
 const mo_op mo_op_gather_rows = {
     .name = "gather_rows",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 2,
     .shape = gather_rows_shape,
     .forward = gather_rows_forward,
     .vjp = gather_rows_vjp,
-    .samples = gather_rows_samples,
-    .n_samples = 4,
-    .error_samples = gather_rows_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(gather_rows_samples),
 };
 
 mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index) {
@@ -116,43 +108,27 @@ static void scatter_add_rows_vjp(mo_vjp *v) {
 }
 
 static const mo_sample scatter_add_rows_samples[] = {
-    {.name = "repeats",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {7, 4}}, {MO_DRAW_INDEX, 1, {7}, 3}},
-        .attributes = &(const scatter_options){.n = 3}},
-    {.name = "rows left empty",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 1, {2}, 6}},
-        .attributes = &(const scatter_options){.n = 6}},
-};
-
-static const mo_error_sample scatter_add_rows_error_samples[] = {
-    {{.name = "range",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {9, 4}}, {MO_DRAW_INDEX, 1, {9}, 1000}},
-         .attributes = &(const scatter_options){.n = 2}},
-        MO_INVALID, "expected 0 to 1"},
-    {{.name = "counts",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 1, {2}, 2}},
-         .attributes = &(const scatter_options){.n = 2}},
-        MO_INVALID, "scatter_add_rows: 3 rows and 2 indices, expected equal"},
+    {.name = "repeats", .in = "[7, 4] index<3>[7]", .attributes = &(const scatter_options){.n = 3}},
+    {.name = "rows left empty", .in = "[2, 3] index<6>[2]", .attributes = &(const scatter_options){.n = 6}},
+    {.name = "range",
+        .in = "[9, 4] index<1000>[9]",
+        .attributes = &(const scatter_options){.n = 2},
+        .error = "expected 0 to 1"},
+    {.name = "counts",
+        .in = "[3, 4] index<2>[2]",
+        .attributes = &(const scatter_options){.n = 2},
+        .error = "scatter_add_rows: 3 rows and 2 indices, expected equal"},
 };
 
 const mo_op mo_op_scatter_add_rows = {
     .name = "scatter_add_rows",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .attributes_size = sizeof(scatter_options),
     .reads_in = 2,
     .shape = scatter_add_rows_shape,
     .forward = scatter_add_rows_forward,
     .vjp = scatter_add_rows_vjp,
-    .samples = scatter_add_rows_samples,
-    .n_samples = 2,
-    .error_samples = scatter_add_rows_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(scatter_add_rows_samples),
 };
 
 mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n) {

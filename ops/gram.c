@@ -52,31 +52,23 @@ static double gram_flops(const mo_call *c) {
 }
 
 static const mo_sample gram_samples[] = {
-    {.name = "plain", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "batch, more rows than columns", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 4, 2}}}},
-    {.name = "one row", .n_in = 1, .in = {{.ndim = 2, .shape = {1, 5}}}},
-    {.name = "no columns", .n_in = 1, .in = {{.ndim = 2, .shape = {2, 0}}}},
-};
-
-static const mo_error_sample gram_error_samples[] = {
-    {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}, MO_INVALID, "gram: expected matrices"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {4, 2}, 3}}}, MO_MISMATCH, "int64"},
+    {.name = "plain", .in = "[3, 4]"},
+    {.name = "batch, more rows than columns", .in = "[2, 4, 2]"},
+    {.name = "one row", .in = "[1, 5]"},
+    {.name = "no columns", .in = "[2, 0]"},
+    {.name = "vector", .in = "[4]", .error = "gram: expected matrices"},
+    {.name = "dtype", .in = "index<3>[4, 2]", .error = "int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_gram = {
     .name = "gram",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .shape = gram_shape,
     .forward = gram_forward,
     .vjp = gram_vjp,
     .flops = gram_flops,
-    .samples = gram_samples,
-    .n_samples = 4,
-    .error_samples = gram_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(gram_samples),
 };
 
 mo_tensor *mo_gram(mo_tape *t, mo_tensor *X) {

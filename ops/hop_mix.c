@@ -95,65 +95,40 @@ static double hop_mix_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_mix_samples[] = {
-    {.name = "three hops",
-        .n_in = 4,
-        .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {4, 5}},
-            {.ndim = 2, .shape = {4, 5}}}},
-    {.name = "one hop", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 1}}, {.ndim = 2, .shape = {3, 2}}}},
+    {.name = "three hops", .in = "[4, 3] [4, 5] [4, 5] [4, 5]"},
+    {.name = "one hop", .in = "[3, 1] [3, 2]"},
+    {.name = "weights", .in = "[3, 2] [3, 4]", .error = "hop_mix: expected weights [3, 1]; got [3, 2]"},
+    {.name = "hops", .in = "[3, 2] [3, 4] [3, 5]", .error = "inputs 1 and 2 differ in shape"},
 };
 
 static const mo_sample hop_dot_samples[] = {
-    {.name = "three hops",
-        .n_in = 4,
-        .in = {{.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {4, 5}},
-            {.ndim = 2, .shape = {4, 5}}}},
-    {.name = "one hop", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {3, 2}}}},
-};
-
-static const mo_error_sample hop_mix_error_samples[] = {
-    {{.name = "weights", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
-        "hop_mix: expected weights [3, 1]; got [3, 2]"},
-    {{.name = "hops",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 5}}}},
-        MO_INVALID, "inputs 1 and 2 differ in shape"},
-};
-
-static const mo_error_sample hop_dot_error_samples[] = {
-    {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {4, 2}}}}, MO_INVALID,
-        "hop_dot: inputs 0 and 1 differ in shape"},
+    {.name = "three hops", .in = "[4, 5] [4, 5] [4, 5] [4, 5]"},
+    {.name = "one hop", .in = "[3, 2] [3, 2]"},
+    {.name = "rows", .in = "[3, 2] [4, 2]", .error = "hop_dot: inputs 0 and 1 differ in shape"},
 };
 
 const mo_op mo_op_hop_mix = {
     .name = "hop_mix",
-    .min_in = 2,
+    .n_in = 2,
     .max_in = MO_MAX_INPUTS,
-    .n_out = 1,
     .reads_in = UINT64_MAX,
     .shape = hop_mix_shape,
     .forward = hop_mix_forward,
     .vjp = hop_mix_vjp,
     .flops = hop_mix_flops,
-    .samples = hop_mix_samples,
-    .n_samples = 2,
-    .error_samples = hop_mix_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(hop_mix_samples),
 };
 
 const mo_op mo_op_hop_dot = {
     .name = "hop_dot",
-    .min_in = 2,
+    .n_in = 2,
     .max_in = MO_MAX_INPUTS,
-    .n_out = 1,
     .reads_in = UINT64_MAX,
     .shape = hop_dot_shape,
     .forward = hop_dot_forward,
     .vjp = hop_dot_vjp,
     .flops = hop_mix_flops,
-    .samples = hop_dot_samples,
-    .n_samples = 2,
-    .error_samples = hop_dot_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(hop_dot_samples),
 };
 
 mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K) {

@@ -71,32 +71,25 @@ static double logdet_flops(const mo_call *c) {
 }
 
 static const mo_sample logdet_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}}},
-    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}}},
-    {.name = "one", .n_in = 1, .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}}},
-    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_SPD, 3, {2, 0, 0}, 0}}},
-};
-
-static const mo_error_sample logdet_error_samples[] = {
-    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
-        "logdet: expected square matrices [.., n, n]; got [3, 4]"},
-    {{.name = "indefinite", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}}}, MO_NUMERICAL,
-        "logdet: matrix 0 of 2 is not positive definite (leading minor"},
+    {.name = "matrix", .in = "spd[5, 5]"},
+    {.name = "batch", .in = "spd[2, 2, 3, 3]"},
+    {.name = "one", .in = "spd[1, 1]"},
+    {.name = "no rows", .in = "spd[2, 0, 0]"},
+    {.name = "not square", .in = "[3, 4]", .error = "logdet: expected square matrices [.., n, n]; got [3, 4]"},
+    {.name = "indefinite",
+        .in = "symmetric[2, 4, 4]",
+        .error = "logdet: matrix 0 of 2 is not positive definite (leading minor",
+        .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_logdet = {
     .name = "logdet",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = logdet_shape,
     .forward = logdet_forward,
     .vjp = logdet_vjp,
     .flops = logdet_flops,
-    .samples = logdet_samples,
-    .n_samples = 4,
-    .error_samples = logdet_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(logdet_samples),
 };
 
 mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A) {
@@ -125,29 +118,20 @@ static double log_abs_det_flops(const mo_call *c) {
 }
 
 static const mo_sample log_abs_det_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_GENERAL, 2, {5, 5}, 0}}},
-    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_GENERAL, 3, {3, 4, 4}, 0}}},
-    {.name = "negative", .n_in = 1, .in = {{MO_DRAW_SYMMETRIC, 2, {3, 3}, 0}}},
-};
-
-static const mo_error_sample log_abs_det_error_samples[] = {
-    {{.name = "not square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
-        "log_abs_det: expected square matrices [.., n, n]; got [3, 4]"},
+    {.name = "matrix", .in = "general[5, 5]"},
+    {.name = "batch", .in = "general[3, 4, 4]"},
+    {.name = "negative", .in = "symmetric[3, 3]"},
+    {.name = "not square", .in = "[3, 4]", .error = "log_abs_det: expected square matrices [.., n, n]; got [3, 4]"},
 };
 
 const mo_op mo_op_log_abs_det = {
     .name = "log_abs_det",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = logdet_shape,
     .forward = log_abs_det_forward,
     .vjp = log_abs_det_vjp,
     .flops = log_abs_det_flops,
-    .samples = log_abs_det_samples,
-    .n_samples = 3,
-    .error_samples = log_abs_det_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(log_abs_det_samples),
 };
 
 mo_tensor *mo_log_abs_det(mo_tape *t, mo_tensor *A) {

@@ -36,35 +36,26 @@ static double logsumexp_flops(const mo_call *c) {
 }
 
 static const mo_sample logsumexp_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
-    {.name = "single entries", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 1}}}},
-    {.name = "no rows", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}},
-};
-
-static const mo_error_sample logsumexp_error_samples[] = {
-    {{.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}}, MO_INVALID,
-        "logsumexp: over no elements; got [3, 0] float64"},
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "logsumexp: expected rows, one axis or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "logsumexp: input 0 is int64"},
+    {.name = "rows", .in = "[3, 4]"},
+    {.name = "vector", .in = "[7]"},
+    {.name = "batch", .in = "[2, 3, 5]"},
+    {.name = "single entries", .in = "[3, 1]"},
+    {.name = "no rows", .in = "[0, 3]"},
+    {.name = "of nothing", .in = "[3, 0]", .error = "logsumexp: over no elements; got [3, 0] float64"},
+    {.name = "scalar", .in = "[]", .error = "logsumexp: expected rows, one axis or more"},
+    {.name = "dtype", .in = "index<2>[3]", .error = "logsumexp: input 0 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_logsumexp = {
     .name = "logsumexp",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .reads_out = 1,
     .shape = logsumexp_shape,
     .forward = logsumexp_forward,
     .vjp = logsumexp_vjp,
     .flops = logsumexp_flops,
-    .samples = logsumexp_samples,
-    .n_samples = 5,
-    .error_samples = logsumexp_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(logsumexp_samples),
 };
 
 mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {

@@ -66,39 +66,29 @@ static double matmul_flops(const mo_call *c) {
 }
 
 static const mo_sample matmul_samples[] = {
-    {.name = "plain", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}}},
-    {.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 4}}, {.ndim = 3, .shape = {3, 4, 5}}}},
-    {.name = "broadcast", .n_in = 2, .in = {{.ndim = 4, .shape = {3, 1, 2, 4}}, {.ndim = 3, .shape = {2, 4, 3}}}},
-    {.name = "broadcast left", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 4}}, {.ndim = 3, .shape = {3, 4, 2}}}},
-    {.name = "one row", .n_in = 2, .in = {{.ndim = 2, .shape = {1, 7}}, {.ndim = 2, .shape = {7, 1}}}},
-    {.name = "empty inner", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 0}}, {.ndim = 2, .shape = {0, 2}}}},
-};
-
-static const mo_error_sample matmul_error_samples[] = {
-    {{.name = "inner", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {5, 2}}}}, MO_INVALID,
-        "matmul: inner sizes 4 and 5, expected equal; got [3, 4] float64, [5, 2] float64"},
-    {{.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {4}}, {.ndim = 2, .shape = {4, 2}}}}, MO_INVALID,
-        "two axes"},
-    {{.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 2, 4}}, {.ndim = 3, .shape = {2, 4, 2}}}}, MO_INVALID,
-        "sizes 3 and 2"},
-    {{.name = "dtype", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 2, {4, 2}, 3}}}, MO_MISMATCH,
-        "int64"},
+    {.name = "plain", .in = "[3, 4] [4, 2]"},
+    {.name = "batch", .in = "[3, 2, 4] [3, 4, 5]"},
+    {.name = "broadcast", .in = "[3, 1, 2, 4] [2, 4, 3]"},
+    {.name = "broadcast left", .in = "[2, 4] [3, 4, 2]"},
+    {.name = "one row", .in = "[1, 7] [7, 1]"},
+    {.name = "empty inner", .in = "[3, 0] [0, 2]"},
+    {.name = "inner",
+        .in = "[3, 4] [5, 2]",
+        .error = "matmul: inner sizes 4 and 5, expected equal; got [3, 4] float64, [5, 2] float64"},
+    {.name = "vector", .in = "[4] [4, 2]", .error = "two axes"},
+    {.name = "batch", .in = "[3, 2, 4] [2, 4, 2]", .error = "sizes 3 and 2"},
+    {.name = "dtype", .in = "[3, 4] index<3>[4, 2]", .error = "int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_matmul = {
     .name = "matmul",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = matmul_shape,
     .forward = matmul_forward,
     .vjp = matmul_vjp,
     .flops = matmul_flops,
-    .samples = matmul_samples,
-    .n_samples = 6,
-    .error_samples = matmul_error_samples,
-    .n_error_samples = 4,
+    MO_SAMPLES(matmul_samples),
 };
 
 /* ---- both gradients ---- */
@@ -139,39 +129,25 @@ static double matmul_adjoint_flops(const mo_call *c) {
 }
 
 static const mo_sample matmul_adjoint_samples[] = {
-    {.name = "plain",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}, {.ndim = 2, .shape = {3, 2}}}},
-    {.name = "batch",
-        .n_in = 3,
-        .in = {{.ndim = 3, .shape = {3, 2, 4}}, {.ndim = 3, .shape = {3, 4, 5}}, {.ndim = 3, .shape = {3, 2, 5}}}},
-    {.name = "empty inner",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {3, 0}}, {.ndim = 2, .shape = {0, 2}}, {.ndim = 2, .shape = {3, 2}}}},
-};
-
-static const mo_error_sample matmul_adjoint_error_samples[] = {
-    {{.name = "adjoint",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}, {.ndim = 2, .shape = {2, 3}}}},
-        MO_INVALID,
-        "matmul_adjoint: expected A [.., m, k], B [.., k, n] and the adjoint [.., m, n] of A B; got [3, 4] float64"},
+    {.name = "plain", .in = "[3, 4] [4, 2] [3, 2]"},
+    {.name = "batch", .in = "[3, 2, 4] [3, 4, 5] [3, 2, 5]"},
+    {.name = "empty inner", .in = "[3, 0] [0, 2] [3, 2]"},
+    {.name = "adjoint",
+        .in = "[3, 4] [4, 2] [2, 3]",
+        .error = "matmul_adjoint: expected A [.., m, k], B [.., k, n] and the adjoint [.., m, n] of A B; got [3, 4] "
+                 "float64"},
 };
 
 const mo_op mo_op_matmul_adjoint = {
     .name = "matmul_adjoint",
-    .min_in = 3,
-    .max_in = 3,
+    .n_in = 3,
     .n_out = 2,
     .reads_in = 7,
     .shape = matmul_adjoint_shape,
     .forward = matmul_adjoint_forward,
     .vjp = matmul_adjoint_vjp,
     .flops = matmul_adjoint_flops,
-    .samples = matmul_adjoint_samples,
-    .n_samples = 3,
-    .error_samples = matmul_adjoint_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(matmul_adjoint_samples),
 };
 
 mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B) {

@@ -44,33 +44,24 @@ static double max_flops(const mo_call *c) {
 }
 
 static const mo_sample max_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}},
-    {.name = "vector", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 1, {7}, 0}}},
-    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 5}, 0}}},
-    {.name = "single entries", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 1}, 0}}},
-    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 3}, 0}}},
-};
-
-static const mo_error_sample max_error_samples[] = {
-    {{.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}}, MO_INVALID,
-        "max: over no elements; got [3, 0] float64"},
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "max: expected rows, one axis or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "max: input 0 is int64"},
+    {.name = "rows", .in = "distinct[3, 4]"},
+    {.name = "vector", .in = "distinct[7]"},
+    {.name = "batch", .in = "distinct[2, 3, 5]"},
+    {.name = "single entries", .in = "distinct[3, 1]"},
+    {.name = "no rows", .in = "distinct[0, 3]"},
+    {.name = "of nothing", .in = "[3, 0]", .error = "max: over no elements; got [3, 0] float64"},
+    {.name = "scalar", .in = "[]", .error = "max: expected rows, one axis or more"},
+    {.name = "dtype", .in = "index<2>[3]", .error = "max: input 0 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_max = {
     .name = "max",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = max_shape,
     .forward = max_forward,
     .vjp = max_vjp,
     .flops = max_flops,
-    .samples = max_samples,
-    .n_samples = 5,
-    .error_samples = max_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(max_samples),
 };
 
 mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {

@@ -44,32 +44,24 @@ static double norm_flops(const mo_call *c) {
 }
 
 static const mo_sample norm_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
-    {.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}},
-};
-
-static const mo_error_sample norm_error_samples[] = {
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "norm: expected rows, one axis or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "norm: input 0 is int64"},
+    {.name = "rows", .in = "[3, 4]"},
+    {.name = "vector", .in = "[7]"},
+    {.name = "batch", .in = "[2, 3, 5]"},
+    {.name = "of nothing", .in = "[3, 0]"},
+    {.name = "scalar", .in = "[]", .error = "norm: expected rows, one axis or more"},
+    {.name = "dtype", .in = "index<2>[3]", .error = "norm: input 0 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_norm = {
     .name = "norm",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .reads_out = 1,
     .shape = norm_shape,
     .forward = norm_forward,
     .vjp = norm_vjp,
     .flops = norm_flops,
-    .samples = norm_samples,
-    .n_samples = 4,
-    .error_samples = norm_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(norm_samples),
 };
 
 mo_tensor *mo_norm(mo_tape *t, mo_tensor *X) {

@@ -48,20 +48,21 @@ static double normalize_flops(const mo_call *c) {
 }
 
 static const mo_sample normalize_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(guard){1e-5}},
-    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}, .attributes = &(guard){1e-5}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}, .attributes = &(guard){1e-2}},
-    {.name = "large epsilon", .n_in = 1, .in = {{MO_DRAW_POSITIVE, 2, {3, 2}, 0}}, .attributes = &(guard){9}},
-    {.name = "no rows", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}, .attributes = &(guard){1e-5}},
-};
-
-static const mo_error_sample normalize_error_samples[] = {
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(guard){1e-5}}, MO_INVALID,
-        "expected rows, one axis or more; got [] float64"},
-    {{.name = "epsilon", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(guard){-1}}, MO_INVALID,
-        "epsilon -1, expected 0 or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(guard){1e-5}}, MO_MISMATCH,
-        "input 0 is int64"},
+    {.name = "rows", .in = "[3, 4]", .attributes = &(guard){1e-5}},
+    {.name = "vector", .in = "[7]", .attributes = &(guard){1e-5}},
+    {.name = "batch", .in = "[2, 3, 5]", .attributes = &(guard){1e-2}},
+    {.name = "large epsilon", .in = "positive[3, 2]", .attributes = &(guard){9}},
+    {.name = "no rows", .in = "[0, 3]", .attributes = &(guard){1e-5}},
+    {.name = "scalar",
+        .in = "[]",
+        .attributes = &(guard){1e-5},
+        .error = "expected rows, one axis or more; got [] float64"},
+    {.name = "epsilon", .in = "[3, 4]", .attributes = &(guard){-1}, .error = "epsilon -1, expected 0 or more"},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &(guard){1e-5},
+        .error = "input 0 is int64",
+        .code = MO_MISMATCH},
 };
 
 /* ---- layer_norm ---- */
@@ -86,9 +87,7 @@ static void layer_norm_vjp(mo_vjp *v) {
 
 const mo_op mo_op_layer_norm = {
     .name = "layer_norm",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(guard),
     .reads_in = 1,
     .reads_out = 1,
@@ -96,10 +95,7 @@ const mo_op mo_op_layer_norm = {
     .forward = layer_norm_forward,
     .vjp = layer_norm_vjp,
     .flops = normalize_flops,
-    .samples = normalize_samples,
-    .n_samples = 5,
-    .error_samples = normalize_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(normalize_samples),
 };
 
 mo_tensor *mo_layer_norm(mo_tape *t, mo_tensor *X, double epsilon) {
@@ -124,9 +120,7 @@ static void l2_normalize_vjp(mo_vjp *v) {
 
 const mo_op mo_op_l2_normalize = {
     .name = "l2_normalize",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(guard),
     .reads_in = 1,
     .reads_out = 1,
@@ -134,10 +128,7 @@ const mo_op mo_op_l2_normalize = {
     .forward = l2_normalize_forward,
     .vjp = l2_normalize_vjp,
     .flops = normalize_flops,
-    .samples = normalize_samples,
-    .n_samples = 5,
-    .error_samples = normalize_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(normalize_samples),
 };
 
 mo_tensor *mo_l2_normalize(mo_tape *t, mo_tensor *X, double epsilon) {
@@ -220,33 +211,18 @@ static void l2_normalize_adjoint_vjp(mo_vjp *v) {
 }
 
 static const mo_sample l2_normalize_adjoint_samples[] = {
-    {.name = "rows",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}},
-        .attributes = &(guard){1e-5}},
-    {.name = "large epsilon",
-        .n_in = 3,
-        .in = {{.ndim = 3, .shape = {2, 3, 5}}, {.ndim = 3, .shape = {2, 3, 5}}, {.ndim = 3, .shape = {2, 3, 5}}},
-        .attributes = &(guard){9}},
-    {.name = "no rows",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {0, 3}}},
-        .attributes = &(guard){1e-5}},
-};
-
-static const mo_error_sample l2_normalize_adjoint_error_samples[] = {
-    {{.name = "shapes",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 3}}},
-         .attributes = &(guard){1e-5}},
-        MO_INVALID, "l2_normalize_adjoint: expected rows, their values and cotangents, of one shape; got [3, 4]"},
+    {.name = "rows", .in = "[3, 4] [3, 4] [3, 4]", .attributes = &(guard){1e-5}},
+    {.name = "large epsilon", .in = "[2, 3, 5] [2, 3, 5] [2, 3, 5]", .attributes = &(guard){9}},
+    {.name = "no rows", .in = "[0, 3] [0, 3] [0, 3]", .attributes = &(guard){1e-5}},
+    {.name = "shapes",
+        .in = "[3, 4] [3, 4] [4, 3]",
+        .attributes = &(guard){1e-5},
+        .error = "l2_normalize_adjoint: expected rows, their values and cotangents, of one shape; got [3, 4]"},
 };
 
 const mo_op mo_op_l2_normalize_adjoint = {
     .name = "l2_normalize_adjoint",
-    .min_in = 3,
-    .max_in = 3,
-    .n_out = 1,
+    .n_in = 3,
     .attributes_size = sizeof(guard),
     .reads_in = 7,
     .reads_out = 1,
@@ -254,8 +230,5 @@ const mo_op mo_op_l2_normalize_adjoint = {
     .forward = l2_normalize_adjoint_forward,
     .vjp = l2_normalize_adjoint_vjp,
     .flops = normalize_flops,
-    .samples = l2_normalize_adjoint_samples,
-    .n_samples = 3,
-    .error_samples = l2_normalize_adjoint_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(l2_normalize_adjoint_samples),
 };

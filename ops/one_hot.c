@@ -45,46 +45,31 @@ static void one_hot_forward(mo_call *c) {
 }
 
 static const mo_sample one_hot_samples[] = {
-    {.name = "vector",
-        .n_in = 1,
-        .in = {{MO_DRAW_INDEX, 1, {5}, 3}},
-        .attributes = &(const one_hot_options){3, MO_F64}},
-    {.name = "batch",
-        .n_in = 1,
-        .in = {{MO_DRAW_INDEX, 2, {2, 3}, 4}},
-        .attributes = &(const one_hot_options){4, MO_F32}},
-};
-
-static const mo_error_sample one_hot_error_samples[] = {
-    {{.name = "label",
-         .n_in = 1,
-         .in = {{MO_DRAW_INDEX, 2, {4, 5}, 1000}},
-         .attributes = &(const one_hot_options){2, MO_F64}},
-        MO_INVALID, "expected 0 to 1"},
-    {{.name = "real labels",
-         .n_in = 1,
-         .in = {{.ndim = 1, .shape = {4}}},
-         .attributes = &(const one_hot_options){2, MO_F64}},
-        MO_MISMATCH, "one_hot: input 0 is float64, expected int64"},
-    {{.name = "dtype",
-         .n_in = 1,
-         .in = {{MO_DRAW_INDEX, 1, {4}, 2}},
-         .attributes = &(const one_hot_options){2, MO_I32}},
-        MO_MISMATCH, "int32 asked for, expected float32 or float64"},
+    {.name = "vector", .in = "index<3>[5]", .attributes = &(const one_hot_options){3, MO_F64}},
+    {.name = "batch", .in = "index<4>[2, 3]", .attributes = &(const one_hot_options){4, MO_F32}},
+    {.name = "label",
+        .in = "index<1000>[4, 5]",
+        .attributes = &(const one_hot_options){2, MO_F64},
+        .error = "expected 0 to 1"},
+    {.name = "real labels",
+        .in = "[4]",
+        .attributes = &(const one_hot_options){2, MO_F64},
+        .error = "one_hot: input 0 is float64, expected int64",
+        .code = MO_MISMATCH},
+    {.name = "dtype",
+        .in = "index<2>[4]",
+        .attributes = &(const one_hot_options){2, MO_I32},
+        .error = "int32 asked for, expected float32 or float64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_one_hot = {
     .name = "one_hot",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(one_hot_options),
     .shape = one_hot_shape,
     .forward = one_hot_forward,
-    .samples = one_hot_samples,
-    .n_samples = 2,
-    .error_samples = one_hot_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(one_hot_samples),
 };
 
 mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real) {

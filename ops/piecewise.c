@@ -49,29 +49,24 @@ static const piecewise falling = {MO_MAP_CLAMP, MO_MAP_CLAMP_MASK, 1, 0};
 /* ---- abs ---- */
 
 static const mo_sample abs_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &magnitude},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &magnitude},
-};
-
-static const mo_error_sample piecewise_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &magnitude}, MO_MISMATCH,
-        "input 0 is int64, expected float32 or float64; got [3] int64"},
+    {.name = "matrix", .in = "[3, 4]", .attributes = &magnitude},
+    {.name = "scalar", .in = "[]", .attributes = &magnitude},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &magnitude,
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_abs = {
     .name = "abs",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(piecewise),
     .reads_in = 1,
     .shape = piecewise_shape,
     .forward = piecewise_forward,
     .vjp = piecewise_vjp,
-    .samples = abs_samples,
-    .n_samples = 2,
-    .error_samples = piecewise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(abs_samples),
 };
 
 mo_tensor *mo_abs(mo_tape *t, mo_tensor *X) {
@@ -81,24 +76,24 @@ mo_tensor *mo_abs(mo_tape *t, mo_tensor *X) {
 /* ---- leaky_relu ---- */
 
 static const mo_sample leaky_relu_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &leaky},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}, .attributes = &leaky},
+    {.name = "matrix", .in = "[3, 4]", .attributes = &leaky},
+    {.name = "empty", .in = "[0, 4]", .attributes = &leaky},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &magnitude,
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_leaky_relu = {
     .name = "leaky_relu",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(piecewise),
     .reads_in = 1,
     .shape = piecewise_shape,
     .forward = piecewise_forward,
     .vjp = piecewise_vjp,
-    .samples = leaky_relu_samples,
-    .n_samples = 2,
-    .error_samples = piecewise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(leaky_relu_samples),
 };
 
 mo_tensor *mo_leaky_relu(mo_tape *t, mo_tensor *X, double a) {
@@ -110,30 +105,21 @@ mo_tensor *mo_leaky_relu(mo_tape *t, mo_tensor *X, double a) {
 /* ---- clamp ---- */
 
 static const mo_sample clamp_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}, .attributes = &clamped},
-    {.name = "scalar", .n_in = 1, .in = {{.draw = MO_DRAW_DISTINCT}}, .attributes = &clamped},
-};
-
-static const mo_error_sample clamp_error_samples[] = {
-    {{.name = "order", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &falling}, MO_INVALID,
-        "clamp: bounds 1 and 0, expected a rising pair"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &clamped}, MO_MISMATCH, "int64"},
+    {.name = "matrix", .in = "distinct[3, 4]", .attributes = &clamped},
+    {.name = "scalar", .in = "distinct[]", .attributes = &clamped},
+    {.name = "order", .in = "[3]", .attributes = &falling, .error = "clamp: bounds 1 and 0, expected a rising pair"},
+    {.name = "dtype", .in = "index<2>[3]", .attributes = &clamped, .error = "int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_clamp = {
     .name = "clamp",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(piecewise),
     .reads_in = 1,
     .shape = piecewise_shape,
     .forward = piecewise_forward,
     .vjp = piecewise_vjp,
-    .samples = clamp_samples,
-    .n_samples = 2,
-    .error_samples = clamp_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(clamp_samples),
 };
 
 mo_tensor *mo_clamp(mo_tape *t, mo_tensor *X, double a, double b) {
@@ -154,22 +140,22 @@ static void slope_vjp(mo_vjp *v) {
 }
 
 static const mo_sample slope_samples[] = {
-    {.name = "abs", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &magnitude},
-    {.name = "leaky_relu", .n_in = 1, .in = {{.ndim = 1, .shape = {5}}}, .attributes = &leaky},
-    {.name = "clamp", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}, .attributes = &clamped},
+    {.name = "abs", .in = "[3, 4]", .attributes = &magnitude},
+    {.name = "leaky_relu", .in = "[5]", .attributes = &leaky},
+    {.name = "clamp", .in = "distinct[3, 4]", .attributes = &clamped},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &magnitude,
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_slope = {
     .name = "slope",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(piecewise),
     .shape = piecewise_shape,
     .forward = slope_forward,
     .vjp = slope_vjp,
-    .samples = slope_samples,
-    .n_samples = 3,
-    .error_samples = piecewise_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(slope_samples),
 };

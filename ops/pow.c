@@ -31,33 +31,28 @@ static void pow_vjp(mo_vjp *v) {
 }
 
 static const mo_sample pow_samples[] = {
-    {.name = "cube", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const double){3}},
-    {.name = "square", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const double){2}},
-    {.name = "itself", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}, .attributes = &(const double){1}},
-    {.name = "ones", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}, .attributes = &(const double){0}},
-    {.name = "root", .n_in = 1, .in = {{MO_DRAW_POSITIVE, 2, {3, 4}, 0}}, .attributes = &(const double){0.5}},
-    {.name = "inverse", .n_in = 1, .in = {{.draw = MO_DRAW_POSITIVE}}, .attributes = &(const double){-1.5}},
-};
-
-static const mo_error_sample pow_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(const double){2}}, MO_MISMATCH,
-        "input 0 is int64, expected float32 or float64; got [3] int64"},
+    {.name = "cube", .in = "[3, 4]", .attributes = &(const double){3}},
+    {.name = "square", .in = "[3, 4]", .attributes = &(const double){2}},
+    {.name = "itself", .in = "[4]", .attributes = &(const double){1}},
+    {.name = "ones", .in = "[4]", .attributes = &(const double){0}},
+    {.name = "root", .in = "positive[3, 4]", .attributes = &(const double){0.5}},
+    {.name = "inverse", .in = "positive[]", .attributes = &(const double){-1.5}},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &(const double){2},
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_pow = {
     .name = "pow",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(double),
     .reads_in = 1,
     .shape = pow_shape,
     .forward = pow_forward,
     .vjp = pow_vjp,
-    .samples = pow_samples,
-    .n_samples = 6,
-    .error_samples = pow_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(pow_samples),
 };
 
 mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p) {
@@ -100,32 +95,24 @@ static void power_vjp(mo_vjp *v) {
 }
 
 static const mo_sample power_samples[] = {
-    {.name = "equal shapes", .n_in = 2, .in = {{MO_DRAW_POSITIVE, 2, {3, 4}, 0}, {.ndim = 2, .shape = {3, 4}}}},
-    {.name = "column, row", .n_in = 2, .in = {{MO_DRAW_POSITIVE, 2, {3, 1}, 0}, {.ndim = 1, .shape = {4}}}},
-    {.name = "of a scalar", .n_in = 2, .in = {{.draw = MO_DRAW_POSITIVE}, {.ndim = 1, .shape = {3}}}},
-};
-
-static const mo_error_sample power_error_samples[] = {
-    {{.name = "shapes", .n_in = 2, .in = {{MO_DRAW_POSITIVE, 2, {2, 3}, 0}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
-        "power: axis 1 from the end has sizes 3 and 4, expected equal or 1"},
-    {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
-        "power: input 1 is int64"},
+    {.name = "equal shapes", .in = "positive[3, 4] [3, 4]"},
+    {.name = "column, row", .in = "positive[3, 1] [4]"},
+    {.name = "of a scalar", .in = "positive[] [3]"},
+    {.name = "shapes",
+        .in = "positive[2, 3] [4]",
+        .error = "power: axis 1 from the end has sizes 3 and 4, expected equal or 1"},
+    {.name = "dtype", .in = "[3] index<2>[3]", .error = "power: input 1 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_power = {
     .name = "power",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .reads_out = 1,
     .shape = power_shape,
     .forward = power_forward,
     .vjp = power_vjp,
-    .samples = power_samples,
-    .n_samples = 3,
-    .error_samples = power_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(power_samples),
 };
 
 mo_tensor *mo_power(mo_tape *t, mo_tensor *A, mo_tensor *B) {

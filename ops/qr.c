@@ -116,32 +116,24 @@ static double qr_flops(const mo_call *c) {
 }
 
 static const mo_sample qr_samples[] = {
-    {.name = "tall", .n_in = 1, .in = {{MO_DRAW_GENERAL, 2, {5, 3}, 0}}},
-    {.name = "square", .n_in = 1, .in = {{MO_DRAW_GENERAL, 2, {4, 4}, 0}}},
-    {.name = "batch", .n_in = 1, .in = {{MO_DRAW_GENERAL, 4, {2, 2, 4, 2}, 0}}},
-    {.name = "one column", .n_in = 1, .in = {{MO_DRAW_NORMAL, 2, {6, 1}, 0}}},
-    {.name = "no columns", .n_in = 1, .in = {{MO_DRAW_NORMAL, 2, {3, 0}, 0}}},
-};
-
-static const mo_error_sample qr_error_samples[] = {
-    {{.name = "wide", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}, MO_INVALID,
-        "qr: expected matrices [.., m, n] with m >= n; got [3, 4]"},
+    {.name = "tall", .in = "general[5, 3]"},
+    {.name = "square", .in = "general[4, 4]"},
+    {.name = "batch", .in = "general[2, 2, 4, 2]"},
+    {.name = "one column", .in = "[6, 1]"},
+    {.name = "no columns", .in = "[3, 0]"},
+    {.name = "wide", .in = "[3, 4]", .error = "qr: expected matrices [.., m, n] with m >= n; got [3, 4]"},
 };
 
 const mo_op mo_op_qr = {
     .name = "qr",
-    .min_in = 1,
-    .max_in = 1,
+    .n_in = 1,
     .n_out = 2,
     .reads_out = 3,
     .shape = qr_shape,
     .forward = qr_forward,
     .vjp = qr_vjp,
     .flops = qr_flops,
-    .samples = qr_samples,
-    .n_samples = 5,
-    .error_samples = qr_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(qr_samples),
 };
 
 void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R) {

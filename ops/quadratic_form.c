@@ -63,35 +63,29 @@ static double quadratic_form_flops(const mo_call *c) {
 }
 
 static const mo_sample quadratic_form_samples[] = {
-    {.name = "one column", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {5, 5}, 0}, {.ndim = 2, .shape = {5, 1}}}},
-    {.name = "columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {4, 4}, 0}, {.ndim = 2, .shape = {4, 3}}}},
-    {.name = "batch", .n_in = 2, .in = {{MO_DRAW_SPD, 4, {2, 2, 3, 3}, 0}, {.ndim = 4, .shape = {2, 2, 3, 2}}}},
-    {.name = "no columns", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {3, 0}}}},
-};
-
-static const mo_error_sample quadratic_form_error_samples[] = {
-    {{.name = "not square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 1}}}}, MO_INVALID,
-        "quadratic_form: expected square matrices [.., n, n]; got [3, 4]"},
-    {{.name = "rows", .n_in = 2, .in = {{MO_DRAW_SPD, 2, {3, 3}, 0}, {.ndim = 2, .shape = {4, 1}}}}, MO_INVALID,
-        "quadratic_form: columns expected with as many rows"},
-    {{.name = "indefinite", .n_in = 2, .in = {{MO_DRAW_SYMMETRIC, 3, {2, 4, 4}, 0}, {.ndim = 3, .shape = {2, 4, 1}}}},
-        MO_NUMERICAL, "quadratic_form: matrix 0 of 2 is not positive definite (leading minor"},
+    {.name = "one column", .in = "spd[5, 5] [5, 1]"},
+    {.name = "columns", .in = "spd[4, 4] [4, 3]"},
+    {.name = "batch", .in = "spd[2, 2, 3, 3] [2, 2, 3, 2]"},
+    {.name = "no columns", .in = "spd[3, 3] [3, 0]"},
+    {.name = "not square",
+        .in = "[3, 4] [3, 1]",
+        .error = "quadratic_form: expected square matrices [.., n, n]; got [3, 4]"},
+    {.name = "rows", .in = "spd[3, 3] [4, 1]", .error = "quadratic_form: columns expected with as many rows"},
+    {.name = "indefinite",
+        .in = "symmetric[2, 4, 4] [2, 4, 1]",
+        .error = "quadratic_form: matrix 0 of 2 is not positive definite (leading minor",
+        .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_quadratic_form = {
     .name = "quadratic_form",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 2,
     .shape = quadratic_form_shape,
     .forward = quadratic_form_forward,
     .vjp = quadratic_form_vjp,
     .flops = quadratic_form_flops,
-    .samples = quadratic_form_samples,
-    .n_samples = 4,
-    .error_samples = quadratic_form_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(quadratic_form_samples),
 };
 
 mo_tensor *mo_quadratic_form(mo_tape *t, mo_tensor *A, mo_tensor *X) {

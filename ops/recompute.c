@@ -102,39 +102,27 @@ static mo_tensor *nothing(mo_tape *t, mo_tensor *const *in, int n, void *state) 
 }
 
 static const mo_sample recompute_samples[] = {
-    {.name = "layer",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 2}}},
-        .attributes = &(const recomputed){.F = masked_layer}},
+    {.name = "layer", .in = "[3, 4] [4, 2]", .attributes = &(const recomputed){.F = masked_layer}},
     {.name = "an input without gradient",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {3, 2}}, {MO_DRAW_INDEX, 1, {5}, 3}},
+        .in = "[3, 2] index<3>[5]",
         .attributes = &(const recomputed){.F = squared_rows}},
-    {.name = "the input itself",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {2}}},
-        .attributes = &(const recomputed){.F = first_input}},
-};
-
-static const mo_error_sample recompute_error_samples[] = {
-    {{.name = "nothing", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}, .attributes = &(const recomputed){.F = nothing}},
-        MO_INVALID, "recompute: the function returned nothing and no error"},
+    {.name = "the input itself", .in = "[2, 3] [2]", .attributes = &(const recomputed){.F = first_input}},
+    {.name = "nothing",
+        .in = "[3]",
+        .attributes = &(const recomputed){.F = nothing},
+        .error = "recompute: the function returned nothing and no error"},
 };
 
 const mo_op mo_op_recompute = {
     .name = "recompute",
-    .min_in = 1,
+    .n_in = 1,
     .max_in = MO_MAX_INPUTS,
-    .n_out = 1,
     .attributes_size = sizeof(recomputed),
     .reads_in = UINT64_MAX,
     .shape = recompute_shape,
     .forward = recompute_forward,
     .vjp = recompute_vjp,
-    .samples = recompute_samples,
-    .n_samples = sizeof recompute_samples / sizeof *recompute_samples,
-    .error_samples = recompute_error_samples,
-    .n_error_samples = sizeof recompute_error_samples / sizeof *recompute_error_samples,
+    MO_SAMPLES(recompute_samples),
 };
 
 mo_tensor *mo_recompute(

@@ -65,36 +65,33 @@ static double sum_flops(const mo_call *c) {
 }
 
 static const mo_sample sum_samples[] = {
-    {.name = "all", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){0, false}},
-    {.name = "all kept", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){0, true}},
-    {.name = "last", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 4}}}, .attributes = &(reduction){4, false}},
-    {.name = "first kept", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){1, true}},
-    {.name = "two", .n_in = 1, .in = {{.ndim = 4, .shape = {2, 3, 2, 4}}}, .attributes = &(reduction){5, false}},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(reduction){0, false}},
-    {.name = "of nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 0}}}, .attributes = &(reduction){2, false}},
-};
-
-static const mo_error_sample sum_error_samples[] = {
-    {{.name = "axis", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(reduction){4, false}},
-        MO_INVALID, "sum: axes 0x4, expected bits below 2, or MO_AXIS(-2) to MO_AXIS(-1); got [3, 4] float64"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &(reduction){0, false}},
-        MO_MISMATCH, "sum: input 0 is int64, expected float32 or float64"},
+    {.name = "all", .in = "[3, 4]", .attributes = &(reduction){0, false}},
+    {.name = "all kept", .in = "[3, 4]", .attributes = &(reduction){0, true}},
+    {.name = "last", .in = "[2, 3, 4]", .attributes = &(reduction){4, false}},
+    {.name = "first kept", .in = "[3, 4]", .attributes = &(reduction){1, true}},
+    {.name = "two", .in = "[2, 3, 2, 4]", .attributes = &(reduction){5, false}},
+    {.name = "scalar", .in = "[]", .attributes = &(reduction){0, false}},
+    {.name = "of nothing", .in = "[3, 0]", .attributes = &(reduction){2, false}},
+    {.name = "axis",
+        .in = "[3, 4]",
+        .attributes = &(reduction){4, false},
+        .error = "sum: axes 0x4, expected bits below 2, or MO_AXIS(-2) to MO_AXIS(-1); got [3, 4] float64"},
+    {.name = "dtype",
+        .in = "index<2>[3]",
+        .attributes = &(reduction){0, false},
+        .error = "sum: input 0 is int64, expected float32 or float64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_sum = {
     .name = "sum",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(reduction),
     .shape = sum_shape,
     .forward = sum_forward,
     .vjp = sum_vjp,
     .flops = sum_flops,
-    .samples = sum_samples,
-    .n_samples = 7,
-    .error_samples = sum_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(sum_samples),
 };
 
 mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {

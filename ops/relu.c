@@ -26,28 +26,20 @@ static void relu_vjp(mo_vjp *v) {
 }
 
 static const mo_sample relu_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 4}}}},
-};
-
-static const mo_error_sample relu_error_samples[] = {
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "relu: input 0 is int64"},
+    {.name = "matrix", .in = "[3, 4]"},
+    {.name = "scalar", .in = "[]"},
+    {.name = "empty", .in = "[0, 4]"},
+    {.name = "dtype", .in = "index<2>[3]", .error = "relu: input 0 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_relu = {
     .name = "relu",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = relu_shape,
     .forward = relu_forward,
     .vjp = relu_vjp,
-    .samples = relu_samples,
-    .n_samples = 3,
-    .error_samples = relu_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(relu_samples),
 };
 
 mo_tensor *mo_relu(mo_tape *t, mo_tensor *X) {
@@ -65,30 +57,22 @@ static void relu_mask_vjp(mo_vjp *v) {
 }
 
 static const mo_sample relu_mask_samples[] = {
-    {.name = "matrix", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
-    {.name = "scalar", .n_in = 2, .in = {{.ndim = 0}, {.ndim = 0}}},
-};
-
-static const mo_error_sample relu_mask_error_samples[] = {
-    {{.name = "shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
-        "relu_mask: expected equal shapes; got [3, 4] float64, [4] float64"},
-    {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
-        "input 1 is int64"},
+    {.name = "matrix", .in = "[3, 4] [3, 4]"},
+    {.name = "scalar", .in = "[] []"},
+    {.name = "shapes",
+        .in = "[3, 4] [4]",
+        .error = "relu_mask: expected equal shapes; got [3, 4] float64, [4] float64"},
+    {.name = "dtype", .in = "[3] index<2>[3]", .error = "input 1 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_relu_mask = {
     .name = "relu_mask",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 2,
     .shape = relu_shape,
     .forward = relu_mask_forward,
     .vjp = relu_mask_vjp,
-    .samples = relu_mask_samples,
-    .n_samples = 2,
-    .error_samples = relu_mask_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(relu_mask_samples),
 };
 
 mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y) {

@@ -106,59 +106,35 @@ static void reshape_vjp(mo_vjp *v) {
 }
 
 static const mo_sample reshape_samples[] = {
-    {.name = "matrix to vector",
-        .n_in = 1,
-        .in = {{.ndim = 2, .shape = {3, 4}}},
-        .attributes = &(const mo_shape_option){1, {12}}},
-    {.name = "one size open",
-        .n_in = 1,
-        .in = {{.ndim = 3, .shape = {2, 3, 4}}},
-        .attributes = &(const mo_shape_option){3, {4, -1, 2}}},
-    {.name = "axes of size one",
-        .n_in = 1,
-        .in = {{.ndim = 2, .shape = {1, 5}}},
-        .attributes = &(const mo_shape_option){4, {5, 1, 1, 1}}},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 2, .shape = {1, 1}}}, .attributes = &(const mo_shape_option){0}},
-    {.name = "empty",
-        .n_in = 1,
-        .in = {{.ndim = 2, .shape = {0, 4}}},
-        .attributes = &(const mo_shape_option){2, {2, 0}}},
-};
-
-static const mo_error_sample reshape_error_samples[] = {
-    {{.name = "count",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {3, 4}}},
-         .attributes = &(const mo_shape_option){2, {5, 2}}},
-        MO_INVALID, "reshape: shape [5, 2], expected 12 elements; got [3, 4]"},
-    {{.name = "two open",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {3, 4}}},
-         .attributes = &(const mo_shape_option){2, {-1, -1}}},
-        MO_INVALID, "at most one -1"},
-    {{.name = "open beside nothing",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {3, 4}}},
-         .attributes = &(const mo_shape_option){2, {-1, 0}}},
-        MO_INVALID, "expected 12 elements"},
-    {{.name = "axes", .n_in = 1, .in = {{.ndim = 1, .shape = {1}}}, .attributes = &(const mo_shape_option){7, {1}}},
-        MO_INVALID, "7 axes"},
+    {.name = "matrix to vector", .in = "[3, 4]", .attributes = &(const mo_shape_option){1, {12}}},
+    {.name = "one size open", .in = "[2, 3, 4]", .attributes = &(const mo_shape_option){3, {4, -1, 2}}},
+    {.name = "axes of size one", .in = "[1, 5]", .attributes = &(const mo_shape_option){4, {5, 1, 1, 1}}},
+    {.name = "scalar", .in = "[1, 1]", .attributes = &(const mo_shape_option){0}},
+    {.name = "empty", .in = "[0, 4]", .attributes = &(const mo_shape_option){2, {2, 0}}},
+    {.name = "count",
+        .in = "[3, 4]",
+        .attributes = &(const mo_shape_option){2, {5, 2}},
+        .error = "reshape: shape [5, 2], expected 12 elements; got [3, 4]"},
+    {.name = "two open",
+        .in = "[3, 4]",
+        .attributes = &(const mo_shape_option){2, {-1, -1}},
+        .error = "at most one -1"},
+    {.name = "open beside nothing",
+        .in = "[3, 4]",
+        .attributes = &(const mo_shape_option){2, {-1, 0}},
+        .error = "expected 12 elements"},
+    {.name = "axes", .in = "[1]", .attributes = &(const mo_shape_option){7, {1}}, .error = "7 axes"},
 };
 
 const mo_op mo_op_reshape = {
     .name = "reshape",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(mo_shape_option),
     .is_view = true,
     .shape = reshape_shape,
     .forward = reshape_forward,
     .vjp = reshape_vjp,
-    .samples = reshape_samples,
-    .n_samples = 5,
-    .error_samples = reshape_error_samples,
-    .n_error_samples = 4,
+    MO_SAMPLES(reshape_samples),
 };
 
 mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape) {
@@ -183,20 +159,17 @@ static void contiguous_vjp(mo_vjp *v) {
 }
 
 static const mo_sample contiguous_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}},
+    {.name = "matrix", .in = "[3, 4]"},
+    {.name = "scalar", .in = "[]"},
 };
 
 const mo_op mo_op_contiguous = {
     .name = "contiguous",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = contiguous_shape,
     .forward = contiguous_forward,
     .vjp = contiguous_vjp,
-    .samples = contiguous_samples,
-    .n_samples = 2,
+    MO_SAMPLES(contiguous_samples),
 };
 
 mo_tensor *mo_contiguous(mo_tape *t, mo_tensor *X) {

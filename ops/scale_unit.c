@@ -143,83 +143,48 @@ static void scale_unit_adjoint_forward(mo_call *c) {
 }
 
 static const mo_sample scale_unit_samples[] = {
-    {.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 0}}, .attributes = &(const guard){1e-5}},
-    {.name = "large epsilon",
-        .n_in = 2,
-        .in = {{.ndim = 3, .shape = {2, 3, 5}}, {.ndim = 0}},
-        .attributes = &(const guard){9}},
-    {.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {4}}, {.ndim = 0}}, .attributes = &(const guard){1e-5}},
-    {.name = "no rows",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 0}},
-        .attributes = &(const guard){1e-5}},
+    {.name = "rows", .in = "[3, 4] []", .attributes = &(const guard){1e-5}},
+    {.name = "large epsilon", .in = "[2, 3, 5] []", .attributes = &(const guard){9}},
+    {.name = "vector", .in = "[4] []", .attributes = &(const guard){1e-5}},
+    {.name = "no rows", .in = "[0, 3] []", .attributes = &(const guard){1e-5}},
+    {.name = "scale",
+        .in = "[3, 4] [3]",
+        .attributes = &(const guard){1e-5},
+        .error = "scale_unit: expected rows [.., d] and a scalar; got [3, 4]"},
 };
 
 static const mo_sample scale_unit_adjoint_samples[] = {
-    {.name = "rows",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 0}, {.ndim = 2, .shape = {3, 4}}},
-        .attributes = &(const guard){1e-5}},
-    {.name = "large epsilon",
-        .n_in = 3,
-        .in = {{.ndim = 3, .shape = {2, 3, 5}}, {.ndim = 0}, {.ndim = 3, .shape = {2, 3, 5}}},
-        .attributes = &(const guard){9}},
-    {.name = "vector",
-        .n_in = 3,
-        .in = {{.ndim = 1, .shape = {4}}, {.ndim = 0}, {.ndim = 1, .shape = {4}}},
-        .attributes = &(const guard){1e-5}},
-    {.name = "no rows",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 0}, {.ndim = 2, .shape = {0, 3}}},
-        .attributes = &(const guard){1e-5}},
-};
-
-static const mo_error_sample scale_unit_error_samples[] = {
-    {{.name = "scale",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {3}}},
-         .attributes = &(const guard){1e-5}},
-        MO_INVALID, "scale_unit: expected rows [.., d] and a scalar; got [3, 4]"},
-};
-
-static const mo_error_sample scale_unit_adjoint_error_samples[] = {
-    {{.name = "cotangents",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 0}, {.ndim = 2, .shape = {4, 3}}},
-         .attributes = &(const guard){1e-5}},
-        MO_INVALID, "scale_unit_adjoint: expected rows and their cotangents of one shape; got [3, 4]"},
+    {.name = "rows", .in = "[3, 4] [] [3, 4]", .attributes = &(const guard){1e-5}},
+    {.name = "large epsilon", .in = "[2, 3, 5] [] [2, 3, 5]", .attributes = &(const guard){9}},
+    {.name = "vector", .in = "[4] [] [4]", .attributes = &(const guard){1e-5}},
+    {.name = "no rows", .in = "[0, 3] [] [0, 3]", .attributes = &(const guard){1e-5}},
+    {.name = "cotangents",
+        .in = "[3, 4] [] [4, 3]",
+        .attributes = &(const guard){1e-5},
+        .error = "scale_unit_adjoint: expected rows and their cotangents of one shape; got [3, 4]"},
 };
 
 const mo_op mo_op_scale_unit = {
     .name = "scale_unit",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .attributes_size = sizeof(guard),
     .reads_in = 3,
     .shape = scale_unit_shape,
     .forward = scale_unit_forward,
     .vjp = scale_unit_vjp,
     .flops = scale_unit_flops,
-    .samples = scale_unit_samples,
-    .n_samples = 4,
-    .error_samples = scale_unit_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(scale_unit_samples),
 };
 
 const mo_op mo_op_scale_unit_adjoint = {
     .name = "scale_unit_adjoint",
-    .min_in = 3,
-    .max_in = 3,
+    .n_in = 3,
     .n_out = 2,
     .attributes_size = sizeof(guard),
     .shape = scale_unit_adjoint_shape,
     .forward = scale_unit_adjoint_forward,
     .flops = scale_unit_flops,
-    .samples = scale_unit_adjoint_samples,
-    .n_samples = 4,
-    .error_samples = scale_unit_adjoint_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(scale_unit_adjoint_samples),
 };
 
 mo_tensor *mo_scale_unit(mo_tape *t, mo_tensor *X, mo_tensor *s, double epsilon) {

@@ -46,41 +46,27 @@ static void slice_vjp(mo_vjp *v) {
 }
 
 static const mo_sample slice_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {5, 3}}}, .attributes = &(const slice_options){0, 1, 4}},
-    {.name = "last axis from the end",
-        .n_in = 1,
-        .in = {{.ndim = 3, .shape = {2, 3, 4}}},
-        .attributes = &(const slice_options){-1, 2, 4}},
-    {.name = "everything", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}, .attributes = &(const slice_options){0, 0, 4}},
-    {.name = "nothing", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){1, 2, 2}},
-};
-
-static const mo_error_sample slice_error_samples[] = {
-    {{.name = "range", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){0, 1, 4}},
-        MO_INVALID, "slice: range 1:4 of axis 0, expected 0 <= start <= stop <= 3; got [3, 4]"},
-    {{.name = "backwards",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {3, 4}}},
-         .attributes = &(const slice_options){1, 3, 2}},
-        MO_INVALID, "range 3:2"},
-    {{.name = "axis", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const slice_options){2, 0, 1}},
-        MO_INVALID, "axis 2 of 2 axes"},
+    {.name = "rows", .in = "[5, 3]", .attributes = &(const slice_options){0, 1, 4}},
+    {.name = "last axis from the end", .in = "[2, 3, 4]", .attributes = &(const slice_options){-1, 2, 4}},
+    {.name = "everything", .in = "[4]", .attributes = &(const slice_options){0, 0, 4}},
+    {.name = "nothing", .in = "[3, 4]", .attributes = &(const slice_options){1, 2, 2}},
+    {.name = "range",
+        .in = "[3, 4]",
+        .attributes = &(const slice_options){0, 1, 4},
+        .error = "slice: range 1:4 of axis 0, expected 0 <= start <= stop <= 3; got [3, 4]"},
+    {.name = "backwards", .in = "[3, 4]", .attributes = &(const slice_options){1, 3, 2}, .error = "range 3:2"},
+    {.name = "axis", .in = "[3, 4]", .attributes = &(const slice_options){2, 0, 1}, .error = "axis 2 of 2 axes"},
 };
 
 const mo_op mo_op_slice = {
     .name = "slice",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(slice_options),
     .is_view = true,
     .shape = slice_shape,
     .forward = slice_forward,
     .vjp = slice_vjp,
-    .samples = slice_samples,
-    .n_samples = 4,
-    .error_samples = slice_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(slice_samples),
 };
 
 mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, int axis, int64_t start, int64_t stop) {
@@ -128,37 +114,24 @@ static void pad_vjp(mo_vjp *v) {
 }
 
 static const mo_sample pad_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {2, 3}}}, .attributes = &(const pad_options){0, 1, 2}},
-    {.name = "last axis from the end",
-        .n_in = 1,
-        .in = {{.ndim = 3, .shape = {2, 3, 2}}},
-        .attributes = &(const pad_options){-1, 2, 0}},
-    {.name = "nothing", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}, .attributes = &(const pad_options){0, 0, 0}},
-};
-
-static const mo_error_sample pad_error_samples[] = {
-    {{.name = "negative",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {3, 4}}},
-         .attributes = &(const pad_options){0, -1, 0}},
-        MO_INVALID, "pad: -1 elements before and 0 after, expected 0 or more"},
-    {{.name = "axis", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(const pad_options){0, 1, 0}}, MO_INVALID,
-        "axis 0 of 0 axes"},
+    {.name = "rows", .in = "[2, 3]", .attributes = &(const pad_options){0, 1, 2}},
+    {.name = "last axis from the end", .in = "[2, 3, 2]", .attributes = &(const pad_options){-1, 2, 0}},
+    {.name = "nothing", .in = "[4]", .attributes = &(const pad_options){0, 0, 0}},
+    {.name = "negative",
+        .in = "[3, 4]",
+        .attributes = &(const pad_options){0, -1, 0},
+        .error = "pad: -1 elements before and 0 after, expected 0 or more"},
+    {.name = "axis", .in = "[]", .attributes = &(const pad_options){0, 1, 0}, .error = "axis 0 of 0 axes"},
 };
 
 const mo_op mo_op_pad = {
     .name = "pad",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(pad_options),
     .shape = pad_shape,
     .forward = pad_forward,
     .vjp = pad_vjp,
-    .samples = pad_samples,
-    .n_samples = 3,
-    .error_samples = pad_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(pad_samples),
 };
 
 mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, int axis, int64_t before, int64_t after) {

@@ -46,16 +46,13 @@ static double softmax_flops(const mo_call *c) {
 }
 
 static const mo_sample softmax_samples[] = {
-    {.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {7}}}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
-    {.name = "single entries", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 1}}}},
-    {.name = "no rows", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}},
-};
-
-static const mo_error_sample softmax_error_samples[] = {
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}}, MO_INVALID, "softmax: expected rows, one axis or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH, "softmax: input 0 is int64"},
+    {.name = "rows", .in = "[3, 4]"},
+    {.name = "vector", .in = "[7]"},
+    {.name = "batch", .in = "[2, 3, 5]"},
+    {.name = "single entries", .in = "[3, 1]"},
+    {.name = "no rows", .in = "[0, 3]"},
+    {.name = "scalar", .in = "[]", .error = "softmax: expected rows, one axis or more"},
+    {.name = "dtype", .in = "index<2>[3]", .error = "softmax: input 0 is int64", .code = MO_MISMATCH},
 };
 
 /* ---- the adjoints in one pass ---- */
@@ -103,43 +100,25 @@ static void softmax_adjoint_vjp(mo_vjp *v) {
 }
 
 static const mo_sample softmax_adjoint_samples[] = {
-    {.name = "rows",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}},
-        .attributes = &(const of_logarithm){false}},
-    {.name = "of the logarithm",
-        .n_in = 2,
-        .in = {{.ndim = 3, .shape = {2, 3, 5}}, {.ndim = 3, .shape = {2, 3, 5}}},
-        .attributes = &(const of_logarithm){true}},
-    {.name = "no rows",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {0, 3}}},
-        .attributes = &(const of_logarithm){false}},
-};
-
-static const mo_error_sample softmax_adjoint_error_samples[] = {
-    {{.name = "shapes",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {4, 3}}},
-         .attributes = &(const of_logarithm){false}},
-        MO_INVALID, "softmax_adjoint: expected rows and their cotangents, of one shape; got [3, 4]"},
+    {.name = "rows", .in = "[3, 4] [3, 4]", .attributes = &(const of_logarithm){false}},
+    {.name = "of the logarithm", .in = "[2, 3, 5] [2, 3, 5]", .attributes = &(const of_logarithm){true}},
+    {.name = "no rows", .in = "[0, 3] [0, 3]", .attributes = &(const of_logarithm){false}},
+    {.name = "shapes",
+        .in = "[3, 4] [4, 3]",
+        .attributes = &(const of_logarithm){false},
+        .error = "softmax_adjoint: expected rows and their cotangents, of one shape; got [3, 4]"},
 };
 
 const mo_op mo_op_softmax_adjoint = {
     .name = "softmax_adjoint",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .attributes_size = sizeof(of_logarithm),
     .reads_in = 3,
     .shape = softmax_adjoint_shape,
     .forward = softmax_adjoint_forward,
     .vjp = softmax_adjoint_vjp,
     .flops = softmax_flops,
-    .samples = softmax_adjoint_samples,
-    .n_samples = 3,
-    .error_samples = softmax_adjoint_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(softmax_adjoint_samples),
 };
 
 /* ---- softmax and its logarithm ---- */
@@ -154,18 +133,13 @@ static void softmax_vjp(mo_vjp *v) {
 
 const mo_op mo_op_softmax = {
     .name = "softmax",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = softmax_shape,
     .forward = softmax_forward,
     .vjp = softmax_vjp,
     .flops = softmax_flops,
-    .samples = softmax_samples,
-    .n_samples = 5,
-    .error_samples = softmax_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(softmax_samples),
 };
 
 mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis) {
@@ -183,18 +157,13 @@ static void log_softmax_vjp(mo_vjp *v) {
 
 const mo_op mo_op_log_softmax = {
     .name = "log_softmax",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_out = 1,
     .shape = softmax_shape,
     .forward = log_softmax_forward,
     .vjp = log_softmax_vjp,
     .flops = softmax_flops,
-    .samples = softmax_samples,
-    .n_samples = 5,
-    .error_samples = softmax_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(softmax_samples),
 };
 
 mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis) {

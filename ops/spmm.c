@@ -84,40 +84,31 @@ static void finish(mo_context *ctx, void *attributes) {
 }
 
 static const mo_sample spmm_samples[] = {
-    {.name = "rectangular",
-        .n_in = 1,
-        .in = {{.ndim = 2, .shape = {3, 4}}},
+    {.name = "rectangular", .in = "[3, 4]", .prepare = make_rectangular, .finish = finish},
+    {.name = "not symmetric", .in = "[4, 2]", .prepare = make_square, .finish = finish},
+    {.name = "no entries", .in = "[3, 2]", .prepare = make_empty, .finish = finish},
+    {.name = "rows",
+        .in = "[5, 4]",
         .prepare = make_rectangular,
-        .finish = finish},
-    {.name = "not symmetric",
-        .n_in = 1,
-        .in = {{.ndim = 2, .shape = {4, 2}}},
-        .prepare = make_square,
-        .finish = finish},
-    {.name = "no entries", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 2}}}, .prepare = make_empty, .finish = finish},
-};
-
-static const mo_error_sample spmm_error_samples[] = {
-    {{.name = "rows", .n_in = 1, .in = {{.ndim = 2, .shape = {5, 4}}}, .prepare = make_rectangular, .finish = finish},
-        MO_INVALID, "spmm: a sparse matrix [5, 3], expected as many rows as it has columns; got [5, 4]"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {3, 4}, 3}}, .prepare = make_rectangular, .finish = finish},
-        MO_MISMATCH, "as the sparse values; got [3, 4] int64"},
+        .finish = finish,
+        .error = "spmm: a sparse matrix [5, 3], expected as many rows as it has columns; got [5, 4]"},
+    {.name = "dtype",
+        .in = "index<3>[3, 4]",
+        .prepare = make_rectangular,
+        .finish = finish,
+        .error = "as the sparse values; got [3, 4] int64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_spmm = {
     .name = "spmm",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(spmm_options),
     .shape = spmm_shape,
     .forward = spmm_forward,
     .vjp = spmm_vjp,
     .flops = spmm_flops,
-    .samples = spmm_samples,
-    .n_samples = 3,
-    .error_samples = spmm_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(spmm_samples),
 };
 
 mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X) {

@@ -49,31 +49,23 @@ static void take_along_vjp(mo_vjp *v) {
 }
 
 static const mo_sample take_along_samples[] = {
-    {.name = "repeats", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 4}}, {MO_DRAW_INDEX, 2, {3, 6}, 4}}},
-    {.name = "vector", .n_in = 2, .in = {{.ndim = 1, .shape = {5}}, {MO_DRAW_INDEX, 1, {2}, 5}}},
-    {.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 3, 4}}, {MO_DRAW_INDEX, 3, {2, 3, 1}, 4}}},
-};
-
-static const mo_error_sample take_along_error_samples[] = {
-    {{.name = "range", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 2, {2, 5}, 1000}}}, MO_INVALID,
-        "expected 0 to 2"},
-    {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {MO_DRAW_INDEX, 2, {3, 5}, 3}}}, MO_INVALID,
-        "take_along: expected the same leading axes, one or more; got [2, 3] float64, [3, 5] int64"},
+    {.name = "repeats", .in = "[3, 4] index<4>[3, 6]"},
+    {.name = "vector", .in = "[5] index<5>[2]"},
+    {.name = "batch", .in = "[2, 3, 4] index<4>[2, 3, 1]"},
+    {.name = "range", .in = "[2, 3] index<1000>[2, 5]", .error = "expected 0 to 2"},
+    {.name = "rows",
+        .in = "[2, 3] index<3>[3, 5]",
+        .error = "take_along: expected the same leading axes, one or more; got [2, 3] float64, [3, 5] int64"},
 };
 
 const mo_op mo_op_take_along = {
     .name = "take_along",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 2,
     .shape = take_along_shape,
     .forward = take_along_forward,
     .vjp = take_along_vjp,
-    .samples = take_along_samples,
-    .n_samples = 3,
-    .error_samples = take_along_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(take_along_samples),
 };
 
 mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index) {
@@ -98,43 +90,24 @@ static void put_along_vjp(mo_vjp *v) {
 }
 
 static const mo_sample put_along_samples[] = {
-    {.name = "repeats",
-        .n_in = 2,
-        .in = {{.ndim = 2, .shape = {3, 6}}, {MO_DRAW_INDEX, 2, {3, 6}, 4}},
-        .attributes = &(const int64_t){4}},
-    {.name = "batch",
-        .n_in = 2,
-        .in = {{.ndim = 3, .shape = {2, 3, 1}}, {MO_DRAW_INDEX, 3, {2, 3, 1}, 5}},
-        .attributes = &(const int64_t){5}},
-};
-
-static const mo_error_sample put_along_error_samples[] = {
-    {{.name = "range",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {2, 5}}, {MO_DRAW_INDEX, 2, {2, 5}, 1000}},
-         .attributes = &(const int64_t){3}},
-        MO_INVALID, "expected 0 to 2"},
-    {{.name = "sizes",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {2, 4}}, {MO_DRAW_INDEX, 2, {2, 5}, 3}},
-         .attributes = &(const int64_t){3}},
-        MO_INVALID, "put_along: expected the same sizes on all axes"},
+    {.name = "repeats", .in = "[3, 6] index<4>[3, 6]", .attributes = &(const int64_t){4}},
+    {.name = "batch", .in = "[2, 3, 1] index<5>[2, 3, 1]", .attributes = &(const int64_t){5}},
+    {.name = "range", .in = "[2, 5] index<1000>[2, 5]", .attributes = &(const int64_t){3}, .error = "expected 0 to 2"},
+    {.name = "sizes",
+        .in = "[2, 4] index<3>[2, 5]",
+        .attributes = &(const int64_t){3},
+        .error = "put_along: expected the same sizes on all axes"},
 };
 
 const mo_op mo_op_put_along = {
     .name = "put_along",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .attributes_size = sizeof(int64_t),
     .reads_in = 2,
     .shape = put_along_shape,
     .forward = put_along_forward,
     .vjp = put_along_vjp,
-    .samples = put_along_samples,
-    .n_samples = 2,
-    .error_samples = put_along_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(put_along_samples),
 };
 
 mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m) {

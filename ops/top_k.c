@@ -67,35 +67,27 @@ static double top_k_flops(const mo_call *c) {
 }
 
 static const mo_sample top_k_samples[] = {
-    {.name = "sorted", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 5}, 0}}, .attributes = &all},
-    {.name = "two", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 3, {2, 3, 4}, 0}}, .attributes = &(const int64_t){2}},
-    {.name = "none", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}}, .attributes = &(const int64_t){0}},
-    {.name = "no rows", .n_in = 1, .in = {{MO_DRAW_DISTINCT, 2, {0, 4}, 0}}, .attributes = &all},
-};
-
-static const mo_error_sample top_k_error_samples[] = {
-    {{.name = "too many", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const int64_t){5}},
-        MO_INVALID, "top_k: the 5 largest, expected 0 to 4; got [3, 4] float64"},
-    {{.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &all}, MO_INVALID,
-        "top_k: expected rows, one axis or more"},
-    {{.name = "dtype", .n_in = 1, .in = {{MO_DRAW_INDEX, 1, {3}, 2}}, .attributes = &all}, MO_MISMATCH,
-        "top_k: input 0 is int64"},
+    {.name = "sorted", .in = "distinct[3, 5]", .attributes = &all},
+    {.name = "two", .in = "distinct[2, 3, 4]", .attributes = &(const int64_t){2}},
+    {.name = "none", .in = "distinct[3, 4]", .attributes = &(const int64_t){0}},
+    {.name = "no rows", .in = "distinct[0, 4]", .attributes = &all},
+    {.name = "too many",
+        .in = "[3, 4]",
+        .attributes = &(const int64_t){5},
+        .error = "top_k: the 5 largest, expected 0 to 4; got [3, 4] float64"},
+    {.name = "scalar", .in = "[]", .attributes = &all, .error = "top_k: expected rows, one axis or more"},
+    {.name = "dtype", .in = "index<2>[3]", .attributes = &all, .error = "top_k: input 0 is int64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_top_k = {
     .name = "top_k",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(int64_t),
     .shape = top_k_shape,
     .forward = top_k_forward,
     .vjp = top_k_vjp,
     .flops = top_k_flops,
-    .samples = top_k_samples,
-    .n_samples = 4,
-    .error_samples = top_k_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(top_k_samples),
 };
 
 static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k, int axis) {

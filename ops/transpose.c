@@ -33,28 +33,19 @@ static void transpose_vjp(mo_vjp *v) {
 }
 
 static const mo_sample transpose_samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}},
-    {.name = "batch", .n_in = 1, .in = {{.ndim = 4, .shape = {2, 3, 1, 4}}}},
-};
-
-static const mo_error_sample transpose_error_samples[] = {
-    {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}, MO_INVALID,
-        "transpose: expected two axes or more; got [4]"},
+    {.name = "matrix", .in = "[3, 4]"},
+    {.name = "batch", .in = "[2, 3, 1, 4]"},
+    {.name = "vector", .in = "[4]", .error = "transpose: expected two axes or more; got [4]"},
 };
 
 const mo_op mo_op_transpose = {
     .name = "transpose",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .is_view = true,
     .shape = transpose_shape,
     .forward = transpose_forward,
     .vjp = transpose_vjp,
-    .samples = transpose_samples,
-    .n_samples = 2,
-    .error_samples = transpose_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(transpose_samples),
 };
 
 mo_tensor *mo_transpose(mo_tape *t, mo_tensor *X) {
@@ -100,41 +91,25 @@ static void permute_vjp(mo_vjp *v) {
 }
 
 static const mo_sample permute_samples[] = {
-    {.name = "cycle",
-        .n_in = 1,
-        .in = {{.ndim = 3, .shape = {2, 3, 4}}},
-        .attributes = &(const permute_options){{2, 0, 1}}},
-    {.name = "four axes",
-        .n_in = 1,
-        .in = {{.ndim = 4, .shape = {2, 1, 3, 2}}},
-        .attributes = &(const permute_options){{1, 3, 0, 2}}},
-    {.name = "scalar", .n_in = 1, .in = {{.ndim = 0}}, .attributes = &(const permute_options){{0}}},
-};
-
-static const mo_error_sample permute_error_samples[] = {
-    {{.name = "twice", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}, .attributes = &(const permute_options){{1, 1}}},
-        MO_INVALID, "permute: output axis 1 is input axis 1, expected each of 0 to 1 once"},
-    {{.name = "outside",
-         .n_in = 1,
-         .in = {{.ndim = 2, .shape = {3, 4}}},
-         .attributes = &(const permute_options){{0, 2}}},
-        MO_INVALID, "input axis 2"},
+    {.name = "cycle", .in = "[2, 3, 4]", .attributes = &(const permute_options){{2, 0, 1}}},
+    {.name = "four axes", .in = "[2, 1, 3, 2]", .attributes = &(const permute_options){{1, 3, 0, 2}}},
+    {.name = "scalar", .in = "[]", .attributes = &(const permute_options){{0}}},
+    {.name = "twice",
+        .in = "[3, 4]",
+        .attributes = &(const permute_options){{1, 1}},
+        .error = "permute: output axis 1 is input axis 1, expected each of 0 to 1 once"},
+    {.name = "outside", .in = "[3, 4]", .attributes = &(const permute_options){{0, 2}}, .error = "input axis 2"},
 };
 
 const mo_op mo_op_permute = {
     .name = "permute",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(permute_options),
     .is_view = true,
     .shape = permute_shape,
     .forward = permute_forward,
     .vjp = permute_vjp,
-    .samples = permute_samples,
-    .n_samples = 3,
-    .error_samples = permute_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(permute_samples),
 };
 
 mo_tensor *mo_permute(mo_tape *t, mo_tensor *X, const int *axes) {

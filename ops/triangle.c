@@ -51,15 +51,12 @@ static void keep_triangle(mo_call *c, bool lower) {
 }
 
 static const mo_sample triangle_samples[] = {
-    {.name = "square", .n_in = 1, .in = {{.ndim = 2, .shape = {4, 4}}}},
-    {.name = "wide batch", .n_in = 1, .in = {{.ndim = 3, .shape = {2, 3, 5}}}},
-    {.name = "tall", .n_in = 1, .in = {{.ndim = 2, .shape = {4, 2}}}},
-    {.name = "empty", .n_in = 1, .in = {{.ndim = 2, .shape = {0, 3}}}},
-};
-
-static const mo_error_sample triangle_error_samples[] = {
-    {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}, MO_INVALID, "expected matrices, two axes"},
-    {{.name = "integers", .n_in = 1, .in = {{MO_DRAW_INDEX, 2, {2, 2}, 3}}}, MO_MISMATCH, "int64"},
+    {.name = "square", .in = "[4, 4]"},
+    {.name = "wide batch", .in = "[2, 3, 5]"},
+    {.name = "tall", .in = "[4, 2]"},
+    {.name = "empty", .in = "[0, 3]"},
+    {.name = "vector", .in = "[4]", .error = "expected matrices, two axes"},
+    {.name = "integers", .in = "index<3>[2, 2]", .error = "int64", .code = MO_MISMATCH},
 };
 
 static void tril_forward(mo_call *c) {
@@ -72,16 +69,11 @@ static void tril_vjp(mo_vjp *v) {
 
 const mo_op mo_op_tril = {
     .name = "tril",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = triangle_shape,
     .forward = tril_forward,
     .vjp = tril_vjp,
-    .samples = triangle_samples,
-    .n_samples = 4,
-    .error_samples = triangle_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(triangle_samples),
 };
 
 mo_tensor *mo_tril(mo_tape *t, mo_tensor *X) {
@@ -98,16 +90,11 @@ static void triu_vjp(mo_vjp *v) {
 
 const mo_op mo_op_triu = {
     .name = "triu",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = triangle_shape,
     .forward = triu_forward,
     .vjp = triu_vjp,
-    .samples = triangle_samples,
-    .n_samples = 4,
-    .error_samples = triangle_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(triangle_samples),
 };
 
 mo_tensor *mo_triu(mo_tape *t, mo_tensor *X) {

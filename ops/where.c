@@ -65,41 +65,26 @@ static void where_vjp(mo_vjp *v) {
 }
 
 static const mo_sample where_samples[] = {
-    {.name = "bytes",
-        .n_in = 3,
-        .in = {{MO_DRAW_MASK, 2, {3, 4}, 0}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {3, 4}}}},
-    {.name = "mask of rows",
-        .n_in = 3,
-        .in = {{MO_DRAW_MASK, 2, {3, 1}, 0}, {.ndim = 3, .shape = {2, 1, 4}}, {.ndim = 1, .shape = {4}}}},
-    {.name = "a real condition",
-        .n_in = 3,
-        .in = {{MO_DRAW_CONSTANT, 3, {2, 1, 4}, 0}, {.ndim = 2, .shape = {3, 1}}, {.ndim = 0}}},
-};
-
-static const mo_error_sample where_error_samples[] = {
-    {{.name = "shapes",
-         .n_in = 3,
-         .in = {{MO_DRAW_MASK, 1, {2}, 0}, {.ndim = 1, .shape = {4}}, {.ndim = 1, .shape = {4}}}},
-        MO_INVALID, "where: input 0 does not broadcast with the others; got [2] uint8, [4] float64, [4] float64"},
-    {{.name = "condition",
-         .n_in = 3,
-         .in = {{MO_DRAW_INDEX, 1, {4}, 2}, {.ndim = 1, .shape = {4}}, {.ndim = 1, .shape = {4}}}},
-        MO_MISMATCH, "where: the condition is int64, expected uint8 or float64"},
+    {.name = "bytes", .in = "mask[3, 4] [3, 4] [3, 4]"},
+    {.name = "mask of rows", .in = "mask[3, 1] [2, 1, 4] [4]"},
+    {.name = "a real condition", .in = "constant[2, 1, 4] [3, 1] []"},
+    {.name = "shapes",
+        .in = "mask[2] [4] [4]",
+        .error = "where: input 0 does not broadcast with the others; got [2] uint8, [4] float64, [4] float64"},
+    {.name = "condition",
+        .in = "index<2>[4] [4] [4]",
+        .error = "where: the condition is int64, expected uint8 or float64",
+        .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_where = {
     .name = "where",
-    .min_in = 3,
-    .max_in = 3,
-    .n_out = 1,
+    .n_in = 3,
     .reads_in = 1,
     .shape = where_shape,
     .forward = where_forward,
     .vjp = where_vjp,
-    .samples = where_samples,
-    .n_samples = 3,
-    .error_samples = where_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(where_samples),
 };
 
 mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B) {
@@ -124,16 +109,16 @@ static void map(mo_call *c, mo_map2 f) {
 
 /* The grid of B lies half a gap beside that of A, so that no pair is near a tie. */
 static const mo_sample pair_samples[] = {
-    {.name = "equal shapes", .n_in = 2, .in = {{MO_DRAW_DISTINCT, 2, {3, 4}, 0}, {MO_DRAW_DISTINCT, 2, {3, 4}, 5}}},
-    {.name = "column, row", .n_in = 2, .in = {{MO_DRAW_DISTINCT, 2, {3, 1}, 0}, {MO_DRAW_DISTINCT, 1, {4}, 5}}},
-    {.name = "scalar", .n_in = 2, .in = {{.draw = MO_DRAW_DISTINCT}, {MO_DRAW_DISTINCT, 2, {2, 3}, 5}}},
-};
-
-static const mo_error_sample pair_error_samples[] = {
-    {{.name = "shapes", .n_in = 2, .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {4}}}}, MO_INVALID,
-        "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
-    {{.name = "dtype", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {MO_DRAW_INDEX, 1, {3}, 2}}}, MO_MISMATCH,
-        "input 1 is int64, expected float32 or float64"},
+    {.name = "equal shapes", .in = "distinct[3, 4] distinct<5>[3, 4]"},
+    {.name = "column, row", .in = "distinct[3, 1] distinct<5>[4]"},
+    {.name = "scalar", .in = "distinct[] distinct<5>[2, 3]"},
+    {.name = "shapes",
+        .in = "[2, 3] [4]",
+        .error = "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
+    {.name = "dtype",
+        .in = "[3] index<2>[3]",
+        .error = "input 1 is int64, expected float32 or float64",
+        .code = MO_MISMATCH},
 };
 
 static void greater_equal_forward(mo_call *c) {
@@ -146,16 +131,11 @@ static void greater_equal_vjp(mo_vjp *v) {
 
 const mo_op mo_op_greater_equal = {
     .name = "greater_equal",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .shape = pair_shape,
     .forward = greater_equal_forward,
     .vjp = greater_equal_vjp,
-    .samples = pair_samples,
-    .n_samples = 3,
-    .error_samples = pair_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(pair_samples),
 };
 
 mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B) {
@@ -177,17 +157,12 @@ static void maximum_vjp(mo_vjp *v) {
 
 const mo_op mo_op_maximum = {
     .name = "maximum",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = pair_shape,
     .forward = maximum_forward,
     .vjp = maximum_vjp,
-    .samples = pair_samples,
-    .n_samples = 3,
-    .error_samples = pair_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(pair_samples),
 };
 
 mo_tensor *mo_maximum(mo_tape *t, mo_tensor *A, mo_tensor *B) {
@@ -204,17 +179,12 @@ static void minimum_vjp(mo_vjp *v) {
 
 const mo_op mo_op_minimum = {
     .name = "minimum",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = pair_shape,
     .forward = minimum_forward,
     .vjp = minimum_vjp,
-    .samples = pair_samples,
-    .n_samples = 3,
-    .error_samples = pair_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(pair_samples),
 };
 
 mo_tensor *mo_minimum(mo_tape *t, mo_tensor *A, mo_tensor *B) {

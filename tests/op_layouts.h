@@ -13,7 +13,7 @@ typedef enum layout { PLAIN, STRIDED, REPEATED } layout;
 /* An op, a sample of it, and the layout of its inputs. As the state of graph code it outlives the tape's reset. */
 typedef struct laid_out {
     const mo_op *op;
-    mo_sample sample;
+    op_sample sample;
     layout layout;
     int repeated_input, repeated_axis; /* of REPEATED: that axis of the leaf has size 1 */
     mo_context *ctx;
@@ -103,7 +103,7 @@ static inline const char *laid_out_name(const laid_out *l) {
 }
 
 /* Whether input i can be repeated along an axis: not the axes of a drawn matrix, and not a draw without ties. */
-static inline bool may_repeat(const mo_sample *s, int i, int axis) {
+static inline bool may_repeat(const op_sample *s, int i, int axis) {
     const mo_sample_input *in = &s->in[i];
     return mo_draw_is_differentiable(in->draw) && in->draw != MO_DRAW_DISTINCT && in->shape[axis] > 1 &&
            (!is_matrix(in) || axis < in->ndim - 2);
@@ -113,7 +113,7 @@ static inline bool may_repeat(const mo_sample *s, int i, int axis) {
 static inline bool laid_out_is_taken(laid_out *l) {
     mo_tape *t = mo_tape_create(l->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS];
-    laid_out_function(t, l->in, l->sample.n_in, out, l->op->n_out, l);
+    laid_out_function(t, l->in, l->sample.n_in, out, mo_op_outputs(l->op), l);
     mo_code code = mo_context_status(l->ctx)->code;
     if (code != MO_OK && code != MO_INVALID && code != MO_MISMATCH && code != MO_NUMERICAL)
         fail_msg("%s: %s", laid_out_name(l), mo_context_status(l->ctx)->message);
@@ -136,7 +136,7 @@ typedef struct layout_tally {
 static inline void check_laid_out(laid_out *l, layout_tally *sum, uint64_t seed) {
     for (int order = 1; order <= 2; order++) {
         graph_code g = {.ctx = l->ctx, .f = laid_out_function, .state = l, .in = l->in, .n_in = l->sample.n_in};
-        g.n_out = l->op->n_out;
+        g.n_out = mo_op_outputs(l->op);
         g.order = order;
         g.r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)order);
         tangent_errors e = tangent_errors_of(&g);

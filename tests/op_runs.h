@@ -11,11 +11,29 @@
 
 #include <math.h>
 
+/* Sample k of an op, with its inputs as numbers that a test may change. */
+typedef struct op_sample {
+    const char *name;
+    int k, n_in;
+    mo_sample_input in[MO_MAX_SAMPLE_INPUTS];
+    const void *attributes;
+    void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
+    void (*finish)(mo_context *ctx, void *attributes);
+} op_sample;
+
+static inline op_sample op_sample_of(mo_context *ctx, const mo_op *op, int k) {
+    const mo_sample *s = &op->samples[k];
+    op_sample o = {s->name, k, 0, .attributes = s->attributes, .prepare = s->prepare, .finish = s->finish};
+    o.n_in = mo_sample_inputs(ctx, op, s, o.in);
+    assert_true(o.n_in >= 0);
+    return o;
+}
+
 /* An op, a sample of it, and the inputs drawn for it. */
 typedef struct op_case {
     mo_context *ctx;
     const mo_op *op;
-    const mo_sample *sample;
+    op_sample sample;
     mo_dtype real;
     const void *attributes;
     _Alignas(16) char prepared[256];
@@ -39,8 +57,8 @@ static inline mo_context *op_context(int threads) {
     return ctx;
 }
 
-static inline op_case op_case_open(mo_context *ctx, const mo_op *op, const mo_sample *s, mo_dtype real) {
-    op_case c = {.ctx = ctx, .op = op, .sample = s, .real = real, .attributes = s->attributes};
+static inline op_case op_case_open(mo_context *ctx, const mo_op *op, const op_sample *s, mo_dtype real) {
+    op_case c = {.ctx = ctx, .op = op, .sample = *s, .real = real, .attributes = s->attributes};
     mo_random r = mo_random_at(17, MO_PURPOSE_CHECK, 0);
     if (s->prepare) {
         assert_true(op->attributes_size <= sizeof c.prepared);
@@ -52,20 +70,20 @@ static inline op_case op_case_open(mo_context *ctx, const mo_op *op, const mo_sa
 }
 
 static inline const void *op_case_attributes(const op_case *c) {
-    return c->sample->prepare ? c->prepared : c->attributes;
+    return c->sample.prepare ? c->prepared : c->attributes;
 }
 
 static inline void op_case_close(op_case *c) {
-    for (int i = 0; i < c->sample->n_in; i++)
+    for (int i = 0; i < c->sample.n_in; i++)
         mo_tensor_release(c->in[i]);
-    if (c->sample->finish)
-        c->sample->finish(c->ctx, c->prepared);
+    if (c->sample.finish)
+        c->sample.finish(c->ctx, c->prepared);
 }
 
 /* "matmul, sample \"batch\", float32" */
 static inline const char *op_case_name(const op_case *c) {
     static _Thread_local char text[160];
-    snprintf(text, sizeof text, "%s, sample \"%s\", %s", c->op->name, c->sample->name, mo_dtype_name(c->real));
+    snprintf(text, sizeof text, "%s, sample \"%s\", %s", c->op->name, c->sample.name, mo_dtype_name(c->real));
     return text;
 }
 
@@ -101,7 +119,7 @@ static inline void op_result_release(op_result *r) {
 /* Standard normal cotangents for the real outputs, NULL for the others; leaves, to be released. */
 static inline void op_cotangents(const op_case *c, mo_tensor *const *out, mo_tensor **gs) {
     mo_random r = mo_random_at(18, MO_PURPOSE_CHECK, 0);
-    for (int i = 0; i < c->op->n_out; i++) {
+    for (int i = 0; i < mo_op_outputs(c->op); i++) {
         mo_sample_input like = {.draw = MO_DRAW_CONSTANT, .ndim = out[i]->ndim};
         memcpy(like.shape, out[i]->shape, sizeof like.shape);
         gs[i] = mo_dtype_is_real(out[i]->dtype) ? mo_sample_tensor(c->ctx, &like, out[i]->dtype, &r) : NULL;
@@ -117,21 +135,21 @@ static inline op_result op_case_run(op_case *c, mo_tape *t, mo_tensor *const *in
     memset(&result, 0, sizeof result);
     for (int i = 0; i < MO_MAX_INPUTS; i++)
         result.grad[i].n = -1;
-    if (mo_apply_all(t, c->op, in, c->sample->n_in, op_case_attributes(c), out) != MO_OK)
+    if (mo_apply_all(t, c->op, in, c->sample.n_in, op_case_attributes(c), out) != MO_OK)
         return result;
-    for (int i = 0; i < c->op->n_out; i++)
+    for (int i = 0; i < mo_op_outputs(c->op); i++)
         result.out[i] = op_value_of(out[i]);
-    for (int i = 0; c->op->vjp && i < c->sample->n_in; i++)
+    for (int i = 0; c->op->vjp && i < c->sample.n_in; i++)
         if (mo_needs_grad(in[i])) {
             which[nx] = i;
             xs[nx++] = in[i];
         }
     op_cotangents(c, out, gs);
     if (nx)
-        mo_grad(t, out, gs, c->op->n_out, xs, grads, nx, MO_ALLOW_UNUSED);
+        mo_grad(t, out, gs, mo_op_outputs(c->op), xs, grads, nx, MO_ALLOW_UNUSED);
     for (int k = 0; k < nx && mo_ok(c->ctx); k++)
         result.grad[which[k]] = op_value_of(grads[k]);
-    for (int i = 0; i < c->op->n_out; i++)
+    for (int i = 0; i < mo_op_outputs(c->op); i++)
         mo_tensor_release(gs[i]);
     return result;
 }
@@ -162,9 +180,9 @@ static inline void assert_close(
 
 static inline void assert_results_close(
     const op_case *c, const op_result *got, const op_result *expected, double tolerance) {
-    for (int i = 0; i < c->op->n_out; i++)
+    for (int i = 0; i < mo_op_outputs(c->op); i++)
         assert_close(c, "output", i, &got->out[i], &expected->out[i], tolerance);
-    for (int i = 0; i < c->sample->n_in; i++)
+    for (int i = 0; i < c->sample.n_in; i++)
         assert_close(c, "gradient of input", i, &got->grad[i], &expected->grad[i], tolerance);
 }
 
@@ -173,13 +191,14 @@ enum { HOST_ONLY = 2 };
 
 /* Whether a device other than the CPU raises MO_UNSUPPORTED for the op: it has no kernel, and makes no hidden copy. */
 static inline bool op_is_host_only(mo_context *ctx, const mo_op *op) {
-    if (mo_context_device(ctx) == MO_CPU || op->n_samples == 0)
+    if (mo_context_device(ctx) == MO_CPU || mo_n_samples(op) == 0)
         return false;
-    op_case c = op_case_open(ctx, op, &op->samples[0], MO_F32);
+    op_sample s = op_sample_of(ctx, op, 0);
+    op_case c = op_case_open(ctx, op, &s, MO_F32);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *out[MO_MAX_OUTPUTS];
     assert_case_fine(&c);
-    bool unsupported = mo_apply_all(t, op, c.in, c.sample->n_in, op_case_attributes(&c), out) == MO_UNSUPPORTED;
+    bool unsupported = mo_apply_all(t, op, c.in, c.sample.n_in, op_case_attributes(&c), out) == MO_UNSUPPORTED;
     mo_clear_error(ctx);
     mo_tape_release(t);
     op_case_close(&c);
@@ -195,8 +214,9 @@ static inline int for_each_case(mo_context *ctx, mo_dtype real, void (*f)(op_cas
             left_out++;
             continue;
         }
-        for (int k = 0; k < op->n_samples; k++, count++) {
-            op_case c = op_case_open(ctx, op, &op->samples[k], real);
+        for (int k = 0; k < mo_n_samples(op); k++, count++) {
+            op_sample s = op_sample_of(ctx, op, k);
+            op_case c = op_case_open(ctx, op, &s, real);
             assert_case_fine(&c);
             f(&c);
             op_case_close(&c);

@@ -13,7 +13,7 @@ static const int64_t most_elements = 12000;
 /* One sample with `from` replaced by `to` in the shapes of its inputs. */
 typedef struct variant {
     const mo_op *op;
-    mo_sample sample;
+    op_sample sample;
     int64_t from, to; /* NONE: as it stands */
 } variant;
 
@@ -56,7 +56,7 @@ static inline bool resize(variant *v) {
 }
 
 /* The distinct sizes of a sample's inputs. */
-static inline int sizes_of(const mo_sample *s, int64_t *found) {
+static inline int sizes_of(const op_sample *s, int64_t *found) {
     int n = 0;
     for (int i = 0; i < s->n_in; i++)
         for (int axis = 0; axis < s->in[i].ndim; axis++) {

@@ -41,19 +41,16 @@ static void half_square_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->in[0], v->out_bar[0]);
 }
 
-static const mo_sample half_square_samples[] = {{.name = "matrix", .n_in = 1, .in = {{.ndim = 2, .shape = {3, 4}}}}};
+static const mo_sample half_square_samples[] = {{.name = "matrix", .in = "[3, 4]"}};
 
 const mo_op mo_op_half_square = {
     .name = "half_square",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .shape = half_square_shape,
     .forward = half_square_forward,
     .vjp = half_square_vjp,
-    .samples = half_square_samples,
-    .n_samples = 1,
+    MO_SAMPLES(half_square_samples),
 };
 
 mo_tensor *mo_half_square(mo_tape *t, mo_tensor *X) {
@@ -63,7 +60,7 @@ EOF
 sed -i 's/^OP(hop_dot)$/OP(half_square)\n&/' ops/ops.list
 sed -i 's/^MO_API mo_tensor \*mo_square(.*/&\nMO_API mo_tensor *mo_half_square(mo_tape *t, mo_tensor *X);/' ops/ops.h
 sed -i "s/^  'hop_mix.c',$/  'half_square.c',\n&/" ops/meson.build
-row='| `half_square` Y = X² \/ 2 | X dX | X_bar = X Y_bar | [`half_square.c` half_square_vjp](half_square.c#L18) |'
+row='| `half_square` Y = X² \/ 2 | X dX | X_bar = X Y_bar | [`half_square.c` half_square_vjp](half_square.c) |'
 sed -i "s/^| \`neg\`, \`exp\`/$row\n&/" ops/README.md
 
 touched=$(for part in "${parts[@]}"; do diff -rq "$tree/$part" "$part" || true; done | sed 's/.*[/ ]\([^/ ]*\) differ$/\1/; s/.*: //')

@@ -72,7 +72,7 @@ static inline void toy_map(mo_call *c, mo_map2 f) {
 }
 
 static const mo_sample toy_samples[] = {
-    {.name = "pair", .n_in = 2, .in = {{.ndim = 1, .shape = {3}}, {.ndim = 1, .shape = {3}}}},
+    {.name = "pair", .in = "[3] [3]"},
 };
 
 /* ---- Y = A * B ---- */
@@ -88,15 +88,12 @@ static inline void toy_mul_vjp(mo_vjp *v) {
 }
 
 static const mo_op toy_mul_op = {.name = "toy_mul",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = toy_shape,
     .forward = toy_mul_forward,
     .vjp = toy_mul_vjp,
-    .samples = toy_samples,
-    .n_samples = 1};
+    MO_SAMPLES(toy_samples)};
 
 static inline mo_tensor *toy_mul(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &toy_mul_op, (mo_tensor *[]){A, B}, 2, NULL);
@@ -115,14 +112,11 @@ static inline void toy_add_vjp(mo_vjp *v) {
 }
 
 static const mo_op toy_add_op = {.name = "toy_add",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .shape = toy_shape,
     .forward = toy_add_forward,
     .vjp = toy_add_vjp,
-    .samples = toy_samples,
-    .n_samples = 1};
+    MO_SAMPLES(toy_samples)};
 
 static inline mo_tensor *toy_add(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &toy_add_op, (mo_tensor *[]){A, B}, 2, NULL);
@@ -154,16 +148,13 @@ static inline void toy_spread_forward(mo_call *c) {
 static inline void toy_spread_vjp(mo_vjp *v);
 
 static const mo_op toy_spread_op = {.name = "toy_spread",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .attributes_size = sizeof(int64_t),
     .is_view = true,
     .shape = toy_spread_shape,
     .forward = toy_spread_forward,
     .vjp = toy_spread_vjp,
-    .samples = toy_samples,
-    .n_samples = 1};
+    MO_SAMPLES(toy_samples)};
 
 static inline void toy_sum_vjp(mo_vjp *v) {
     int64_t n = mo_numel(v->in[0]);
@@ -171,14 +162,11 @@ static inline void toy_sum_vjp(mo_vjp *v) {
 }
 
 static const mo_op toy_sum_op = {.name = "toy_sum",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = toy_sum_shape,
     .forward = toy_sum_forward,
     .vjp = toy_sum_vjp,
-    .samples = toy_samples,
-    .n_samples = 1};
+    MO_SAMPLES(toy_samples)};
 
 static inline mo_tensor *toy_sum(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &toy_sum_op, (mo_tensor *[]){X}, 1, NULL);

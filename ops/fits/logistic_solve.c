@@ -154,37 +154,25 @@ static const options penalised = {false}, with_intercept = {true};
 
 static const mo_sample logistic_solve_samples[] = {
     {.name = "more rows than columns",
-        .n_in = 5,
-        .in = {{.ndim = 2, .shape = {7, 3}}, {.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 1}, 0},
-            {MO_DRAW_POSITIVE, 0, {0}, 0}, {.ndim = 2, .shape = {3, 3}}},
+        .in = "[7, 3] [7, 3] positive[7, 1] positive[] [3, 3]",
         .attributes = &penalised},
     {.name = "intercept, fewer rows than columns, batch",
-        .n_in = 5,
-        .in = {{.ndim = 3, .shape = {2, 3, 4}}, {.ndim = 3, .shape = {2, 3, 2}}, {MO_DRAW_POSITIVE, 3, {2, 3, 1}, 0},
-            {MO_DRAW_POSITIVE, 1, {2}, 0}, {.ndim = 3, .shape = {2, 5, 2}}},
+        .in = "[2, 3, 4] [2, 3, 2] positive[2, 3, 1] positive[2] [2, 5, 2]",
         .attributes = &with_intercept},
-};
-
-static const mo_error_sample logistic_solve_error_samples[] = {
-    {{.name = "weights",
-         .n_in = 5,
-         .in = {{.ndim = 2, .shape = {7, 3}}, {.ndim = 2, .shape = {7, 3}}, {MO_DRAW_POSITIVE, 2, {7, 2}, 0},
-             {MO_DRAW_POSITIVE, 0, {0}, 0}, {.ndim = 2, .shape = {3, 3}}},
-         .attributes = &penalised},
-        MO_INVALID, "logistic_solve: expected one weight a row"},
-    {{.name = "logits",
-         .n_in = 5,
-         .in = {{.ndim = 2, .shape = {7, 3}}, {.ndim = 2, .shape = {6, 3}}, {MO_DRAW_POSITIVE, 2, {7, 1}, 0},
-             {MO_DRAW_POSITIVE, 0, {0}, 0}, {.ndim = 2, .shape = {3, 3}}},
-         .attributes = &penalised},
-        MO_INVALID, "logistic_solve: expected equal leading axes"},
+    {.name = "weights",
+        .in = "[7, 3] [7, 3] positive[7, 2] positive[] [3, 3]",
+        .attributes = &penalised,
+        .error = "logistic_solve: expected one weight a row"},
+    {.name = "logits",
+        .in = "[7, 3] [6, 3] positive[7, 1] positive[] [3, 3]",
+        .attributes = &penalised,
+        .error = "logistic_solve: expected equal leading axes"},
 };
 
 const mo_op mo_op_logistic_solve = {
     .name = "logistic_solve",
-    .min_in = SYSTEM,
+    .n_in = SYSTEM,
     .max_in = SYSTEM + 3,
-    .n_out = 1,
     .attributes_size = sizeof(options),
     .reads_in = 15,
     .reads_out = 1,
@@ -192,10 +180,7 @@ const mo_op mo_op_logistic_solve = {
     .forward = logistic_solve_forward,
     .vjp = logistic_solve_vjp,
     .flops = logistic_solve_flops,
-    .samples = logistic_solve_samples,
-    .n_samples = 2,
-    .error_samples = logistic_solve_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(logistic_solve_samples),
 };
 
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[SYSTEM], mo_tensor *const *factors, bool free_intercept) {

@@ -87,39 +87,21 @@ static void svm_dual_forward(mo_call *c) {
 }
 
 static const mo_sample svm_dual_samples[] = {
-    {.name = "three classes",
-        .n_in = 3,
-        .in = {{MO_DRAW_SPD, 2, {6, 6}, 0}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
-    {.name = "batch, lambda for each",
-        .n_in = 3,
-        .in = {{MO_DRAW_SPD, 3, {3, 4, 4}, 0}, {MO_DRAW_POSITIVE, 3, {3, 4, 2}, 0}, {MO_DRAW_POSITIVE, 1, {3}, 0}}},
-    {.name = "one row, one class",
-        .n_in = 3,
-        .in = {{MO_DRAW_SPD, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 2, {1, 1}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
-};
-
-static const mo_error_sample svm_dual_error_samples[] = {
-    {{.name = "not square",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {6, 5}}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 0, {0}, 0}}},
-        MO_INVALID, "svm_dual: expected K [.., n, n]"},
-    {{.name = "lambda of another shape",
-         .n_in = 3,
-         .in = {{MO_DRAW_SPD, 2, {6, 6}, 0}, {MO_DRAW_POSITIVE, 2, {6, 3}, 0}, {MO_DRAW_POSITIVE, 1, {2}, 0}}},
-        MO_INVALID, "svm_dual: lambda expected to be a scalar"},
+    {.name = "three classes", .in = "spd[6, 6] positive[6, 3] positive[]"},
+    {.name = "batch, lambda for each", .in = "spd[3, 4, 4] positive[3, 4, 2] positive[3]"},
+    {.name = "one row, one class", .in = "spd[1, 1] positive[1, 1] positive[]"},
+    {.name = "not square", .in = "[6, 5] positive[6, 3] positive[]", .error = "svm_dual: expected K [.., n, n]"},
+    {.name = "lambda of another shape",
+        .in = "spd[6, 6] positive[6, 3] positive[2]",
+        .error = "svm_dual: lambda expected to be a scalar"},
 };
 
 const mo_op mo_op_svm_dual = {
     .name = "svm_dual",
-    .min_in = 3,
-    .max_in = 3,
-    .n_out = 1,
+    .n_in = 3,
     .shape = svm_dual_shape,
     .forward = svm_dual_forward,
-    .samples = svm_dual_samples,
-    .n_samples = 3,
-    .error_samples = svm_dual_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(svm_dual_samples),
 };
 
 mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda) {

@@ -160,94 +160,67 @@ static double affine_adjoint_flops(const mo_call *c) {
 }
 
 static const mo_sample affine_samples[] = {
-    {.name = "matrix", .n_in = 2, .in = {{.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {4, 2}}}},
-    {.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 3, 2}}, {.ndim = 3, .shape = {2, 3, 4}}}},
-    {.name = "bias alone", .n_in = 2, .in = {{.ndim = 2, .shape = {5, 0}}, {.ndim = 2, .shape = {1, 2}}}},
+    {.name = "matrix", .in = "[5, 3] [4, 2]"},
+    {.name = "batch", .in = "[2, 3, 2] [2, 3, 4]"},
+    {.name = "bias alone", .in = "[5, 0] [1, 2]"},
+    {.name = "rows",
+        .in = "[5, 3] [3, 2]",
+        .error = "affine: expected X [.., n, d] and weights [.., d + 1, C]; got [5, 3]"},
+    {.name = "leading axes",
+        .in = "[2, 5, 3] [3, 4, 2]",
+        .error = "affine: expected matrices with the same leading axes"},
 };
 
 static const mo_sample affine_gradient_samples[] = {
-    {.name = "matrix", .n_in = 2, .in = {{.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {5, 2}}}},
-    {.name = "batch", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 3, 2}}, {.ndim = 3, .shape = {2, 3, 4}}}},
+    {.name = "matrix", .in = "[5, 3] [5, 2]"},
+    {.name = "batch", .in = "[2, 3, 2] [2, 3, 4]"},
+    {.name = "rows",
+        .in = "[5, 3] [4, 2]",
+        .error = "affine_gradient: expected X [.., n, d] and G [.., n, C]; got [5, 3]"},
 };
 
 static const mo_sample affine_adjoint_samples[] = {
-    {.name = "matrix",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {4, 2}}, {.ndim = 2, .shape = {5, 2}}}},
-    {.name = "batch",
-        .n_in = 3,
-        .in = {{.ndim = 3, .shape = {2, 3, 2}}, {.ndim = 3, .shape = {2, 3, 4}}, {.ndim = 3, .shape = {2, 3, 4}}}},
-    {.name = "bias alone",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {5, 0}}, {.ndim = 2, .shape = {1, 2}}, {.ndim = 2, .shape = {5, 2}}}},
-};
-
-static const mo_error_sample affine_error_samples[] = {
-    {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {3, 2}}}}, MO_INVALID,
-        "affine: expected X [.., n, d] and weights [.., d + 1, C]; got [5, 3]"},
-    {{.name = "leading axes", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 5, 3}}, {.ndim = 3, .shape = {3, 4, 2}}}},
-        MO_INVALID, "affine: expected matrices with the same leading axes"},
-};
-
-static const mo_error_sample affine_gradient_error_samples[] = {
-    {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {4, 2}}}}, MO_INVALID,
-        "affine_gradient: expected X [.., n, d] and G [.., n, C]; got [5, 3]"},
-};
-
-static const mo_error_sample affine_adjoint_error_samples[] = {
-    {{.name = "adjoint",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {5, 3}}, {.ndim = 2, .shape = {4, 2}}, {.ndim = 2, .shape = {4, 2}}}},
-        MO_INVALID,
-        "affine_adjoint: expected X [.., n, d], weights [.., d + 1, C] and the adjoint [.., n, C]; got [5, 3]"},
+    {.name = "matrix", .in = "[5, 3] [4, 2] [5, 2]"},
+    {.name = "batch", .in = "[2, 3, 2] [2, 3, 4] [2, 3, 4]"},
+    {.name = "bias alone", .in = "[5, 0] [1, 2] [5, 2]"},
+    {.name = "adjoint",
+        .in = "[5, 3] [4, 2] [4, 2]",
+        .error =
+            "affine_adjoint: expected X [.., n, d], weights [.., d + 1, C] and the adjoint [.., n, C]; got [5, 3]"},
 };
 
 const mo_op mo_op_affine = {
     .name = "affine",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = affine_shape,
     .forward = affine_forward,
     .vjp = affine_vjp,
     .flops = affine_flops,
-    .samples = affine_samples,
-    .n_samples = 3,
-    .error_samples = affine_error_samples,
-    .n_error_samples = 2,
+    MO_SAMPLES(affine_samples),
 };
 
 const mo_op mo_op_affine_gradient = {
     .name = "affine_gradient",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = affine_gradient_shape,
     .forward = affine_gradient_forward,
     .vjp = affine_gradient_vjp,
     .flops = affine_flops,
-    .samples = affine_gradient_samples,
-    .n_samples = 2,
-    .error_samples = affine_gradient_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(affine_gradient_samples),
 };
 
 const mo_op mo_op_affine_adjoint = {
     .name = "affine_adjoint",
-    .min_in = 3,
-    .max_in = 3,
+    .n_in = 3,
     .n_out = 2,
     .reads_in = 7,
     .shape = affine_adjoint_shape,
     .forward = affine_adjoint_forward,
     .vjp = affine_adjoint_vjp,
     .flops = affine_adjoint_flops,
-    .samples = affine_adjoint_samples,
-    .n_samples = 3,
-    .error_samples = affine_adjoint_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(affine_adjoint_samples),
 };
 
 mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V) {

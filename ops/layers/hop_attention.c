@@ -137,38 +137,18 @@ static double hop_attention_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_attention_samples[] = {
-    {.name = "three hops",
-        .n_in = 5,
-        .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 1, .shape = {5}},
-            {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
-    {.name = "one hop",
-        .n_in = 5,
-        .in = {{.ndim = 3, .shape = {1, 3, 2}}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 1, .shape = {3}},
-            {.ndim = 2, .shape = {1, 3}}, {.ndim = 1, .shape = {1}}}},
-};
-
-static const mo_error_sample hop_attention_error_samples[] = {
-    {{.name = "halves",
-         .n_in = 5,
-         .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}},
-             {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
-        MO_INVALID, "hop_attention: expected W [m, 4]; got [3, 4, 2]"},
-    {{.name = "bias",
-         .n_in = 5,
-         .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 1, .shape = {4}},
-             {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
-        MO_INVALID, "expected b [5], v [1, 5] and c [1]"},
-    {{.name = "hops",
-         .n_in = 5,
-         .in = {{.ndim = 3, .shape = {33, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 1, .shape = {5}},
-             {.ndim = 2, .shape = {1, 5}}, {.ndim = 1, .shape = {1}}}},
-        MO_INVALID, "expected H [K, n, d], K from 1 to 32"},
+    {.name = "three hops", .in = "[3, 4, 2] [5, 4] [5] [1, 5] [1]"},
+    {.name = "one hop", .in = "[1, 3, 2] [3, 4] [3] [1, 3] [1]"},
+    {.name = "halves",
+        .in = "[3, 4, 2] [5, 3] [5] [1, 5] [1]",
+        .error = "hop_attention: expected W [m, 4]; got [3, 4, 2]"},
+    {.name = "bias", .in = "[3, 4, 2] [5, 4] [4] [1, 5] [1]", .error = "expected b [5], v [1, 5] and c [1]"},
+    {.name = "hops", .in = "[33, 4, 2] [5, 4] [5] [1, 5] [1]", .error = "expected H [K, n, d], K from 1 to 32"},
 };
 
 const mo_op mo_op_hop_attention = {
     .name = "hop_attention",
-    .min_in = 5,
-    .max_in = 5,
+    .n_in = 5,
     .n_out = 3,
     .reads_in = 1 << H_IN | 1 << W_IN | 1 << V_IN,
     .reads_out = 6,
@@ -176,10 +156,7 @@ const mo_op mo_op_hop_attention = {
     .forward = hop_attention_forward,
     .vjp = hop_attention_vjp,
     .flops = hop_attention_flops,
-    .samples = hop_attention_samples,
-    .n_samples = 2,
-    .error_samples = hop_attention_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(hop_attention_samples),
 };
 
 mo_tensor *mo_hop_attention(mo_tape *t, mo_tensor *H, mo_tensor *const parameters[4], mo_tensor **attention) {

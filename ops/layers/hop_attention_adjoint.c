@@ -71,34 +71,19 @@ static double hop_attention_adjoint_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_attention_adjoint_samples[] = {
-    {.name = "three hops",
-        .n_in = 6,
-        .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 2, .shape = {1, 5}},
-            {.ndim = 2, .shape = {4, 3}}, {.ndim = 3, .shape = {3, 4, 5}}, {.ndim = 2, .shape = {4, 2}}}},
-    {.name = "no rows",
-        .n_in = 6,
-        .in = {{.ndim = 3, .shape = {2, 0, 2}}, {.ndim = 2, .shape = {3, 4}}, {.ndim = 2, .shape = {1, 3}},
-            {.ndim = 2, .shape = {0, 2}}, {.ndim = 3, .shape = {2, 0, 3}}, {.ndim = 2, .shape = {0, 2}}}},
-};
-
-static const mo_error_sample hop_attention_adjoint_error_samples[] = {
-    {{.name = "weights",
-         .n_in = 6,
-         .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 2, .shape = {5, 4}}, {.ndim = 2, .shape = {1, 5}},
-             {.ndim = 2, .shape = {4, 2}}, {.ndim = 3, .shape = {3, 4, 5}}, {.ndim = 2, .shape = {4, 2}}}},
-        MO_INVALID, "hop_attention_adjoint: expected v [1, m], a [n, K], P [K, n, m] and Y_bar [n, d]"},
+    {.name = "three hops", .in = "[3, 4, 2] [5, 4] [1, 5] [4, 3] [3, 4, 5] [4, 2]"},
+    {.name = "no rows", .in = "[2, 0, 2] [3, 4] [1, 3] [0, 2] [2, 0, 3] [0, 2]"},
+    {.name = "weights",
+        .in = "[3, 4, 2] [5, 4] [1, 5] [4, 2] [3, 4, 5] [4, 2]",
+        .error = "hop_attention_adjoint: expected v [1, m], a [n, K], P [K, n, m] and Y_bar [n, d]"},
 };
 
 const mo_op mo_op_hop_attention_adjoint = {
     .name = "hop_attention_adjoint",
-    .min_in = 6,
-    .max_in = 6,
+    .n_in = 6,
     .n_out = 3,
     .shape = hop_attention_adjoint_shape,
     .forward = hop_attention_adjoint_forward,
     .flops = hop_attention_adjoint_flops,
-    .samples = hop_attention_adjoint_samples,
-    .n_samples = 2,
-    .error_samples = hop_attention_adjoint_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(hop_attention_adjoint_samples),
 };

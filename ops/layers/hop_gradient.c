@@ -67,31 +67,25 @@ static double hop_gradient_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_gradient_samples[] = {
-    {.name = "three hops", .n_in = 2, .in = {{.ndim = 3, .shape = {3, 4, 2}}, {.ndim = 3, .shape = {3, 4, 5}}}},
-    {.name = "one hop", .n_in = 2, .in = {{.ndim = 3, .shape = {1, 5, 1}}, {.ndim = 3, .shape = {1, 5, 2}}}},
-    {.name = "no rows", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 0, 3}}, {.ndim = 3, .shape = {2, 0, 2}}}},
-    {.name = "no hops", .n_in = 2, .in = {{.ndim = 3, .shape = {0, 2, 3}}, {.ndim = 3, .shape = {0, 2, 2}}}},
-};
-
-static const mo_error_sample hop_gradient_error_samples[] = {
-    {{.name = "rows", .n_in = 2, .in = {{.ndim = 3, .shape = {2, 4, 3}}, {.ndim = 3, .shape = {2, 3, 5}}}}, MO_INVALID,
-        "hop_gradient: expected D [K, n, out] and X [K, n, in]; got [2, 4, 3]"},
+    {.name = "three hops", .in = "[3, 4, 2] [3, 4, 5]"},
+    {.name = "one hop", .in = "[1, 5, 1] [1, 5, 2]"},
+    {.name = "no rows", .in = "[2, 0, 3] [2, 0, 2]"},
+    {.name = "no hops", .in = "[0, 2, 3] [0, 2, 2]"},
+    {.name = "rows",
+        .in = "[2, 4, 3] [2, 3, 5]",
+        .error = "hop_gradient: expected D [K, n, out] and X [K, n, in]; got [2, 4, 3]"},
 };
 
 const mo_op mo_op_hop_gradient = {
     .name = "hop_gradient",
-    .min_in = 2,
-    .max_in = 2,
+    .n_in = 2,
     .n_out = 2,
     .reads_in = 3,
     .shape = hop_gradient_shape,
     .forward = hop_gradient_forward,
     .vjp = hop_gradient_vjp,
     .flops = hop_gradient_flops,
-    .samples = hop_gradient_samples,
-    .n_samples = 4,
-    .error_samples = hop_gradient_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(hop_gradient_samples),
 };
 
 void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar) {

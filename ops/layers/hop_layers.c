@@ -143,39 +143,27 @@ static double hop_layers_flops(const mo_call *c) {
 
 static const mo_sample hop_layers_samples[] = {
     {.name = "two hops, relu",
-        .n_in = 5,
-        .in = {{.ndim = 3, .shape = {2, 4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}},
-            {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}}},
+        .in = "[2, 4, 3] [5, 3] [5] [5, 3] [5]",
         .attributes = &(const hop_layers_options){true}},
-    {.name = "one hop, linear",
-        .n_in = 3,
-        .in = {{.ndim = 3, .shape = {1, 4, 3}}, {.ndim = 2, .shape = {2, 3}}, {.ndim = 1, .shape = {2}}},
-        .attributes = &(const hop_layers_options){false}},
-};
-
-static const mo_error_sample hop_layers_error_samples[] = {
-    {{.name = "hops",
-         .n_in = 3,
-         .in = {{.ndim = 3, .shape = {2, 4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {5}}},
-         .attributes = &(const hop_layers_options){true}},
-        MO_INVALID, "hop_layers: expected X [K, n, in], and W [out, in] and b [out] of each of K hops; got [2, 4, 3]"},
-    {{.name = "width",
-         .n_in = 3,
-         .in = {{.ndim = 3, .shape = {1, 4, 3}}, {.ndim = 2, .shape = {5, 2}}, {.ndim = 1, .shape = {5}}},
-         .attributes = &(const hop_layers_options){true}},
-        MO_INVALID, "input 1 is W, expected [out, in]"},
-    {{.name = "bias",
-         .n_in = 3,
-         .in = {{.ndim = 3, .shape = {1, 4, 3}}, {.ndim = 2, .shape = {5, 3}}, {.ndim = 1, .shape = {4}}},
-         .attributes = &(const hop_layers_options){true}},
-        MO_INVALID, "input 2 is b, expected [5]"},
+    {.name = "one hop, linear", .in = "[1, 4, 3] [2, 3] [2]", .attributes = &(const hop_layers_options){false}},
+    {.name = "hops",
+        .in = "[2, 4, 3] [5, 3] [5]",
+        .attributes = &(const hop_layers_options){true},
+        .error = "hop_layers: expected X [K, n, in], and W [out, in] and b [out] of each of K hops; got [2, 4, 3]"},
+    {.name = "width",
+        .in = "[1, 4, 3] [5, 2] [5]",
+        .attributes = &(const hop_layers_options){true},
+        .error = "input 1 is W, expected [out, in]"},
+    {.name = "bias",
+        .in = "[1, 4, 3] [5, 3] [4]",
+        .attributes = &(const hop_layers_options){true},
+        .error = "input 2 is b, expected [5]"},
 };
 
 const mo_op mo_op_hop_layers = {
     .name = "hop_layers",
-    .min_in = 3,
+    .n_in = 3,
     .max_in = 1 + 2 * MOST_HOPS,
-    .n_out = 1,
     .attributes_size = sizeof(hop_layers_options),
     .reads_in = UINT64_MAX,
     .reads_out = 1,
@@ -183,10 +171,7 @@ const mo_op mo_op_hop_layers = {
     .forward = hop_layers_forward,
     .vjp = hop_layers_vjp,
     .flops = hop_layers_flops,
-    .samples = hop_layers_samples,
-    .n_samples = 2,
-    .error_samples = hop_layers_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(hop_layers_samples),
 };
 
 mo_tensor *mo_hop_layers(mo_tape *t, mo_tensor *X, mo_tensor *const *W, mo_tensor *const *b, int K, bool relu) {

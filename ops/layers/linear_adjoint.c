@@ -81,42 +81,26 @@ static double linear_adjoint_flops(const mo_call *c) {
 }
 
 static const mo_sample linear_adjoint_samples[] = {
-    {.name = "layer",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {3, 5}}},
-        .attributes = &(const linear_adjoint_options){false}},
-    {.name = "masked, one output",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {6, 1}}, {.ndim = 2, .shape = {6, 2}}, {.ndim = 2, .shape = {1, 2}}},
-        .attributes = &(const linear_adjoint_options){true}},
-    {.name = "masked, no rows",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {0, 2}}, {.ndim = 2, .shape = {3, 2}}},
-        .attributes = &(const linear_adjoint_options){true}},
-};
-
-static const mo_error_sample linear_adjoint_error_samples[] = {
-    {{.name = "rows",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}, {.ndim = 2, .shape = {3, 5}}},
-         .attributes = &(const linear_adjoint_options){false}},
-        MO_INVALID, "linear_adjoint: expected D [n, out], X [n, in] and W [out, in]; got [4, 3]"},
-    {{.name = "weights",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {5, 3}}},
-         .attributes = &(const linear_adjoint_options){false}},
-        MO_INVALID, "expected W [3, 5]"},
-    {{.name = "bits",
-         .n_in = 4,
-         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {4, 5}}, {.ndim = 2, .shape = {3, 5}},
-             {MO_DRAW_MASK, 2, {3, 16}, 0}},
-         .attributes = &(const linear_adjoint_options){true}},
-        MO_INVALID, "expected the bits of X's rows"},
+    {.name = "layer", .in = "[4, 3] [4, 5] [3, 5]", .attributes = &(const linear_adjoint_options){false}},
+    {.name = "masked, one output", .in = "[6, 1] [6, 2] [1, 2]", .attributes = &(const linear_adjoint_options){true}},
+    {.name = "masked, no rows", .in = "[0, 3] [0, 2] [3, 2]", .attributes = &(const linear_adjoint_options){true}},
+    {.name = "rows",
+        .in = "[4, 3] [3, 5] [3, 5]",
+        .attributes = &(const linear_adjoint_options){false},
+        .error = "linear_adjoint: expected D [n, out], X [n, in] and W [out, in]; got [4, 3]"},
+    {.name = "weights",
+        .in = "[4, 3] [4, 5] [5, 3]",
+        .attributes = &(const linear_adjoint_options){false},
+        .error = "expected W [3, 5]"},
+    {.name = "bits",
+        .in = "[4, 3] [4, 5] [3, 5] mask[3, 16]",
+        .attributes = &(const linear_adjoint_options){true},
+        .error = "expected the bits of X's rows"},
 };
 
 const mo_op mo_op_linear_adjoint = {
     .name = "linear_adjoint",
-    .min_in = 3,
+    .n_in = 3,
     .max_in = 4,
     .n_out = 3,
     .attributes_size = sizeof(linear_adjoint_options),
@@ -125,10 +109,7 @@ const mo_op mo_op_linear_adjoint = {
     .forward = linear_adjoint_forward,
     .vjp = linear_adjoint_vjp,
     .flops = linear_adjoint_flops,
-    .samples = linear_adjoint_samples,
-    .n_samples = 3,
-    .error_samples = linear_adjoint_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(linear_adjoint_samples),
 };
 
 mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *bits, mo_tensor *bar[2]) {

@@ -45,30 +45,22 @@ static double linear_gradient_flops(const mo_call *c) {
 }
 
 static const mo_sample linear_gradient_samples[] = {
-    {.name = "layer", .n_in = 2, .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {4, 5}}}},
-    {.name = "one output", .n_in = 2, .in = {{.ndim = 2, .shape = {6, 1}}, {.ndim = 2, .shape = {6, 2}}}},
-    {.name = "no rows", .n_in = 2, .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {0, 2}}}},
-};
-
-static const mo_error_sample linear_gradient_error_samples[] = {
-    {{.name = "rows", .n_in = 2, .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}}}, MO_INVALID,
-        "linear_gradient: expected D [n, out] and X [n, in]; got [4, 3]"},
+    {.name = "layer", .in = "[4, 3] [4, 5]"},
+    {.name = "one output", .in = "[6, 1] [6, 2]"},
+    {.name = "no rows", .in = "[0, 3] [0, 2]"},
+    {.name = "rows", .in = "[4, 3] [3, 5]", .error = "linear_gradient: expected D [n, out] and X [n, in]; got [4, 3]"},
 };
 
 const mo_op mo_op_linear_gradient = {
     .name = "linear_gradient",
-    .min_in = 2,
-    .max_in = 2,
+    .n_in = 2,
     .n_out = 2,
     .reads_in = 3,
     .shape = linear_gradient_shape,
     .forward = linear_gradient_forward,
     .vjp = linear_gradient_vjp,
     .flops = linear_gradient_flops,
-    .samples = linear_gradient_samples,
-    .n_samples = 3,
-    .error_samples = linear_gradient_error_samples,
-    .n_error_samples = 1,
+    MO_SAMPLES(linear_gradient_samples),
 };
 
 void mo_linear_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar) {

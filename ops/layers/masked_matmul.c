@@ -54,47 +54,26 @@ static double masked_matmul_flops(const mo_call *c) {
 }
 
 static const mo_sample masked_matmul_samples[] = {
-    {.name = "plain",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}, {.ndim = 2, .shape = {4, 5}}}},
-    {.name = "outer product",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {4, 1}}, {.ndim = 2, .shape = {1, 6}}, {.ndim = 2, .shape = {4, 6}}}},
-    {.name = "no rows",
-        .n_in = 3,
-        .in = {{.ndim = 2, .shape = {0, 3}}, {.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {0, 2}}}},
-};
-
-static const mo_error_sample masked_matmul_error_samples[] = {
-    {{.name = "inner",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {2, 5}}, {.ndim = 2, .shape = {4, 5}}}},
-        MO_INVALID, "masked_matmul: expected A [m, k] and B [k, n]; got [4, 3]"},
-    {{.name = "mask",
-         .n_in = 3,
-         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}, {.ndim = 2, .shape = {4, 3}}}},
-        MO_INVALID, "expected Y [4, 5]"},
-    {{.name = "bits",
-         .n_in = 4,
-         .in = {{.ndim = 2, .shape = {4, 3}}, {.ndim = 2, .shape = {3, 5}}, {.ndim = 2, .shape = {4, 5}},
-             {MO_DRAW_MASK, 2, {3, 16}, 0}}},
-        MO_INVALID, "expected the bits of Y's rows"},
+    {.name = "plain", .in = "[4, 3] [3, 5] [4, 5]"},
+    {.name = "outer product", .in = "[4, 1] [1, 6] [4, 6]"},
+    {.name = "no rows", .in = "[0, 3] [3, 2] [0, 2]"},
+    {.name = "inner",
+        .in = "[4, 3] [2, 5] [4, 5]",
+        .error = "masked_matmul: expected A [m, k] and B [k, n]; got [4, 3]"},
+    {.name = "mask", .in = "[4, 3] [3, 5] [4, 3]", .error = "expected Y [4, 5]"},
+    {.name = "bits", .in = "[4, 3] [3, 5] [4, 5] mask[3, 16]", .error = "expected the bits of Y's rows"},
 };
 
 const mo_op mo_op_masked_matmul = {
     .name = "masked_matmul",
-    .min_in = 3,
+    .n_in = 3,
     .max_in = 4,
-    .n_out = 1,
     .reads_in = 7,
     .shape = masked_matmul_shape,
     .forward = masked_matmul_forward,
     .vjp = masked_matmul_vjp,
     .flops = masked_matmul_flops,
-    .samples = masked_matmul_samples,
-    .n_samples = 3,
-    .error_samples = masked_matmul_error_samples,
-    .n_error_samples = 3,
+    MO_SAMPLES(masked_matmul_samples),
 };
 
 mo_tensor *mo_masked_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *Y, mo_tensor *bits) {

@@ -109,9 +109,8 @@ static void implicit_vjp(mo_vjp *v) {
 /* Not in the registry: the value of the op does not depend on theta, so differences of the op alone cannot check it. */
 static const mo_op mo_op_implicit = {
     .name = "implicit",
-    .min_in = 1,
+    .n_in = 1,
     .max_in = 1 + MO_MAX_THETA,
-    .n_out = 1,
     .attributes_size = sizeof(mo_implicit_problem),
     .reads_in = ~(uint64_t)1,
     .reads_out = 1,

@@ -183,48 +183,28 @@ static const solve_options
         .transposed = true},
     cg = {.problem = {.residual = cubic, .n = 2, .options = {.batch_axes = 1, .symmetric = true, .dense_limit = -1}}};
 
-#define SYSTEMS(draw)                                                                                                  \
-    .n_in = 4, .in = {                                                                                                 \
-                   {.ndim = 2, .shape = {2, 3}},                                                                       \
-                   {.ndim = 2, .shape = {2, 3}},                                                                       \
-                   {draw, 3, {2, 3, 3}, 0},                                                                            \
-                   {.ndim = 2, .shape = {2, 3}},                                                                       \
-    }
 static const mo_sample implicit_solve_samples[] = {
-    {.name = "dense", SYSTEMS(MO_DRAW_GENERAL), .attributes = &dense},
-    {.name = "dense, transposed", SYSTEMS(MO_DRAW_GENERAL), .attributes = &dense_transposed},
-    {.name = "GMRES", SYSTEMS(MO_DRAW_GENERAL), .attributes = &gmres},
-    {.name = "GMRES, transposed", SYSTEMS(MO_DRAW_GENERAL), .attributes = &gmres_transposed},
-    {.name = "conjugate gradients", SYSTEMS(MO_DRAW_SPD), .attributes = &cg},
-};
-
-static const mo_error_sample implicit_solve_error_samples[] = {
-    {{.name = "right-hand side",
-         .n_in = 4,
-         .in = {{.ndim = 2, .shape = {2, 4}}, {.ndim = 2, .shape = {2, 3}}, {.ndim = 3, .shape = {2, 3, 3}},
-             {.ndim = 2, .shape = {2, 3}}},
-         .attributes = &dense},
-        MO_INVALID, "implicit_solve: the right-hand side and x expected in one shape; got [2, 4] float64"},
-    {{.name = "theta",
-         .n_in = 2,
-         .in = {{.ndim = 2, .shape = {2, 3}}, {.ndim = 2, .shape = {2, 3}}},
-         .attributes = &dense},
-        MO_INVALID, "implicit_solve: 2 inputs, expected 4"},
+    {.name = "dense", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &dense},
+    {.name = "dense, transposed", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &dense_transposed},
+    {.name = "GMRES", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &gmres},
+    {.name = "GMRES, transposed", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &gmres_transposed},
+    {.name = "conjugate gradients", .in = "[2, 3] [2, 3] spd[2, 3, 3] [2, 3]", .attributes = &cg},
+    {.name = "right-hand side",
+        .in = "[2, 4] [2, 3] [2, 3, 3] [2, 3]",
+        .attributes = &dense,
+        .error = "implicit_solve: the right-hand side and x expected in one shape; got [2, 4] float64"},
+    {.name = "theta", .in = "[2, 3] [2, 3]", .attributes = &dense, .error = "implicit_solve: 2 inputs, expected 4"},
 };
 
 const mo_op mo_op_implicit_solve = {
     .name = "implicit_solve",
-    .min_in = 2,
+    .n_in = 2,
     .max_in = MO_MAX_INPUTS,
-    .n_out = 1,
     .attributes_size = sizeof(solve_options),
     .reads_in = ~(uint64_t)1,
     .reads_out = 1,
     .shape = implicit_solve_shape,
     .forward = implicit_solve_forward,
     .vjp = implicit_solve_vjp,
-    .samples = implicit_solve_samples,
-    .n_samples = sizeof implicit_solve_samples / sizeof *implicit_solve_samples,
-    .error_samples = implicit_solve_error_samples,
-    .n_error_samples = sizeof implicit_solve_error_samples / sizeof *implicit_solve_error_samples,
+    MO_SAMPLES(implicit_solve_samples),
 };

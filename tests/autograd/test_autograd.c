@@ -173,14 +173,12 @@ static void cube_vjp(mo_vjp *v) {
 }
 
 static const mo_op cube_op = {.name = "cube",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .shape = toy_shape,
     .forward = cube_forward,
     .vjp = cube_vjp,
-    .samples = (const mo_sample[]){{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}}},
+    .samples = (const mo_sample[]){{.name = "vector", .in = "[3]"}},
     .n_samples = 1};
 
 static void a_rule_may_take_gradients_itself(void **state) {

@@ -144,26 +144,22 @@ static void ends_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_pad(v->t, v->out_bar[0], 0, 0, mo_dim(v->in[0], 0) - 2);
 }
 
-static const mo_sample of_three[] = {{.name = "three", .n_in = 1, .in = {{.ndim = 1, .shape = {3}}}}};
+static const mo_sample of_three[] = {
+    {.name = "three", .in = "[3]"},
+};
 static const mo_op twice = {.name = "call_memory_twice",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = twice_shape,
     .forward = twice_forward,
     .vjp = twice_vjp,
-    .samples = of_three,
-    .n_samples = 1};
+    MO_SAMPLES(of_three)};
 static const mo_op ends = {.name = "call_memory_ends",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .is_view = true,
     .shape = ends_shape,
     .forward = ends_forward,
     .vjp = ends_vjp,
-    .samples = of_three,
-    .n_samples = 1};
+    MO_SAMPLES(of_three)};
 
 static double own_ops(mo_context *ctx, scratch *unused) {
     (void)unused;

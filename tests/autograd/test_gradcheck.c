@@ -23,19 +23,16 @@ static void swap_vjp(mo_vjp *v) {
 }
 
 static const mo_sample square_samples[] = {
-    {.name = "square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 3}}, {.ndim = 2, .shape = {3, 3}}}},
+    {.name = "square", .in = "[3, 3] [3, 3]"},
 };
 
 static const mo_op swap_op = {.name = "swap",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .is_view = true,
     .shape = swap_shape,
     .forward = swap_forward,
     .vjp = swap_vjp,
-    .samples = square_samples,
-    .n_samples = 1};
+    MO_SAMPLES(square_samples)};
 
 static mo_tensor *product(mo_vjp *v, mo_tensor *A, mo_tensor *B) {
     return mo_apply(v->t, v->op, (mo_tensor *[]){A, B}, 2, NULL);
@@ -97,9 +94,7 @@ static void cut_at_second_order(mo_vjp *v) {
 
 static mo_op product_with(void (*vjp)(mo_vjp *v)) {
     return (mo_op){.name = "product",
-        .min_in = 2,
-        .max_in = 2,
-        .n_out = 1,
+        .n_in = 2,
         .reads_in = 3,
         .shape = toy_shape,
         .forward = product_forward,
@@ -174,12 +169,28 @@ static void samples_that_fail_are_failures_by_name(void **state) {
     toy *y = *state;
     mo_op op = product_with(right_vjp);
     mo_sample s = square_samples[0];
-    s.in[1].shape[0] = 4;
+    s.in = "[3, 3] [4, 3]";
     op.samples = &s;
     mo_check_result r = mo_check_op(y->ctx, &op, 1, 1);
     assert_false(r.pass);
     assert_non_null(strstr(r.worst, "sample \"square\": product: expected equal sizes"));
     assert_true(mo_ok(y->ctx));
+}
+
+static void samples_that_cannot_be_read_are_failures_by_name(void **state) {
+    static const char *const wrong[] = {
+        "[3, 4", "3 4", "cube[3]", "index<7[3]", "[3, x]", "[-1]", "[3];", "spd", "[1, 1, 1, 1, 1, 1, 1, 1, 1]"};
+    toy *y = *state;
+    mo_op op = product_with(right_vjp);
+    mo_sample s = square_samples[0];
+    op.samples = &s;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        s.in = wrong[i];
+        mo_check_result r = mo_check_op(y->ctx, &op, 1, 1);
+        if (r.pass || !strstr(r.worst, "op product, sample square: expected ") || !strstr(r.worst, wrong[i]))
+            fail_msg("%s: %s", wrong[i], r.worst);
+        assert_true(mo_ok(y->ctx));
+    }
 }
 
 /* ---- a user's graph code ---- */
@@ -218,6 +229,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(the_certificate_sees_a_lost_cotangent, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(ops_without_samples_fail, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(samples_that_fail_are_failures_by_name, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(samples_that_cannot_be_read_are_failures_by_name, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(functions_are_checked_like_ops, toy_create, toy_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,8 +88,7 @@ static void inner_forward(mo_call *c) {
     mo_tensor_fill(c->out[0], 1);
 }
 
-static const mo_op inner_op = {
-    .name = "inner", .min_in = 1, .max_in = 1, .n_out = 1, .shape = toy_shape, .forward = inner_forward};
+static const mo_op inner_op = {.name = "inner", .n_in = 1, .shape = toy_shape, .forward = inner_forward};
 
 static void outer_forward(mo_call *c) {
     wait_ms(5);
@@ -98,8 +97,7 @@ static void outer_forward(mo_call *c) {
     mo_tensor_fill(c->out[0], 1);
 }
 
-static const mo_op outer_op = {
-    .name = "outer", .min_in = 1, .max_in = 1, .n_out = 1, .shape = toy_shape, .forward = outer_forward};
+static const mo_op outer_op = {.name = "outer", .n_in = 1, .shape = toy_shape, .forward = outer_forward};
 
 static void time_is_counted_once(void **state) {
     toy *y = *state;

@@ -88,14 +88,8 @@ static void slope_vjp(mo_vjp *v) { /* 6 x y_bar */
     v->in_bar[0] = toy_mul(v->t, toy_mul(v->t, v->in[0], v->out_bar[0]), six);
 }
 
-static const mo_op slope_op = {.name = "slope_of_cube",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
-    .reads_in = 1,
-    .shape = toy_shape,
-    .forward = slope_forward,
-    .vjp = slope_vjp};
+static const mo_op slope_op = {
+    .name = "slope_of_cube", .n_in = 1, .reads_in = 1, .shape = toy_shape, .forward = slope_forward, .vjp = slope_vjp};
 
 static void a_forward_may_take_gradients(void **state) {
     toy *y = *state;

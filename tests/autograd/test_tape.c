@@ -88,7 +88,7 @@ static void wrong_vjp(mo_vjp *v) {
 
 static void rules_that_break_the_contract_are_named(void **state) {
     toy *y = *state;
-    mo_op wrong = {.name = "wrong", .min_in = 1, .max_in = 1, .n_out = 1, .shape = wrong_shape};
+    mo_op wrong = {.name = "wrong", .n_in = 1, .shape = wrong_shape};
     wrong.forward = wrong_forward;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_backward(y->t, mo_apply(y->t, &wrong, &a, 1, NULL));

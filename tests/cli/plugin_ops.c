@@ -33,29 +33,25 @@ static void vjp(mo_vjp *v) {
     v->in_bar[0] = mo_scale(v->t, v->out_bar[0], PLUGIN_FACTOR, 0);
 }
 
-static const mo_sample samples[] = {{.name = "vector", .n_in = 1, .in = {{.ndim = 1, .shape = {4}}}}};
+static const mo_sample samples[] = {
+    {.name = "vector", .in = "[4]"},
+};
 
 static const mo_op triple = {
     .name = "triple",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = shape,
     .forward = forward,
     .vjp = vjp,
-    .samples = samples,
-    .n_samples = 1,
+    MO_SAMPLES(samples),
 };
 static const mo_op second = {
     .name = PLUGIN_SECOND,
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .shape = shape,
     .forward = forward,
     .vjp = vjp,
-    .samples = samples,
-    .n_samples = 1,
+    MO_SAMPLES(samples),
 };
 
 static const mo_op *const ops[] = {&triple, &second};

@@ -62,48 +62,37 @@ static void wrong_in_batch(mo_vjp *v) {
 }
 
 static const mo_sample samples[] = {
-    {.name = "square", .n_in = 2, .in = {{.ndim = 2, .shape = {3, 3}}, {.ndim = 2, .shape = {3, 3}}}}};
+    {.name = "square", .in = "[3, 3] [3, 3]"},
+};
 
 static const mo_op as_it_should_be = {.name = "planted_right",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = shape,
     .forward = forward,
     .vjp = right,
-    .samples = samples,
-    .n_samples = 1};
+    MO_SAMPLES(samples)};
 static const mo_op undeclared = {.name = "planted_reads",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 1,
     .shape = shape,
     .forward = forward,
     .vjp = right,
-    .samples = samples,
-    .n_samples = 1};
+    MO_SAMPLES(samples)};
 static const mo_op needs = {.name = "planted_needs",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = shape,
     .forward = forward,
     .vjp = slip,
-    .samples = samples,
-    .n_samples = 1};
+    MO_SAMPLES(samples)};
 static const mo_op batch = {.name = "planted_batch",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = shape,
     .forward = forward,
     .vjp = wrong_in_batch,
-    .samples = samples,
-    .n_samples = 1};
+    MO_SAMPLES(samples)};
 
 static const mo_op *const ops[] = {&as_it_should_be, &undeclared, &needs, &batch};
 MO_API const mo_op_list mo_ops = {MO_OP_ABI, sizeof(mo_op), 4, ops};

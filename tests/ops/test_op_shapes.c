@@ -23,7 +23,7 @@ static int64_t replaced(int64_t size, const int64_t *from, const int64_t *to, in
 }
 
 /* Each distinct size of the sample becomes one drawn size. */
-static void draw_sizes(mo_sample *s, mo_random *r) {
+static void draw_sizes(op_sample *s, mo_random *r) {
     int64_t from[MO_MAX_INPUTS * MO_MAX_AXES], to[MO_MAX_INPUTS * MO_MAX_AXES];
     int n = sizes_of(s, from);
     for (int k = 0; k < n; k++)
@@ -63,10 +63,10 @@ static bool check_drawn(mo_context *ctx, const mo_op *op, int k, layout_tally *s
     for (const char *c = op->name; *c; c++) /* FNV-1a: the draws of an op do not depend on its neighbours */
         seed = (seed ^ (uint64_t)*c) * 0x100000001b3u;
     mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, 0);
-    const mo_sample *own = &op->samples[mo_random_below(&r, op->n_samples)];
+    op_sample own = op_sample_of(ctx, op, (int)mo_random_below(&r, mo_n_samples(op)));
     for (int try = 0; try < 6; try++) {
-        bool own_sizes = try == 5 || own->prepare;
-        laid_out l = {.op = op, .sample = *own};
+        bool own_sizes = try == 5 || own.prepare;
+        laid_out l = {.op = op, .sample = own};
         if (!own_sizes)
             draw_sizes(&l.sample, &r);
         if (try < 4)
@@ -80,7 +80,7 @@ static bool check_drawn(mo_context *ctx, const mo_op *op, int k, layout_tally *s
         if (taken)
             return own_sizes;
     }
-    fail_msg("%s, sample \"%s\": refused as it stands", op->name, own->name);
+    fail_msg("%s, sample \"%s\": refused as it stands", op->name, own.name);
     return false;
 }
 

@@ -54,7 +54,7 @@ static void check_variant(table *T, laid_out *l, column c) {
     laid_out_close(l);
 }
 
-static void check_broadcast(table *T, const mo_op *op, const mo_sample *s) {
+static void check_broadcast(table *T, const mo_op *op, const op_sample *s) {
     for (int i = 0; i < s->n_in; i++)
         for (int axis = 0; axis < s->in[i].ndim; axis++) {
             laid_out view = {.op = op, .sample = *s, .layout = REPEATED, .repeated_input = i, .repeated_axis = axis};
@@ -68,7 +68,7 @@ static void check_broadcast(table *T, const mo_op *op, const mo_sample *s) {
         }
 }
 
-static void check_sizes(table *T, const mo_op *op, const mo_sample *s) {
+static void check_sizes(table *T, const mo_op *op, const op_sample *s) {
     int64_t found[MO_MAX_INPUTS * MO_MAX_AXES];
     int n = s->prepare ? 0 : sizes_of(s, found);
     variant ones = {.op = op, .sample = *s, .to = 1};
@@ -92,12 +92,12 @@ static bool may_be_vacant(const mo_op *op, column c) {
 
 static void fill_row(table *T, const mo_op *op) {
     memset(T->cells, 0, sizeof T->cells);
-    for (int k = 0; k < op->n_samples; k++) {
-        const mo_sample *s = &op->samples[k];
-        check_variant(T, &(laid_out){.op = op, .sample = *s}, AS_IT_IS);
-        check_variant(T, &(laid_out){.op = op, .sample = *s, .layout = STRIDED}, STRIDES);
-        check_broadcast(T, op, s);
-        check_sizes(T, op, s);
+    for (int k = 0; k < mo_n_samples(op); k++) {
+        op_sample s = op_sample_of(T->ctx, op, k);
+        check_variant(T, &(laid_out){.op = op, .sample = s}, AS_IT_IS);
+        check_variant(T, &(laid_out){.op = op, .sample = s, .layout = STRIDED}, STRIDES);
+        check_broadcast(T, op, &s);
+        check_sizes(T, op, &s);
     }
     print_message("%-22s", op->name);
     for (int c = 0; c < COLUMNS; c++)
@@ -119,8 +119,8 @@ static void every_op_has_its_derivatives_in_every_layout(void **state) {
         if (!op->vjp)
             continue;
         fill_row(&T, op);
-        if (T.cells[AS_IT_IS] != op->n_samples)
-            fail_msg("%s: %d of %d samples", op->name, T.cells[AS_IT_IS], op->n_samples);
+        if (T.cells[AS_IT_IS] != mo_n_samples(op))
+            fail_msg("%s: %d of %d samples", op->name, T.cells[AS_IT_IS], mo_n_samples(op));
         for (int c = 0; c < COLUMNS; c++)
             if (T.cells[c] == 0 && !may_be_vacant(op, (column)c))
                 fail_msg("%s: it refuses every variant of the column \"%s\"", op->name, titles[c]);

@@ -7,7 +7,7 @@
 static const double float32_tolerance = 1e-5;
 
 static void compare_float_types(op_case *c) {
-    op_case single = op_case_open(c->ctx, c->op, c->sample, MO_F32);
+    op_case single = op_case_open(c->ctx, c->op, &c->sample, MO_F32);
     op_result got = op_case_plain(&single), expected = op_case_plain(c);
     assert_results_close(&single, &got, &expected, float32_tolerance);
     op_result_release(&got);
@@ -54,7 +54,7 @@ static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
 static void compare_strides(op_case *c) {
     mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *in[MO_MAX_INPUTS];
-    for (int i = 0; i < c->sample->n_in; i++)
+    for (int i = 0; i < c->sample.n_in; i++)
         in[i] = scattered(c, t, c->in[i]);
     op_result got = op_case_run(c, t, in);
     if (!mo_ok(c->ctx) && c->op->is_view && strstr(mo_context_status(c->ctx)->message, "mo_contiguous")) {
@@ -82,15 +82,15 @@ static bool same_bits(const op_value *a, const op_value *b) {
 }
 
 static void assert_same_bits(const op_case *c, const op_result *got, const op_result *expected) {
-    for (int i = 0; i < c->op->n_out; i++)
+    for (int i = 0; i < mo_op_outputs(c->op); i++)
         if (!same_bits(&got->out[i], &expected->out[i]))
             fail_msg("%s: output %d has other bits on two threads", op_case_name(c), i);
-    for (int i = 0; i < c->sample->n_in; i++)
+    for (int i = 0; i < c->sample.n_in; i++)
         if (!same_bits(&got->grad[i], &expected->grad[i]))
             fail_msg("%s: the gradient of input %d has other bits on two threads", op_case_name(c), i);
 }
 
-static void compare_threads_of(const mo_op *op, const mo_sample *s, mo_dtype real) {
+static void compare_threads_of(const mo_op *op, const op_sample *s, mo_dtype real) {
     mo_context *one = op_context(1), *two = op_context(2);
     op_case a = op_case_open(one, op, s, real), b = op_case_open(two, op, s, real);
     op_result expected = op_case_plain(&a), got = op_case_plain(&b);
@@ -104,19 +104,18 @@ static void compare_threads_of(const mo_op *op, const mo_sample *s, mo_dtype rea
 }
 
 static void compare_threads(op_case *c) {
-    compare_threads_of(c->op, c->sample, c->real);
+    compare_threads_of(c->op, &c->sample, c->real);
 }
 
 /* The first sample of an op with its first axis made long, so that two threads share the work. */
 static void compare_threads_of_long(mo_context *ctx, const char *name, int k, int64_t rows, mo_dtype real) {
-    mo_op op = *mo_find_op(ctx, name);
-    mo_sample s = op.samples[k];
+    const mo_op *op = mo_find_op(ctx, name);
+    op_sample s = op_sample_of(ctx, op, k);
     int64_t old = s.in[0].shape[0];
     for (int i = 0; i < s.n_in; i++)
         if (s.in[i].ndim && s.in[i].shape[0] == old)
             s.in[i].shape[0] = rows;
-    op.samples = &s;
-    compare_threads_of(&op, &s, real);
+    compare_threads_of(op, &s, real);
 }
 
 static void threads_give_equal_bits(void **state) {

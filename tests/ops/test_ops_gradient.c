@@ -29,21 +29,21 @@ static void backward_without_factorizing(op_case *c) {
     mo_tensor *second[MO_MAX_INPUTS];
     int nx = 0;
     mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
-    for (int i = 0; i < c->sample->n_in; i++)
+    for (int i = 0; i < c->sample.n_in; i++)
         if (mo_needs_grad(c->in[i]))
             xs[nx++] = c->in[i];
-    mo_apply_all(t, c->op, c->in, c->sample->n_in, op_case_attributes(c), out);
+    mo_apply_all(t, c->op, c->in, c->sample.n_in, op_case_attributes(c), out);
     assert_case_fine(c);
     op_cotangents(c, out, gs);
     int64_t before = mo_context_counters(c->ctx).factorizations;
     if (c->op->vjp && nx) {
-        mo_grad(t, out, gs, c->op->n_out, xs, first, nx, MO_CREATE_GRAPH | MO_ALLOW_UNUSED);
+        mo_grad(t, out, gs, mo_op_outputs(c->op), xs, first, nx, MO_CREATE_GRAPH | MO_ALLOW_UNUSED);
         mo_grad(t, first, NULL, nx, xs, second, nx, MO_ALLOW_UNUSED);
     }
     assert_case_fine(c);
     if (mo_context_counters(c->ctx).factorizations != before)
         fail_msg("%s: backward factorized", op_case_name(c));
-    for (int i = 0; i < c->op->n_out; i++)
+    for (int i = 0; i < mo_op_outputs(c->op); i++)
         mo_tensor_release(gs[i]);
     mo_tape_release(t);
 }
@@ -60,8 +60,9 @@ static void solve_spd_factorizes_each_matrix_once(void **state) {
     (void)state;
     mo_context *ctx = op_context(1);
     const mo_op *op = mo_find_op(ctx, "solve_spd");
-    for (int k = 0; k < op->n_samples; k++) {
-        op_case c = op_case_open(ctx, op, &op->samples[k], MO_F64);
+    for (int k = 0; k < mo_n_samples(op); k++) {
+        op_sample s = op_sample_of(ctx, op, k);
+        op_case c = op_case_open(ctx, op, &s, MO_F64);
         int64_t matrices = 1, before = mo_context_counters(ctx).factorizations;
         for (int i = 0; i < c.in[0]->ndim - 2; i++)
             matrices *= c.in[0]->shape[i];
@@ -80,8 +81,8 @@ static void check_set_of_gradients(op_case *c) {
     if (!strcmp(c->op->name, "implicit_solve"))
         return;
     op_result r = op_case_plain(c);
-    for (int i = 0; i < c->sample->n_in; i++) {
-        const mo_sample_input *in = &c->sample->in[i];
+    for (int i = 0; i < c->sample.n_in; i++) {
+        const mo_sample_input *in = &c->sample.in[i];
         bool symmetric = in->draw == MO_DRAW_SPD || in->draw == MO_DRAW_SYMMETRIC;
         if (r.grad[i].n <= 0 || (!symmetric && in->draw != MO_DRAW_TRIANGULAR))
             continue;

@@ -85,9 +85,9 @@ static arrays run(mo_tape *t, const variant *v, mo_dtype real) {
     if (mo_ok(ctx))
         mo_apply_all(t, v->op, c.in, v->sample.n_in, op_case_attributes(&c), out);
     if (mo_context_wait(ctx) == MO_OK) { /* a device finds some errors later */
-        keep(&a, FORWARD, out, v->op->n_out);
+        keep(&a, FORWARD, out, mo_op_outputs(v->op));
         if (nx) {
-            differentiate(t, out, gs, v->op->n_out, xs, first, nx);
+            differentiate(t, out, gs, mo_op_outputs(v->op), xs, first, nx);
             if (mo_context_wait(ctx) == MO_OK) {
                 keep(&a, 1, first, nx);
                 differentiate(t, first, gs + MO_MAX_INPUTS, nx, xs, second, nx);
@@ -181,12 +181,13 @@ static bool agree(parity *p, const variant *v) {
 
 static void every_op_agrees(void **state) {
     parity *p = *state;
-    const mo_context *ctx = mo_tape_context(p->cpu);
+    mo_context *ctx = mo_tape_context(p->cpu);
     for (int o = 0; o < mo_n_ops(ctx); o++) {
         const mo_op *op = mo_op_at(ctx, o);
         bool covered[SIZES] = {0};
-        for (int k = 0; k < op->n_samples; k++) {
-            variant plain = {.op = op, .sample = op->samples[k], .from = NONE};
+        for (int k = 0; k < mo_n_samples(op); k++) {
+            op_sample s = op_sample_of(ctx, op, k);
+            variant plain = {.op = op, .sample = s, .from = NONE};
             int unsupported = p->unsupported;
             if (!agree(p, &plain) && p->unsupported == unsupported)
                 fail_msg("%s: refused", variant_name(&plain, MO_F64));
@@ -196,9 +197,9 @@ static void every_op_agrees(void **state) {
                 break;
             }
             int64_t found[MO_MAX_INPUTS * MO_MAX_AXES];
-            int n = op->samples[k].prepare ? 0 : sizes_of(&op->samples[k], found);
+            int n = s.prepare ? 0 : sizes_of(&s, found);
             for (int i = 0; i < n * SIZES; i++) {
-                variant v = {.op = op, .sample = op->samples[k], .from = found[i / SIZES], .to = sizes[i % SIZES]};
+                variant v = {.op = op, .sample = s, .from = found[i / SIZES], .to = sizes[i % SIZES]};
                 if (covered[i % SIZES] && test_is_brief())
                     continue; /* one sample of each size */
                 if (v.from != v.to && resize(&v) && agree(p, &v))

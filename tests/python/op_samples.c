@@ -7,8 +7,7 @@ static mo_arrays *samples;
 
 static void take(const op_case *c, const char *part, int i, const mo_tensor *like, const void *raw) {
     char name[200];
-    snprintf(name, sizeof name, "%s|%d|%s|%s%d", c->op->name, (int)(c->sample - c->op->samples), mo_dtype_name(c->real),
-        part, i);
+    snprintf(name, sizeof name, "%s|%d|%s|%s%d", c->op->name, c->sample.k, mo_dtype_name(c->real), part, i);
     mo_tensor *T = mo_tensor_create(c->ctx, like->dtype, like->ndim, like->shape);
     mo_tensor_write(T, raw, (size_t)mo_numel(T) * mo_dtype_size(T->dtype));
     assert_int_equal(mo_arrays_take(samples, name, T), MO_OK);
@@ -25,15 +24,15 @@ static void write_sample(op_case *c) {
     mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
     mo_tensor *out[MO_MAX_OUTPUTS], *gs[MO_MAX_OUTPUTS] = {0};
     op_result r = op_case_plain(c);
-    assert_int_equal(mo_apply_all(t, c->op, c->in, c->sample->n_in, op_case_attributes(c), out), MO_OK);
+    assert_int_equal(mo_apply_all(t, c->op, c->in, c->sample.n_in, op_case_attributes(c), out), MO_OK);
     op_cotangents(c, out, gs);
-    for (int i = 0; i < c->op->n_out; i++) {
+    for (int i = 0; i < mo_op_outputs(c->op); i++) {
         take(c, "out", i, out[i], r.out[i].raw);
         if (gs[i])
             take_tensor(c, "bar", i, gs[i]);
         mo_tensor_release(gs[i]);
     }
-    for (int i = 0; i < c->sample->n_in; i++) {
+    for (int i = 0; i < c->sample.n_in; i++) {
         take_tensor(c, "in", i, c->in[i]);
         if (r.grad[i].n >= 0)
             take(c, "grad", i, c->in[i], r.grad[i].raw);

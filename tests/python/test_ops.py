@@ -51,7 +51,7 @@ class Sample:
         elif self.op.attributes_size:
             ffi.memmove(self.attributes, self.sample.attributes, self.op.attributes_size)
         self.inputs = []
-        for i in range(self.sample.n_in):
+        for i in range(sum(part.startswith("in") for part in parts)):
             make = mochi.parameter if f"grad{i}" in parts else mochi.constant
             self.inputs.append(make(parts[f"in{i}"], context=context))
 
@@ -68,7 +68,7 @@ class Sample:
         out = ffi.new("mo_tensor *[4]")
         given = (self.op, inputs, len(self.inputs), self.attributes, out)
         self.context.call(lib.gate_mo_apply_all, tape.pointer, *given)
-        return [mochi.Tensor(out[i], tape) for i in range(self.op.n_out)]
+        return [mochi.Tensor(out[i], tape) for i in range(self.op.n_out or 1)]
 
     def compare(self, tape, results, what):
         """Values and gradients have the bits of C."""

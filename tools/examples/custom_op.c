@@ -27,20 +27,17 @@ static void lorentzian_vjp(mo_vjp *v) { /* written with ops, so that it can be d
 }
 
 static const mo_sample samples[] = {
-    {.name = "matrix", .n_in = 1, .in = {{.draw = MO_DRAW_NORMAL, .ndim = 2, .shape = {3, 4}}}},
-    {.name = "scalar", .n_in = 1, .in = {{.draw = MO_DRAW_NORMAL}}},
+    {.name = "matrix", .in = "[3, 4]"},
+    {.name = "scalar", .in = "[]"},
 };
 
 static const mo_op lorentzian = {.name = "lorentzian",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .shape = lorentzian_shape,
     .forward = lorentzian_forward,
     .vjp = lorentzian_vjp,
-    .samples = samples,
-    .n_samples = 2};
+    MO_SAMPLES(samples)};
 
 static const mo_op *const ops[] = {&lorentzian};
 const mo_op_list mo_ops = {MO_OP_ABI, sizeof(mo_op), 1, ops}; /* exported by a shared object */

@@ -7,13 +7,13 @@
 
 enum { DRAWS = 3 };
 
-static mo_tensor *draw(mo_context *ctx, const mo_sample_input *in, mo_random *r) {
+static mo_tensor *draw(mo_context *ctx, const exercise_input *in, mo_random *r) {
     double x[MOST_ELEMENTS];
     int64_t n = 1;
     for (int a = 0; a < in->ndim; a++)
         n *= in->shape[a];
     for (int64_t i = 0; i < n; i++)
-        x[i] = in->draw == MO_DRAW_POSITIVE ? exp(0.5 * mo_random_normal(r)) : mo_random_normal(r);
+        x[i] = in->positive ? exp(0.5 * mo_random_normal(r)) : mo_random_normal(r);
     return mo_require_grad(mo_tensor_from(ctx, MO_F64, in->ndim, in->shape, x));
 }
 

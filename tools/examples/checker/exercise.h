@@ -6,10 +6,17 @@
 
 enum { MOST_INPUTS = 4, MOST_ELEMENTS = 64 };
 
+/* An input of float64: standard normal, or positive. */
+typedef struct exercise_input {
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+    bool positive;
+} exercise_input;
+
 typedef struct exercise {
     const char *name;
     int n_in;
-    mo_sample_input in[MOST_INPUTS];                        /* MO_DRAW_NORMAL or MO_DRAW_POSITIVE, float64 */
+    exercise_input in[MOST_INPUTS];
     mo_tensor *(*answer)(mo_tape *t, mo_tensor *const *in); /* graph code: yours */
     int64_t n_out;                                          /* elements of the result */
     void (*expected)(const double *const *in, double *out); /* by plain loops */

@@ -36,9 +36,7 @@ static void brier_by_loops(const double *const *in, double *out) {
 }
 
 const exercise exercises[] = {
-    {"tempered", 3,
-        {{.ndim = 2, .shape = {N, C}}, {.ndim = 2, .shape = {N, C}, .draw = MO_DRAW_POSITIVE},
-            {.draw = MO_DRAW_POSITIVE}},
+    {"tempered", 3, {{.ndim = 2, .shape = {N, C}}, {.ndim = 2, .shape = {N, C}, .positive = true}, {.positive = true}},
         tempered, 1, tempered_by_loops},
     {"brier", 2, {{.ndim = 2, .shape = {N, C}}, {.ndim = 2, .shape = {N, C}}}, brier, 1, brier_by_loops},
 };

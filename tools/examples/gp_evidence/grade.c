@@ -46,7 +46,7 @@ static void mean_by_loops(const double *const *in, double *out) {
 
 #define INPUTS                                                                                                         \
     {.ndim = 2, .shape = {N, D}}, {.ndim = 2, .shape = {N, 1}}, {                                                      \
-        .draw = MO_DRAW_POSITIVE                                                                                       \
+        .positive = true                                                                                               \
     }
 
 const exercise exercises[] = {

@@ -42,7 +42,7 @@ static void generalized_by_loops(const double *const *in, double *out) {
 
 #define INPUTS                                                                                                         \
     {.ndim = 2, .shape = {N, 2}}, {                                                                                    \
-        .draw = MO_DRAW_POSITIVE                                                                                       \
+        .positive = true                                                                                               \
     }
 
 const exercise exercises[] = {

@@ -19,9 +19,7 @@ static void softsign_vjp(mo_vjp *v) { /* v->out[0] is Y, v->out_bar[0] its adjoi
 }
 
 static const mo_op softsign_op = {.name = "softsign",
-    .min_in = 1,
-    .max_in = 1,
-    .n_out = 1,
+    .n_in = 1,
     .reads_in = 1,
     .reads_out = 1,
     .shape = softsign_shape,
@@ -56,9 +54,7 @@ static void congruence_vjp(mo_vjp *v) { /* in_bar[i] is looked at where needs[i]
 }
 
 static const mo_op congruence_op = {.name = "congruence",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
+    .n_in = 2,
     .reads_in = 3,
     .shape = congruence_shape,
     .forward = congruence_forward,

@@ -36,7 +36,7 @@ static void momentum_by_loops(const double *const *in, double *out) {
 
 #define INPUTS                                                                                                         \
     {.ndim = 2, .shape = {N, D}}, {.ndim = 2, .shape = {N, 1}}, {.ndim = 2, .shape = {D, 1}}, {                        \
-        .draw = MO_DRAW_POSITIVE                                                                                       \
+        .positive = true                                                                                               \
     }
 
 const exercise exercises[] = {

@@ -58,7 +58,7 @@ class Op:
         self.name = name or forward.__name__
         self._text = ffi.new("char[]", self.name.encode())
         op = self._op = ffi.new("mo_op *")
-        op.name, op.n_out, op.min_in, op.max_in = self._text, outputs, 1, lib.MO_MAX_INPUTS
+        op.name, op.n_out, op.n_in, op.max_in = self._text, outputs, 1, lib.MO_MAX_INPUTS
         op.reads_in, op.reads_out = 2**lib.MO_MAX_INPUTS - 1, 2**outputs - 1
         op.shape, op.forward = lib.door_op_shape, lib.door_op_forward
         op.vjp = lib.door_op_vjp if vjp else ffi.NULL
