@@ -3,35 +3,54 @@
  * To the library the row-major A is A^T, so getrf finds P A^T = L U, that is A = U^T L^T P. In the row-major buffer U^T
  * is the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A: the form of
  * cpu/lu.c. */
-#include "tensor/cuda/condition.h"
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
+
+#include <cfloat>
 
 static __global__ void narrow_kernel(int64_t n, const int64_t *wide, int32_t *pivot) {
     for (int64_t i = first_item(); i < n; i += item_step())
         pivot[i] = (int32_t)wide[i];
 }
 
+/* info = -2 if the matrix is singular to working precision by its pivots: the ratio of the largest to the smallest is a
+ * lower bound of the condition of the triangle that has them (cpu/lu.c estimates the condition itself). A warp a
+ * matrix. */
+template <typename real> static __global__ void pivots_kernel(int64_t batch, int64_t n, const real *LU, int32_t *info) {
+    const real epsilon = sizeof(real) == 4 ? (real)FLT_EPSILON : (real)DBL_EPSILON;
+    for (int64_t b = blockIdx.x; b < batch; b += gridDim.x) {
+        real largest = 0, smallest = (real)INFINITY;
+        for (int64_t i = lane_of(); i < n; i += 32) {
+            real pivot = fabs(LU[(b * n + i) * n + i]);
+            largest = pivot > largest ? pivot : largest;
+            smallest = pivot < smallest ? pivot : smallest;
+        }
+        for (int d = 16; d > 0; d /= 2) {
+            real high = __shfl_xor_sync(whole_warp, largest, d), low = __shfl_xor_sync(whole_warp, smallest, d);
+            largest = high > largest ? high : largest;
+            smallest = low < smallest ? low : smallest;
+        }
+        if (lane_of() == 0 && info[b] == 0 && !(smallest > epsilon * largest))
+            info[b] = -2;
+    }
+}
+
 /* The scratch memory of a factorization. */
-template <typename real> struct lu_work {
+struct lu_work {
     void **address; /* [batch] */
     int64_t *wide;  /* [n] */
-    real *norm, *x; /* [batch], [batch, n] */
     int32_t *found; /* [batch], what the library says */
 };
 
-template <typename real> static bool find_work(mo_context *ctx, int64_t batch, int64_t n, lu_work<real> *w) {
-    size_t words = (size_t)(batch + n) * 8, reals = (size_t)(batch + batch * n) * sizeof(real);
-    char *scratch = static_cast<char *>(cuda_scratch(ctx, words + reals + (size_t)batch * sizeof(int32_t)));
+static bool find_work(mo_context *ctx, int64_t batch, int64_t n, lu_work *w) {
+    char *scratch = static_cast<char *>(cuda_scratch(ctx, (size_t)(batch + n) * 8 + (size_t)batch * sizeof(int32_t)));
     w->address = reinterpret_cast<void **>(scratch);
     w->wide = reinterpret_cast<int64_t *>(scratch + 8 * batch);
-    w->norm = reinterpret_cast<real *>(scratch + words);
-    w->x = w->norm + batch;
-    w->found = reinterpret_cast<int32_t *>(scratch + words + reals);
+    w->found = reinterpret_cast<int32_t *>(scratch + 8 * (batch + n));
     return scratch;
 }
 
-template <typename real> static void factor(mo_context *ctx, const mo_view *A, int32_t *pivot, const lu_work<real> &w) {
+template <typename real> static void factor(mo_context *ctx, const mo_view *A, int32_t *pivot, const lu_work &w) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     seam_type type = seam_type_of<real>();
     if (batch > 1 && n <= batched_up_to) {
@@ -51,18 +70,16 @@ template <typename real> void getrf_cuda(mo_context *ctx, const mo_view *A, cons
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     int32_t *words = static_cast<int32_t *>(info->data);
     real *a = static_cast<real *>(A->data);
-    lu_work<real> w;
+    lu_work w;
     ctx->counters.factorizations += batch;
     if (batch > 0)
         seam_fill(seam_of(ctx), words, 0, (size_t)batch * sizeof *words);
     if (batch * n == 0 || !find_work(ctx, batch, n, &w))
         return;
     find_not_finite<real>(ctx, A, words);
-    mo_launch(norm_kernel<real>, blocks_for(batch, 1), dim3(row_threads), 0, seam_of(ctx), batch, n,
-        static_cast<const real *>(a), w.norm);
     factor<real>(ctx, A, static_cast<int32_t *>(pivot->data), w);
-    mo_launch(condition_kernel<real>, blocks_for(batch, 1), dim3(row_threads), 0, seam_of(ctx), batch, n,
-        static_cast<const real *>(a), static_cast<const real *>(w.norm), w.x, w.found);
+    mo_launch(pivots_kernel<real>, blocks_for(batch, 1), dim3(32), 0, seam_of(ctx), batch, n,
+        static_cast<const real *>(a), w.found);
     settle_info(ctx, w.found, words, batch);
 }
 
