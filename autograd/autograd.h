@@ -27,7 +27,7 @@ MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
 MO_API mo_context *mo_tape_context(const mo_tape *t);
 /* Says where the caller is: until the next such call, errors of the context and of the tensors made now name the line.
  * file must outlive the context; NULL: the line is unknown again. Returns t, so that mo_add(MO_HERE(t), A, B) names its
- * line. #include <mochi/lines.h> after the library's other headers does that to every call that takes a tape. */
+ * line. */
 MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
 #define MO_HERE(t) mo_tape_at((t), __FILE__, __LINE__)
 /* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,

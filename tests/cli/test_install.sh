@@ -180,15 +180,14 @@ claim the_ops_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_op_tes
     "${shared[@]}" -o "$root/new/my_op_test"
 claim the_ops_test_passes eval 'cd "$root/new" && ./my_op_test | grep -qx pass'
 
-# Every op names the line of the user's program that called it.
+# MO_HERE names the line of the user's program.
 cat >"$root/lines.c" <<'END'
 #include <mochi/mochi.h>
-#include <mochi/lines.h>
 #include <stdio.h>
 int main(void) {
     mo_context *ctx = mo_context_create(NULL);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_mse(t, mo_scalar(t, MO_F32, 1), mo_scalar(t, MO_F64, 1));
+    mo_mse(MO_HERE(t), mo_scalar(t, MO_F32, 1), mo_scalar(t, MO_F64, 1));
     puts(mo_context_status(ctx)->message);
     mo_tape_release(t);
     return mo_context_release(ctx);
@@ -196,7 +195,7 @@ int main(void) {
 END
 claim lines_builds "$compiler" -Wall -Wextra -Werror "$root/lines.c" "${flags[@]}" "${shared[@]}" \
     -o "$root/lines"
-claim an_error_names_the_callers_line run_example lines "mse: .* last call on a tape: .*/lines.c:7"
+claim an_error_names_the_callers_line run_example lines "mse: .* last call on a tape: .*/lines.c:6"
 claim new_writes_an_encoder eval 'cd "$root/new" && "$prefix/bin/mochi" new encoder my_encoder'
 claim the_encoder_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_encoder.c" \
     "${flags[@]}" "${shared[@]}" -o "$root/new/my_encoder.so"

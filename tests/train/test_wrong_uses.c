@@ -3,8 +3,6 @@
 #include "tests/scratch.h"
 #include "train/train.h"
 
-#include "tools/lines.h"
-
 #include <math.h>
 
 typedef struct use {
@@ -12,6 +10,9 @@ typedef struct use {
     mo_tape *t;
     mo_tensor *W; /* a parameter [3, 4] of ones */
 } use;
+
+/* The tape, told of the line that uses it. */
+#define T MO_HERE(u->t)
 
 static bool debug; /* the mode of the tests' contexts */
 
@@ -39,45 +40,45 @@ static int close_use(void **state) {
 #define EXPECT(u, code, ...) assert_failed((u)->ctx, code, PARTS(__VA_ARGS__, "wrong_uses.c:"))
 
 static mo_tensor *ones(use *u, mo_dtype dtype, int64_t rows, int64_t columns) {
-    return mo_full(u->t, dtype, 2, (int64_t[]){rows, columns}, 1);
+    return mo_full(T, dtype, 2, (int64_t[]){rows, columns}, 1);
 }
 
 static mo_tensor *cubes(use *u) {
-    return mo_sum(u->t, mo_pow(u->t, u->W, 3), 0, MO_DROP_AXES);
+    return mo_sum(T, mo_pow(T, u->W, 3), 0, MO_DROP_AXES);
 }
 
 static void shapes_and_dtypes(void **state) {
     use *u = *state;
-    mo_matmul(u->t, u->W, u->W);
+    mo_matmul(T, u->W, u->W);
     EXPECT(u, MO_INVALID, "matmul: inner sizes 4 and 3, expected equal; got [3, 4] float64, [3, 4] float64");
-    mo_add(u->t, u->W, ones(u, MO_F32, 3, 4));
+    mo_add(T, u->W, ones(u, MO_F32, 3, 4));
     EXPECT(u, MO_MISMATCH, "add: inputs 0 and 1 differ in dtype; got [3, 4] float64, [3, 4] float32");
-    mo_mul(u->t, u->W, mo_scalar(u->t, MO_F32, 2));
+    mo_mul(T, u->W, mo_scalar(T, MO_F32, 2));
     EXPECT(u, MO_MISMATCH, "mul: inputs 0 and 1 differ in dtype");
-    mo_add(u->t, u->W, ones(u, MO_F64, 3, 5));
+    mo_add(T, u->W, ones(u, MO_F64, 3, 5));
     EXPECT(u, MO_INVALID, "add:", "[3, 4] float64, [3, 5] float64");
-    mo_sum(u->t, u->W, MO_AXIS(2), MO_DROP_AXES);
+    mo_sum(T, u->W, MO_AXIS(2), MO_DROP_AXES);
     EXPECT(u, MO_INVALID, "sum:", "[3, 4]");
-    assert_int_equal(mo_numel(mo_sum(u->t, u->W, MO_AXIS(-1), MO_DROP_AXES)), 3); /* axes count from the end */
+    assert_int_equal(mo_numel(mo_sum(T, u->W, MO_AXIS(-1), MO_DROP_AXES)), 3); /* axes count from the end */
 }
 
 static void labels(void **state) {
     use *u = *state;
-    mo_softmax_cross_entropy(u->t, u->W, mo_from(u->t, MO_I64, 1, matrix, (int64_t[]){0, 4, 1}), 0);
+    mo_softmax_cross_entropy(T, u->W, mo_from(T, MO_I64, 1, matrix, (int64_t[]){0, 4, 1}), 0);
     EXPECT(u, MO_INVALID, "softmax_cross_entropy: label 4 at [1], expected 0 to 3");
-    mo_softmax_cross_entropy(u->t, u->W, mo_from(u->t, MO_I32, 1, matrix, (int32_t[]){0, 3, 1}), 0);
+    mo_softmax_cross_entropy(T, u->W, mo_from(T, MO_I32, 1, matrix, (int32_t[]){0, 3, 1}), 0);
     EXPECT(u, MO_MISMATCH, "softmax_cross_entropy: target is int32, expected int64 labels");
 }
 
 static void a_graph_used_twice(void **state) {
     use *u = *state;
-    mo_tensor *S = mo_square(u->t, u->W), *loss = mo_sum(u->t, mo_square(u->t, S), 0, MO_DROP_AXES);
-    assert_int_equal(mo_backward(u->t, loss), MO_OK);
-    mo_backward(u->t, loss);
+    mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), 0, MO_DROP_AXES);
+    assert_int_equal(mo_backward(T, loss), MO_OK);
+    mo_backward(T, loss);
     EXPECT(u, MO_STATE, "backward: sum at ", "was consumed by an earlier backward: pass MO_RETAIN");
     mo_tensor_read(S, (double[12]){0}, 12 * sizeof(double));
     EXPECT(u, MO_STATE, "made by square at ", "released by backward: call mo_keep on it before");
-    mo_add(u->t, S, S);
+    mo_add(T, S, S);
     EXPECT(u, MO_STATE, "add: the value of input 0, made by square at ", "call mo_keep");
 }
 
@@ -85,7 +86,7 @@ static void a_parameter_changed_in_place(void **state) {
     use *u = *state;
     mo_tensor *loss = cubes(u);
     mo_tensor_fill(u->W, 2);
-    mo_backward(u->t, loss);
+    mo_backward(T, loss);
     EXPECT(u, MO_STATE, "backward: input 0 of pow at ", "W was changed in place after it was recorded");
 }
 
@@ -94,11 +95,11 @@ static void objects_that_do_not_belong(void **state) {
     mo_tape *other = mo_tape_create(u->ctx, MO_RECORD);
     mo_context *foreign = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tensor *X = mo_tensor_create(foreign, MO_F64, 2, matrix);
-    mo_add(u->t, mo_square(other, u->W), u->W);
+    mo_add(T, mo_square(MO_HERE(other), u->W), u->W);
     EXPECT(u, MO_MISMATCH, "add: input 0 belongs to another tape");
-    mo_add(u->t, u->W, X);
+    mo_add(T, u->W, X);
     EXPECT(u, MO_MISMATCH, "add: input 1 belongs to another context");
-    mo_add(u->t, u->W, NULL);
+    mo_add(T, u->W, NULL);
     EXPECT(u, MO_INVALID, "add: input 1 is null");
     mo_tensor_release(X);
     assert_int_equal(mo_context_release(foreign), MO_OK);
@@ -107,55 +108,55 @@ static void objects_that_do_not_belong(void **state) {
 
 static void matrices_without_a_solution(void **state) {
     use *u = *state;
-    mo_solve(u->t, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
+    mo_solve(T, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
     EXPECT(u, MO_NUMERICAL, "solve:", "singular");
-    mo_solve_spd(u->t, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
+    mo_solve_spd(T, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
     EXPECT(u, MO_NUMERICAL, "solve_spd:", "not positive definite (leading minor 2)");
 }
 
 static void values_that_are_not_finite(void **state) {
     use *u = *state;
-    mo_tape_set_anomaly(u->t, true);
-    mo_log(u->t, mo_neg(u->t, u->W));
+    mo_tape_set_anomaly(T, true);
+    mo_log(T, mo_neg(T, u->W));
     EXPECT(u, MO_NUMERICAL, "log made nan at [0, 0] of output 0", "in the forward, from finite inputs");
     mo_tensor_fill(u->W, 0);
-    mo_backward(u->t, mo_sum(u->t, mo_sqrt(u->t, u->W), 0, MO_DROP_AXES));
+    mo_backward(T, mo_sum(T, mo_sqrt(T, u->W), 0, MO_DROP_AXES));
     EXPECT(u, MO_NUMERICAL, "in the backward, in the vjp of sqrt at ");
 }
 
 static void gradients_of_nothing(void **state) {
     use *u = *state;
-    mo_tensor *data = mo_sum(u->t, ones(u, MO_F64, 3, 4), 0, MO_DROP_AXES), *g, *h;
-    mo_backward(u->t, data);
+    mo_tensor *data = mo_sum(T, ones(u, MO_F64, 3, 4), 0, MO_DROP_AXES), *g, *h;
+    mo_backward(T, data);
     EXPECT(u, MO_INVALID, "backward: the loss depends on nothing that needs a gradient");
-    mo_grad(u->t, &data, NULL, 1, &u->W, &g, 1, 0);
+    mo_grad(T, &data, NULL, 1, &u->W, &g, 1, 0);
     EXPECT(u, MO_INVALID, "grad:", "needs a gradient");
     mo_tensor *loss = cubes(u);
-    assert_int_equal(mo_grad(u->t, &loss, NULL, 1, &u->W, &g, 1, 0), MO_OK);
-    mo_grad(u->t, &g, NULL, 1, &u->W, &h, 1, 0); /* a second derivative of what was not recorded */
+    assert_int_equal(mo_grad(T, &loss, NULL, 1, &u->W, &g, 1, 0), MO_OK);
+    mo_grad(T, &g, NULL, 1, &u->W, &h, 1, 0); /* a second derivative of what was not recorded */
     EXPECT(u, MO_INVALID, "MO_CREATE_GRAPH");
 }
 
 static void values_read_after_a_reset(void **state) {
     use *u = *state;
     mo_tensor *loss = mo_keep(cubes(u));
-    mo_backward(u->t, loss);
-    mo_tape_reset(u->t);
-    mo_tensor *next = mo_square(u->t, u->W); /* where the memory of the loss was */
+    mo_backward(T, loss);
+    mo_tape_reset(T);
+    mo_tensor *next = mo_square(T, u->W); /* where the memory of the loss was */
     assert_true(isnan(mo_item(loss)));
     EXPECT(u, MO_STATE, "the value of a tensor, made by sum at ", "was freed by mo_tape_reset");
     mo_tensor_read(loss, (double[1]){0}, sizeof(double));
     EXPECT(u, MO_STATE, "the value of a tensor, made by sum at ", "was freed by mo_tape_reset");
-    mo_backward(u->t, loss);
+    mo_backward(T, loss);
     EXPECT(u, MO_STATE, "made by sum at ", "was freed by mo_tape_reset");
     mo_require_grad(loss);
     EXPECT(u, MO_STATE, "require_grad: the tensor, made by sum at ", "was freed by mo_tape_reset");
-    mo_add(u->t, next, loss);
+    mo_add(T, next, loss);
     EXPECT(u, MO_STATE, "add: the value of input 1, made by sum at ", "was freed by mo_tape_reset");
     assert_true(mo_tensor_view(loss).data == NULL);
     EXPECT(u, MO_STATE, "was freed by mo_tape_reset");
     for (int i = 0; debug && i < 100; i++)
-        mo_tape_reset(u->t);
+        mo_tape_reset(T);
     assert_true(!debug || isnan(mo_item(loss)));
     if (debug)
         EXPECT(u, MO_STATE, "made by sum at ", "was freed by mo_tape_reset");
@@ -164,11 +165,11 @@ static void values_read_after_a_reset(void **state) {
 static void objects_that_are_gone(void **state) {
     use *u = *state;
     mo_tensor *V = mo_parameter(u->ctx, "V", MO_F64, 2, matrix);
-    mo_tensor *loss = mo_sum(u->t, mo_mul(u->t, u->W, V), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(T, mo_mul(T, u->W, V), 0, MO_DROP_AXES);
     mo_tensor_release(V);
-    mo_backward(u->t, loss);
+    mo_backward(T, loss);
     EXPECT(u, MO_STATE, "backward:", "V was freed by mo_tensor_release");
-    mo_mul(u->t, u->W, V);
+    mo_mul(T, u->W, V);
     EXPECT(u, MO_STATE, "mul: the value of input 1, V was freed by mo_tensor_release");
     mo_tensor_read(V, (double[12]){0}, 12 * sizeof(double));
     EXPECT(u, MO_STATE, "the value of a tensor, V was freed by mo_tensor_release");
@@ -178,11 +179,11 @@ static void objects_that_are_gone(void **state) {
     EXPECT(u, MO_STATE, "grad_of: the leaf, V was freed by mo_tensor_release");
     mo_tape *other = mo_tape_create(u->ctx, MO_RECORD);
     mo_tape_release(other);
-    mo_square(other, u->W);
+    mo_square(MO_HERE(other), u->W);
     EXPECT(u, MO_STATE, "square: the tape was released by mo_tape_release");
     mo_csr *A = debug ? mo_csr_create(u->ctx, 1, 3, (int64_t[]){0, 1}, (int32_t[]){2}, MO_F64, NULL) : NULL;
     mo_csr_release(A);
-    mo_spmm(u->t, A, u->W);
+    mo_spmm(T, A, u->W);
     EXPECT(u, debug ? MO_STATE : MO_INVALID, debug ? "was released by mo_csr_release" : "spmm: no sparse matrix");
 }
 
@@ -195,16 +196,16 @@ static void an_optimiser_without_what_it_needs(void **state) {
     mo_optimizer *o = mo_optimizer_create(u->ctx, &u->W, 1, &usual);
     mo_optimizer_step(o, &none, 0.1, NULL);
     assert_failed(u->ctx, MO_INVALID, PARTS("adamw: the gradient of W, parameter 0, is null, expected [3, 4] float64"));
-    none = mo_full(u->t, MO_F64, 1, matrix, 1);
+    none = mo_full(T, MO_F64, 1, matrix, 1);
     mo_optimizer_step(o, &none, 0.1, NULL);
     EXPECT(u, MO_MISMATCH, "adamw: the gradient of W is [3] float64, expected [3, 4] float64");
-    none = mo_full(u->t, MO_F64, 2, matrix, 1);
-    mo_tape_reset(u->t);
+    none = mo_full(T, MO_F64, 2, matrix, 1);
+    mo_tape_reset(T);
     mo_optimizer_step(o, &none, 0.1, NULL);
     EXPECT(u, MO_STATE, "was freed by mo_tape_reset");
     if (debug) { /* elsewhere its header is gone */
         mo_tensor_release(u->W);
-        none = mo_full(u->t, MO_F64, 2, matrix, 1);
+        none = mo_full(T, MO_F64, 2, matrix, 1);
         mo_optimizer_step(o, &none, 0.1, NULL);
         EXPECT(u, MO_STATE, "adamw: the parameter, W was freed by mo_tensor_release");
         u->W = NULL;
@@ -227,16 +228,16 @@ static void heads(void **state) {
     nameless.n_parameters = 1;
     nameless.parameters = &(const mo_head_parameter){.value = 1};
     mo_tensor *Ys = ones(u, MO_F64, 3, 2), *Zq = ones(u, MO_F64, 5, 4), *b, *V;
-    mo_head_apply(u->t, &wrong, u->W, Ys, Zq, NULL);
+    mo_head_apply(T, &wrong, u->W, Ys, Zq, NULL);
     EXPECT(u, MO_INVALID, "head wrong: it returned logits [2, 5] float64, expected [5, 2] float64");
-    mo_head_apply(u->t, &old, u->W, Ys, Zq, NULL);
+    mo_head_apply(T, &old, u->W, Ys, Zq, NULL);
     EXPECT(u, MO_INVALID, "head: abi", "rebuild it against this library");
-    mo_head_start(u->t, &nameless, MO_F64, 4, NULL, 0, &b);
+    mo_head_start(T, &nameless, MO_F64, 4, NULL, 0, &b);
     EXPECT(u, MO_INVALID, "head wrong: parameter 0, without a name, has 0 axes");
     assert_null(mo_find_head("rigde"));
-    mo_head_apply(u->t, mo_find_head("rigde"), u->W, Ys, Zq, NULL);
+    mo_head_apply(T, mo_find_head("rigde"), u->W, Ys, Zq, NULL);
     EXPECT(u, MO_INVALID, "head: the head is NULL");
-    mo_ridge_fit(u->t, u->W, ones(u, MO_F64, 4, 2), mo_scalar(u->t, MO_F64, 10), MO_RIDGE_AUTO, &V, &b);
+    mo_ridge_fit(T, u->W, ones(u, MO_F64, 4, 2), mo_scalar(T, MO_F64, 10), MO_RIDGE_AUTO, &V, &b);
     EXPECT(u, MO_INVALID, "ridge_fit:", "[3, 4]", "[4, 2]"); /* not: solve_spd */
 }
 
