@@ -49,8 +49,8 @@ static void encoder_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
 static double block_error(mo_context *ctx, const problem *p) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *whole = encode(t, p, 0), *apart = mo_sub(t, encode(t, p, 2), whole);
-    double most = mo_item(mo_max(t, mo_abs(t, apart), 0, MO_DROP_AXES)),
-           scale = mo_item(mo_max(t, mo_abs(t, whole), 0, MO_DROP_AXES));
+    double most = mo_item(mo_max(t, mo_abs(t, apart), MO_ALL, MO_DROP_AXES)),
+           scale = mo_item(mo_max(t, mo_abs(t, whole), MO_ALL, MO_DROP_AXES));
     mo_tape_release(t);
     return mo_ok(ctx) && isfinite(most) ? most / fmax(1, scale) : INFINITY;
 }

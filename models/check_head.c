@@ -106,20 +106,21 @@ static double batch_error(problem *p) {
     mo_tensor *together, *in[MAX_IN];
     double error = 0;
     head_function(t, p->in, p->n_in, &together, 1, p);
-    double scale = fmax(1, mo_item(mo_max(t, mo_abs(t, together), 0, MO_DROP_AXES)));
+    double scale = fmax(1, mo_item(mo_max(t, mo_abs(t, together), MO_ALL, MO_DROP_AXES)));
     for (int i = INPUTS; i < p->n_in; i++)
         in[i] = p->in[i];
     for (int64_t b = 0; b < mo_dim(p->in[0], 0) && mo_ok(p->ctx); b++) {
         mo_tensor *alone;
         problem one = *p;
         if (p->weight)
-            one.weight = mo_reshape(t, mo_slice(t, p->weight, 0, b, b + 1), 1, (int64_t[]){mo_dim(p->weight, 1)});
+            one.weight =
+                mo_reshape(t, mo_slice(t, p->weight, MO_AXIS(0), b, b + 1), 1, (int64_t[]){mo_dim(p->weight, 1)});
         for (int i = 0; i < INPUTS; i++)
-            in[i] = mo_reshape(
-                t, mo_slice(t, p->in[i], 0, b, b + 1), 2, (int64_t[]){mo_dim(p->in[i], 1), mo_dim(p->in[i], 2)});
+            in[i] = mo_reshape(t, mo_slice(t, p->in[i], MO_AXIS(0), b, b + 1), 2,
+                (int64_t[]){mo_dim(p->in[i], 1), mo_dim(p->in[i], 2)});
         head_function(t, in, p->n_in, &alone, 1, &one);
-        mo_tensor *gap = mo_sub(t, mo_slice(t, together, 0, b, b + 1), alone);
-        double apart = mo_item(mo_max(t, mo_abs(t, gap), 0, MO_DROP_AXES)) / scale;
+        mo_tensor *gap = mo_sub(t, mo_slice(t, together, MO_AXIS(0), b, b + 1), alone);
+        double apart = mo_item(mo_max(t, mo_abs(t, gap), MO_ALL, MO_DROP_AXES)) / scale;
         error = apart <= error ? error : apart;
     }
     mo_tape_release(t);

@@ -192,9 +192,9 @@ static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const vo
         mo_named *rows = &w.in.rows[i];
         static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras; the spectrum is of no row */
         int axis = w.m->encoder->of_examples ? axis_of_examples[i] : 1;
-        in[n++] = rows->index || axis < 0 ? rows->tensor : mo_slice(t, rows->tensor, axis, first, last);
+        in[n++] = rows->index || axis < 0 ? rows->tensor : mo_slice(t, rows->tensor, MO_AXIS(axis), first, last);
         if (rows->index)
-            in[n++] = mo_slice(t, rows->index, 1, first, last);
+            in[n++] = mo_slice(t, rows->index, MO_AXIS(1), first, last);
     }
     for (int i = 0; i < w.m->encoder->n_parameters; i++)
         in[n++] = w.m->parameter[i];

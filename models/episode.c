@@ -60,8 +60,8 @@ void mo_episode_examples(
     }
     int rows = mo_ndim(Z) - 2;
     int64_t n_s = mo_numel(e->support_label), n = mo_dim(Z, rows);
-    *Zs = mo_slice(t, Z, rows, 0, n_s);
-    *Zq = mo_slice(t, Z, rows, n_s, n);
+    *Zs = mo_slice(t, Z, MO_AXIS(rows), 0, n_s);
+    *Zq = mo_slice(t, Z, MO_AXIS(rows), n_s, n);
 }
 
 mo_tensor *mo_episode_readout(

@@ -48,8 +48,8 @@ static mo_tensor *drop_hops(mo_tape *t, const mo_gamlp *m, mo_tensor *H, row_ran
     if (!drops(t, m, r))
         return H;
     for (int k = 0; k < K; k++)
-        hop[k] = drop(t, m, mo_slice(t, H, 0, k, k + 1), rows, r);
-    return mo_concat(t, hop, K, 0);
+        hop[k] = drop(t, m, mo_slice(t, H, MO_AXIS(0), k, k + 1), rows, r);
+    return mo_concat(t, hop, K, MO_AXIS(0));
 }
 
 static mo_tensor *mix(
@@ -150,7 +150,7 @@ static mo_tensor *gamlp_sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *
     mo_tensor *z = hidden(t, &m, hops, b->rows, b->drops ? &b->r : NULL, &h);
     mo_tensor *offset = offsets_within(t, in[n - m.n_parameters - 1], b->rows, mo_dim(hops, 1));
     z = mo_segment_sum(t, z, offset);
-    return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, 1) : z;
+    return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, MO_AXIS(1)) : z;
 }
 
 static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
@@ -159,9 +159,9 @@ static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, co
     mo_tensor *in[3 + MO_GAMLP_MAX_PARAMETERS];
     int n = 0;
     b.rows.first = first;
-    in[n++] = b.indexed ? e->hops.tensor : mo_slice(t, e->hops.tensor, 1, first, last);
+    in[n++] = b.indexed ? e->hops.tensor : mo_slice(t, e->hops.tensor, MO_AXIS(1), first, last);
     if (b.indexed)
-        in[n++] = mo_slice(t, e->hops.index, 1, first, last);
+        in[n++] = mo_slice(t, e->hops.index, MO_AXIS(1), first, last);
     if (e->segment)
         in[n++] = e->segment;
     for (int i = 0; i < b.m->n_parameters; i++)
@@ -173,10 +173,11 @@ static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, co
 static mo_tensor *finish_graphs(mo_tape *t, const mo_gamlp *m, mo_tensor *sums, mo_tensor *segment) {
     int64_t G = mo_dim(segment, 0) - 1, d = m->options.dim;
     mo_tensor *offset = mo_cast(t, segment, MO_F64);
-    mo_tensor *count = mo_sub(t, mo_slice(t, offset, 0, 1, G + 1), mo_slice(t, offset, 0, 0, G));
+    mo_tensor *count = mo_sub(t, mo_slice(t, offset, MO_AXIS(0), 1, G + 1), mo_slice(t, offset, MO_AXIS(0), 0, G));
     count = mo_reshape(t, mo_cast(t, count, mo_tensor_dtype(m->parameter[0])), 2, (int64_t[]){G, 1});
     sums = mo_div_or_zero(t, sums, count);
-    return last_layer(t, m, mo_slice(t, sums, 1, 0, d), residual(m) ? mo_slice(t, sums, 1, d, 2 * d) : NULL);
+    return last_layer(
+        t, m, mo_slice(t, sums, MO_AXIS(1), 0, d), residual(m) ? mo_slice(t, sums, MO_AXIS(1), d, 2 * d) : NULL);
 }
 
 static mo_tensor *encode_blocks(

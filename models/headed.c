@@ -156,7 +156,7 @@ static mo_tensor *headed_readout(mo_tape *t, const void *model, const mo_episode
     mo_tensor *head[MO_MAX_HEAD_PARAMETERS];
     if (!mo_ok(m->ctx) || !head_parameters(t, m, e->task, mo_dim(Zs, -1), head))
         return mo_null_tensor(m->ctx);
-    mo_tensor *T = mo_exp(t, mo_reshape(t, mo_slice(t, m->log_temp, 0, e->task, e->task + 1), 0, NULL));
+    mo_tensor *T = mo_exp(t, mo_reshape(t, mo_slice(t, m->log_temp, MO_AXIS(0), e->task, e->task + 1), 0, NULL));
     bool logit = m->options.temperature == MO_TEMPERATURE_LOGIT;
     if (!logit) {
         Zs = mo_scale_unit(t, Zs, T, 1e-12);

@@ -47,27 +47,27 @@ typedef struct episode {
 
 /* exp(min(c l + c' l^2 / 4, 30)) of the spectra l [BLOCKS, d]: [BLOCKS, EXPERTS, 1, d], ones for the plain expert. */
 static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
-    mo_tensor *l = e->rows[ROW_SPECTRUM], *linear = mo_mul(t, mo_slice(t, c, 1, 0, 1), l);
+    mo_tensor *l = e->rows[ROW_SPECTRUM], *linear = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 0, 1), l);
     int64_t shape[4] = {BLOCKS, 1, 1, mo_dim(l, 1)};
-    mo_tensor *square = mo_mul(t, mo_slice(t, c, 1, 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
+    mo_tensor *square = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
     mo_tensor *exponent = mo_clamp(t, mo_add(t, linear, square), -INFINITY, MOST_EXPONENT);
     mo_tensor *shaped = mo_reshape(t, mo_exp(t, exponent), 4, shape);
-    return mo_concat(t, (mo_tensor *[]){mo_full(t, e->m->real, 4, shape, 1), shaped}, 2, 1);
+    return mo_concat(t, (mo_tensor *[]){mo_full(t, e->m->real, 4, shape, 1), shaped}, 2, MO_AXIS(1));
 }
 
 /* sum_k w[b, m, first + k] H[b, k]: [BLOCKS, EXPERTS, n d]. */
 static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor *H) {
     int64_t k = mo_dim(H, 1);
     mo_tensor *flat = mo_reshape(t, H, 3, (int64_t[]){BLOCKS, k, mo_dim(H, 2) * mo_dim(H, 3)});
-    return mo_matmul(t, mo_slice(t, w, 2, first, first + k), flat);
+    return mo_matmul(t, mo_slice(t, w, MO_AXIS(2), first, first + k), flat);
 }
 
 /* Unit rows of both blocks, [BLOCKS, EXPERTS, n, d]. */
 static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *P) {
     mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED], *logits = P[HOP];
     if (D)
-        logits = mo_concat(t, (mo_tensor *[]){logits, P[DIFFUSED]}, 2, 2);
-    mo_tensor *w = mo_softmax(t, logits, -1), *mixed = mixed_rows(t, w, 0, H);
+        logits = mo_concat(t, (mo_tensor *[]){logits, P[DIFFUSED]}, 2, MO_AXIS(2));
+    mo_tensor *w = mo_softmax(t, logits, MO_AXIS(-1)), *mixed = mixed_rows(t, w, 0, H);
     if (D)
         mixed = mo_add(t, mixed, mixed_rows(t, w, mo_dim(H, 1), D));
     mixed = mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, EXPERTS, mo_dim(H, 2), mo_dim(H, 3)});
@@ -81,13 +81,13 @@ static mo_tensor *extras(mo_tape *t, const episode *e) {
     for (int i = 0; i < 3; i++)
         if (column[i])
             column[n++] = column[i];
-    mo_tensor *all = n > 1 ? mo_concat(t, column, n, 1) : column[0];
+    mo_tensor *all = n > 1 ? mo_concat(t, column, n, MO_AXIS(1)) : column[0];
     return mo_scale(t, all, 1 / sqrt((double)mo_dim(all, 1)), 0);
 }
 
 /* Row i of a parameter [.., EXPERTS] of weights' logarithms as factors [EXPERTS, 1, 1]. */
 static mo_tensor *factors(mo_tape *t, mo_tensor *log_weight, int i) {
-    return mo_exp(t, mo_reshape(t, mo_slice(t, log_weight, 0, i, i + 1), 3, (int64_t[]){EXPERTS, 1, 1}));
+    return mo_exp(t, mo_reshape(t, mo_slice(t, log_weight, MO_AXIS(0), i, i + 1), 3, (int64_t[]){EXPERTS, 1, 1}));
 }
 
 /* Unit rows [EXPERTS, n, width]. */
@@ -95,16 +95,17 @@ static mo_tensor *invariant_embed(mo_tape *t, const episode *e, mo_tensor *const
     mo_tensor *h = unit_blocks(t, e, P), *part[PARTS + SET_BLOCKS];
     int64_t n = mo_dim(h, 2), d = mo_dim(h, 3);
     int parts = 0;
-    mo_tensor *weight = mo_reshape(t, mo_slice(t, P[WEIGHT], 0, e->task, e->task + 1), 2, (int64_t[]){PARTS, EXPERTS});
+    mo_tensor *weight =
+        mo_reshape(t, mo_slice(t, P[WEIGHT], MO_AXIS(0), e->task, e->task + 1), 2, (int64_t[]){PARTS, EXPERTS});
     for (int b = 0; b < BLOCKS; b++) {
-        mo_tensor *block = mo_reshape(t, mo_slice(t, h, 0, b, b + 1), 3, (int64_t[]){EXPERTS, n, d});
+        mo_tensor *block = mo_reshape(t, mo_slice(t, h, MO_AXIS(0), b, b + 1), 3, (int64_t[]){EXPERTS, n, d});
         part[parts++] = mo_mul(t, block, factors(t, weight, b));
     }
     part[parts++] = mo_mul(t, extras(t, e), factors(t, weight, BLOCKS));
     for (int b = 0; b < SET_BLOCKS; b++)
         if (e->rows[ROW_SET + b])
             part[parts++] = mo_mul(t, e->rows[ROW_SET + b], factors(t, P[SET_WEIGHT], b));
-    return mo_l2_normalize(t, mo_concat(t, part, parts, 2), 1e-12);
+    return mo_l2_normalize(t, mo_concat(t, part, parts, MO_AXIS(2)), 1e-12);
 }
 
 /* Embeddings of rows [EXPERTS, n, width], or [EXPERTS, n, 2 width] with the initial row beside the trained one. */
@@ -113,7 +114,7 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
     if (!mo_invariant_reads_initial(e->m, e->task))
         return z;
     mo_tensor *both[] = {z, invariant_embed(t, e, e->m->initial)};
-    return mo_scale(t, mo_concat(t, both, 2, 2), sqrt(0.5), 0);
+    return mo_scale(t, mo_concat(t, both, 2, MO_AXIS(2)), sqrt(0.5), 0);
 }
 
 /* ---- in blocks of rows ---- */
@@ -136,7 +137,8 @@ static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last
     int n = 0;
     for (int i = 0; i < ROWS; i++)
         if (e->rows[i])
-            in[n++] = rows_read[i].axis < 0 ? e->rows[i] : mo_slice(t, e->rows[i], rows_read[i].axis, first, last);
+            in[n++] =
+                rows_read[i].axis < 0 ? e->rows[i] : mo_slice(t, e->rows[i], MO_AXIS(rows_read[i].axis), first, last);
     for (int i = 0; i < N_ENCODER; i++)
         if (e->parameter[i])
             in[n++] = e->parameter[i];

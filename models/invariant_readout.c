@@ -6,7 +6,7 @@
 
 /* Row `task` of a parameter, in the given shape. */
 mo_tensor *mo_invariant_of_task(mo_tape *t, const invariant *m, int i, mo_task task, int ndim, const int64_t *shape) {
-    return mo_reshape(t, mo_slice(t, m->parameter[i], 0, task, task + 1), ndim, shape);
+    return mo_reshape(t, mo_slice(t, m->parameter[i], MO_AXIS(0), task, task + 1), ndim, shape);
 }
 
 /* The kernel is read for links and graphs; on nodes it has shown no gain. */
@@ -21,7 +21,7 @@ static mo_tensor *invariant_readout_of_experts(mo_tape *t, const invariant *m, i
     if (!reads_kernel(m, task))
         return first;
     mo_tensor *more = mo_invariant_of_task(t, m, kernel, (mo_task)(task - MO_TASK_LP), 2, column);
-    return mo_concat(t, (mo_tensor *[]){first, more}, 2, 0);
+    return mo_concat(t, (mo_tensor *[]){first, more}, 2, MO_AXIS(0));
 }
 
 static mo_mixture mixture(mo_tape *t, const invariant *m, const mo_episode *e) {

@@ -19,7 +19,7 @@ bool mo_needs_blocks(mo_context *ctx, int64_t n, int64_t max_rows) {
 
 static mo_tensor *join(mo_tape *t, const blocks *b, mo_tensor *const *part, int n) {
     if (b->join != MO_ADD_BLOCKS)
-        return mo_concat(t, part, n, b->join);
+        return mo_concat(t, part, n, MO_AXIS(b->join));
     mo_tensor *sum = part[0];
     for (int i = 1; i < n; i++)
         sum = mo_add(t, sum, part[i]);

@@ -29,7 +29,7 @@ static void append_ones_forward(mo_call *c) {
 }
 
 static void append_ones_vjp(mo_vjp *v) {
-    v->in_bar[0] = mo_slice(v->t, v->out_bar[0], -1, 0, mo_dim(v->in[0], -1));
+    v->in_bar[0] = mo_slice(v->t, v->out_bar[0], MO_AXIS(-1), 0, mo_dim(v->in[0], -1));
 }
 
 static const mo_sample append_ones_samples[] = {

@@ -40,15 +40,11 @@ const mo_op mo_op_argmax = {
     MO_SAMPLES(argmax_samples),
 };
 
-mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis) {
+mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, mo_axes axis) {
     mo_tensor *rows = X;
     if (!mo_is_null(X) && X->ndim > 0) {
-        int i = mo_resolve_axis(axis, X->ndim);
-        char text[160];
-        if (i < 0)
-            mo_fail(
-                X->ctx, MO_INVALID, "argmax: axis %d is not one of %s", axis, mo_shape_string(X, text, sizeof text));
-        rows = mo_rows(t, "argmax", X, MO_AXIS(i));
+        mo_one_axis(X->ctx, "argmax", axis);
+        rows = mo_rows(t, "argmax", X, axis);
     }
     return mo_apply(t, &mo_op_argmax, &rows, 1, NULL);
 }

@@ -71,11 +71,11 @@ mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *sh
     return mo_apply(t, &mo_op_broadcast_to, (mo_tensor *[]){X}, 1, &to);
 }
 
-mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n) {
+mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, mo_axes set, int64_t n) {
     if (mo_is_null(X))
         return mo_reshape(t, X, 0, NULL);
     int64_t size[MO_MAX_AXES + 1];
-    int ndim = X->ndim + 1, at = mo_resolve_axis(axis, ndim);
+    int ndim = X->ndim + 1, axis = mo_one_axis(X->ctx, "with_axis", set), at = mo_resolve_axis(axis, ndim);
     if (at < 0) {
         char text[160];
         mo_fail(X->ctx, MO_INVALID, "with_axis: axis %d, expected -%d to %d; got %s", axis, ndim, ndim - 1,

@@ -50,7 +50,7 @@ static void concat_vjp(mo_vjp *v) {
     for (int i = 0; i < v->n_in; i++) {
         int64_t stop = start + v->in[i]->shape[axis];
         if (v->needs[i])
-            v->in_bar[i] = mo_slice(v->t, v->out_bar[0], axis, start, stop);
+            v->in_bar[i] = mo_slice(v->t, v->out_bar[0], MO_AXIS(axis), start, stop);
         start = stop;
     }
 }
@@ -84,12 +84,14 @@ const mo_op mo_op_concat = {
     MO_SAMPLES(concat_samples),
 };
 
-mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis) {
+mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, mo_axes set) {
+    int axis = mo_one_axis(mo_tape_context(t), "concat", set);
     return mo_apply(t, &mo_op_concat, X, n, &axis);
 }
 
-mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis) {
+mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, mo_axes set) {
     mo_context *ctx = mo_tape_context(t);
+    int axis = mo_one_axis(ctx, "stack", set);
     mo_tensor *parts[MO_MAX_INPUTS] = {0};
     if (mo_ok(ctx) && (n < 1 || n > MO_MAX_INPUTS))
         mo_fail(ctx, MO_INVALID, "stack: %d inputs, expected 1 to %d", n, MO_MAX_INPUTS);
@@ -100,7 +102,7 @@ mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis) {
         else if (at < 0)
             mo_fail(ctx, MO_INVALID, "stack: axis %d, expected -%d to %d", axis, X[i]->ndim + 1, X[i]->ndim);
         else
-            parts[i] = mo_with_axis(t, X[i], at, 1);
+            parts[i] = mo_with_axis(t, X[i], MO_AXIS(at), 1);
     }
-    return mo_ok(ctx) ? mo_concat(t, parts, n, axis) : mo_null_tensor(ctx);
+    return mo_ok(ctx) ? mo_concat(t, parts, n, set) : mo_null_tensor(ctx);
 }

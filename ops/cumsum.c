@@ -54,7 +54,7 @@ const mo_op mo_op_cumsum = {
     MO_SAMPLES(cumsum_samples),
 };
 
-mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis) {
+mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, mo_axes axis) {
     mo_tensor *rows = mo_swap_last(t, "cumsum", X, axis);
     return mo_swap_last(t, "cumsum", mo_apply(t, &mo_op_cumsum, &rows, 1, &onward), axis);
 }

@@ -65,7 +65,7 @@ static void hop_dot_forward(mo_call *c) {
 static void hop_gradients(mo_vjp *v, mo_tensor *w, mo_tensor *G) {
     for (int k = 0; k < v->n_in - 1; k++)
         if (v->needs[k + 1])
-            v->in_bar[k + 1] = mo_mul(v->t, mo_slice(v->t, w, 1, k, k + 1), G);
+            v->in_bar[k + 1] = mo_mul(v->t, mo_slice(v->t, w, MO_AXIS(1), k, k + 1), G);
 }
 
 /* The op on (first, H_0 .. H_{K-1}). */

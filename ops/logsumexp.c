@@ -58,7 +58,7 @@ const mo_op mo_op_logsumexp = {
     MO_SAMPLES(logsumexp_samples),
 };
 
-mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
+mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced) {
     mo_tensor *Y = mo_apply(t, &mo_op_logsumexp, (mo_tensor *[]){mo_rows(t, "logsumexp", X, axes)}, 1, NULL);
     return mo_from_rows(t, Y, X, axes, reduced);
 }

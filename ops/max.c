@@ -64,7 +64,7 @@ const mo_op mo_op_max = {
     MO_SAMPLES(max_samples),
 };
 
-mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
+mo_tensor *mo_max(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced) {
     mo_tensor *Y = mo_apply(t, &mo_op_max, (mo_tensor *[]){mo_rows(t, "max", X, axes)}, 1, NULL);
     return mo_from_rows(t, Y, X, axes, reduced);
 }

@@ -11,6 +11,15 @@
  * status. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
+/* A set of axes, as every op takes it: axis i is 0 .. 5, or -1 .. -6 from the end. Bits 26 .. 31 are the axes from the
+ * end. An op along one axis refuses any other number of them. */
+typedef struct mo_axes {
+    uint32_t bits;
+} mo_axes;
+#define MO_AXIS(i) ((mo_axes){UINT32_C(1) << ((unsigned)(i)&31)})
+#define MO_AXES(i, j) ((mo_axes){MO_AXIS(i).bits | MO_AXIS(j).bits})
+#define MO_ALL ((mo_axes){UINT32_MAX})
+
 /* ---- matmul.c, gram.c, layers/linear.c ---- */
 /* A B: [.., m, k] [.., k, n] -> [.., m, n], batch axes broadcast */
 MO_API mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B);
@@ -90,26 +99,24 @@ MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
-/* ---- reduce.c, max.c, logsumexp.c: axes is a sum of MO_AXIS(i), 0 means all ---- */
-/* Axis i in a set of axes, as one bit: 0 .. 5, or -1 .. -6 from the end (bits 31 .. 26). */
-#define MO_AXIS(i) (1u << ((unsigned)(i)&31))
+/* ---- reduce.c, max.c, logsumexp.c: over a set of axes; over none the result is X ---- */
 /* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
-MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
-MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
+MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
+MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
 /* Sum of squares about the mean, divided by (number - correction): correction 0 is biased, 1 unbiased */
-MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, int64_t correction);
-MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced); /* ties: gradient to the first */
-MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced);
+MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced, int64_t correction);
+MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced); /* ties: gradient to the first */
+MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
 MO_API mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape); /* the adjoint of broadcasting */
 
-/* ---- argmax.c, cumsum.c, top_k.c, softmax.c: along one axis; negative ones count from the end ---- */
-MO_API mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, int axis); /* int64 positions, the first of ties */
-MO_API mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, int axis);
-MO_API mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, int axis);             /* in falling order */
-MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis); /* the k largest, in falling order */
-MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis);
-MO_API mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis);
+/* ---- argmax.c, cumsum.c, top_k.c, softmax.c: along one axis ---- */
+MO_API mo_tensor *mo_argmax(mo_tape *t, mo_tensor *X, mo_axes axis); /* int64 positions, the first of ties */
+MO_API mo_tensor *mo_cumsum(mo_tape *t, mo_tensor *X, mo_axes axis);
+MO_API mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, mo_axes axis);             /* in falling order */
+MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, mo_axes axis); /* the k largest, in falling order */
+MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, mo_axes axis);
+MO_API mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, mo_axes axis);
 
 /* ---- softmax_cross_entropy.c, normalize.c, norm.c, dropout.c ---- */
 /* Mean over rows of -sum_c t_c log softmax(logits)_c, t = (1 - smoothing) target + smoothing / C. logits [n, C]; target
@@ -126,13 +133,13 @@ MO_API mo_tensor *mo_reshape(mo_tape *t, mo_tensor *X, int ndim, const int64_t *
 MO_API mo_tensor *mo_contiguous(mo_tape *t, mo_tensor *X);               /* X itself if it is contiguous */
 MO_API mo_tensor *mo_transpose(mo_tape *t, mo_tensor *X);                /* the last two axes */
 MO_API mo_tensor *mo_permute(mo_tape *t, mo_tensor *X, const int *axes); /* output axis i is input axis axes[i] */
-MO_API mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, int axis, int64_t start, int64_t stop);
-MO_API mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, int axis, int64_t before, int64_t after); /* zeros */
+MO_API mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t start, int64_t stop);
+MO_API mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t before, int64_t after); /* zeros */
 MO_API mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape);
-/* X with a new axis of n equal entries at `axis` of the result (-1: the last); n = 1 only adds the axis */
-MO_API mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, int axis, int64_t n);
-MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, int axis);
-MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, int axis);                /* a new axis */
+/* X with a new axis of n equal entries at `axis` of the result; n = 1 only adds the axis */
+MO_API mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t n);
+MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis);
+MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis);            /* a new axis */
 MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real); /* [..] int64 */
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 

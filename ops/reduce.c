@@ -1,6 +1,6 @@
 /* ops/reduce.c - sums, means and variances over any set of axes, and the adjoint of broadcasting.
  *
- * X of any shape -> Y without the axes named in the mask (0: all of them), or with these axes kept at size 1; float32
+ * X of any shape -> Y without the axes of the set, or with these axes kept at size 1; float32
  * or float64. An empty sum is 0, an empty mean an error. Other errors: an axis that X does not have. Saved: nothing.
  *
  * Every entry of X adds once to its sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
@@ -18,7 +18,7 @@ typedef struct reduction {
 } reduction;
 
 static bool reduced(const reduction *r, int axis) {
-    return !r->axes || r->axes >> axis & 1;
+    return r->axes >> axis & 1;
 }
 
 static bool sum_shape(mo_call *c) {
@@ -65,8 +65,9 @@ static double sum_flops(const mo_call *c) {
 }
 
 static const mo_sample sum_samples[] = {
-    {.name = "all", .in = "[3, 4]", .attributes = &(reduction){0, false}},
-    {.name = "all kept", .in = "[3, 4]", .attributes = &(reduction){0, true}},
+    {.name = "all", .in = "[3, 4]", .attributes = &(reduction){3, false}},
+    {.name = "none", .in = "[3, 4]", .attributes = &(reduction){0, false}},
+    {.name = "all kept", .in = "[3, 4]", .attributes = &(reduction){3, true}},
     {.name = "last", .in = "[2, 3, 4]", .attributes = &(reduction){4, false}},
     {.name = "first kept", .in = "[3, 4]", .attributes = &(reduction){1, true}},
     {.name = "two", .in = "[2, 3, 2, 4]", .attributes = &(reduction){5, false}},
@@ -94,12 +95,12 @@ const mo_op mo_op_sum = {
     MO_SAMPLES(sum_samples),
 };
 
-mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
+mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced) {
     return mo_apply(
         t, &mo_op_sum, (mo_tensor *[]){X}, 1, &(reduction){mo_resolve_axes(axes, mo_ndim(X)), reduced == MO_KEEP_AXES});
 }
 
-mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) {
+mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced) {
     mo_tensor *S = mo_sum(t, X, axes, reduced);
     if (mo_is_null(S) || mo_numel(S) == 0)
         return S;
@@ -112,7 +113,7 @@ mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced) 
     return mo_scale(t, S, 1 / (double)n, 0);
 }
 
-mo_tensor *mo_var(mo_tape *t, mo_tensor *X, unsigned axes, mo_reduced reduced, int64_t correction) {
+mo_tensor *mo_var(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced, int64_t correction) {
     mo_tensor *mean = mo_mean(t, X, axes, MO_KEEP_AXES);
     if (mo_is_null(mean) || mo_numel(mean) == 0)
         return mo_mean(t, X, axes, reduced);
@@ -133,13 +134,13 @@ mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
         (X->ndim == ndim && (ndim == 0 || !memcmp(X->shape, size, (size_t)ndim * sizeof *size))))
         return X;
     int lead = X->ndim - ndim;
-    unsigned axes = 0;
+    mo_axes axes = {0};
     bool fits = lead >= 0;
     for (int i = 0; fits && i < X->ndim; i++) {
         int64_t to = i < lead ? 1 : size[i - lead];
         fits = to == 1 || to == X->shape[i];
         if (to == 1 && X->shape[i] != 1)
-            axes |= MO_AXIS(i);
+            axes.bits |= MO_AXIS(i).bits;
     }
     if (!fits) {
         char got[160], want[160];
@@ -147,6 +148,6 @@ mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
             mo_shape_string(X, got, sizeof got), mo_format_shape(ndim, size, want, sizeof want));
         return mo_null_tensor(X->ctx);
     }
-    mo_tensor *Y = axes ? mo_sum(t, X, axes, MO_KEEP_AXES) : X;
+    mo_tensor *Y = axes.bits ? mo_sum(t, X, axes, MO_KEEP_AXES) : X;
     return lead ? mo_reshape(t, Y, ndim, size) : Y; /* removes axes of size 1 only */
 }

@@ -42,7 +42,7 @@ static void slice_forward(mo_call *c) {
 
 static void slice_vjp(mo_vjp *v) {
     const slice_options *o = v->attributes;
-    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], o->axis, o->start, mo_dim(v->in[0], o->axis) - o->stop);
+    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], MO_AXIS(o->axis), o->start, mo_dim(v->in[0], o->axis) - o->stop);
 }
 
 static const mo_sample slice_samples[] = {
@@ -69,8 +69,9 @@ const mo_op mo_op_slice = {
     MO_SAMPLES(slice_samples),
 };
 
-mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, int axis, int64_t start, int64_t stop) {
-    return mo_apply(t, &mo_op_slice, (mo_tensor *[]){X}, 1, &(slice_options){axis, start, stop});
+mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t start, int64_t stop) {
+    slice_options o = {mo_one_axis(mo_tape_context(t), "slice", axis), start, stop};
+    return mo_apply(t, &mo_op_slice, (mo_tensor *[]){X}, 1, &o);
 }
 
 /* ---- pad ---- */
@@ -110,7 +111,7 @@ static void pad_forward(mo_call *c) {
 
 static void pad_vjp(mo_vjp *v) {
     const pad_options *o = v->attributes;
-    v->in_bar[0] = mo_slice(v->t, v->out_bar[0], o->axis, o->before, o->before + mo_dim(v->in[0], o->axis));
+    v->in_bar[0] = mo_slice(v->t, v->out_bar[0], MO_AXIS(o->axis), o->before, o->before + mo_dim(v->in[0], o->axis));
 }
 
 static const mo_sample pad_samples[] = {
@@ -134,6 +135,7 @@ const mo_op mo_op_pad = {
     MO_SAMPLES(pad_samples),
 };
 
-mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, int axis, int64_t before, int64_t after) {
-    return mo_apply(t, &mo_op_pad, (mo_tensor *[]){X}, 1, &(pad_options){axis, before, after});
+mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t before, int64_t after) {
+    pad_options o = {mo_one_axis(mo_tape_context(t), "pad", axis), before, after};
+    return mo_apply(t, &mo_op_pad, (mo_tensor *[]){X}, 1, &o);
 }

@@ -38,7 +38,7 @@ static void run_rows(mo_call *c, bool log) {
 
 /* Sums along the last axis, which is kept with size 1. */
 static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
+    return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }
 
 static double softmax_flops(const mo_call *c) {
@@ -142,7 +142,7 @@ const mo_op mo_op_softmax = {
     MO_SAMPLES(softmax_samples),
 };
 
-mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, int axis) {
+mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, mo_axes axis) {
     mo_tensor *Y = mo_apply(t, &mo_op_softmax, (mo_tensor *[]){mo_swap_last(t, "softmax", X, axis)}, 1, NULL);
     return mo_swap_last(t, "softmax", Y, axis);
 }
@@ -166,7 +166,7 @@ const mo_op mo_op_log_softmax = {
     MO_SAMPLES(softmax_samples),
 };
 
-mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, int axis) {
+mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, mo_axes axis) {
     mo_tensor *Y = mo_apply(t, &mo_op_log_softmax, (mo_tensor *[]){mo_swap_last(t, "log_softmax", X, axis)}, 1, NULL);
     return mo_swap_last(t, "log_softmax", Y, axis);
 }

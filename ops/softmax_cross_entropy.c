@@ -76,7 +76,7 @@ static void softmax_cross_entropy_vjp(mo_vjp *v) {
             t, &mo_op_softmax_cross_entropy_adjoint, (mo_tensor *[]){X, target, v->out_bar[0]}, 3, v->attributes);
     if (v->needs[1]) {
         mo_tensor *each_bar = mo_scale(t, v->out_bar[0], 1 / (double)X->shape[0], 0); /* L_bar / n */
-        v->in_bar[1] = mo_mul(t, mo_scale(t, mo_log_softmax(t, X, -1), s - 1, 0), each_bar);
+        v->in_bar[1] = mo_mul(t, mo_scale(t, mo_log_softmax(t, X, MO_AXIS(-1)), s - 1, 0), each_bar);
     }
 }
 
@@ -206,7 +206,8 @@ static void softmax_cross_entropy_adjoint_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *X = v->in[0], *target = v->in[1], *V = v->out_bar[0];
     double s = ((const smoothing *)v->attributes)->s, share = 1 / (double)X->shape[0];
-    mo_tensor *each = mo_scale(t, v->in[2], share, 0), *p = mo_softmax(t, X, -1), *y = smoothed(v, s), *total = NULL;
+    mo_tensor *each = mo_scale(t, v->in[2], share, 0), *p = mo_softmax(t, X, MO_AXIS(-1)), *y = smoothed(v, s),
+              *total = NULL;
     mo_tensor *along = mo_sum(t, mo_mul(t, p, V), MO_AXIS(1), MO_KEEP_AXES); /* <p, V> */
     if (target->dtype != MO_I64)
         total = mo_sum(t, y, MO_AXIS(1), MO_KEEP_AXES);
@@ -218,7 +219,7 @@ static void softmax_cross_entropy_adjoint_vjp(mo_vjp *v) {
         v->in_bar[1] = mo_mul(t, mo_scale(t, mo_sub(t, along, V), 1 - s, 0), each);
     if (v->needs[2]) {
         mo_tensor *slope = mo_sub(t, total ? mo_mul(t, p, total) : p, y);
-        v->in_bar[2] = mo_scale(t, mo_sum(t, mo_mul(t, V, slope), 0, MO_DROP_AXES), share, 0);
+        v->in_bar[2] = mo_scale(t, mo_sum(t, mo_mul(t, V, slope), MO_ALL, MO_DROP_AXES), share, 0);
     }
 }
 

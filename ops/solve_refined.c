@@ -60,7 +60,7 @@ static bool refined_factor(mo_call *c, mo_tensor *A, mo_failure failure, refined
         mo_factor_lu(&own, failure, &s->factor[0], &s->factor[1], &info);
     if (!mo_ok(c->ctx) || failure == MO_FAIL_CALL)
         return mo_ok(c->ctx);
-    return mo_item(mo_sum(s->t, mo_square(s->t, mo_cast(s->t, info, MO_F64)), 0, MO_DROP_AXES)) == 0;
+    return mo_item(mo_sum(s->t, mo_square(s->t, mo_cast(s->t, info, MO_F64)), MO_ALL, MO_DROP_AXES)) == 0;
 }
 
 /* op(A)^-1 R by the factor, in its precision; every column is divided by its largest entry first, lest residuals leave
@@ -80,7 +80,8 @@ static mo_tensor *refined_rough(const refined_system *s, mo_tensor *R) {
 static double relative_step(mo_tape *t, mo_tensor *step, mo_tensor *X) {
     mo_tensor *ratio = mo_div_or_zero(
         t, mo_max(t, mo_abs(t, step), MO_AXIS(-2), MO_DROP_AXES), mo_max(t, mo_abs(t, X), MO_AXIS(-2), MO_DROP_AXES));
-    double sum = mo_item(mo_sum(t, ratio, 0, MO_DROP_AXES)), largest = mo_item(mo_max(t, ratio, 0, MO_DROP_AXES));
+    double sum = mo_item(mo_sum(t, ratio, MO_ALL, MO_DROP_AXES)),
+           largest = mo_item(mo_max(t, ratio, MO_ALL, MO_DROP_AXES));
     return isfinite(sum) ? largest : NAN;
 }
 

@@ -90,16 +90,16 @@ const mo_op mo_op_top_k = {
     MO_SAMPLES(top_k_samples),
 };
 
-static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k, int axis) {
+static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k, mo_axes axis) {
     mo_tensor *rows = mo_swap_last(t, what, X, axis);
     return mo_swap_last(t, what, mo_apply(t, &mo_op_top_k, &rows, 1, &k), axis);
 }
 
-mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, int axis) {
+mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, mo_axes axis) {
     /* a negative count from the caller is an error, not the internal option "all" */
     return largest(t, "top_k", X, k < 0 ? INT64_MIN : k, axis);
 }
 
-mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, int axis) {
+mo_tensor *mo_sort(mo_tape *t, mo_tensor *X, mo_axes axis) {
     return largest(t, "sort", X, all, axis);
 }

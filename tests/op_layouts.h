@@ -44,7 +44,7 @@ static inline mo_tensor *strided(mo_tape *t, mo_tensor *X) {
         size[n] = 1;
         mo_tensor *gap = mo_full(t, X->dtype, n + 1, size, NAN);
         mo_tensor *both[] = {mo_reshape(t, R, n + 1, size), gap};
-        R = mo_reshape(t, mo_slice(t, mo_concat(t, both, 2, n), n, 0, 1), n, size);
+        R = mo_reshape(t, mo_slice(t, mo_concat(t, both, 2, MO_AXIS(n)), MO_AXIS(n), 0, 1), n, size);
     }
     return mo_permute(t, R, axes);
 }

@@ -19,19 +19,19 @@
 static mo_tensor *rows_of_experts(mo_tape *t, mo_tensor *Z, int64_t M) {
     int64_t N = mo_dim(Z, 0), w = mo_dim(Z, 1) / M;
     mo_tensor *rows = mo_permute(t, mo_reshape(t, Z, 3, (int64_t[]){N, M, w}), (const int[]){1, 0, 2});
-    return mo_contiguous(t, mo_slice(t, rows, 2, 0, w - 1));
+    return mo_contiguous(t, mo_slice(t, rows, MO_AXIS(2), 0, w - 1));
 }
 
 /* 1 + exp(-gamma |x - y|^2) from G [M, N, N] of 1 + <x, y>: the ones cancel in |x - y|^2 = G_xx + G_yy - 2 G_xy. */
 static mo_tensor *gaussian_of_gram(mo_tape *t, mo_tensor *G, mo_tensor *gamma) {
-    mo_tensor *square = mo_with_axis(t, mo_diagonal(t, G), 2, 1);
+    mo_tensor *square = mo_with_axis(t, mo_diagonal(t, G), MO_AXIS(2), 1);
     mo_tensor *distance = mo_add(t, mo_add(t, mo_scale(t, G, -2, 0), square), mo_transpose(t, square));
     return mo_scale(t, mo_exp(t, mo_neg(t, mo_mul(t, distance, gamma))), 1, 1);
 }
 
 /* sum_m share_m K_m of [M, N, N], by shares [M, R]. */
 static mo_tensor *shared_kernel(mo_tape *t, mo_tensor *K, mo_tensor *share) {
-    mo_tensor *of_expert = mo_with_axis(t, mo_sum(t, share, MO_AXIS(1), MO_KEEP_AXES), 2, 1);
+    mo_tensor *of_expert = mo_with_axis(t, mo_sum(t, share, MO_AXIS(1), MO_KEEP_AXES), MO_AXIS(2), 1);
     return mo_sum(t, mo_mul(t, K, of_expert), MO_AXIS(0), MO_DROP_AXES);
 }
 
@@ -66,14 +66,14 @@ mo_tensor *mo_kernel_transduce(mo_tape *t, const mo_population *all, mo_tensor *
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     mo_placed_labels labels = mo_place_labels(t, support, Ys, N);
-    mo_tensor *K = shared_kernel(t, all->gram, mo_slice(t, share, 0, 0, M));
+    mo_tensor *K = shared_kernel(t, all->gram, mo_slice(t, share, MO_AXIS(0), 0, M));
     if (mo_dim(share, 0) > M) { /* a large support is read by the inner product alone */
         mo_tensor *more = gaussian_of_gram(t, all->gram, mix->gamma);
-        K = mo_add(t, K, shared_kernel(t, more, mo_slice(t, share, 0, M, 2 * M)));
+        K = mo_add(t, K, shared_kernel(t, more, mo_slice(t, share, MO_AXIS(0), M, 2 * M)));
     }
     double r = (double)mo_dim(support, 0) / (double)N;
     mo_tensor *root = mo_sqrt(t, mo_scale(t, labels.times, 1, r)); /* of W, [N, 1] */
-    mo_tensor *lambda = mo_mean_lambda(t, mo_slice(t, mix->lambda, 0, 0, mo_dim(share, 0)), share);
+    mo_tensor *lambda = mo_mean_lambda(t, mo_slice(t, mix->lambda, MO_AXIS(0), 0, mo_dim(share, 0)), share);
     mo_tensor *A = mo_mul(t, mo_mul(t, K, root), mo_transpose(t, root));
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, A, lambda));
     for (int round = 0; round < o->rounds; round++) {

@@ -16,7 +16,7 @@
 static bool check_spread(mo_tape *t, mo_tensor *R, int64_t classes, mo_tensor *squares, mo_tensor *shrinkage) {
     mo_context *ctx = mo_tape_context(t);
     int64_t n_s = mo_dim(R, -2);
-    double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, squares)), 0, MO_DROP_AXES));
+    double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, squares)), MO_ALL, MO_DROP_AXES));
     if (mo_ok(ctx) && !(least > 0) && n_s <= classes)
         mo_fail(ctx, MO_NUMERICAL,
             "lda: %" PRId64 " labelled rows of %" PRId64
@@ -49,7 +49,7 @@ static mo_tensor *lda_solve(mo_tape *t, mo_tensor *G, mo_tensor *a, mo_tensor *b
 /* S^-1 M^T [.., d, C]. */
 static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tensor *shrinkage) {
     int64_t n_s = mo_dim(R, -2), d = mo_dim(R, -1);
-    unsigned last_two = MO_AXIS(mo_ndim(R) - 2) | MO_AXIS(mo_ndim(R) - 1);
+    mo_axes last_two = MO_AXES(-1, -2);
     mo_tensor *squares = mo_sum(t, mo_square(t, R), last_two, MO_KEEP_AXES);
     if (!check_spread(t, R, mo_dim(M, -2), squares, shrinkage))
         return mo_null_tensor(mo_tape_context(t));
@@ -63,7 +63,7 @@ static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tens
 }
 
 static mo_tensor *lda_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    unsigned last = MO_AXIS(mo_ndim(Zs) - 1);
+    mo_axes last = MO_AXIS(-1);
     mo_tensor *Yt = mo_transpose(t, Ys), *count = mo_sum(t, Yt, last, MO_KEEP_AXES); /* [.., C, 1] */
     mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
     mo_tensor *A = whitened_means(t, mo_sub(t, Zs, mo_matmul(t, Ys, M)), M, parameters[0]);

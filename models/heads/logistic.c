@@ -29,7 +29,7 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
 static mo_tensor *logistic_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
     int rows = mo_ndim(Zq) - 2;
     int64_t d = mo_dim(Zq, -1);
-    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, MO_AXIS(rows), 0, d)), mo_slice(t, Wb, MO_AXIS(rows), d, d + 1));
 }
 
 static mo_tensor *logistic_logits(

@@ -98,7 +98,7 @@ static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
 
 static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_mode mode = mo_tape_mode(t);
-    unsigned rows = MO_AXIS(mo_ndim(Zs) - 2), both = rows | MO_AXIS(mo_ndim(Zs) - 1);
+    mo_axes rows = MO_AXIS(-2), both = MO_AXES(-2, -1);
     int64_t d = mo_dim(Zs, -1), h = mo_dim(parameters[W1], 1), C = mo_dim(Ys, -1);
     int64_t steps = number_of_steps(t, parameters[STEPS]);
     if (steps < 0)

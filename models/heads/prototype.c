@@ -18,7 +18,7 @@ typedef mo_tensor *(*comparison)(mo_tape *t, const class_sums *s, mo_tensor *Zq,
 
 static class_sums sum_classes(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys) {
     mo_tensor *Yt = mo_transpose(t, Ys);
-    return (class_sums){mo_matmul(t, Yt, Zs), mo_sum(t, Yt, MO_AXIS(mo_ndim(Yt) - 1), MO_KEEP_AXES)};
+    return (class_sums){mo_matmul(t, Yt, Zs), mo_sum(t, Yt, MO_AXIS(-1), MO_KEEP_AXES)};
 }
 
 static mo_tensor *prototypes(mo_tape *t, const class_sums *s) {
@@ -31,7 +31,7 @@ static mo_tensor *by_inner_product(mo_tape *t, const class_sums *s, mo_tensor *Z
 }
 
 static mo_tensor *squared_norms(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, mo_square(t, X), MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
+    return mo_sum(t, mo_square(t, X), MO_AXIS(-1), MO_KEEP_AXES);
 }
 
 static mo_tensor *by_distance(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -48,7 +48,7 @@ static mo_tensor *by_cosine(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_t
 }
 
 static mo_tensor *about_the_mean(mo_tape *t, const class_sums *s, mo_tensor *Zq, mo_tensor *const *parameters) {
-    unsigned classes = MO_AXIS(mo_ndim(Zq) - 2);
+    mo_axes classes = MO_AXIS(-2);
     mo_tensor *mean = mo_div(t, mo_sum(t, s->rows, classes, MO_KEEP_AXES), mo_sum(t, s->count, classes, MO_KEEP_AXES));
     class_sums centred = {mo_sub(t, s->rows, mo_mul(t, s->count, mean)), s->count};
     return by_inner_product(t, &centred, mo_sub(t, Zq, mean), parameters);

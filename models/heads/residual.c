@@ -31,7 +31,7 @@ static mo_tensor *residual_scaled(mo_tape *t, mo_tensor *W, mo_tensor *const *th
 /* |F(0)| of each episode [.., 1, 1], as a constant; 1 if W = 0 fits. */
 static mo_tensor *first_norm(mo_tape *t, const mo_head *head, mo_tensor *W, mo_tensor *const *theta) {
     mo_mode mode = mo_tape_mode(t);
-    unsigned last_two = MO_AXIS(mo_ndim(W) - 1) | MO_AXIS(mo_ndim(W) - 2);
+    mo_axes last_two = MO_AXES(-1, -2);
     mo_tape_set_mode(t, MO_EVAL);
     mo_tensor *norm = mo_sqrt(t, mo_sum(t, mo_square(t, residual_evaluate(t, head, W, theta)), last_two, MO_KEEP_AXES));
     norm = mo_where(t, norm, norm, mo_scalar(t, mo_tensor_dtype(W), 1));

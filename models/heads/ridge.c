@@ -78,15 +78,15 @@ void mo_ridge_fit(
     int64_t d = mo_dim(Zs, -1);
     int rows = mo_ndim(Zs) - 2;
     mo_tensor *Wb = ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false);
-    *W = mo_slice(t, Wb, rows, 0, d);
-    *b = mo_slice(t, Wb, rows, d, d + 1);
+    *W = mo_slice(t, Wb, MO_AXIS(rows), 0, d);
+    *b = mo_slice(t, Wb, MO_AXIS(rows), d, d + 1);
 }
 
 void mo_ridge_fit_intercept(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     if (!check_fit(t, "ridge_fit_intercept", Zs, Ys, lambda, W, b))
         return;
-    unsigned rows = MO_AXIS(mo_ndim(Zs) - 2);
+    mo_axes rows = MO_AXIS(-2);
     mo_tensor *z = mo_mean(t, Zs, rows, MO_KEEP_AXES), *y = mo_mean(t, Ys, rows, MO_KEEP_AXES);
     *W = ridge_fit(t, mo_sub(t, Zs, z), mo_sub(t, Ys, y), lambda, form, true);
     *b = mo_sub(t, y, mo_matmul(t, z, *W));

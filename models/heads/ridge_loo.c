@@ -21,12 +21,13 @@
 /* Solves for both kinds of right-hand sides, the columns of B before those of C. */
 static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {
     int64_t R = mo_dim(lambda, -1);
-    mo_tensor *sides = mo_concat(t, (mo_tensor *[]){B, C}, 2, mo_ndim(B) - 1);
-    return mo_solve_spd(t, mo_add_diag(t, mo_with_axis(t, A, -3, R), lambda), mo_with_axis(t, sides, -3, R));
+    mo_tensor *sides = mo_concat(t, (mo_tensor *[]){B, C}, 2, MO_AXIS(-1));
+    return mo_solve_spd(
+        t, mo_add_diag(t, mo_with_axis(t, A, MO_AXIS(-3), R), lambda), mo_with_axis(t, sides, MO_AXIS(-3), R));
 }
 
 static mo_tensor *columns(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop) {
-    return mo_is_null(X) ? X : mo_slice(t, X, mo_ndim(X) - 1, first, stop);
+    return mo_is_null(X) ? X : mo_slice(t, X, MO_AXIS(-1), first, stop);
 }
 
 /* The identity, once per matrix of K. */
@@ -39,12 +40,12 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
 
 /* The roots of the weights, [.., n_s, 1]. */
 static mo_tensor *roots(mo_tape *t, mo_tensor *weight) {
-    return mo_with_axis(t, mo_sqrt(t, weight), -1, 1);
+    return mo_with_axis(t, mo_sqrt(t, weight), MO_AXIS(-1), 1);
 }
 
 /* X [.., R, n_s, C] over the roots; 0 for copies. */
 static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
-    return mo_div_or_zero(t, X, mo_with_axis(t, root, -3, 1));
+    return mo_div_or_zero(t, X, mo_with_axis(t, root, MO_AXIS(-3), 1));
 }
 
 void mo_kernel_loo_fit(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha,
@@ -61,9 +62,9 @@ void mo_kernel_loo_fit(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weigh
     mo_tensor *X = solve_both(t, K, lambda, Ys, identities(t, K));
     mo_tensor *G_ii = mo_diagonal(t, columns(t, X, C, C + n_s));
     *alpha = columns(t, X, 0, C);
-    *Yloo = mo_sub(t, mo_with_axis(t, Ys, -3, 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, -1, 1)));
+    *Yloo = mo_sub(t, mo_with_axis(t, Ys, MO_AXIS(-3), 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
     if (root) {
-        *alpha = mo_mul(t, *alpha, mo_with_axis(t, root, -3, 1));
+        *alpha = mo_mul(t, *alpha, mo_with_axis(t, root, MO_AXIS(-3), 1));
         *Yloo = unscaled(t, *Yloo, root);
     }
 }
@@ -72,18 +73,19 @@ void mo_kernel_loo_fit(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weigh
 static void fit_dual(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
     mo_tensor *Z1t = mo_transpose(t, Z1), *alpha;
     mo_kernel_loo_fit(t, mo_matmul(t, Z1, Z1t), Ys, NULL, lambda, &alpha, Yloo);
-    *W = mo_matmul(t, mo_with_axis(t, Z1t, -3, 1), alpha);
+    *W = mo_matmul(t, mo_with_axis(t, Z1t, MO_AXIS(-3), 1), alpha);
 }
 
 static void fit_primal(mo_tape *t, mo_tensor *Z1, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **W, mo_tensor **Yloo) {
     int64_t n_s = mo_dim(Z1, -2), C = mo_dim(Ys, -1);
-    mo_tensor *Z1t = mo_transpose(t, Z1), *Y = mo_with_axis(t, Ys, -3, 1);
+    mo_tensor *Z1t = mo_transpose(t, Z1), *Y = mo_with_axis(t, Ys, MO_AXIS(-3), 1);
     mo_tensor *X = solve_both(t, mo_matmul(t, Z1t, Z1), lambda, mo_matmul(t, Z1t, Ys), Z1t);
     mo_tensor *PZ1t = columns(t, X, C, C + n_s);
-    mo_tensor *h = mo_sum(t, mo_mul(t, mo_with_axis(t, Z1t, -3, 1), PZ1t), MO_AXIS(mo_ndim(PZ1t) - 2), MO_DROP_AXES);
-    h = mo_with_axis(t, h, -1, 1);
+    mo_tensor *h =
+        mo_sum(t, mo_mul(t, mo_with_axis(t, Z1t, MO_AXIS(-3), 1), PZ1t), MO_AXIS(mo_ndim(PZ1t) - 2), MO_DROP_AXES);
+    h = mo_with_axis(t, h, MO_AXIS(-1), 1);
     *W = columns(t, X, 0, C);
-    mo_tensor *fitted = mo_matmul(t, mo_with_axis(t, Z1, -3, 1), *W);
+    mo_tensor *fitted = mo_matmul(t, mo_with_axis(t, Z1, MO_AXIS(-3), 1), *W);
     *Yloo = mo_div(t, mo_sub(t, fitted, mo_mul(t, h, Y)), mo_scale(t, h, -1, 1));
 }
 

@@ -27,13 +27,13 @@ enum { MOST_KERNEL_ROWS = 2048 };
 static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, const mo_mixture *mix) {
     int last = mo_ndim(Yloo) - 1;
     int64_t n_s = mo_dim(Yloo, -2);
-    mo_tensor *log_p = mo_log_softmax(t, mo_mul(t, Yloo, mix->temperature), -1);
+    mo_tensor *log_p = mo_log_softmax(t, mo_mul(t, Yloo, mix->temperature), MO_AXIS(-1));
     if (mix->weight) {
         mo_tensor *mean = mo_mean(t, mix->weight, MO_AXIS(mo_ndim(mix->weight) - 1), MO_KEEP_AXES);
-        Ys = mo_mul(t, Ys, mo_with_axis(t, mo_div(t, mix->weight, mean), -1, 1));
+        Ys = mo_mul(t, Ys, mo_with_axis(t, mo_div(t, mix->weight, mean), MO_AXIS(-1), 1));
     }
-    mo_tensor *of_label = mo_mul(t, log_p, mo_with_axis(t, mo_with_axis(t, Ys, -3, 1), -3, 1));
-    return mo_scale(t, mo_sum(t, of_label, MO_AXIS(last) | MO_AXIS(last - 1), MO_DROP_AXES), -1.0 / (double)n_s, 0);
+    mo_tensor *of_label = mo_mul(t, log_p, mo_with_axis(t, mo_with_axis(t, Ys, MO_AXIS(-3), 1), MO_AXIS(-3), 1));
+    return mo_scale(t, mo_sum(t, of_label, MO_AXES(last, last - 1), MO_DROP_AXES), -1.0 / (double)n_s, 0);
 }
 
 /* power log n_s: a scalar, or [.., 1, 1] where rows have weights. */
@@ -41,7 +41,7 @@ static mo_tensor *log_of_examples(mo_tape *t, int64_t n_s, const mo_mixture *mix
     if (!mix->weight)
         return mo_scale(t, mix->power, log((double)n_s), 0);
     mo_tensor *n = mo_sum(t, mo_clamp(t, mix->weight, 0, 1), MO_AXIS(mo_ndim(mix->weight) - 1), MO_KEEP_AXES);
-    return mo_mul(t, mo_log(t, mo_with_axis(t, n, -1, 1)), mix->power);
+    return mo_mul(t, mo_log(t, mo_with_axis(t, n, MO_AXIS(-1), 1)), mix->power);
 }
 
 /* Softmax over the last two axes together. */
@@ -53,7 +53,7 @@ static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
     for (int i = 0; i < ndim; i++)
         flat[i] = shape[i] = mo_dim(X, i);
     flat[ndim - 2] = shape[ndim - 2] * shape[ndim - 1];
-    return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), -1), ndim, shape);
+    return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), MO_AXIS(-1)), ndim, shape);
 }
 
 /* [M, R] repeated for every problem of the batch. */
@@ -69,7 +69,7 @@ static mo_tensor *for_batch(mo_tape *t, mo_tensor *X, const mo_tensor *Zs) {
 
 /* 1 + exp(-gamma |x - y|^2) of the rows x of A [.., n, d] and y of B [.., m, d]: [.., n, m]. */
 static mo_tensor *gaussian(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *gamma) {
-    unsigned last = MO_AXIS(mo_ndim(A) - 1);
+    mo_axes last = MO_AXIS(-1);
     mo_tensor *a = mo_sum(t, mo_square(t, A), last, MO_KEEP_AXES), *b = mo_sum(t, mo_square(t, B), last, MO_KEEP_AXES);
     mo_tensor *inner = mo_scale(t, mo_matmul(t, A, mo_transpose(t, B)), -2, 0);
     mo_tensor *distance = mo_add(t, mo_add(t, inner, a), mo_transpose(t, b));
@@ -94,12 +94,12 @@ static bool ridge_mixture_check(mo_context *ctx, const mo_tensor *Zs, const mo_t
 
 /* Rows first .. stop - 1 of the experts' [M, R], repeated for every problem of the batch. */
 static mo_tensor *ridge_mixture_of_experts(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop, const mo_tensor *Zs) {
-    return for_batch(t, mo_slice(t, X, 0, first, stop), Zs);
+    return for_batch(t, mo_slice(t, X, MO_AXIS(0), first, stop), Zs);
 }
 
 /* sum_r share_mr X_mr of X [.., M, R, n, C]. */
 static mo_tensor *mixed(mo_tape *t, mo_tensor *X, mo_tensor *share) {
-    mo_tensor *pi = mo_with_axis(t, mo_with_axis(t, share, -1, 1), -1, 1);
+    mo_tensor *pi = mo_with_axis(t, mo_with_axis(t, share, MO_AXIS(-1), 1), MO_AXIS(-1), 1);
     return mo_is_null(X) ? X : mo_sum(t, mo_mul(t, X, pi), MO_AXIS(mo_ndim(X) - 3), MO_DROP_AXES);
 }
 
@@ -110,24 +110,25 @@ mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo
         return none;
     int64_t M = mo_dim(Zs, -3), n_s = mo_dim(Zs, -2);
     bool kernel = mix->gamma && n_s <= MOST_KERNEL_ROWS;
-    mo_tensor *Y = mo_with_axis(t, Ys, -3, M), *weight = mix->weight ? mo_with_axis(t, mix->weight, -2, M) : NULL;
+    mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), M),
+              *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-2), M) : NULL;
     mo_tensor *W, *Yloo, *alpha = NULL, *more;
     mo_ridge_loo_fit(t, Zs, Y, weight, ridge_mixture_of_experts(t, mix->lambda, 0, M, Zs), MO_RIDGE_AUTO, &W, &Yloo);
     if (kernel) {
         mo_tensor *K = gaussian(t, Zs, Zs, mix->gamma);
         mo_kernel_loo_fit(t, K, Y, weight, ridge_mixture_of_experts(t, mix->lambda, M, 2 * M, Zs), &alpha, &more);
-        Yloo = mo_concat(t, (mo_tensor *[]){Yloo, more}, 2, mo_ndim(Zs) - 3);
+        Yloo = mo_concat(t, (mo_tensor *[]){Yloo, more}, 2, MO_AXIS(mo_ndim(Zs) - 3));
     }
     if (!mo_ok(ctx))
         return none;
     int experts = mo_ndim(Zs) - 3; /* the axis of the experts */
     mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, log_of_examples(t, n_s, mix)));
     mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix), scale);
-    mo_tensor *prior = mo_slice(t, mix->prior, 0, 0, kernel ? 2 * M : M);
+    mo_tensor *prior = mo_slice(t, mix->prior, MO_AXIS(0), 0, kernel ? 2 * M : M);
     fit.share = softmax_of_pairs(t, mo_sub(t, prior, evidence));
-    fit.W = mixed(t, W, mo_slice(t, fit.share, experts, 0, M));
+    fit.W = mixed(t, W, mo_slice(t, fit.share, MO_AXIS(experts), 0, M));
     if (kernel)
-        fit.alpha = mixed(t, alpha, mo_slice(t, fit.share, experts, M, 2 * M));
+        fit.alpha = mixed(t, alpha, mo_slice(t, fit.share, MO_AXIS(experts), M, 2 * M));
     return mo_ok(ctx) ? fit : none;
 }
 
@@ -169,7 +170,8 @@ static mo_tensor *ridge_mixture_weighted(
         .temperature = parameters[3],
         .weight = weight,
     };
-    return mo_ridge_mixture(t, mo_with_axis(t, Zs, -3, 1), Ys, mo_with_axis(t, Zq, -3, 1), &mix, NULL);
+    return mo_ridge_mixture(
+        t, mo_with_axis(t, Zs, MO_AXIS(-3), 1), Ys, mo_with_axis(t, Zq, MO_AXIS(-3), 1), &mix, NULL);
 }
 
 static mo_tensor *ridge_mixture_logits(

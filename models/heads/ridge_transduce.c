@@ -73,7 +73,7 @@ static mo_tensor *inductive(
     mo_tape *t, const system *s, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix, mo_tensor **share) {
     int64_t M = mo_dim(mix->lambda, 0), D = mo_dim(Zs, 1), d = D / M - 1;
     mo_tensor *experts = mo_reshape(t, Zs, 3, (int64_t[]){mo_dim(Zs, 0), M, d + 1});
-    experts = mo_slice(t, mo_permute(t, experts, (const int[]){1, 0, 2}), 2, 0, d);
+    experts = mo_slice(t, mo_permute(t, experts, (const int[]){1, 0, 2}), MO_AXIS(2), 0, d);
     mo_mixed fit = mo_ridge_mixture_fit(t, mo_contiguous(t, experts), Ys, mix);
     *share = fit.share;
     return mo_matmul(t, s->Z, mo_reshape(t, fit.W, 2, (int64_t[]){D, mo_dim(Ys, 1)}));

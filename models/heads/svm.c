@@ -16,7 +16,7 @@
 enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };
 
 static mo_tensor *class_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
+    return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }
 
 /* Pi X */
@@ -60,7 +60,7 @@ static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tens
 static mo_tensor *svm_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
     int rows = mo_ndim(Zq) - 2;
     int64_t d = mo_dim(Zq, -1);
-    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, rows, 0, d)), mo_slice(t, Wb, rows, d, d + 1));
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, MO_AXIS(rows), 0, d)), mo_slice(t, Wb, MO_AXIS(rows), d, d + 1));
 }
 
 /* Whether the fit needs no K: on many rows, unless a gradient is asked for. */
@@ -101,8 +101,8 @@ static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Z
 static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     if (mo_tensor_dtype(Zs) != MO_F32)
         return false;
-    mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, Zs)), MO_AXIS(mo_ndim(Zs) - 1), MO_DROP_AXES);
-    return mo_item(mo_max(t, squares, 0, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
+    mo_tensor *squares = mo_sum(t, mo_square(t, mo_stop_gradient(t, Zs)), MO_AXIS(-1), MO_DROP_AXES);
+    return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
 }
 
 static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {

@@ -22,7 +22,7 @@ mo_tensor *mo_accuracy(mo_tape *t, mo_tensor *logits, mo_tensor *labels) {
             mo_dtype_name(labels->dtype));
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
-    mo_tensor *chosen = mo_with_axis(t, mo_argmax(t, logits, -1), -1, 1); /* [.., 1] */
+    mo_tensor *chosen = mo_with_axis(t, mo_argmax(t, logits, MO_AXIS(-1)), MO_AXIS(-1), 1); /* [.., 1] */
     mo_tensor *right = mo_one_hot(t, labels, mo_dim(logits, -1), logits->dtype);
-    return mo_mean(t, mo_take_along(t, right, chosen), 0, MO_DROP_AXES);
+    return mo_mean(t, mo_take_along(t, right, chosen), MO_ALL, MO_DROP_AXES);
 }

@@ -26,7 +26,8 @@ static bool alike(mo_context *ctx, const char *name, const mo_tensor *X, const m
 
 mo_tensor *mo_mse(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     mo_context *ctx = mo_tape_context(t);
-    return alike(ctx, "mse", X, Y) ? mo_mean(t, mo_square(t, mo_sub(t, X, Y)), 0, MO_DROP_AXES) : mo_null_tensor(ctx);
+    return alike(ctx, "mse", X, Y) ? mo_mean(t, mo_square(t, mo_sub(t, X, Y)), MO_ALL, MO_DROP_AXES)
+                                   : mo_null_tensor(ctx);
 }
 
 mo_tensor *mo_binary_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *Y) {
@@ -35,5 +36,5 @@ mo_tensor *mo_binary_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *Y) 
         return mo_null_tensor(ctx);
     mo_tensor *of_ones = mo_mul(t, Y, mo_softplus(t, mo_neg(t, logits)));
     mo_tensor *of_zeros = mo_mul(t, mo_scale(t, Y, -1, 1), mo_softplus(t, logits));
-    return mo_mean(t, mo_add(t, of_ones, of_zeros), 0, MO_DROP_AXES);
+    return mo_mean(t, mo_add(t, of_ones, of_zeros), MO_ALL, MO_DROP_AXES);
 }

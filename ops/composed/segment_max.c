@@ -86,7 +86,7 @@ static mo_tensor *play(mo_tape *t, mo_tensor *X, tournament *r) {
     int64_t winners = mo_dim(X, 0), row = 0;
     for (int64_t s = 0; s < r->segments; s++)
         r->first[s] = r->rows[s] ? row++ : winners; /* which is a row of zeros */
-    return mo_gather_rows(t, mo_pad(t, X, 0, 0, 1), mo_from(t, MO_I64, 1, &r->segments, r->first));
+    return mo_gather_rows(t, mo_pad(t, X, MO_AXIS(0), 0, 1), mo_from(t, MO_I64, 1, &r->segments, r->first));
 }
 
 mo_tensor *mo_segment_max(mo_tape *t, mo_tensor *X, mo_tensor *offset) {

@@ -31,5 +31,5 @@ mo_tensor *mo_spmm_values(mo_tape *t, const mo_csr *A, mo_tensor *values, mo_ten
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     mo_tensor *rows = mo_gather_rows(t, X, mo_cast(t, A->column, MO_I64));
-    return mo_segment_sum(t, mo_mul(t, rows, mo_with_axis(t, values, -1, 1)), A->row_pointer);
+    return mo_segment_sum(t, mo_mul(t, rows, mo_with_axis(t, values, MO_AXIS(-1), 1)), A->row_pointer);
 }

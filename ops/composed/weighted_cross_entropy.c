@@ -40,9 +40,9 @@ mo_tensor *mo_weighted_cross_entropy(
         return mo_null_tensor(ctx);
     int64_t C = logits->shape[1];
     mo_tensor *rows = target->dtype == MO_I64 ? mo_one_hot(t, target, C, logits->dtype) : target;
-    mo_tensor *V = mo_mul(t, rows, weight), *total = mo_sum(t, V, 0, MO_DROP_AXES); /* w_n */
+    mo_tensor *V = mo_mul(t, rows, weight), *total = mo_sum(t, V, MO_ALL, MO_DROP_AXES); /* w_n */
     if (smoothing > 0)
         V = mo_add(t, mo_scale(t, V, 1 - smoothing, 0), mo_scale(t, weight, smoothing / (double)C, 0));
-    mo_tensor *sum = mo_sum(t, mo_mul(t, V, mo_log_softmax(t, logits, -1)), 0, MO_DROP_AXES);
+    mo_tensor *sum = mo_sum(t, mo_mul(t, V, mo_log_softmax(t, logits, MO_AXIS(-1))), MO_ALL, MO_DROP_AXES);
     return mo_neg(t, mo_div(t, sum, total));
 }

@@ -54,7 +54,7 @@ static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
 }
 
 static double least(mo_tape *t, mo_tensor *lambda) {
-    return -mo_item(mo_max(t, mo_neg(t, lambda), 0, MO_DROP_AXES));
+    return -mo_item(mo_max(t, mo_neg(t, lambda), MO_ALL, MO_DROP_AXES));
 }
 
 static void fold_fits_forward(mo_call *c) {
@@ -84,7 +84,7 @@ static void fold_fits_forward(mo_call *c) {
     if (!mo_ok(c->ctx))
         return;
     solve(c->ctx, &g);
-    if (mo_ok(c->ctx) && mo_item(mo_max(c->t, open, 0, MO_DROP_AXES)) > 0)
+    if (mo_ok(c->ctx) && mo_item(mo_max(c->t, open, MO_ALL, MO_DROP_AXES)) > 0)
         mo_call_fail(c, MO_NUMERICAL,
             o->hinge ? "a fit has not converged, or the rows hold a value that is not finite"
                      : "a fit has not converged, or a class has no support in it");

@@ -48,14 +48,15 @@ static bool logistic_shape(mo_call *c) {
 static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
     mo_tape *t = c->t;
     mo_tensor *weight = mo_class_sum(t, Y);
-    if (mo_item(mo_max(t, mo_neg(t, weight), 0, MO_DROP_AXES)) > 0)
+    if (mo_item(mo_max(t, mo_neg(t, weight), MO_ALL, MO_DROP_AXES)) > 0)
         return mo_call_fail(c, MO_INVALID, "a row of the labels sums to less than 0");
     if (penalised || mo_dim(Y, 2) == 1)
         return mo_ok(c->ctx);
     mo_tensor *support = mo_sum(t, Y, MO_AXIS(1), MO_DROP_AXES); /* [B, C] */
-    for (int64_t i = 0; mo_item(mo_max(t, mo_neg(t, support), 0, MO_DROP_AXES)) >= 0 && i < mo_numel(support); i++) {
+    for (int64_t i = 0; mo_item(mo_max(t, mo_neg(t, support), MO_ALL, MO_DROP_AXES)) >= 0 && i < mo_numel(support);
+         i++) {
         int64_t b = i / mo_dim(support, 1), k = i % mo_dim(support, 1);
-        if (mo_item(mo_slice(t, mo_slice(t, support, 0, b, b + 1), 1, k, k + 1)) <= 0)
+        if (mo_item(mo_slice(t, mo_slice(t, support, MO_AXIS(0), b, b + 1), MO_AXIS(1), k, k + 1)) <= 0)
             return mo_call_fail(c, MO_NUMERICAL,
                 "class %lld of item %lld has no support: its intercept is not penalised, the optimum is at infinity",
                 (long long)k, (long long)b);
@@ -64,7 +65,7 @@ static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
 }
 
 static bool check_lambda(mo_call *c) {
-    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), 0, MO_DROP_AXES));
+    double least = -mo_item(mo_max(c->t, mo_neg(c->t, c->in[2]), MO_ALL, MO_DROP_AXES));
     if (mo_ok(c->ctx) && !(least >= 0))
         return mo_call_fail(c, MO_INVALID, "lambda %g, expected 0 or above", least);
     return mo_ok(c->ctx);
@@ -80,7 +81,7 @@ static int64_t items_at_once(const mo_tensor *X, bool dual, int64_t batch) {
 }
 
 static mo_tensor *items(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop) {
-    return mo_dim(X, 0) == 1 ? X : mo_slice(t, X, 0, first, stop);
+    return mo_dim(X, 0) == 1 ? X : mo_slice(t, X, MO_AXIS(0), first, stop);
 }
 
 /* Solves items first .. stop-1 into their part of the output; saves what the vjp reads if all items are solved at once.
@@ -119,7 +120,7 @@ static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t f
 
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     mo_tensor *negative = mo_neg(t, mo_stop_gradient(t, lambda));
-    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, 0, MO_DROP_AXES)) < 0;
+    return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, MO_ALL, MO_DROP_AXES)) < 0;
 }
 
 static void logistic_forward(mo_call *c) {
@@ -129,7 +130,7 @@ static void logistic_forward(mo_call *c) {
     mo_tensor *in[] = {mo_flat_batch(t, c->in[0]), mo_flat_batch(t, c->in[1]), mo_flat_lambda(t, c->in[2])};
     bool dual = mo_logistic_is_dual(t, in[0], in[2]);
     int64_t batch = mo_dim(in[0], 0), step = recording ? batch : items_at_once(in[0], dual, batch);
-    bool penalised = !free_intercept && mo_item(mo_max(t, mo_neg(t, in[2]), 0, MO_DROP_AXES)) < 0;
+    bool penalised = !free_intercept && mo_item(mo_max(t, mo_neg(t, in[2]), MO_ALL, MO_DROP_AXES)) < 0;
     bool fine = check_lambda(c) && check_support(c, in[1], penalised);
     for (int64_t first = 0; fine && first < batch; first += step) {
         int64_t mark = t->n_tensors;
@@ -141,7 +142,7 @@ static void logistic_forward(mo_call *c) {
 }
 
 static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>, [..] */
-    return mo_sum(t, mo_mul(t, A, B), MO_AXIS(mo_ndim(A) - 2) | MO_AXIS(mo_ndim(A) - 1), MO_DROP_AXES);
+    return mo_sum(t, mo_mul(t, A, B), MO_AXES(mo_ndim(A) - 2, mo_ndim(A) - 1), MO_DROP_AXES);
 }
 
 static void logistic_vjp(mo_vjp *v) {
@@ -152,8 +153,9 @@ static void logistic_vjp(mo_vjp *v) {
     mo_tensor *Phi = free_intercept ? mo_append_ones(t, X) : X, *F = mo_matmul(t, Phi, W), *T = mo_class_sum(t, Y);
     mo_tensor *const system[] = {X, F, T, lambda, v->out_bar[0]};
     mo_tensor *U = mo_logistic_solve(t, system, v->saved, free_intercept), *E = mo_matmul(t, Phi, U);
-    mo_tensor *U0 = mo_slice(t, U, rows, 0, mo_dim(X, -1)), *W0 = mo_slice(t, W, rows, 0, mo_dim(X, -1));
-    mo_tensor *P = mo_softmax(t, F, -1), *PE = mo_class_sum(t, mo_mul(t, P, E)), *TP = mo_mul(t, T, P);
+    mo_tensor *U0 = mo_slice(t, U, MO_AXIS(rows), 0, mo_dim(X, -1)),
+              *W0 = mo_slice(t, W, MO_AXIS(rows), 0, mo_dim(X, -1));
+    mo_tensor *P = mo_softmax(t, F, MO_AXIS(-1)), *PE = mo_class_sum(t, mo_mul(t, P, E)), *TP = mo_mul(t, T, P);
     if (v->needs[0]) { /* S[E] = T P o (E - <P, E>) */
         mo_tensor *R = mo_sub(t, TP, Y), *SE = mo_mul(t, TP, mo_sub(t, E, PE));
         mo_tensor *RU = mo_matmul(t, R, mo_transpose(t, U0)), *SEW = mo_matmul(t, SE, mo_transpose(t, W0));

@@ -55,7 +55,7 @@ static mo_tensor *complement(mo_tape *t, mo_tensor *mask) {
 }
 
 static double any(mo_tape *t, mo_tensor *mask) {
-    return mo_item(mo_sum(t, mask, 0, MO_DROP_AXES));
+    return mo_item(mo_sum(t, mask, MO_ALL, MO_DROP_AXES));
 }
 
 static mo_tensor *weighted_logsumexp(const newton *m, mo_tensor *F) {
@@ -107,7 +107,7 @@ static void advance(newton *m, newton_state *w, mo_tensor *gradient) {
                             : mo_logistic_conjugate(m->s, r, eta, limit, &V);
     m->hard |= !solved;
     mo_tensor *length = step_length(m, w, gradient, &V), *x = mo_add(t, w->W.x, mo_mul(t, length, V.x));
-    mo_tensor *change = mo_max(t, mo_abs(t, mo_mul(t, length, V.F)), MO_AXIS(1) | MO_AXIS(2), MO_KEEP_AXES);
+    mo_tensor *change = mo_max(t, mo_abs(t, mo_mul(t, length, V.F)), MO_AXES(1, 2), MO_KEEP_AXES);
     w->moved = mo_where(t, w->active, change, w->moved);
     w->W = mo_logistic_image(m->s, x);
 }
@@ -134,9 +134,9 @@ static mo_tensor *null_part(const newton *m, mo_tensor *g) {
     mo_tensor *K = m->s->Phi;
     int64_t n = mo_dim(K, -1);
     mo_tensor *delta = mo_scale(t, mo_trace(t, K), 64 * m->epsilon, (double)FLT_MIN);
-    mo_tensor *rows = mo_solve_spd(t, mo_add_diag(t, K, delta), mo_contiguous(t, mo_slice(t, g, 1, 0, n)));
+    mo_tensor *rows = mo_solve_spd(t, mo_add_diag(t, K, delta), mo_contiguous(t, mo_slice(t, g, MO_AXIS(1), 0, n)));
     rows = mo_mul(t, rows, mo_reshape(t, delta, 3, (int64_t[]){mo_dim(K, 0), 1, 1}));
-    return m->s->free_intercept ? mo_pad(t, rows, 1, 0, 1) : rows;
+    return m->s->free_intercept ? mo_pad(t, rows, MO_AXIS(1), 0, 1) : rows;
 }
 
 /* On dependent rows, the part of the gradient's coordinates g that K maps to nothing may be large although X^T g is
@@ -190,7 +190,7 @@ static mo_tensor *evaluate_gradient(newton *m, newton_state *w) {
 /* The first item of the mask, for messages. */
 static int64_t first_item(mo_tape *t, mo_tensor *mask) {
     int64_t i = 0;
-    while (i + 1 < mo_dim(mask, 0) && !(mo_item(mo_slice(t, mask, 0, i, i + 1)) > 0))
+    while (i + 1 < mo_dim(mask, 0) && !(mo_item(mo_slice(t, mask, MO_AXIS(0), i, i + 1)) > 0))
         i++;
     return i;
 }
@@ -199,8 +199,7 @@ static int64_t first_item(mo_tape *t, mo_tensor *mask) {
 static mo_tensor *separated(const newton *m) {
     mo_tape *t = m->t;
     mo_tensor *one = mo_full(t, mo_tensor_dtype(m->Y), 0, NULL, 1);
-    mo_tensor *least =
-        mo_neg(t, mo_max(t, mo_neg(t, mo_where(t, m->Y, m->s->P, one)), MO_AXIS(1) | MO_AXIS(2), MO_KEEP_AXES));
+    mo_tensor *least = mo_neg(t, mo_max(t, mo_neg(t, mo_where(t, m->Y, m->s->P, one)), MO_AXES(1, 2), MO_KEEP_AXES));
     return mo_greater_equal(t, least, mo_scale(t, one, 0.5 + 1e-6, 0));
 }
 
@@ -212,7 +211,7 @@ static bool fail_at_infinity(mo_call *c, mo_tape *t, mo_tensor *mask) {
 
 static bool check_progress(mo_call *c, const newton *m, const newton_state *w, bool penalised) {
     mo_tape *t = m->t;
-    double sum = mo_item(mo_sum(t, w->norm, 0, MO_DROP_AXES));
+    double sum = mo_item(mo_sum(t, w->norm, MO_ALL, MO_DROP_AXES));
     if (!mo_ok(c->ctx))
         return false;
     if (!isfinite(sum))
@@ -238,7 +237,7 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_kr
     mo_tape *t = s->t;
     newton m = {s, t, .Y = Y, .epsilon = mo_tensor_dtype(Y) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON};
     int64_t rows = mo_dim(s->Phi, s->dual ? -2 : -1) + (s->dual && s->free_intercept);
-    bool penalised = mo_item(mo_max(t, mo_neg(t, s->lambda), 0, MO_DROP_AXES)) < 0;
+    bool penalised = mo_item(mo_max(t, mo_neg(t, s->lambda), MO_ALL, MO_DROP_AXES)) < 0;
     union {
         newton_state w;
         mo_tensor *tensors[STATE_TENSORS + 1];
@@ -260,7 +259,7 @@ bool mo_logistic_minimise(mo_call *c, mo_logistic_system *s, mo_tensor *Y, mo_kr
         if (k == NEWTON_STEPS)
             return mo_call_fail(c, MO_NUMERICAL,
                 "item %lld has not converged after %d Newton steps (largest gradient norm %g)",
-                (long long)first_item(t, w->active), k, mo_item(mo_max(t, w->norm, 0, MO_DROP_AXES)));
+                (long long)first_item(t, w->active), k, mo_item(mo_max(t, w->norm, MO_ALL, MO_DROP_AXES)));
         advance(&m, w, gradient);
         u.tensors[STATE_TENSORS] = m.first;
         mo_tape_sweep(t, mark, u.tensors, STATE_TENSORS + 1);

@@ -50,13 +50,13 @@ static mo_tensor *right_hand_side(const mo_logistic_system *s, mo_tensor *B, mo_
     if (!s->dual)
         return B;
     int64_t d = mo_dim(s->X, -1);
-    mo_tensor *B0 = mo_slice(t, B, 1, 0, d), *r;
+    mo_tensor *B0 = mo_slice(t, B, MO_AXIS(1), 0, d), *r;
     *part = mo_div(t, B0, s->lambda);
     r = mo_logistic_pull(s, mo_neg(t, mo_logistic_curvature(s, mo_matmul(t, s->X, *part))));
     if (!s->free_intercept)
         return r;
-    mo_tensor *zero = mo_scale(t, mo_slice(t, r, 1, 0, mo_dim(r, 1) - 1), 0, 0);
-    return mo_add(t, r, mo_concat(t, (mo_tensor *[]){zero, mo_slice(t, B, 1, d, d + 1)}, 2, 1));
+    mo_tensor *zero = mo_scale(t, mo_slice(t, r, MO_AXIS(1), 0, mo_dim(r, 1) - 1), 0, 0);
+    return mo_add(t, r, mo_concat(t, (mo_tensor *[]){zero, mo_slice(t, B, MO_AXIS(1), d, d + 1)}, 2, MO_AXIS(1)));
 }
 
 static mo_tensor *solve(mo_call *c, mo_logistic_system *s, mo_tensor *B) {
@@ -74,7 +74,7 @@ static mo_tensor *solve(mo_call *c, mo_logistic_system *s, mo_tensor *B) {
     if (!part)
         return U;
     if (s->free_intercept)
-        part = mo_pad(t, part, 1, 0, 1);
+        part = mo_pad(t, part, MO_AXIS(1), 0, 1);
     return mo_add(t, U, part);
 }
 
@@ -122,10 +122,10 @@ static void logistic_solve_vjp(mo_vjp *v) {
     int64_t d = mo_dim(X, -1);
     mo_tensor *const system[] = {X, v->in[1], T, lambda, v->out_bar[0]};
     mo_tensor *V = mo_logistic_solve(t, system, v->saved, free_intercept);
-    mo_tensor *Phi = free_intercept ? mo_append_ones(t, X) : X, *P = mo_softmax(t, v->in[1], -1);
+    mo_tensor *Phi = free_intercept ? mo_append_ones(t, X) : X, *P = mo_softmax(t, v->in[1], MO_AXIS(-1));
     mo_tensor *TP = mo_mul(t, T, P), *E = mo_matmul(t, Phi, U), *J = mo_matmul(t, Phi, V);
     mo_tensor *e = mo_class_sum(t, mo_mul(t, P, E)), *j = mo_class_sum(t, mo_mul(t, P, J)), *EJ = mo_mul(t, E, J);
-    mo_tensor *U0 = mo_slice(t, U, rows, 0, d), *V0 = mo_slice(t, V, rows, 0, d);
+    mo_tensor *U0 = mo_slice(t, U, MO_AXIS(rows), 0, d), *V0 = mo_slice(t, V, MO_AXIS(rows), 0, d);
     if (v->needs[0]) {
         mo_tensor *SEV = mo_matmul(t, curvature(t, TP, E, e), mo_transpose(t, V0));
         v->in_bar[0] = mo_neg(t, mo_add(t, SEV, mo_matmul(t, curvature(t, TP, J, j), mo_transpose(t, U0))));
@@ -138,7 +138,7 @@ static void logistic_solve_vjp(mo_vjp *v) {
     if (v->needs[2])
         v->in_bar[2] = mo_sub(t, mo_mul(t, e, j), mo_class_sum(t, mo_mul(t, P, EJ)));
     if (v->needs[3]) {
-        mo_tensor *UV = mo_sum(t, mo_mul(t, U0, V0), MO_AXIS(rows) | MO_AXIS(rows + 1), MO_DROP_AXES);
+        mo_tensor *UV = mo_sum(t, mo_mul(t, U0, V0), MO_AXES(rows, rows + 1), MO_DROP_AXES);
         v->in_bar[3] = mo_neg(t, mo_sum_to(t, UV, lambda->ndim, lambda->shape));
     }
     if (v->needs[4])

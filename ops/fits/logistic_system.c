@@ -21,32 +21,32 @@
 enum { LARGE_SYSTEM = 1 << 16 };
 
 mo_tensor *mo_item_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 2) | MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
+    return mo_sum(t, X, MO_AXES(mo_ndim(X) - 2, mo_ndim(X) - 1), MO_KEEP_AXES);
 }
 
 mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES);
+    return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }
 
 mo_tensor *mo_class_centred(mo_tape *t, mo_tensor *X) {
-    return mo_sub(t, X, mo_mean(t, X, MO_AXIS(mo_ndim(X) - 1), MO_KEEP_AXES));
+    return mo_sub(t, X, mo_mean(t, X, MO_AXIS(-1), MO_KEEP_AXES));
 }
 
 static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_AXIS(mo_ndim(X) - 2), MO_KEEP_AXES);
+    return mo_sum(t, X, MO_AXIS(-2), MO_KEEP_AXES);
 }
 
 static mo_tensor *below(mo_tape *t, mo_tensor *X, mo_tensor *last_row) {
-    return mo_concat(t, (mo_tensor *[]){X, last_row}, 2, mo_ndim(X) - 2);
+    return mo_concat(t, (mo_tensor *[]){X, last_row}, 2, MO_AXIS(-2));
 }
 
 /* The coordinates without the intercept, and those of the intercept. */
 static mo_tensor *upper(mo_tape *t, mo_tensor *X) {
-    return mo_slice(t, X, mo_ndim(X) - 2, 0, mo_dim(X, -2) - 1);
+    return mo_slice(t, X, MO_AXIS(-2), 0, mo_dim(X, -2) - 1);
 }
 
 static mo_tensor *last(mo_tape *t, mo_tensor *X) {
-    return mo_slice(t, X, mo_ndim(X) - 2, mo_dim(X, -2) - 1, mo_dim(X, -2));
+    return mo_slice(t, X, MO_AXIS(-2), mo_dim(X, -2) - 1, mo_dim(X, -2));
 }
 
 mo_logistic_system mo_logistic_open(
@@ -65,7 +65,7 @@ mo_logistic_system mo_logistic_open(
 }
 
 void mo_logistic_move(mo_logistic_system *s, mo_tensor *F) {
-    s->P = mo_softmax(s->t, F, -1);
+    s->P = mo_softmax(s->t, F, MO_AXIS(-1));
     s->TP = mo_mul(s->t, s->P, s->weight);
 }
 
@@ -190,7 +190,7 @@ static bool conjugate_composed(
     if (mo_logistic_passes(s, mo_dim(r, 2)))
         *solution = mo_logistic_image(s, solution->x);
     mo_tensor *solved = mo_greater_equal(t, g.target, g.square); /* 0 where it is NaN */
-    return mo_item(mo_sum(t, solved, 0, MO_DROP_AXES)) == (double)mo_dim(r, 0) && mo_ok(mo_tape_context(t));
+    return mo_item(mo_sum(t, solved, MO_ALL, MO_DROP_AXES)) == (double)mo_dim(r, 0) && mo_ok(mo_tape_context(t));
 }
 
 static mo_view dense(mo_tape *t, mo_tensor *X) {
@@ -226,7 +226,7 @@ static bool conjugate_by_kernel(
         mo_tensor *b = s->free_intercept ? last(t, x) : NULL;
         solution->G = b ? below(t, mo_sub(t, F, b), b) : F;
     }
-    return mo_item(mo_sum(t, open, 0, MO_DROP_AXES)) == 0 && mo_ok(ctx);
+    return mo_item(mo_sum(t, open, MO_ALL, MO_DROP_AXES)) == 0 && mo_ok(ctx);
 }
 
 bool mo_logistic_conjugate(

@@ -90,7 +90,7 @@ static void affine_gradient_forward(mo_call *c) {
 
 /* A W^T for the weights W of V = [W; b]. */
 static mo_tensor *times_weights(mo_tape *t, mo_tensor *A, mo_tensor *V) {
-    return mo_matmul(t, A, mo_transpose(t, mo_slice(t, V, mo_ndim(V) - 2, 0, mo_dim(V, -2) - 1)));
+    return mo_matmul(t, A, mo_transpose(t, mo_slice(t, V, MO_AXIS(-2), 0, mo_dim(V, -2) - 1)));
 }
 
 static void affine_vjp(mo_vjp *v) {
@@ -143,9 +143,9 @@ static void affine_adjoint_vjp(mo_vjp *v) {
     if (v->needs[0] && U)
         v->in_bar[0] = times_weights(t, G, U);
     if (v->needs[1] && P)
-        v->in_bar[1] = mo_pad(t, mo_matmul(t, mo_transpose(t, P), G), rows, 0, 1);
+        v->in_bar[1] = mo_pad(t, mo_matmul(t, mo_transpose(t, P), G), MO_AXIS(rows), 0, 1);
     if (v->needs[2]) {
-        mo_tensor *product = P ? mo_matmul(t, P, mo_slice(t, V, rows, 0, mo_dim(V, -2) - 1)) : NULL;
+        mo_tensor *product = P ? mo_matmul(t, P, mo_slice(t, V, MO_AXIS(rows), 0, mo_dim(V, -2) - 1)) : NULL;
         mo_tensor *layer = U ? mo_affine(t, X, U) : NULL;
         v->in_bar[2] = product && layer ? mo_add(t, product, layer) : product ? product : layer;
     }

@@ -95,10 +95,10 @@ static void hop_attention_by_ops(mo_vjp *v) {
     int64_t K = mo_dim(H, 0), n = mo_dim(H, 1), d = mo_dim(H, 2), m = mo_dim(W, 0);
     mo_tensor *E = mo_sum(t, mo_reshape(t, D, 3, (int64_t[]){K, n, m}), MO_AXIS(0), MO_DROP_AXES);
     if (v->needs[H_IN]) {
-        mo_tensor *keys = mo_matmul(t, D, mo_slice(t, W, 1, d, 2 * d)),
-                  *query = mo_matmul(t, E, mo_slice(t, W, 1, 0, d));
-        mo_tensor *H_bar = mo_add(
-            t, mo_reshape(t, keys, 3, H->shape), mo_pad(t, mo_reshape(t, query, 3, (int64_t[]){1, n, d}), 0, 0, K - 1));
+        mo_tensor *keys = mo_matmul(t, D, mo_slice(t, W, MO_AXIS(1), d, 2 * d)),
+                  *query = mo_matmul(t, E, mo_slice(t, W, MO_AXIS(1), 0, d));
+        mo_tensor *H_bar = mo_add(t, mo_reshape(t, keys, 3, H->shape),
+            mo_pad(t, mo_reshape(t, query, 3, (int64_t[]){1, n, d}), MO_AXIS(0), 0, K - 1));
         if (Y_bar)
             H_bar = mo_add(t, H_bar, mo_mul(t, by_hops(t, v->out[1]), Y_bar)); /* a_k Y_bar */
         v->in_bar[H_IN] = H_bar;
@@ -107,7 +107,7 @@ static void hop_attention_by_ops(mo_vjp *v) {
         v->in_bar[W_IN] = mo_concat(t,
             (mo_tensor *[]){mo_matmul(t, mo_transpose(t, E), mo_hop_of(t, H, 0)),
                 mo_matmul(t, mo_transpose(t, D), mo_flat_rows(t, H))},
-            2, 1);
+            2, MO_AXIS(1));
     if (v->needs[B_IN])
         v->in_bar[B_IN] = mo_sum(t, E, MO_AXIS(0), MO_DROP_AXES);
 }
@@ -124,9 +124,9 @@ static void hop_attention_vjp(mo_vjp *v) {
         (mo_tensor *[]){v->in[H_IN], v->in[W_IN], v->in[V_IN], v->out[1], v->out[2], v->out_bar[0]}, 6, NULL, out);
     v->in_bar[H_IN] = out[0];
     v->in_bar[W_IN] = out[1];
-    v->in_bar[B_IN] = mo_slice(t, out[2], 0, m, 2 * m);
-    v->in_bar[V_IN] = mo_reshape(t, mo_slice(t, out[2], 0, 0, m), 2, (int64_t[]){1, m});
-    v->in_bar[C_IN] = mo_slice(t, out[2], 0, 2 * m, 2 * m + 1);
+    v->in_bar[B_IN] = mo_slice(t, out[2], MO_AXIS(0), m, 2 * m);
+    v->in_bar[V_IN] = mo_reshape(t, mo_slice(t, out[2], MO_AXIS(0), 0, m), 2, (int64_t[]){1, m});
+    v->in_bar[C_IN] = mo_slice(t, out[2], MO_AXIS(0), 2 * m, 2 * m + 1);
 }
 
 static double hop_attention_flops(const mo_call *c) {

@@ -52,7 +52,7 @@ mo_view mo_hop_view(mo_view V, int64_t k) {
 mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k) {
     if (mo_is_null(X))
         return X;
-    return mo_reshape(t, mo_slice(t, X, 0, k, k + 1), 2, X->shape + 1);
+    return mo_reshape(t, mo_slice(t, X, MO_AXIS(0), k, k + 1), 2, X->shape + 1);
 }
 
 /* Inputs first, first + 2, .. as one view [K, ..] if they lie in one memory at equal distances, as the parameters of
@@ -114,7 +114,7 @@ static void weight_gradients(mo_vjp *v, mo_tensor *D) {
         if (v->needs[i] && i % 2)
             v->in_bar[i] = mo_hop_of(t, W_bar, k);
         else if (v->needs[i])
-            v->in_bar[i] = mo_reshape(t, mo_slice(t, b_bar, 0, k, k + 1), 1, v->in[i]->shape);
+            v->in_bar[i] = mo_reshape(t, mo_slice(t, b_bar, MO_AXIS(0), k, k + 1), 1, v->in[i]->shape);
     }
 }
 
@@ -134,7 +134,7 @@ static void hop_layers_vjp(mo_vjp *v) {
     for (int k = 0; k < K; k++) /* D_k W_k */
         X_bar[k] = mo_reshape(
             t, mo_matmul(t, mo_hop_of(t, D, k), v->in[1 + 2 * k]), 3, (int64_t[]){1, mo_dim(X, 1), mo_dim(X, 2)});
-    v->in_bar[0] = mo_concat(t, X_bar, K, 0);
+    v->in_bar[0] = mo_concat(t, X_bar, K, MO_AXIS(0));
 }
 
 static double hop_layers_flops(const mo_call *c) {

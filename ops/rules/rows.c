@@ -8,19 +8,19 @@
 static int order_of(const mo_tensor *X, unsigned axes, int *order) {
     int kept = 0, n = 0;
     for (int i = 0; i < X->ndim; i++)
-        if (axes && !(axes >> i & 1))
+        if (!(axes >> i & 1))
             order[kept++] = i;
     n = kept;
     for (int i = 0; i < X->ndim; i++)
-        if (!axes || axes >> i & 1)
+        if (axes >> i & 1)
             order[n++] = i;
     return kept;
 }
 
-mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, unsigned axes) {
+mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, mo_axes set) {
     if (mo_is_null(X))
         return X;
-    axes = mo_resolve_axes(axes, X->ndim);
+    unsigned axes = mo_resolve_axes(set, X->ndim);
     if (axes >> X->ndim) {
         char text[160];
         mo_fail(X->ctx, MO_INVALID, "%s: axes 0x%x, expected bits below %d, or MO_AXIS(-%d) to MO_AXIS(-1); got %s",
@@ -29,7 +29,7 @@ mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, unsigned axes) {
     }
     int order[MO_MAX_AXES], kept = order_of(X, axes, order);
     bool moved = false;
-    int64_t size[MO_MAX_AXES], m = 1;
+    int64_t size[MO_MAX_AXES + 1], m = 1;
     for (int i = 0; i < X->ndim; i++) {
         moved |= order[i] != i;
         if (i < kept)
@@ -42,20 +42,21 @@ mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, unsigned axes) {
     return kept + 1 == X->ndim ? P : mo_reshape(t, mo_contiguous(t, P), kept + 1, size);
 }
 
-mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, unsigned axes, mo_reduced reduced) {
+mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, mo_axes set, mo_reduced reduced) {
     if (reduced == MO_DROP_AXES || mo_is_null(Y))
         return Y;
     int64_t size[MO_MAX_AXES];
-    axes = mo_resolve_axes(axes, X->ndim);
+    unsigned axes = mo_resolve_axes(set, X->ndim);
     for (int i = 0; i < X->ndim; i++)
-        size[i] = !axes || axes >> i & 1 ? 1 : X->shape[i];
+        size[i] = axes >> i & 1 ? 1 : X->shape[i];
     return mo_reshape(t, Y, X->ndim, size);
 }
 
-mo_tensor *mo_swap_last(mo_tape *t, const char *what, mo_tensor *X, int axis) {
+mo_tensor *mo_swap_last(mo_tape *t, const char *what, mo_tensor *X, mo_axes set) {
     if (mo_is_null(X))
         return X;
-    int order[MO_MAX_AXES], i = mo_resolve_axis(axis, X->ndim), last = X->ndim - 1;
+    int order[MO_MAX_AXES], axis = mo_one_axis(X->ctx, what, set);
+    int i = mo_resolve_axis(axis, X->ndim), last = X->ndim - 1;
     if (i < 0) {
         char text[160];
         mo_fail(X->ctx, MO_INVALID, "%s: axis %d is not one of %s", what, axis, mo_shape_string(X, text, sizeof text));

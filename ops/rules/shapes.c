@@ -71,11 +71,22 @@ int mo_resolve_axis(int axis, int ndim) {
     return resolved < 0 || resolved >= ndim ? -1 : resolved;
 }
 
-unsigned mo_resolve_axes(unsigned axes, int ndim) {
+unsigned mo_resolve_axes(mo_axes axes, int ndim) {
+    if (axes.bits == MO_ALL.bits)
+        return (1u << ndim) - 1;
     for (int i = 1; i <= ndim; i++)
-        if (axes & MO_AXIS(-i))
-            axes = (axes ^ MO_AXIS(-i)) | MO_AXIS(ndim - i);
-    return axes;
+        if (axes.bits & MO_AXIS(-i).bits)
+            axes.bits = (axes.bits ^ MO_AXIS(-i).bits) | MO_AXIS(ndim - i).bits;
+    return axes.bits;
+}
+
+int mo_one_axis(mo_context *ctx, const char *what, mo_axes axes) {
+    int i = 0;
+    while (i < 32 && axes.bits != MO_AXIS(i).bits)
+        i++;
+    if (i == 32)
+        mo_fail(ctx, MO_INVALID, "%s: expected one axis, MO_AXIS(i), found the set 0x%x", what, axes.bits);
+    return i >= 32 - MO_MAX_AXES ? i - 32 : i;
 }
 
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B) {

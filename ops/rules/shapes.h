@@ -3,6 +3,7 @@
 #define MO_SHAPES_H
 
 #include "autograd/inside.h"
+#include "ops/ops.h"
 #include "tensor/storage.h"
 
 /* The broadcast of the leading axes of inputs i and j of c, all but the last `trailing`; raises if they do not
@@ -16,9 +17,10 @@ mo_view mo_batch_view(mo_view v, int trailing);
 mo_view mo_swap_view(mo_view v);
 /* The diagonal of the last two axes [n, n] of v, as one axis. */
 mo_view mo_diagonal_view(mo_view v);
-/* A set of axes as bits 0 .. ndim - 1: MO_AXIS of a negative axis counts from the end. An axis that is not there stays
- * as it is. */
-unsigned mo_resolve_axes(unsigned axes, int ndim);
+/* A set of axes as bits 0 .. ndim - 1. An axis that is not there stays as it is. */
+unsigned mo_resolve_axes(mo_axes axes, int ndim);
+/* The axis of a set that has one, negative from the end; raises "<what>: expected one axis .." otherwise. */
+int mo_one_axis(mo_context *ctx, const char *what, mo_axes axes);
 /* Counts a negative axis from the end; returns -1 if the axis is outside. */
 int mo_resolve_axis(int axis, int ndim);
 bool mo_same_shape(const mo_tensor *A, const mo_tensor *B);

@@ -53,7 +53,7 @@ mo_krylov_vector mo_conjugate_solve(mo_tape *t, mo_conjugate *g, mo_tensor *b, m
     mo_scope scope = mo_scope_open(t);
     for (g->iterations = 0; g->iterations < g->limit && mo_ok(mo_tape_context(t)); g->iterations++) {
         mo_tensor *active = mo_krylov_unfinished(t, i->rho, g->target);
-        if (mo_item(mo_sum(t, active, 0, MO_DROP_AXES)) == 0)
+        if (mo_item(mo_sum(t, active, MO_ALL, MO_DROP_AXES)) == 0)
             break;
         conjugate_step(t, g, active, i);
         if (!g->record)

@@ -99,16 +99,16 @@ static mo_tensor *recorded_H(cycle *y) {
         mo_tensor *column = NULL;
         for (int i = 0; i <= j + 1; i++) {
             mo_tensor *h = mo_reshape(t, y->h[j * (y->m + 2) + i], 3, (int64_t[]){y->items, 1, 1});
-            column = column ? mo_concat(t, (mo_tensor *[]){column, h}, 2, 1) : h;
+            column = column ? mo_concat(t, (mo_tensor *[]){column, h}, 2, MO_AXIS(1)) : h;
         }
-        column = mo_pad(t, column, 1, 0, rows - (j + 2));
+        column = mo_pad(t, column, MO_AXIS(1), 0, rows - (j + 2));
         mo_tensor *unit = mo_full(t, mo_tensor_dtype(column), 3, (int64_t[]){1, 1, 1}, 1);
-        unit = mo_pad(t, unit, 1, j + 1, rows - (j + 2));
+        unit = mo_pad(t, unit, MO_AXIS(1), j + 1, rows - (j + 2));
         for (int64_t item = 0; item < y->items; item++)
             y->column[item] = y->done[item] < 0 || j < y->done[item];
         mo_tensor *counts = mo_reshape(t, mo_item_write(t, y->like, y->column), 3, (int64_t[]){y->items, 1, 1});
         column = mo_where(t, counts, column, unit);
-        H = H ? mo_concat(t, (mo_tensor *[]){H, column}, 2, 2) : column;
+        H = H ? mo_concat(t, (mo_tensor *[]){H, column}, 2, MO_AXIS(2)) : column;
     }
     return H;
 }
@@ -119,9 +119,9 @@ static mo_tensor *add_recorded(cycle *y, mo_tensor *x) {
     if (!y->steps)
         return x;
     mo_tensor *beta = mo_reshape(t, y->like, 3, (int64_t[]){y->items, 1, 1});
-    mo_tensor *c = mo_least_squares(t, recorded_H(y), mo_pad(t, beta, 1, 0, y->steps));
+    mo_tensor *c = mo_least_squares(t, recorded_H(y), mo_pad(t, beta, MO_AXIS(1), 0, y->steps));
     for (int j = 0; j < y->steps; j++) {
-        mo_tensor *one = mo_contiguous(t, mo_slice(t, c, 1, j, j + 1));
+        mo_tensor *one = mo_contiguous(t, mo_slice(t, c, MO_AXIS(1), j, j + 1));
         x = mo_add(t, x, mo_mul(t, mo_reshape(t, one, y->like->ndim, y->like->shape), y->V[j]));
     }
     return x;

@@ -7,7 +7,7 @@
 mo_tensor *mo_item_dot(mo_tape *t, mo_tensor *a, mo_tensor *b, int batch_axes) {
     mo_tensor *product = mo_mul(t, a, b);
     unsigned all = (1u << mo_ndim(product)) - 1, batch = (1u << batch_axes) - 1;
-    return all == batch ? product : mo_sum(t, product, all & ~batch, MO_KEEP_AXES);
+    return mo_sum(t, product, (mo_axes){all & ~batch}, MO_KEEP_AXES);
 }
 
 int64_t mo_item_count(const mo_tensor *x, int batch_axes) {

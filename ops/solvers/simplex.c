@@ -20,12 +20,12 @@ static mo_tensor *support(mo_tape *t, mo_tensor *V) {
     mo_scope scope = mo_scope_open(t);
     mo_tape_set_mode(t, MO_EVAL);
     int last = V->ndim - 1;
-    mo_tensor *u = mo_sort(t, V, last), *excess = mo_scale(t, mo_cumsum(t, u, last), 1, -1);
-    mo_tensor *ones = mo_full(t, V->dtype, 1, &V->shape[last], 1), *count = mo_cumsum(t, ones, 0);
+    mo_tensor *u = mo_sort(t, V, MO_AXIS(last)), *excess = mo_scale(t, mo_cumsum(t, u, MO_AXIS(last)), 1, -1);
+    mo_tensor *ones = mo_full(t, V->dtype, 1, &V->shape[last], 1), *count = mo_cumsum(t, ones, MO_AXIS(0));
     /* j u_j > u_1 + .. + u_j - 1 holds exactly for j = 1 .. k */
     mo_tensor *inside = mo_scale(t, mo_greater_equal(t, excess, mo_mul(t, count, u)), -1, 1);
-    mo_tensor *k = mo_sum(t, inside, 1u << last, MO_KEEP_AXES);
-    mo_tensor *tau = mo_div(t, mo_scale(t, mo_sum(t, mo_mul(t, inside, u), 1u << last, MO_KEEP_AXES), 1, -1), k);
+    mo_tensor *k = mo_sum(t, inside, MO_AXIS(last), MO_KEEP_AXES);
+    mo_tensor *tau = mo_div(t, mo_scale(t, mo_sum(t, mo_mul(t, inside, u), MO_AXIS(last), MO_KEEP_AXES), 1, -1), k);
     mo_tensor *s = mo_scale(t, mo_greater_equal(t, tau, V), -1, 1);
     mo_scope_close(t, &scope, &s, 1);
     return s;
@@ -39,7 +39,7 @@ mo_tensor *mo_simplex_project(mo_tape *t, mo_tensor *V) {
             mo_is_null(V) ? "null" : mo_shape_string(V, got, sizeof got));
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
-    unsigned last = 1u << (V->ndim - 1);
+    mo_axes last = MO_AXIS(-1);
     V = mo_sub(t, V, mo_max(t, mo_stop_gradient(t, V), last, MO_KEEP_AXES));
     mo_tensor *s = mo_is_null(V) ? V : support(t, V);
     if (mo_is_null(s))

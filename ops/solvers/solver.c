@@ -69,7 +69,7 @@ mo_tensor *mo_solver_unfinished(mo_solver *s, mo_tensor *F, mo_tensor *x) {
     mo_tensor *limit = mo_scalar(t, mo_tensor_dtype(square), s->tolerance * s->tolerance);
     mo_tensor *active = mo_krylov_unfinished(t, square, limit);
     s->residual = sqrt(mo_item_worst(t, square, &s->worst));
-    bool more = mo_item(mo_sum(t, active, 0, MO_DROP_AXES)) > 0 && s->iterations < s->o.iterations;
+    bool more = mo_item(mo_sum(t, active, MO_ALL, MO_DROP_AXES)) > 0 && s->iterations < s->o.iterations;
     return mo_ok(s->ctx) && more ? active : NULL;
 }
 

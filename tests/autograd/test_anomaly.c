@@ -24,14 +24,14 @@ static void forward_names_op_output_index_and_value(void **state) {
         PARTS("log made nan at [1, 2] of output 0 [2, 3] float64 in the forward", "from finite inputs [2, 3] float64"));
     mo_scale(y->t, mo_square(y->t, mo_scale(y->t, a, 1e200, 0)), -1, 0);
     assert_failed(y->ctx, MO_NUMERICAL, PARTS("square made inf at [0, 0]"));
-    assert_int_equal(mo_backward(y->t, mo_sum(y->t, b, 0, MO_DROP_AXES)), MO_OK);
+    assert_int_equal(mo_backward(y->t, mo_sum(y->t, b, MO_ALL, MO_DROP_AXES)), MO_OK);
     mo_tensor_release(a);
 }
 
 static void backward_names_the_rule_it_ran_in(void **state) {
     toy *y = *state;
     mo_tensor *a = leaf_of(y->ctx, 1, (int64_t[]){3}, (double[]){4, 1, 0}), *g;
-    mo_tensor *loss = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 0)), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 0)), MO_ALL, MO_DROP_AXES);
     assert_true(mo_item(loss) == 3);
     assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &a, &g, 1, 0), MO_NUMERICAL);
     assert_failed(y->ctx, MO_NUMERICAL,
@@ -44,9 +44,9 @@ static void second_order_is_looked_at_too(void **state) {
     toy *y = *state;
     /* f = sqrt(x + 1e-300) at 0: the slope is 5e149, the curvature -2.5e449 */
     mo_tensor *a = leaf_of(y->ctx, 1, (int64_t[]){2}, (double[]){1, 0}), *g, *h;
-    mo_tensor *f = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 1e-300)), 0, MO_DROP_AXES);
+    mo_tensor *f = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 1e-300)), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(y->t, &f, NULL, 1, &a, &g, 1, MO_CREATE_GRAPH), MO_OK);
-    g = mo_sum(y->t, g, 0, MO_DROP_AXES);
+    g = mo_sum(y->t, g, MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(y->t, &g, NULL, 1, &a, &h, 1, 0), MO_NUMERICAL);
     assert_failed(y->ctx, MO_NUMERICAL, PARTS("in the backward, in the vjp of", "at [1]"));
     mo_tensor_release(a);
@@ -86,7 +86,7 @@ static void gradients_are_those_of_the_usual_mode(void **state) {
         mo_tape_set_anomaly(y->t, watched);
         for (int i = 0; i < 2; i++) { /* the second gradient adds to the first in the leaf's buffer */
             mo_tensor *b = mo_mul(y->t, a, a),
-                      *loss = mo_sum(y->t, mo_add(y->t, b, mo_mul(y->t, b, a)), 0, MO_DROP_AXES);
+                      *loss = mo_sum(y->t, mo_add(y->t, b, mo_mul(y->t, b, a)), MO_ALL, MO_DROP_AXES);
             assert_int_equal(mo_backward(y->t, loss), MO_OK);
         }
         assert_values(mo_grad_of(a), 2 * 16, 2 * 33);
@@ -100,7 +100,7 @@ static void off_and_views_say_nothing(void **state) {
     toy *y = *state;
     mo_tensor *a = leaf_of(y->ctx, 2, (int64_t[]){2, 2}, (double[]){1, -INFINITY, 2, 3});
     assert_false(mo_is_null(mo_transpose(y->t, a))); /* a view of data computes no value */
-    mo_tensor *p = mo_softmax(y->t, a, -1);          /* a masked entry: the result is finite */
+    mo_tensor *p = mo_softmax(y->t, a, MO_AXIS(-1)); /* a masked entry: the result is finite */
     assert_true(at(p, 1) == 0);
     mo_tape_set_anomaly(y->t, false);
     assert_true(isinf(at(mo_scale(y->t, a, 2, 0), 1)));

@@ -86,7 +86,7 @@ static double tapes(mo_context *ctx, scratch *s) {
     value += mo_tape_dot(t, scratch_path(s, "tape.dot")) == MO_OK;
     value += mo_tape_html(t, scratch_path(s, "tape.html")) == MO_OK;
     if (mo_backward(t, loss) == MO_OK && mo_grad_of(p))
-        value += mo_item(mo_slice(t, mo_grad_of(p), 0, 0, 1)) + mo_item(mo_slice(t, Y, 0, 1, 2));
+        value += mo_item(mo_slice(t, mo_grad_of(p), MO_AXIS(0), 0, 1)) + mo_item(mo_slice(t, Y, MO_AXIS(0), 1, 2));
     mo_zero_grad(p);
     mo_tape_reset(t);
     mo_tape_release(t);
@@ -141,7 +141,7 @@ static void ends_forward(mo_call *c) {
 }
 
 static void ends_vjp(mo_vjp *v) {
-    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], 0, 0, mo_dim(v->in[0], 0) - 2);
+    v->in_bar[0] = mo_pad(v->t, v->out_bar[0], MO_AXIS(0), 0, mo_dim(v->in[0], 0) - 2);
 }
 
 static const mo_sample of_three[] = {
@@ -173,7 +173,7 @@ static double own_ops(mo_context *ctx, scratch *unused) {
         mo_tensor *sum = mo_sum(t, mo_mul(t, y, y), MO_AXIS(0), MO_DROP_AXES);
         value += mo_item(sum);
         if (mo_grad(t, &sum, NULL, 1, &x, &grad, 1, 0) == MO_OK)
-            value += mo_item(mo_slice(t, grad, 0, 0, 1));
+            value += mo_item(mo_slice(t, grad, MO_AXIS(0), 0, 1));
     }
     mo_tape_release(t);
     mo_tensor_release(x);

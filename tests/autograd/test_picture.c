@@ -32,7 +32,7 @@ static mo_tensor *two_sections(toy *y, mo_tensor **W) {
     assert_null(mo_tape_section(y->t, "encoder"));
     mo_tensor *z = mo_matmul(y->t, *W, mo_from(y->t, MO_F64, 2, (int64_t[]){2, 1}, (double[]){1, 2}));
     assert_string_equal(mo_tape_section(y->t, "head"), "encoder");
-    mo_tensor *loss = mo_sum(y->t, mo_square(y->t, z), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(y->t, mo_square(y->t, z), MO_ALL, MO_DROP_AXES);
     assert_string_equal(mo_tape_section(y->t, NULL), "head");
     return loss;
 }

@@ -32,7 +32,7 @@ static mo_tensor *small_graph(toy *y, mo_tensor **W) {
     *W = mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 3});
     mo_tensor_write(*W, (double[]){1, 2, 3, 4, 5, 6.25}, 6 * sizeof(double));
     mo_tensor *x = mo_scale(y->t, mo_full(y->t, MO_F64, 2, (int64_t[]){2, 3}, 2), 1, -1);
-    return mo_sum(y->t, mo_matmul(y->t, x, mo_transpose(y->t, *W)), 0, MO_DROP_AXES);
+    return mo_sum(y->t, mo_matmul(y->t, x, mo_transpose(y->t, *W)), MO_ALL, MO_DROP_AXES);
 }
 
 static void text_shows_ops_inputs_shapes_and_types(void **state) {
@@ -73,7 +73,8 @@ static void released_values_say_so(void **state) {
 
 static void recorded_backward_names_its_rules(void **state) {
     toy *y = *state;
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), 0, MO_DROP_AXES), *g;
+    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), MO_ALL, MO_DROP_AXES),
+              *g;
     mo_grad(y->t, &f, NULL, 1, &a, &g, 1, MO_CREATE_GRAPH);
     const char *text = print(y, &(mo_print_options){.n_labels = 1, .labels = &(mo_label){"gradient of a", g}});
     assert_non_null(strstr(text, "data0 float64 [2]: leaf\n"));

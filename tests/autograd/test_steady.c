@@ -27,8 +27,8 @@ static void take_step(training *s) {
     mo_tensor *Z = mo_linear_relu(t, mo_from(t, MO_F32, 2, (int64_t[]){POINTS, WIDTH}, x), s->W, NULL, NULL), *A, *b,
               *g;
     mo_tensor *Ys = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, y), 2, MO_F32);
-    mo_ridge_fit(t, mo_slice(t, Z, 0, 0, SUPPORT), Ys, mo_scalar(t, MO_F32, 1), MO_RIDGE_AUTO, &A, &b);
-    mo_tensor *logits = mo_add(t, mo_matmul(t, mo_slice(t, Z, 0, SUPPORT, POINTS), A), b);
+    mo_ridge_fit(t, mo_slice(t, Z, MO_AXIS(0), 0, SUPPORT), Ys, mo_scalar(t, MO_F32, 1), MO_RIDGE_AUTO, &A, &b);
+    mo_tensor *logits = mo_add(t, mo_matmul(t, mo_slice(t, Z, MO_AXIS(0), SUPPORT, POINTS), A), b);
     mo_tensor *target = mo_from(t, MO_I64, 1, (int64_t[]){POINTS - SUPPORT}, y + SUPPORT);
     mo_tensor *loss = mo_softmax_cross_entropy(t, logits, target, 0.1);
     mo_grad(t, &loss, NULL, 1, &s->W, &g, 1, 0);

@@ -24,7 +24,7 @@
 /* The hops' rows, weighed, through one layer. */
 static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     mo_tensor *X = mo_episode_rows(t, e, "hops");
-    mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], 0), 3, (int64_t[]){-1, 1, 1});
+    mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], MO_AXIS(0)), 3, (int64_t[]){-1, 1, 1});
     mo_tensor *Z = mo_matmul(t, mo_sum(t, mo_mul(t, X, a), MO_AXIS(0), MO_DROP_AXES), PLUGIN_WEIGHT);
     return PLUGIN_ROWS;
 }

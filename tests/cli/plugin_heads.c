@@ -22,7 +22,7 @@
 static mo_tensor *logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *P = mo_matmul(t, mo_transpose(t, Ys), mo_matmul(t, PLUGIN_SUPPORT, parameters[1]));
     mo_tensor *Y = mo_matmul(t, mo_matmul(t, Zq, parameters[1]), mo_transpose(t, P));
-    return mo_mul(t, mo_slice(t, Y, mo_ndim(Y) - 1, 0, PLUGIN_CLASSES), parameters[0]);
+    return mo_mul(t, mo_slice(t, Y, MO_AXIS(mo_ndim(Y) - 1), 0, PLUGIN_CLASSES), parameters[0]);
 }
 
 static const mo_head_parameter parameters[] = {

@@ -33,7 +33,7 @@ static mo_tensor *residual(mo_tape *t, mo_tensor *w, mo_tensor *const *theta, in
 
 static mo_tensor *loss(mo_tape *t, mo_tensor *w, void *state) {
     (void)state;
-    return mo_scale(t, mo_sum(t, mo_square(t, w), 0, MO_DROP_AXES), 0.5, 0);
+    return mo_scale(t, mo_sum(t, mo_square(t, w), MO_ALL, MO_DROP_AXES), 0.5, 0);
 }
 
 MO_API extern const mo_lab_problem PLUGIN_SYMBOL;

@@ -15,8 +15,8 @@ static void check(golden *g, const char *test) {
     golden_compare(g, test, "logits", logits);
     mo_tensor *Wb = penalised ? mo_logistic(t, mo_append_ones(t, Zs), Ys, lambda, MO_INTERCEPT_NONE)
                               : mo_logistic(t, Zs, Ys, lambda, MO_INTERCEPT_FREE);
-    golden_compare(g, test, "W", mo_slice(t, Wb, 0, 0, d));
-    golden_compare(g, test, "b", mo_slice(t, Wb, 0, d, d + 1));
+    golden_compare(g, test, "W", mo_slice(t, Wb, MO_AXIS(0), 0, d));
+    golden_compare(g, test, "b", mo_slice(t, Wb, MO_AXIS(0), d, d + 1));
     mo_tensor *loss = mo_softmax_cross_entropy(t, logits, yq, 0.1), *grads[3];
     golden_compare(g, test, "loss", loss);
     mo_grad(t, &loss, NULL, 1, (mo_tensor *[]){Zs, Zq, lambda}, grads, 3, 0);

@@ -25,9 +25,9 @@ static mo_tensor *apply(golden *g, const char *op, mo_tensor *x) {
     if (!strcmp(op, "relu"))
         return mo_relu(t, x);
     if (!strcmp(op, "softmax"))
-        return mo_softmax(t, x, -1);
+        return mo_softmax(t, x, MO_AXIS(-1));
     if (!strcmp(op, "log_softmax"))
-        return mo_log_softmax(t, x, -1);
+        return mo_log_softmax(t, x, MO_AXIS(-1));
     if (!strcmp(op, "logsumexp"))
         return mo_logsumexp(t, x, MO_AXIS(mo_ndim(x) - 1), MO_DROP_AXES);
     if (!strcmp(op, "l2_normalise"))
@@ -43,9 +43,9 @@ static mo_tensor *apply(golden *g, const char *op, mo_tensor *x) {
     if (!strcmp(op, "sum_axis0"))
         return mo_sum(t, x, MO_AXIS(0), MO_DROP_AXES);
     if (!strcmp(op, "mean_all"))
-        return mo_mean(t, x, 0, MO_DROP_AXES);
+        return mo_mean(t, x, MO_ALL, MO_DROP_AXES);
     if (!strcmp(op, "row_times_col"))
-        return mo_mul(t, mo_slice(t, x, 1, 0, 1), mo_slice(t, x, 0, 0, 1));
+        return mo_mul(t, mo_slice(t, x, MO_AXIS(1), 0, 1), mo_slice(t, x, MO_AXIS(0), 0, 1));
     if (!strcmp(op, "transpose"))
         return mo_transpose(t, x);
     return NULL;
@@ -87,7 +87,7 @@ static void check_xent(golden *g, const char *test) {
               *grad, *Hv;
     mo_tensor *loss = mo_softmax_cross_entropy(g->t, x, y, golden_number(g, test, "smoothing", 0));
     golden_compare(g, test, "loss", loss);
-    golden_compare(g, test, "log_softmax", mo_log_softmax(g->t, x, -1));
+    golden_compare(g, test, "log_softmax", mo_log_softmax(g->t, x, MO_AXIS(-1)));
     mo_grad(g->t, &loss, NULL, 1, &x, &grad, 1, MO_CREATE_GRAPH);
     golden_compare(g, test, "grad_logits", grad);
     mo_grad(g->t, &grad, &v, 1, &x, &Hv, 1, MO_ALLOW_UNUSED); /* of a linear op: zeros */

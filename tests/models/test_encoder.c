@@ -14,9 +14,9 @@ static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episo
 /* Attributes of hop 0 beside the extras. */
 static mo_tensor *encode_examples(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     mo_tensor *H = mo_episode_rows(t, e, "blocks"), *extras = mo_episode_rows(t, e, "extras");
-    mo_tensor *X = mo_slice(t, mo_slice(t, H, 0, 1, 2), 1, 0, 1);
+    mo_tensor *X = mo_slice(t, mo_slice(t, H, MO_AXIS(0), 1, 2), MO_AXIS(1), 0, 1);
     X = mo_mul(t, mo_reshape(t, X, 2, (int64_t[]){mo_dim(H, 2), mo_dim(H, 3)}), parameter[0]);
-    return mo_concat(t, (mo_tensor *[]){X, extras}, 2, 1);
+    return mo_concat(t, (mo_tensor *[]){X, extras}, 2, MO_AXIS(1));
 }
 
 static const mo_encoder_parameter parameters[] = {
@@ -91,10 +91,11 @@ static void every_family_is_read_at_once_and_in_blocks(void **state) {
             mo_tensor *blocks = mo_model_logits(t, m, &e, NULL), *apart = mo_sub(t, whole, blocks);
             loss = mo_model_loss(t, m, &e, NULL, NULL);
             assert_int_equal(mo_grad(t, &loss, NULL, 1, &W, &grad[1], 1, 0), MO_OK);
-            double scale = mo_item(mo_max(t, mo_abs(t, whole), 0, MO_DROP_AXES)),
-                   slope = mo_item(mo_max(t, mo_abs(t, grad[0]), 0, MO_DROP_AXES));
-            assert_true(mo_item(mo_max(t, mo_abs(t, apart), 0, MO_DROP_AXES)) <= 1e-5 * fmax(1, scale));
-            assert_true(mo_item(mo_max(t, mo_abs(t, mo_sub(t, grad[0], grad[1])), 0, MO_DROP_AXES)) <= 1e-4 * slope);
+            double scale = mo_item(mo_max(t, mo_abs(t, whole), MO_ALL, MO_DROP_AXES)),
+                   slope = mo_item(mo_max(t, mo_abs(t, grad[0]), MO_ALL, MO_DROP_AXES));
+            assert_true(mo_item(mo_max(t, mo_abs(t, apart), MO_ALL, MO_DROP_AXES)) <= 1e-5 * fmax(1, scale));
+            assert_true(
+                mo_item(mo_max(t, mo_abs(t, mo_sub(t, grad[0], grad[1])), MO_ALL, MO_DROP_AXES)) <= 1e-4 * slope);
         }
         mo_tape_release(t);
         mo_model_release(m);

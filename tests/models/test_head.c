@@ -22,7 +22,7 @@ static mo_tensor *too_few_columns(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     (void)Zs;
     (void)parameters;
-    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zq), mo_slice(t, Ys, 1, 0, 1)));
+    return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zq), mo_slice(t, Ys, MO_AXIS(1), 0, 1)));
 }
 
 static mo_tensor *nothing(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -92,7 +92,7 @@ static mo_tensor *without_gradient(
 /* Takes the mean over the whole batch off the queries. */
 static mo_tensor *across_episodes(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_prototype_inner.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, 0, MO_DROP_AXES)), parameters);
+    return mo_head_prototype_inner.logits(t, Zs, Ys, mo_sub(t, Zq, mo_mean(t, Zq, MO_ALL, MO_DROP_AXES)), parameters);
 }
 
 static mo_tensor *weighted_without_gradient(

@@ -146,10 +146,10 @@ static void ridge_of_a_batch_equals_single_problems(void **state) {
         single[b] = mo_head_apply(t, &mo_head_ridge, p[b].in[0], p[b].in[1], p[b].in[2], &p[0].in[3]);
     }
     for (int i = 0; i < 3; i++)
-        batch[i] = mo_stack(t, parts[i], 3, 0);
+        batch[i] = mo_stack(t, parts[i], 3, MO_AXIS(0));
     mo_tensor *logits = mo_head_apply(t, &mo_head_ridge, batch[0], batch[1], batch[2], &p[0].in[3]);
     assert_true(mo_ok(ctx));
-    assert_true(largest_difference(logits, mo_stack(t, single, 3, 0)) < 1e-12);
+    assert_true(largest_difference(logits, mo_stack(t, single, 3, MO_AXIS(0))) < 1e-12);
     mo_tape_release(t);
     for (int b = 0; b < 3; b++)
         release_ridge(&p[b]);

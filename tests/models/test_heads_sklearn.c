@@ -55,8 +55,8 @@ static few_shot make_few_shot(scratch *s, int64_t k) {
     }
     assert_int_equal(n_s, k * CLASSES);
     mo_tensor *hops = mo_cast(f.t, mo_arrays_find(features->arrays, "hops"), MO_F64);
-    mo_tensor *rows = mo_reshape(f.t, mo_slice(f.t, hops, 0, 2, 3), 2, (int64_t[]){graph->nodes, DIM});
-    rows = mo_slice(f.t, rows, 1, 0, KEPT);
+    mo_tensor *rows = mo_reshape(f.t, mo_slice(f.t, hops, MO_AXIS(0), 2, 3), 2, (int64_t[]){graph->nodes, DIM});
+    rows = mo_slice(f.t, rows, MO_AXIS(1), 0, KEPT);
     f.Zs = mo_gather_rows(f.t, rows, mo_from(f.t, MO_I64, 1, &n_s, support));
     f.Zq = mo_gather_rows(f.t, rows, mo_from(f.t, MO_I64, 1, &n_q, query));
     f.ys = mo_from(f.t, MO_I64, 1, &n_s, label);
@@ -78,8 +78,8 @@ static void assert_scores(scratch *s, const few_shot *f, const char *name, doubl
     mo_tensor *parameter = mo_scalar(f->t, MO_F64, value), *Ys = mo_one_hot(f->t, f->ys, CLASSES, MO_F64);
     mo_tensor *ours = mo_head_apply(f->t, mo_find_head(name), f->Zs, Ys, f->Zq, &parameter);
     mo_tensor *theirs = mo_npy_read(s->ctx, scratch_path(s, file));
-    double scale = mo_item(mo_max(f->t, mo_abs(f->t, theirs), 0, MO_DROP_AXES));
-    double error = mo_item(mo_max(f->t, mo_abs(f->t, mo_sub(f->t, ours, theirs)), 0, MO_DROP_AXES)) / scale;
+    double scale = mo_item(mo_max(f->t, mo_abs(f->t, theirs), MO_ALL, MO_DROP_AXES));
+    double error = mo_item(mo_max(f->t, mo_abs(f->t, mo_sub(f->t, ours, theirs)), MO_ALL, MO_DROP_AXES)) / scale;
     if (!mo_ok(s->ctx) || !(error < 1e-8)) /* two solvers of systems of condition 1e5 at most */
         fail_msg("%s %g: %s, off by %.3g of %.3g", name, value, mo_context_status(s->ctx)->message, error, scale);
     mo_tensor_release(theirs);

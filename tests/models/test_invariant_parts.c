@@ -142,7 +142,7 @@ static void lists_of_parts_are_read_as_written(void **state) {
 
 /* X [n, w] := X Q, Q a random rotation of the first columns. */
 static void rotate(mo_tape *t, mo_tensor *X) {
-    mo_tensor *Q, *R, *left = mo_slice(t, X, 1, 0, ROTATED);
+    mo_tensor *Q, *R, *left = mo_slice(t, X, MO_AXIS(1), 0, ROTATED);
     mo_qr(t, mo_cast(t, draw(t, MO_F64, 2, (int64_t[]){ROTATED, ROTATED}, 11), MO_F32), &Q, &R);
     mo_tensor *turned = mo_contiguous(t, mo_matmul(t, left, Q));
     mo_tensor_copy(left, turned);
@@ -187,7 +187,8 @@ static double change_of_logits(scratch *s, const char *part) {
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_tensor *X = mo_arrays_find(source->features->arrays, part);
     if (mo_ndim(X) == 4) /* a block's own coordinates are no basis: they are the columns of what was counted */
-        X = mo_reshape(t, mo_slice(t, mo_slice(t, X, 0, 0, 1), 1, 0, 1), 2, (int64_t[]){mo_dim(X, 2), mo_dim(X, 3)});
+        X = mo_reshape(t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1), 2,
+            (int64_t[]){mo_dim(X, 2), mo_dim(X, 3)});
     rotate(t, X);
     if (!mo_ok(s->ctx))
         fail_msg("%s", mo_context_status(s->ctx)->message);

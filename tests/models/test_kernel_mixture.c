@@ -39,9 +39,9 @@ static void gamma_adds_a_ridge_of_its_kernel(void **state) {
         mo_scalar(t, MO_F64, 1), mo_scalar(t, MO_F64, 0.5), mo_scalar(t, MO_F64, 8), mo_scalar(t, MO_F64, gamma), NULL};
     mo_tensor *got = mo_ridge_mixture(t, Zs, Y, Zq, &mix, &weight);
     assert_int_equal(mo_dim(weight, 0), 4);
-    mo_tensor *S = mo_reshape(t, mo_slice(t, Zs, 0, 1, 2), 2, (int64_t[]){N, DIM});
+    mo_tensor *S = mo_reshape(t, mo_slice(t, Zs, MO_AXIS(0), 1, 2), 2, (int64_t[]){N, DIM});
     mo_tensor *K = mo_add_diag(t, kernel_of(t, S, S, gamma), mo_scalar(t, MO_F64, 0.3));
-    mo_tensor *X = mo_reshape(t, mo_slice(t, Zq, 0, 1, 2), 2, (int64_t[]){Q, DIM});
+    mo_tensor *X = mo_reshape(t, mo_slice(t, Zq, MO_AXIS(0), 1, 2), 2, (int64_t[]){Q, DIM});
     mo_tensor *expected = mo_matmul(t, kernel_of(t, X, S, gamma), mo_solve_spd(t, K, Y));
     assert_true(largest_difference(got, expected) < 1e-10);
     mo_tape_release(t);

@@ -63,11 +63,12 @@ static void it_treats_classes_alike(void **state) {
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
     mo_head_start(t, &mo_head_mlp, MO_F64, 2, NULL, 0, parameter);
-    mo_tensor *swapped = mo_concat(t, (mo_tensor *[]){mo_slice(t, Y, 1, 1, 2), mo_slice(t, Y, 1, 0, 1)}, 2, 1);
+    mo_tensor *swapped = mo_concat(
+        t, (mo_tensor *[]){mo_slice(t, Y, MO_AXIS(1), 1, 2), mo_slice(t, Y, MO_AXIS(1), 0, 1)}, 2, MO_AXIS(1));
     mo_tensor *a = mo_head_apply(t, &mo_head_mlp, Z, Y, Z, parameter);
     mo_tensor *b = mo_head_apply(t, &mo_head_mlp, Z, swapped, Z, parameter);
-    mo_tensor *gap = mo_sub(t, mo_slice(t, a, 1, 0, 1), mo_slice(t, b, 1, 1, 2));
-    assert_true(mo_item(mo_max(t, mo_abs(t, gap), 0, MO_DROP_AXES)) < 1e-12);
+    mo_tensor *gap = mo_sub(t, mo_slice(t, a, MO_AXIS(1), 0, 1), mo_slice(t, b, MO_AXIS(1), 1, 2));
+    assert_true(mo_item(mo_max(t, mo_abs(t, gap), MO_ALL, MO_DROP_AXES)) < 1e-12);
     mo_tape_release(t);
 }
 
@@ -116,8 +117,8 @@ static void steps_on_rows_and_on_weights_agree(void **state) {
     mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
     mo_head_start(t, &mo_head_mlp, MO_F64, D, NULL, 0, parameter);
     for (int twice = 0; twice < 2; twice++) {
-        mo_tensor *Zs = twice ? mo_concat(t, (mo_tensor *[]){Z, Z}, 2, 0) : Z;
-        mo_tensor *Ys = twice ? mo_concat(t, (mo_tensor *[]){Y, Y}, 2, 0) : Y;
+        mo_tensor *Zs = twice ? mo_concat(t, (mo_tensor *[]){Z, Z}, 2, MO_AXIS(0)) : Z;
+        mo_tensor *Ys = twice ? mo_concat(t, (mo_tensor *[]){Y, Y}, 2, MO_AXIS(0)) : Y;
         mo_tensor *L = mo_head_apply(t, &mo_head_mlp, Zs, Ys, Z, parameter);
         assert_int_equal(mo_tensor_read(L, logits[twice], sizeof logits[twice]), MO_OK);
     }
@@ -191,16 +192,17 @@ static void folds_side_by_side_are_those_of_refits(void **state) {
             mo_tensor *all = mo_head_mlp.cross_validate(t, Zs, Ys, Zq, parameter, &folds, &held);
             for (int f = 0, axis = axes - 2; f < 3; f++) {
                 int64_t from = f == 1 ? stop[0] : 0, to = f == 2 ? 0 : stop[f];
-                mo_tensor *Z[] = {mo_slice(t, Zs, axis, 0, from), mo_slice(t, Zs, axis, to, N)};
-                mo_tensor *Y[] = {mo_slice(t, Ys, axis, 0, from), mo_slice(t, Ys, axis, to, N)};
-                explicit[f] = mo_head_mlp.logits(t, mo_concat(t, Z, 2, axis), mo_concat(t, Y, 2, axis),
-                    f == 2 ? Zq : mo_slice(t, Zs, axis, from, to), parameter);
+                mo_tensor *Z[] = {mo_slice(t, Zs, MO_AXIS(axis), 0, from), mo_slice(t, Zs, MO_AXIS(axis), to, N)};
+                mo_tensor *Y[] = {mo_slice(t, Ys, MO_AXIS(axis), 0, from), mo_slice(t, Ys, MO_AXIS(axis), to, N)};
+                explicit[f] =
+                    mo_head_mlp.logits(t, mo_concat(t, Z, 2, MO_AXIS(axis)), mo_concat(t, Y, 2, MO_AXIS(axis)),
+                        f == 2 ? Zq : mo_slice(t, Zs, MO_AXIS(axis), from, to), parameter);
             }
-            rows[0] = mo_sub(t, held, mo_concat(t, explicit, 2, axes - 2));
+            rows[0] = mo_sub(t, held, mo_concat(t, explicit, 2, MO_AXIS(axes - 2)));
             rows[1] = mo_sub(t, all, explicit[2]);
             for (int i = 0; i < 2; i++)
-                assert_true(mo_item(mo_max(t, mo_reshape(t, mo_abs(t, rows[i]), 1, (int64_t[]){mo_numel(rows[i])}), 0,
-                                MO_DROP_AXES)) <= 1e-11);
+                assert_true(mo_item(mo_max(t, mo_reshape(t, mo_abs(t, rows[i]), 1, (int64_t[]){mo_numel(rows[i])}),
+                                MO_ALL, MO_DROP_AXES)) <= 1e-11);
             assert_true(mo_ok(*state));
             mo_tape_release(t);
         }

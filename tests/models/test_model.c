@@ -32,7 +32,7 @@ static int own_settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
 
 static mo_tensor *own_encode(mo_tape *t, const void *model, const mo_episode *e, mo_random *r) {
     (void)r;
-    mo_tensor *X = mo_slice(t, mo_episode_rows(t, e, "hops"), 0, 2, 3);
+    mo_tensor *X = mo_slice(t, mo_episode_rows(t, e, "hops"), MO_AXIS(0), 2, 3);
     X = mo_reshape(t, X, 2, (int64_t[]){-1, PLANTED_DIM});
     mo_tensor *Z = mo_matmul(t, X, ((const own_model *)model)->W);
     return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;

@@ -13,7 +13,7 @@ static mo_tensor *drawn(mo_tape *t, int64_t rows, int64_t columns, uint64_t seed
 }
 
 static double total(mo_tape *t, mo_tensor *X) {
-    return mo_ok(mo_tape_context(t)) ? mo_item(mo_sum(t, mo_cast(t, mo_abs(t, X), MO_F64), 0, MO_DROP_AXES)) : 0;
+    return mo_ok(mo_tape_context(t)) ? mo_item(mo_sum(t, mo_cast(t, mo_abs(t, X), MO_F64), MO_ALL, MO_DROP_AXES)) : 0;
 }
 
 /* Every head of the library on rows, and a fitted ridge with its gradient. */
@@ -35,7 +35,7 @@ static double heads(mo_context *ctx, scratch *unused) {
             value += total(t, mo_head_apply(t, head, Zs, Ys, Zq, parameters));
     }
     mo_ridge_fit(t, Zs, Ys, mo_scalar(t, MO_F64, 0.5), MO_RIDGE_DUAL, &W, &b);
-    mo_tensor *sum = mo_sum(t, mo_add(t, mo_square(t, W), b), 0, MO_DROP_AXES);
+    mo_tensor *sum = mo_sum(t, mo_add(t, mo_square(t, W), b), MO_ALL, MO_DROP_AXES);
     if (mo_grad(t, &sum, NULL, 1, &Zs, &grad, 1, 0) == MO_OK)
         value += total(t, grad);
     mo_tape_release(t);

@@ -30,7 +30,7 @@ static mo_tensor *skewed_residual(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     mo_tensor *F = ridge_residual(t, W, Zs, Ys, parameters);
     int rows = mo_ndim(F) - 2;
-    mo_tensor *next = mo_pad(t, mo_slice(t, F, rows, 1, mo_dim(F, rows)), rows, 0, 1);
+    mo_tensor *next = mo_pad(t, mo_slice(t, F, MO_AXIS(rows), 1, mo_dim(F, rows)), MO_AXIS(rows), 0, 1);
     return mo_add(t, F, mo_scale(t, next, 0.5, 0));
 }
 
@@ -46,7 +46,7 @@ static mo_tensor *of_another_shape(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
     (void)parameters;
     (void)Ys;
-    return mo_matmul(t, Zs, mo_slice(t, W, mo_ndim(W) - 2, 0, mo_dim(Zs, -1)));
+    return mo_matmul(t, Zs, mo_slice(t, W, MO_AXIS(mo_ndim(W) - 2), 0, mo_dim(Zs, -1)));
 }
 
 static const mo_head_parameter lambda[] = {{.name = "lambda", .value = 2}};
@@ -79,7 +79,7 @@ static void make_episodes(mo_context *ctx, int64_t d, mo_tensor *in[4]) {
 }
 
 static double distance(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), 0, MO_DROP_AXES));
+    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, A, B)), MO_ALL, MO_DROP_AXES));
 }
 
 /* Logits and gradients of both heads, on the same episodes. */
@@ -90,7 +90,7 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
     make_episodes(ctx, d, in);
     for (int i = 0; i < 2; i++) {
         logits[i] = mo_keep(mo_head_apply(t, heads[i], in[0], in[1], in[2], &in[3]));
-        mo_tensor *loss = mo_sum(t, mo_square(t, logits[i]), 0, MO_DROP_AXES);
+        mo_tensor *loss = mo_sum(t, mo_square(t, logits[i]), MO_ALL, MO_DROP_AXES);
         mo_grad(t, &loss, NULL, 1, in, grads[i], 4, 0);
     }
     if (!mo_ok(ctx))

@@ -18,7 +18,8 @@
 /* Rows of X [n, d] but row i. */
 static mo_tensor *without_row(mo_tape *t, mo_tensor *X, int64_t i) {
     int64_t n = mo_dim(X, 0);
-    return mo_concat(t, (mo_tensor *[]){mo_slice(t, X, 0, 0, i), mo_slice(t, X, 0, i + 1, n)}, 2, 0);
+    return mo_concat(
+        t, (mo_tensor *[]){mo_slice(t, X, MO_AXIS(0), 0, i), mo_slice(t, X, MO_AXIS(0), i + 1, n)}, 2, MO_AXIS(0));
 }
 
 static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo_ridge_form form) {
@@ -31,12 +32,12 @@ static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo
     for (int r = 0; r < R; r++) {
         mo_tensor *penalty = mo_scalar(t, MO_F64, lambda[r]);
         mo_ridge_fit(t, Z, Y, penalty, MO_RIDGE_AUTO, &A, &b);
-        mo_tensor *Wb = mo_concat(t, (mo_tensor *[]){A, b}, 2, 0);
-        assert_true(largest_difference(mo_slice(t, W, 0, r, r + 1), Wb) < 1e-9);
+        mo_tensor *Wb = mo_concat(t, (mo_tensor *[]){A, b}, 2, MO_AXIS(0));
+        assert_true(largest_difference(mo_slice(t, W, MO_AXIS(0), r, r + 1), Wb) < 1e-9);
         for (int64_t i = 0; i < n; i++) {
             mo_ridge_fit(t, without_row(t, Z, i), without_row(t, Y, i), penalty, MO_RIDGE_AUTO, &A, &b);
-            mo_tensor *expected = mo_add(t, mo_matmul(t, mo_slice(t, Z, 0, i, i + 1), A), b);
-            mo_tensor *got = mo_slice(t, mo_slice(t, Yloo, 0, r, r + 1), 1, i, i + 1);
+            mo_tensor *expected = mo_add(t, mo_matmul(t, mo_slice(t, Z, MO_AXIS(0), i, i + 1), A), b);
+            mo_tensor *got = mo_slice(t, mo_slice(t, Yloo, MO_AXIS(0), r, r + 1), MO_AXIS(1), i, i + 1);
             assert_true(largest_difference(got, expected) < 1e-9);
         }
     }
@@ -65,12 +66,12 @@ static void leave_one_out_of_a_batch_equals_single_problems(void **state) {
         mo_tensor *grid = mo_from(t, MO_F64, 2, (int64_t[]){2, 3}, lambda), *W, *Yloo, *W_b, *Yloo_b;
         mo_ridge_loo_fit(t, Z, Y, NULL, grid, MO_RIDGE_AUTO, &W, &Yloo);
         for (int b = 0; b < 2; b++) {
-            mo_tensor *Zb = mo_reshape(t, mo_slice(t, Z, 0, b, b + 1), 2, (int64_t[]){n[i], 6});
-            mo_tensor *Yb = mo_reshape(t, mo_slice(t, Y, 0, b, b + 1), 2, (int64_t[]){n[i], 4});
-            mo_tensor *lambda_b = mo_reshape(t, mo_slice(t, grid, 0, b, b + 1), 1, (int64_t[]){3});
+            mo_tensor *Zb = mo_reshape(t, mo_slice(t, Z, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n[i], 6});
+            mo_tensor *Yb = mo_reshape(t, mo_slice(t, Y, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n[i], 4});
+            mo_tensor *lambda_b = mo_reshape(t, mo_slice(t, grid, MO_AXIS(0), b, b + 1), 1, (int64_t[]){3});
             mo_ridge_loo_fit(t, Zb, Yb, NULL, lambda_b, MO_RIDGE_AUTO, &W_b, &Yloo_b);
-            assert_true(largest_difference(mo_slice(t, W, 0, b, b + 1), W_b) < 1e-12);
-            assert_true(largest_difference(mo_slice(t, Yloo, 0, b, b + 1), Yloo_b) < 1e-12);
+            assert_true(largest_difference(mo_slice(t, W, MO_AXIS(0), b, b + 1), W_b) < 1e-12);
+            assert_true(largest_difference(mo_slice(t, Yloo, MO_AXIS(0), b, b + 1), Yloo_b) < 1e-12);
         }
         assert_true(mo_ok(ctx));
         mo_tape_reset(t);
@@ -133,8 +134,8 @@ static mo_tensor *repeat(mo_tape *t, mo_tensor *X) {
     int axis = mo_ndim(X) - 2;
     mo_tensor *row[ROWS];
     for (int i = 0; i < ROWS; i++)
-        row[i] = mo_slice(t, X, axis, example_of[i], example_of[i] + 1);
-    return mo_concat(t, row, ROWS, axis);
+        row[i] = mo_slice(t, X, MO_AXIS(axis), example_of[i], example_of[i] + 1);
+    return mo_concat(t, row, ROWS, MO_AXIS(axis));
 }
 
 static mo_tensor *row_weights(mo_tape *t) {
@@ -147,11 +148,12 @@ static mo_tensor *without_example(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_ten
     int n = 0;
     for (int i = 0; i < ROWS; i++)
         if (example_of[i] != example) {
-            kept[0][n] = mo_slice(t, Z, 0, example_of[i], example_of[i] + 1);
-            kept[1][n++] = mo_slice(t, Y, 0, example_of[i], example_of[i] + 1);
+            kept[0][n] = mo_slice(t, Z, MO_AXIS(0), example_of[i], example_of[i] + 1);
+            kept[1][n++] = mo_slice(t, Y, MO_AXIS(0), example_of[i], example_of[i] + 1);
         }
-    mo_ridge_fit(t, mo_concat(t, kept[0], n, 0), mo_concat(t, kept[1], n, 0), lambda, MO_RIDGE_AUTO, &W, &b);
-    return mo_add(t, mo_matmul(t, mo_slice(t, Z, 0, example, example + 1), W), b);
+    mo_ridge_fit(
+        t, mo_concat(t, kept[0], n, MO_AXIS(0)), mo_concat(t, kept[1], n, MO_AXIS(0)), lambda, MO_RIDGE_AUTO, &W, &b);
+    return mo_add(t, mo_matmul(t, mo_slice(t, Z, MO_AXIS(0), example, example + 1), W), b);
 }
 
 /* Without weights, a copy in the fit gives the left-out row away. */
@@ -176,7 +178,7 @@ static void a_row_leaves_with_its_copies(void **state) {
                         *expected = without_example(t, Z, Y, mo_scalar(t, MO_F64, lambda[r]), example_of[i]);
                     for (int k = 0; k < 3; k++) {
                         int64_t at = k == 1 ? example_of[i] : i;
-                        got[k] = mo_slice(t, mo_slice(t, Yloo[k], 0, r, r + 1), 1, at, at + 1);
+                        got[k] = mo_slice(t, mo_slice(t, Yloo[k], MO_AXIS(0), r, r + 1), MO_AXIS(1), at, at + 1);
                     }
                     assert_true(largest_difference(got[1], expected) < 1e-9);
                     if (weight_of[i] > 0)
@@ -215,7 +217,7 @@ static void many_copies_keep_the_digits_of_float32(void **state) {
     mo_tensor *Yloo, *exact, *K = mo_gram(t, mo_append_ones(t, Zs));
     mo_ridge_loo_fit(t, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){N}, COPIES), grid, MO_RIDGE_DUAL, &W, &exact);
     mo_kernel_loo_fit(t, K, Ys, w, narrow, &alpha, &Yloo);
-    assert_true(largest_difference(mo_cast(t, mo_slice(t, Yloo, 1, 0, N), MO_F64), exact) < 2e-5);
+    assert_true(largest_difference(mo_cast(t, mo_slice(t, Yloo, MO_AXIS(1), 0, N), MO_F64), exact) < 2e-5);
     assert_true(mo_ok(ctx));
     mo_tape_release(t);
     mo_tensor_release(Z);
@@ -226,7 +228,7 @@ static void many_copies_keep_the_digits_of_float32(void **state) {
 static void weighted_loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
-    mo_tensor *w = mo_with_axis(t, row_weights(t), 0, 2);
+    mo_tensor *w = mo_with_axis(t, row_weights(t), MO_AXIS(0), 2);
     mo_ridge_loo_fit(t, in[0], in[1], w, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
 }
 
@@ -309,13 +311,13 @@ static void copies_say_no_more_than_their_example(void **state) {
     logits[1] = mo_ridge_mixture(t, Zr, Yr, Zq, &mix, &share[1]);
     mix.weight = mo_from(t, MO_F64, 1, (int64_t[]){EXAMPLES}, times);
     logits[2] = mo_ridge_mixture(t, Z, Y, Zq, &mix, &share[2]);
-    mix.weight = mo_with_axis(t, row_weights(t), 0, 2);
-    logits[3] = mo_ridge_mixture(
-        t, mo_with_axis(t, Zr, 0, 2), mo_with_axis(t, Yr, 0, 2), mo_with_axis(t, Zq, 0, 2), &mix, &share[3]);
+    mix.weight = mo_with_axis(t, row_weights(t), MO_AXIS(0), 2);
+    logits[3] = mo_ridge_mixture(t, mo_with_axis(t, Zr, MO_AXIS(0), 2), mo_with_axis(t, Yr, MO_AXIS(0), 2),
+        mo_with_axis(t, Zq, MO_AXIS(0), 2), &mix, &share[3]);
     assert_true(largest_difference(share[1], share[2]) < 1e-10);
     assert_true(largest_difference(logits[1], logits[2]) < 1e-10);
-    assert_true(largest_difference(mo_slice(t, share[3], 0, 1, 2), share[2]) < 1e-10);
-    assert_true(largest_difference(mo_slice(t, logits[3], 0, 1, 2), logits[2]) < 1e-10);
+    assert_true(largest_difference(mo_slice(t, share[3], MO_AXIS(0), 1, 2), share[2]) < 1e-10);
+    assert_true(largest_difference(mo_slice(t, logits[3], MO_AXIS(0), 1, 2), logits[2]) < 1e-10);
     assert_true(largest_difference(share[0], share[1]) > 0.05);
     assert_true(mo_ok(ctx));
     mo_tape_release(t);
@@ -408,7 +410,7 @@ static void shapes_that_do_not_fit_are_named(void **state) {
     assert_non_null(strstr(mo_context_status(ctx)->message, "[6, 4], [5, 2], none, [3]"));
     assert_true(mo_is_null(W) && mo_is_null(Yloo));
     mo_clear_error(ctx);
-    mo_ridge_loo_fit(t, Z, Z, mo_slice(t, grid, 0, 0, 3), grid, MO_RIDGE_AUTO, &W, &Yloo);
+    mo_ridge_loo_fit(t, Z, Z, mo_slice(t, grid, MO_AXIS(0), 0, 3), grid, MO_RIDGE_AUTO, &W, &Yloo);
     assert_non_null(strstr(mo_context_status(ctx)->message, "[6, 4], [6, 4], [3], [3]"));
     mo_clear_error(ctx);
     mo_mixture mix = {.lambda = mo_full(t, MO_F64, 2, (int64_t[]){1, 3}, 1)};

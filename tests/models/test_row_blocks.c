@@ -33,7 +33,8 @@ static void put_index(mo_tape *t, mo_named *hops) {
     hops->index = mo_from(t, MO_I64, 2, (int64_t[]){4, ROWS}, index);
     hops->tensor = mo_full(t, mo_tensor_dtype(X), 3, (int64_t[]){4, ROWS + 2, DIM}, NAN);
     for (int i = 0; i < ROWS; i++)
-        mo_tensor_copy(mo_slice(t, hops->tensor, 1, index[i], index[i] + 1), mo_slice(t, X, 1, i, i + 1));
+        mo_tensor_copy(
+            mo_slice(t, hops->tensor, MO_AXIS(1), index[i], index[i] + 1), mo_slice(t, X, MO_AXIS(1), i, i + 1));
 }
 
 /* Rows of nodes; graphs of which one is empty and one is larger than several blocks. */

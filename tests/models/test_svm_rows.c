@@ -42,7 +42,7 @@ static void draw(mo_tape *t, const problem *p, mo_tensor *in[3]) {
 }
 
 static double largest(mo_tape *t, mo_tensor *X) {
-    return mo_item(mo_max(t, mo_abs(t, X), 0, MO_DROP_AXES));
+    return mo_item(mo_max(t, mo_abs(t, X), MO_ALL, MO_DROP_AXES));
 }
 
 static const problem problems[] = {
@@ -73,8 +73,9 @@ static void fit_by_rows_is_fit_by_kernel_matrix(void **state) {
         mo_tensor *by_alpha = mo_div(t, mo_matmul(t, X1t, mo_sub(t, in[1], alpha)), in[2]);
         mo_tensor *F = mo_matmul(t, X1, expected),
                   *value = mo_sub(t, mo_mul(t, in[1], alpha), mo_mul(t, in[1], variables));
-        double size = fmax(1, largest(t, F)), least = -mo_item(mo_max(t, mo_neg(t, alpha), 0, MO_DROP_AXES));
-        double off = largest(t, mo_sub(t, mo_matmul(t, X1, W), F)), dual = mo_item(mo_sum(t, value, 0, MO_DROP_AXES));
+        double size = fmax(1, largest(t, F)), least = -mo_item(mo_max(t, mo_neg(t, alpha), MO_ALL, MO_DROP_AXES));
+        double off = largest(t, mo_sub(t, mo_matmul(t, X1, W), F)),
+               dual = mo_item(mo_sum(t, value, MO_ALL, MO_DROP_AXES));
         mo_tensor *sums = mo_scale(t, mo_sum(t, alpha, MO_AXIS(1), MO_KEEP_AXES), 1, -1);
         if (!mo_ok(ctx))
             fail_msg("problem %zu: %s", i, mo_context_status(ctx)->message);

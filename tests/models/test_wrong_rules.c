@@ -110,7 +110,8 @@ static void cube_wrong_if_oblong(mo_vjp *v) {
 
 /* One entry of many is doubled. */
 static void cube_one_entry(mo_vjp *v) {
-    mo_tensor *X = v->in[0], *one = mo_pad(v->t, mo_full(v->t, X->dtype, 1, (int64_t[]){1}, 1), 0, 7, X->shape[0] - 8);
+    mo_tensor *X = v->in[0],
+              *one = mo_pad(v->t, mo_full(v->t, X->dtype, 1, (int64_t[]){1}, 1), MO_AXIS(0), 7, X->shape[0] - 8);
     cube_right(v);
     v->in_bar[0] = mo_add(v->t, v->in_bar[0], mo_mul(v->t, v->in_bar[0], one));
 }
@@ -287,7 +288,7 @@ static void bias_first_of_batch(mo_vjp *v) {
     mo_tensor *Y_bar = v->out_bar[0];
     bias_right(v);
     if (Y_bar->ndim == 3)
-        Y_bar = mo_slice(v->t, Y_bar, 0, 0, 1);
+        Y_bar = mo_slice(v->t, Y_bar, MO_AXIS(0), 0, 1);
     v->in_bar[1] = mo_sum_to(v->t, Y_bar, 1, v->in[1]->shape);
 }
 
@@ -552,9 +553,9 @@ static mo_tensor *means_last_class(
     mo_tensor *L = means(t, Zs, Ys, Zq, parameters), *part[2];
     int64_t C = mo_dim(L, -1);
     int axis = mo_ndim(L) - 1;
-    part[0] = mo_slice(t, L, axis, 0, C - 1);
-    part[1] = tilted(t, mo_slice(t, L, axis, C - 1, C), 1.001);
-    return mo_concat(t, part, 2, axis);
+    part[0] = mo_slice(t, L, MO_AXIS(axis), 0, C - 1);
+    part[1] = tilted(t, mo_slice(t, L, MO_AXIS(axis), C - 1, C), 1.001);
+    return mo_concat(t, part, 2, MO_AXIS(axis));
 }
 
 /* X + X^2 - X^2, of which order 2 sees -2. */

@@ -110,9 +110,9 @@ static inline void inductive(mo_tape *t, int n, const double *z, const int64_t s
     mo_tensor *Z = mo_permute(t, mo_from(t, MO_F64, 3, (int64_t[]){n, M, WIDTH}, z), (const int[]){1, 0, 2});
     mo_tensor *rows[SUPPORT], *weight;
     for (int s = 0; s < SUPPORT; s++)
-        rows[s] = mo_slice(t, mo_slice(t, Z, 1, support[s], support[s] + 1), 2, 0, DIM);
-    mo_tensor *Y =
-        mo_ridge_mixture(t, mo_concat(t, rows, SUPPORT, 1), support_labels(t), mo_slice(t, Z, 2, 0, DIM), mix, &weight);
+        rows[s] = mo_slice(t, mo_slice(t, Z, MO_AXIS(1), support[s], support[s] + 1), MO_AXIS(2), 0, DIM);
+    mo_tensor *Y = mo_ridge_mixture(t, mo_concat(t, rows, SUPPORT, MO_AXIS(1)), support_labels(t),
+        mo_slice(t, Z, MO_AXIS(2), 0, DIM), mix, &weight);
     assert_int_equal(mo_tensor_read(Y, logits, sizeof(double) * (size_t)(n * C)), MO_OK);
     assert_int_equal(mo_tensor_read(weight, share, (size_t)mo_numel(weight) * sizeof(double)), MO_OK);
 }

@@ -98,7 +98,7 @@ typedef struct weighting {
 static void weighted_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
     (void)n, (void)n_out;
     const weighting *w = state;
-    mo_tensor *target = w->dense ? mo_softmax(t, in[2], 1) : mo_from(t, MO_I64, 1, table, labels);
+    mo_tensor *target = w->dense ? mo_softmax(t, in[2], MO_AXIS(1)) : mo_from(t, MO_I64, 1, table, labels);
     out[0] = mo_weighted_cross_entropy(t, in[0], target, mo_exp(t, in[1]), w->smoothing);
 }
 
@@ -122,7 +122,7 @@ static void weighted_cross_entropy_is_its_formula(void **state) {
     const weighting cases[] = {{false, 0}, {false, 0.2}, {true, 0}, {true, 0.1}};
     mo_tensor *in[] = {
         drawn(y->ctx, 2, table, 3), drawn(y->ctx, 1, (int64_t[]){CLASSES}, 4), drawn(y->ctx, 2, table, 5)};
-    mo_tensor *w = mo_exp(y->t, in[1]), *soft = mo_softmax(y->t, in[2], 1);
+    mo_tensor *w = mo_exp(y->t, in[1]), *soft = mo_softmax(y->t, in[2], MO_AXIS(1));
     mo_tensor *hard = mo_one_hot(y->t, mo_from(y->t, MO_I64, 1, table, labels), CLASSES, MO_F64);
     double *z = host(in[0]), *weight = host(w), *targets[] = {host(hard), host(soft)};
     for (int i = 0; i < 4; i++) {
@@ -212,7 +212,7 @@ static void segments_at_their_limits(void **state) {
     for (int i = 0; i < 6; i++)
         assert_true(at(g, i) == first[i]);
     mo_tensor *pair = mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 3, 5});
-    mo_tensor *P = mo_segment_softmax(t, mo_slice(t, X, 0, 0, 5), pair);
+    mo_tensor *P = mo_segment_softmax(t, mo_slice(t, X, MO_AXIS(0), 0, 5), pair);
     assert_true(at(P, 3) == 1 && at(P, 4) == 0);
     mo_tensor *none = mo_full(t, MO_F64, 2, (int64_t[]){0, 2}, 0);
     mo_tensor *empty = mo_full(t, MO_I64, 1, (int64_t[]){3}, 0);

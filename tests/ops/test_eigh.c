@@ -48,7 +48,8 @@ static void equal_eigenvalues_refuse_a_gradient_through_vectors_alone(void **sta
     fixture *f = *state;
     mo_tensor *A = mo_require_grad(second_of_two(f, MO_F64, (double[]){1, 0, 0, 0, 2, 0, 0, 0, 2})), *w, *V, *grad;
     mo_eigh(f->t, A, &w, &V);
-    mo_tensor *trace = mo_sum(f->t, w, 0, MO_DROP_AXES), *y = mo_sum(f->t, mo_square(f->t, V), 0, MO_DROP_AXES);
+    mo_tensor *trace = mo_sum(f->t, w, MO_ALL, MO_DROP_AXES),
+              *y = mo_sum(f->t, mo_square(f->t, V), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(f->t, &trace, NULL, 1, &A, &grad, 1, MO_RETAIN), MO_OK);
     double *g = values_of(f, grad); /* the derivative of a trace is the identity */
     for (int i = 0; i < 18; i++)

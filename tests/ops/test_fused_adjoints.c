@@ -78,7 +78,8 @@ static void l2_normalize_is_its_rule_op_by_op(void **state) {
 /* dense: rows of weights that do not sum to 1. */
 static mo_tensor *cross_entropy_rule(
     mo_tape *t, mo_tensor *X, mo_tensor *target, bool dense, double s, mo_tensor *bar) {
-    mo_tensor *y = dense ? target : mo_one_hot(t, target, COLUMNS, mo_tensor_dtype(X)), *p = mo_softmax(t, X, -1);
+    mo_tensor *y = dense ? target : mo_one_hot(t, target, COLUMNS, mo_tensor_dtype(X)),
+              *p = mo_softmax(t, X, MO_AXIS(-1));
     y = s == 0 ? y : mo_scale(t, y, 1 - s, s / COLUMNS);
     p = dense ? mo_mul(t, p, row_sum(t, y)) : p;
     return mo_mul(t, mo_sub(t, p, y), mo_scale(t, bar, 1.0 / ROWS, 0));
@@ -118,7 +119,7 @@ static void both_orders(mo_tape *t, mo_tensor *Y, mo_tensor *bar, mo_tensor *con
     mo_tensor *first[2];
     assert_int_equal(mo_grad(t, &Y, &bar, 1, x, g, 2, MO_RETAIN), MO_OK);
     assert_int_equal(mo_grad(t, &Y, &bar, 1, x, first, 2, MO_CREATE_GRAPH | MO_RETAIN), MO_OK);
-    mo_tensor *sum = mo_add(t, mo_sum(t, mo_square(t, first[0]), 0, MO_DROP_AXES), mo_square(t, first[1]));
+    mo_tensor *sum = mo_add(t, mo_sum(t, mo_square(t, first[0]), MO_ALL, MO_DROP_AXES), mo_square(t, first[1]));
     assert_int_equal(mo_grad(t, &sum, NULL, 1, x, g + 2, 2, MO_RETAIN), MO_OK);
 }
 
@@ -133,7 +134,7 @@ static void scale_unit_is_a_product_of_normalized_rows(void **state) {
         mo_tensor *x[2] = {mo_require_grad(drawn(t, real, 5, 1)), mo_require_grad(mo_full(t, real, 0, NULL, 1.7))};
         mo_tensor *G = drawn(t, real, 6, 1), *fused[4], *again[4], *rule[4];
         if (k & 2)
-            G = mo_slice(t, mo_append_ones(t, G), 1, 0, COLUMNS);
+            G = mo_slice(t, mo_append_ones(t, G), MO_AXIS(1), 0, COLUMNS);
         mo_tensor *Y = mo_scale_unit(t, x[0], x[1], epsilon), *Z = mo_mul(t, mo_l2_normalize(t, x[0], epsilon), x[1]);
         compare("scale_unit", Y, Z);
         both_orders(t, Y, G, x, fused);

@@ -39,7 +39,7 @@ static gradients gradients_create(mo_context *ctx, mo_dtype real, int64_t offset
         }
         total += s.expected[i];
         mo_tensor *all = mo_cast(s.t, mo_from(s.t, MO_F64, 1, (int64_t[]){n + offset}, value), real);
-        s.g[i] = mo_slice(s.t, all, 0, offset, n + offset);
+        s.g[i] = mo_slice(s.t, all, MO_AXIS(0), offset, n + offset);
     }
     s.norm = sqrt(total);
     s.squares = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){MANY});

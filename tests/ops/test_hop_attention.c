@@ -62,14 +62,14 @@ static mo_tensor *unfused(fixture *f, mo_tensor **attention) {
     mo_tape *t = f->t;
     mo_tensor *H[K], *s[K], *const *p = f->leaf + 2 * K;
     for (int k = 0; k < K; k++) {
-        mo_tensor *x = mo_reshape(t, mo_slice(t, f->X, 0, k, k + 1), 2, (int64_t[]){N, D});
+        mo_tensor *x = mo_reshape(t, mo_slice(t, f->X, MO_AXIS(0), k, k + 1), 2, (int64_t[]){N, D});
         H[k] = mo_linear_relu(t, x, f->leaf[2 * k], f->leaf[2 * k + 1], NULL);
     }
-    mo_tensor *W_q = mo_slice(t, p[0], 1, 0, D), *W_k = mo_slice(t, p[0], 1, D, 2 * D);
+    mo_tensor *W_q = mo_slice(t, p[0], MO_AXIS(1), 0, D), *W_k = mo_slice(t, p[0], MO_AXIS(1), D, 2 * D);
     mo_tensor *query = mo_linear(t, H[0], W_q, p[1]);
     for (int k = 0; k < K; k++)
         s[k] = mo_perceptron(t, H[k], W_k, NULL, query, p[2], p[3]);
-    *attention = mo_softmax(t, mo_concat(t, s, K, 1), 1);
+    *attention = mo_softmax(t, mo_concat(t, s, K, MO_AXIS(1)), MO_AXIS(1));
     return mo_hop_mix(t, *attention, H, K);
 }
 
@@ -135,7 +135,7 @@ static void second(fixture *f, mo_tensor *Y, mo_tensor **out) {
     mo_tensor *g[LEAVES], *sum = NULL;
     take(f, Y, NULL, g, MO_CREATE_GRAPH);
     for (int i = 0; i < LEAVES; i++) {
-        mo_tensor *square = mo_sum(f->t, mo_square(f->t, g[i]), 0, MO_DROP_AXES);
+        mo_tensor *square = mo_sum(f->t, mo_square(f->t, g[i]), MO_ALL, MO_DROP_AXES);
         sum = sum ? mo_add(f->t, sum, square) : square;
     }
     assert_int_equal(mo_grad(f->t, &sum, NULL, 1, f->leaf, out, LEAVES, MO_RETAIN), MO_OK);
@@ -206,7 +206,7 @@ static void attend_many(int threads, float *out, size_t bytes) {
     mo_tensor *in[N_IN], *g[N_IN];
     for (int i = 0; i < N_IN; i++)
         in[i] = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F32, 40 + (uint64_t)i, ndim[i], size[i])));
-    mo_tensor *Y = mo_hop_attention(t, in[0], in + 1, NULL), *loss = mo_sum(t, mo_square(t, Y), 0, MO_DROP_AXES);
+    mo_tensor *Y = mo_hop_attention(t, in[0], in + 1, NULL), *loss = mo_sum(t, mo_square(t, Y), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(t, &loss, NULL, 1, in, g, N_IN, 0), MO_OK);
     float *end = out + bytes / sizeof *out;
     for (int i = 0; i < N_IN; i++) {

@@ -79,7 +79,7 @@ static void state_may_go_once_it_was_copied(void **state) {
         &(mo_implicit_options){.state = s, .state_size = sizeof *s});
     memset(s, 0xff, sizeof *s);
     free(s);
-    assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, 0, MO_DROP_AXES)), MO_OK);
+    assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, MO_ALL, MO_DROP_AXES)), MO_OK);
     double g[6];
     mo_tensor_read(mo_grad_of(f->theta[1]), g, sizeof g);
     for (int i = 0; i < 6; i++)
@@ -127,7 +127,7 @@ static void nothing_to_solve_is_fine(void **state) {
 /* ---- errors ---- */
 
 static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
-    return mo_sum(t, cubic(t, x, theta, n, state), 1u, MO_DROP_AXES);
+    return mo_sum(t, cubic(t, x, theta, n, state), MO_AXIS(0), MO_DROP_AXES);
 }
 
 static void bad_problems_are_named(void **state) {

@@ -24,7 +24,7 @@ static int64_t peak_bytes(int newton, double tolerance, bool symmetric) {
     mo_implicit_options o = {
         .batch_axes = 1, .dense_limit = -1, .restart = 3, .symmetric = symmetric, .tolerance = tolerance};
     mo_tensor *x = mo_implicit(f.t, solve_cubic(f.t, f.theta, newton), cubic, f.theta, 2, &o);
-    assert_int_equal(mo_backward(f.t, mo_sum(f.t, x, 0, MO_DROP_AXES)), MO_OK);
+    assert_int_equal(mo_backward(f.t, mo_sum(f.t, x, MO_ALL, MO_DROP_AXES)), MO_OK);
     int64_t peak = mo_context_counters(f.ctx).tape_peak;
     mo_tape_release(f.t);
     mo_tensor_release(f.theta[0]);
@@ -55,8 +55,8 @@ static void a_batch_equals_its_items(void **state) {
         mo_grad(f->t, &out, NULL, 1, &f->theta[1], &together, 1, 0);
         assert_int_equal(mo_tensor_read(together, all, sizeof all), MO_OK);
         for (int i = 0; i < ITEMS; i++) {
-            mo_tensor *theta[2] = {mo_slice(f->t, f->theta[0], 0, i, i + 1),
-                mo_contiguous(f->t, mo_slice(f->t, f->theta[1], 0, i, i + 1))};
+            mo_tensor *theta[2] = {mo_slice(f->t, f->theta[0], MO_AXIS(0), i, i + 1),
+                mo_contiguous(f->t, mo_slice(f->t, f->theta[1], MO_AXIS(0), i, i + 1))};
             root_function(f->t, theta, 2, &out, 1, &o);
             mo_grad(f->t, &out, NULL, 1, &theta[1], &alone, 1, 0);
             assert_int_equal(mo_tensor_read(alone, one, sizeof one), MO_OK);
@@ -114,7 +114,7 @@ static void a_miss_can_be_a_report(void **state) {
     mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &o);
     assert_false(report.missed);
     assert_true(report.residual < 1e-12);
-    assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, 0, MO_DROP_AXES)), MO_OK);
+    assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, MO_ALL, MO_DROP_AXES)), MO_OK);
     assert_true(report.missed);
     assert_int_equal(report.iterations, 2);
     assert_int_equal(report.systems, 1);
@@ -128,7 +128,7 @@ static void restarts_that_cannot_be_are_errors(void **state) {
     for (int i = 0; i < 2; i++) {
         mo_implicit_options o = {.batch_axes = 1, .dense_limit = -1, .restart = wrong[i]};
         mo_tensor *x = mo_implicit(f->t, solve_cubic(f->t, f->theta, 30), cubic, f->theta, 2, &o);
-        assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, 0, MO_DROP_AXES)), MO_INVALID);
+        assert_int_equal(mo_backward(f->t, mo_sum(f->t, x, MO_ALL, MO_DROP_AXES)), MO_INVALID);
         assert_non_null(strstr(mo_context_status(f->ctx)->message, "gmres: restart after "));
         mo_clear_error(f->ctx);
         mo_tape_reset(f->t);

@@ -85,7 +85,7 @@ static void expect_equal_layers(mo_context *ctx, mo_dtype dtype, const layer *l,
     mo_tensor *R = l->R ? leaves[n++] = leaf(ctx, dtype, 3 - skip, y_size + skip, &r) : NULL;
     mo_tensor *G = leaf(ctx, dtype, 3 - skip, y_size + skip, &r);
     mo_tensor *X = l->turned ? mo_transpose(t, leaves[0]) : leaves[0];
-    mo_tensor *W = l->part ? mo_slice(t, leaves[1], 1, l->in, 2 * l->in) : leaves[1];
+    mo_tensor *W = l->part ? mo_slice(t, leaves[1], MO_AXIS(1), l->in, 2 * l->in) : leaves[1];
     mo_tensor *fused = l->relu || R ? mo_linear_relu(t, X, W, b, R) : mo_linear(t, X, W, b);
     mo_tensor *plain = composed(t, l, X, W, b, R), *got[4], *want[4];
     assert_string_equal(mo_context_status(ctx)->message, "");
@@ -141,10 +141,10 @@ static void perceptron_equals_its_layers(void **state) {
     value[1] = mo_linear(t, mo_linear_relu(t, l[0], l[1], l[2], l[3]), l[4], l[5]);
     expect_close("value", value[0], value[1], IN + HIDDEN);
     for (int k = 0; k < 2; k++) {
-        mo_tensor *loss = mo_sum(t, mo_square(t, value[k]), 0, MO_DROP_AXES), *squares = mo_scalar(t, MO_F64, 0);
+        mo_tensor *loss = mo_sum(t, mo_square(t, value[k]), MO_ALL, MO_DROP_AXES), *squares = mo_scalar(t, MO_F64, 0);
         mo_grad(t, &loss, NULL, 1, l, first[k], LEAVES, MO_CREATE_GRAPH);
         for (int i = 0; i < LEAVES; i++)
-            squares = mo_add(t, squares, mo_mean(t, mo_square(t, first[k][i]), 0, MO_DROP_AXES));
+            squares = mo_add(t, squares, mo_mean(t, mo_square(t, first[k][i]), MO_ALL, MO_DROP_AXES));
         mo_grad(t, &squares, NULL, 1, l, second[k], LEAVES, MO_RETAIN);
     }
     assert_string_equal(mo_context_status(ctx)->message, "");

@@ -38,7 +38,7 @@ static void draw_problem(fixture *f, mo_tensor *xs[2]) {
 }
 
 static mo_tensor *sum_of_squares(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, mo_square(t, X), 0, MO_DROP_AXES);
+    return mo_sum(t, mo_square(t, X), MO_ALL, MO_DROP_AXES);
 }
 
 /* Gradients in A to order three: factorizations stay at the three of the forward. */

@@ -52,20 +52,21 @@ static void release_problem(problem *p) {
 }
 
 static double norm(mo_tape *t, mo_tensor *A) {
-    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_stop_gradient(t, A)), 0, MO_DROP_AXES)));
+    return sqrt(mo_item(mo_sum(t, mo_square(t, mo_stop_gradient(t, A)), MO_ALL, MO_DROP_AXES)));
 }
 
 static double largest_difference(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_item(mo_max(t, mo_abs(t, mo_sub(t, mo_stop_gradient(t, A), mo_stop_gradient(t, B))), 0, MO_DROP_AXES));
+    return mo_item(
+        mo_max(t, mo_abs(t, mo_sub(t, mo_stop_gradient(t, A), mo_stop_gradient(t, B))), MO_ALL, MO_DROP_AXES));
 }
 
 /* The gradient of the objective at W, written out again. */
 static mo_tensor *objective_gradient(mo_tape *t, const problem *p, mo_tensor *W, mo_intercept intercept) {
     mo_tensor *Phi = intercept == MO_INTERCEPT_FREE ? mo_append_ones(t, p->X) : p->X;
-    mo_tensor *R = mo_sub(t, mo_softmax(t, mo_matmul(t, Phi, W), -1), p->Y);
-    mo_tensor *penalty = mo_mul(t, p->lambda_tensor, mo_slice(t, W, 1, 0, p->d));
+    mo_tensor *R = mo_sub(t, mo_softmax(t, mo_matmul(t, Phi, W), MO_AXIS(-1)), p->Y);
+    mo_tensor *penalty = mo_mul(t, p->lambda_tensor, mo_slice(t, W, MO_AXIS(1), 0, p->d));
     if (intercept == MO_INTERCEPT_FREE)
-        penalty = mo_pad(t, penalty, 1, 0, 1);
+        penalty = mo_pad(t, penalty, MO_AXIS(1), 0, 1);
     return mo_add(t, mo_matmul(t, mo_transpose(t, Phi), R), penalty);
 }
 
@@ -114,14 +115,16 @@ static void rows_and_columns_give_the_same_solution_and_gradients(void **state) 
         draw_problem(ctx, &p, 12);
         mo_tensor *narrow[3], *wide[3], *in[] = {p.X, p.Y, p.lambda_tensor};
         mo_tensor *W = solve(t, in, (mo_intercept)intercept, narrow);
-        in[0] = mo_pad(t, p.X, 2, 0, 20);
+        in[0] = mo_pad(t, p.X, MO_AXIS(2), 0, 20);
         mo_tensor *V = solve(t, in, (mo_intercept)intercept, wide);
         if (!mo_ok(ctx))
             fail_msg("%s", mo_context_status(ctx)->message);
-        assert_true(largest_difference(t, W,
-                        mo_concat(t, (mo_tensor *[]){mo_slice(t, V, 1, 0, 5), mo_slice(t, V, 1, 25, 25 + intercept)}, 2,
-                            1)) < 1e-9);
-        assert_true(largest_difference(t, narrow[0], mo_slice(t, wide[0], 2, 0, 5)) < 1e-9);
+        assert_true(
+            largest_difference(t, W,
+                mo_concat(t,
+                    (mo_tensor *[]){mo_slice(t, V, MO_AXIS(1), 0, 5), mo_slice(t, V, MO_AXIS(1), 25, 25 + intercept)},
+                    2, MO_AXIS(1))) < 1e-9);
+        assert_true(largest_difference(t, narrow[0], mo_slice(t, wide[0], MO_AXIS(2), 0, 5)) < 1e-9);
         assert_true(largest_difference(t, narrow[1], wide[1]) < 1e-9);
         assert_true(largest_difference(t, narrow[2], wide[2]) < 1e-9);
         mo_tape_release(t);
@@ -140,12 +143,12 @@ static void kernel_and_composed_iterations_agree(void **state) {
         mo_tensor *one[3], *two[3], *in[] = {p.X, p.Y, p.lambda_tensor};
         mo_tensor *W = solve(t, in, MO_INTERCEPT_FREE, one);
         for (int i = 0; i < 2; i++)
-            in[i] = mo_concat(t, (mo_tensor *[]){in[i], in[i]}, 2, 0);
+            in[i] = mo_concat(t, (mo_tensor *[]){in[i], in[i]}, 2, MO_AXIS(0));
         mo_tensor *V = solve(t, in, MO_INTERCEPT_FREE, two);
         assert_true(mo_ok(ctx));
-        assert_true(largest_difference(t, W, mo_slice(t, V, 0, 1, 2)) < 1e-9);
-        assert_true(largest_difference(t, one[0], mo_slice(t, two[0], 0, 1, 2)) < 1e-9);
-        assert_true(largest_difference(t, one[1], mo_slice(t, two[1], 0, 1, 2)) < 1e-9);
+        assert_true(largest_difference(t, W, mo_slice(t, V, MO_AXIS(0), 1, 2)) < 1e-9);
+        assert_true(largest_difference(t, one[0], mo_slice(t, two[0], MO_AXIS(0), 1, 2)) < 1e-9);
+        assert_true(largest_difference(t, one[1], mo_slice(t, two[1], MO_AXIS(0), 1, 2)) < 1e-9);
         mo_tape_release(t);
         release_problem(&p);
     }
@@ -164,12 +167,13 @@ static void a_batch_equals_its_items(void **state) {
         mo_tensor *W = solve(t, (mo_tensor *[]){X, p.Y, p.lambda_tensor}, (mo_intercept)intercept, all);
         double lambda_bar = 0;
         for (int64_t b = 0; b < 3; b++) {
-            mo_tensor *in[] = {mo_slice(t, X, 0, b, b + 1), mo_slice(t, p.Y, 0, b, b + 1), p.lambda_tensor};
+            mo_tensor *in[] = {
+                mo_slice(t, X, MO_AXIS(0), b, b + 1), mo_slice(t, p.Y, MO_AXIS(0), b, b + 1), p.lambda_tensor};
             mo_tensor *V = solve(t, in, (mo_intercept)intercept, single);
             assert_true(mo_ok(ctx));
-            assert_true(largest_difference(t, V, mo_slice(t, W, 0, b, b + 1)) < 1e-9);
+            assert_true(largest_difference(t, V, mo_slice(t, W, MO_AXIS(0), b, b + 1)) < 1e-9);
             for (int i = 0; i < 2; i++)
-                assert_true(largest_difference(t, single[i], mo_slice(t, all[i], 0, b, b + 1)) < 1e-9);
+                assert_true(largest_difference(t, single[i], mo_slice(t, all[i], MO_AXIS(0), b, b + 1)) < 1e-9);
             lambda_bar += mo_item(single[2]);
         }
         assert_true(fabs(lambda_bar - mo_item(all[2])) < 1e-9 * fabs(lambda_bar));
@@ -218,8 +222,8 @@ static void a_weight_of_two_is_a_row_twice(void **state) {
     double x[] = {1, 2, 0, 1, -1, 1, 1, 2}, y[] = {1, 0, 0, 1, 0, 1, 1, 0}, doubled[] = {2, 0, 0, 1, 0, 1};
     mo_tensor *lambda = mo_scalar(t, MO_F64, 0.5), *X = mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, x);
     mo_tensor *twice = mo_logistic(t, X, mo_from(t, MO_F64, 2, (int64_t[]){4, 2}, y), lambda, MO_INTERCEPT_FREE);
-    mo_tensor *weighted = mo_logistic(
-        t, mo_slice(t, X, 0, 0, 3), mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, doubled), lambda, MO_INTERCEPT_FREE);
+    mo_tensor *weighted = mo_logistic(t, mo_slice(t, X, MO_AXIS(0), 0, 3),
+        mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, doubled), lambda, MO_INTERCEPT_FREE);
     assert_true(mo_ok(ctx));
     assert_true(largest_difference(t, twice, weighted) < 1e-12);
     mo_tape_release(t);
@@ -240,8 +244,8 @@ static void equal_rows_are_one_row_with_both_weights(void **state) {
             y[i] = 0.5 + mo_random_uniform(&r);
         mo_tensor *X = mo_require_grad(mo_from(t, MO_F64, 2, (int64_t[]){1, COLUMNS}, x));
         mo_tensor *Y = mo_from(t, MO_F64, 2, (int64_t[]){ROWS, CLASSES}, y), *lambda = mo_scalar(t, MO_F64, 1);
-        mo_tensor *twice = mo_concat(t, (mo_tensor *[]){X, X}, 2, 0), *W[2], *grads[2];
-        mo_tensor *sums = mo_add(t, mo_slice(t, Y, 0, 0, 1), mo_slice(t, Y, 0, 1, 2));
+        mo_tensor *twice = mo_concat(t, (mo_tensor *[]){X, X}, 2, MO_AXIS(0)), *W[2], *grads[2];
+        mo_tensor *sums = mo_add(t, mo_slice(t, Y, MO_AXIS(0), 0, 1), mo_slice(t, Y, MO_AXIS(0), 1, 2));
         W[0] = mo_logistic(t, twice, Y, lambda, MO_INTERCEPT_FREE);
         W[1] = mo_logistic(t, X, sums, lambda, MO_INTERCEPT_FREE);
         for (int k = 0; k < 2; k++)

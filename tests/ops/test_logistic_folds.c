@@ -44,7 +44,7 @@ static void draw(mo_tape *t, mo_dtype real, double scale, bool soft, bool narrow
                 narrow && i % N >= REPEATED ? x[(i - 3) * D + j] : scale * (mean[label * D + j] + mo_random_normal(&r));
     }
     in[0] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, D}, x), real);
-    in[0] = mo_contiguous(t, mo_slice(t, in[0], 2, 0, narrow ? NARROW : D));
+    in[0] = mo_contiguous(t, mo_slice(t, in[0], MO_AXIS(2), 0, narrow ? NARROW : D));
     in[1] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, C}, y), real);
     in[2] = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){BATCH}, (double[]){0.3, 1, 20}), real);
 }
@@ -54,19 +54,20 @@ static mo_tensor *readout(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_intercept i
 }
 
 static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
-    mo_tensor *above = mo_slice(t, X, 1, 0, f ? stop[f - 1] : 0), *below = mo_slice(t, X, 1, stop[f], N);
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, 1);
+    mo_tensor *above = mo_slice(t, X, MO_AXIS(1), 0, f ? stop[f - 1] : 0),
+              *below = mo_slice(t, X, MO_AXIS(1), stop[f], N);
+    return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(1));
 }
 
 /* The largest logit, and how far those of the op are from the ones of logistic, fold by fold. */
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercept, mo_tensor *out[2], double *size) {
     mo_tensor *F = readout(t, in[0], mo_logistic(t, in[0], in[1], in[2], intercept), intercept);
     double worst = largest_difference(readout(t, in[0], mo_cast(t, out[0], MO_F64), intercept), F);
-    *size = mo_item(mo_max(t, mo_abs(t, F), 0, MO_DROP_AXES));
+    *size = mo_item(mo_max(t, mo_abs(t, F), MO_ALL, MO_DROP_AXES));
     for (int f = 0; f < FOLDS; f++) {
         mo_tensor *W = mo_logistic(t, outside(t, in[0], f), outside(t, in[1], f), in[2], intercept);
-        mo_tensor *rows = mo_slice(t, in[0], 1, f ? stop[f - 1] : 0, stop[f]);
-        mo_tensor *held = mo_slice(t, mo_cast(t, out[1], MO_F64), 1, f ? stop[f - 1] : 0, stop[f]);
+        mo_tensor *rows = mo_slice(t, in[0], MO_AXIS(1), f ? stop[f - 1] : 0, stop[f]);
+        mo_tensor *held = mo_slice(t, mo_cast(t, out[1], MO_F64), MO_AXIS(1), f ? stop[f - 1] : 0, stop[f]);
         worst = fmax(worst, largest_difference(mo_contiguous(t, held), readout(t, rows, W, intercept)));
     }
     return worst;
@@ -105,7 +106,7 @@ static void check_threads(bool narrow, int64_t batch) {
         mo_tensor *in[3], *out[2];
         draw(t, MO_F64, 1, false, narrow, in);
         for (int i = 0; i < 3; i++)
-            in[i] = mo_slice(t, in[i], 0, 0, batch);
+            in[i] = mo_slice(t, in[i], MO_AXIS(0), 0, batch);
         assert_true(mo_logistic_folds(t, in, &folds, &usual, out));
         assert_int_equal(mo_tensor_read(out[0], W[k], sizeof *W[k] * (size_t)(batch * (d + 1) * C)), MO_OK);
         assert_int_equal(mo_tensor_read(out[1], held[k], sizeof *held[k] * (size_t)(batch * HELD * C)), MO_OK);
@@ -134,8 +135,8 @@ static void what_it_cannot_do_is_said(void **state) {
     assert_true(mo_ok(ctx) && mo_is_null(out[0]) && mo_is_null(out[1]));
 
     for (int64_t columns = 3; columns <= D; columns += D - 3) {
-        mo_tensor *rows = mo_slice(t, mo_slice(t, in[0], 1, 0, 5), 2, 0, columns);
-        mo_tensor *lacking[] = {rows, mo_slice(t, in[1], 1, 0, 5), in[2]};
+        mo_tensor *rows = mo_slice(t, mo_slice(t, in[0], MO_AXIS(1), 0, 5), MO_AXIS(2), 0, columns);
+        mo_tensor *lacking[] = {rows, mo_slice(t, in[1], MO_AXIS(1), 0, 5), in[2]};
         assert_false(mo_logistic_folds(t, lacking, &(mo_folds){1, (int64_t[]){1}}, &usual, out));
         assert_true(mo_ok(ctx) && mo_is_null(out[0]) && mo_is_null(out[1]));
     }
@@ -159,8 +160,8 @@ static void equal_rows_have_their_fits(void **state) {
         for (int i = 0; i < 2 * 8; i++)
             x[i] = mo_random_normal(&r);
         mo_tensor *two = mo_from(t, MO_F64, 2, (int64_t[]){2, 8}, x), *eye = mo_eye(t, MO_F64, 2), *held, *out[2];
-        mo_tensor *lambda = mo_scalar(t, MO_F64, 0.7), *X = mo_concat(t, (mo_tensor *[]){two, two, two}, 3, 0);
-        mo_tensor *in[] = {X, mo_concat(t, (mo_tensor *[]){eye, eye, eye}, 3, 0), lambda};
+        mo_tensor *lambda = mo_scalar(t, MO_F64, 0.7), *X = mo_concat(t, (mo_tensor *[]){two, two, two}, 3, MO_AXIS(0));
+        mo_tensor *in[] = {X, mo_concat(t, (mo_tensor *[]){eye, eye, eye}, 3, MO_AXIS(0)), lambda};
         mo_folds pairs = {3, (int64_t[]){2, 4, 6}};
         left += !mo_logistic_folds(t, in, &pairs, &usual, out);
         mo_tensor *all = head->cross_validate(t, in[0], in[1], two, &lambda, &pairs, &held);

@@ -109,7 +109,7 @@ static void gradient_vanishes_at_any_thread_count(void **state) {
 }
 
 static mo_tensor *inner(mo_tape *t, mo_tensor *W, mo_tensor *A) {
-    return mo_sum(t, mo_mul(t, W, A), 0, MO_DROP_AXES);
+    return mo_sum(t, mo_mul(t, W, A), MO_ALL, MO_DROP_AXES);
 }
 
 /* d<W, A> along a direction, by the gradient and by central differences. */

@@ -75,7 +75,7 @@ static void equal_rows_give_equal_classes(void **state) {
         label = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){12}, y), 3, dtype);
         mo_tensor *lambda = mo_scalar(t, dtype, 1);
         logits = mo_head_apply(t, &mo_head_logistic, X, label, X, &lambda);
-        assert_true(mo_ok(ctx) && mo_item(mo_max(t, mo_abs(t, logits), 0, MO_DROP_AXES)) < 1e-5);
+        assert_true(mo_ok(ctx) && mo_item(mo_max(t, mo_abs(t, logits), MO_ALL, MO_DROP_AXES)) < 1e-5);
         mo_tape_release(t);
     }
 }
@@ -107,7 +107,7 @@ static void a_penalty_on_everything_always_has_an_optimum(void **state) {
     double x[] = {1, 2, 3, 1, 2, 3, 1, 2, 3}, y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0}, logits[3];
     for (int64_t n = 1; n <= 3; n += 2) {
         mo_tensor *Zs = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, x), *Ys = mo_from(t, MO_F64, 2, (int64_t[]){n, 3}, y);
-        mo_tensor *lambda = mo_scalar(t, MO_F64, 1e-3), *Zq = mo_slice(t, Zs, 0, 0, 1);
+        mo_tensor *lambda = mo_scalar(t, MO_F64, 1e-3), *Zq = mo_slice(t, Zs, MO_AXIS(0), 0, 1);
         mo_tensor *L = mo_head_apply(t, &mo_head_logistic_penalised, Zs, Ys, Zq, &lambda);
         assert_int_equal(mo_tensor_read(L, logits, sizeof logits), MO_OK);
         assert_true(logits[0] > logits[1] && logits[1] >= logits[2] - 1e-12);

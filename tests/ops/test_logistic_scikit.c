@@ -18,7 +18,7 @@ static const char oracle[] =
     "print(off, (m.predict(Q) == q).mean(), (F.argmax(1) == q).mean())\n";
 
 static mo_tensor *rows_of(mo_tape *t, mo_tensor *hops, const int64_t *node, int64_t n) {
-    mo_tensor *H = mo_reshape(t, mo_slice(t, hops, 0, HOP, HOP + 1), 2, (int64_t[]){-1, DIM});
+    mo_tensor *H = mo_reshape(t, mo_slice(t, hops, MO_AXIS(0), HOP, HOP + 1), 2, (int64_t[]){-1, DIM});
     return mo_cast(t, mo_gather_rows(t, H, mo_from(t, MO_I64, 1, &n, node)), MO_F64);
 }
 

@@ -39,7 +39,7 @@ static mo_tensor *scattered(op_case *c, mo_tape *t, const mo_tensor *X) {
     if (mo_needs_grad(X)) /* the values are written below, through the view */
         mo_require_grad(M);
     if (gap)
-        view = mo_reshape(t, mo_slice(t, M, X->ndim, 0, 1), X->ndim, size);
+        view = mo_reshape(t, mo_slice(t, M, MO_AXIS(X->ndim), 0, 1), X->ndim, size);
     view = mo_permute(t, view, axes);
     void *values = malloc((size_t)n * mo_dtype_size(X->dtype) + 1);
     mo_tensor_read(X, values, (size_t)n * mo_dtype_size(X->dtype));

@@ -61,7 +61,7 @@ static mo_tensor *weighted(mo_tape *t, const op_case *c, mo_tensor *const *out, 
     for (int i = 0; i < mo_op_outputs(c->op); i++) {
         if (!gs[i])
             continue;
-        mo_tensor *term = mo_sum(t, mo_mul(t, out[i], gs[i]), 0, MO_DROP_AXES);
+        mo_tensor *term = mo_sum(t, mo_mul(t, out[i], gs[i]), MO_ALL, MO_DROP_AXES);
         loss = loss ? mo_add(t, loss, term) : term;
     }
     return loss;
@@ -172,11 +172,11 @@ static void null_and_foreign_inputs_are_refused(void **state) {
     mo_tensor *foreign = mo_tensor_create(other, MO_F64, 1, (int64_t[]){2});
     mo_exp(t, NULL);
     assert_failed(ctx, MO_INVALID, PARTS("exp: input 0 is null"));
-    mo_softmax(t, NULL, 0);
+    mo_softmax(t, NULL, MO_AXIS(0));
     assert_failed(ctx, MO_INVALID, PARTS("softmax: input 0 is null"));
-    mo_logsumexp(t, NULL, 1, MO_KEEP_AXES);
+    mo_logsumexp(t, NULL, MO_AXIS(0), MO_KEEP_AXES);
     assert_failed(ctx, MO_INVALID, PARTS("logsumexp: input 0 is null"));
-    mo_mean(t, mo_null_tensor(ctx), 0, MO_DROP_AXES);
+    mo_mean(t, mo_null_tensor(ctx), MO_ALL, MO_DROP_AXES);
     assert_failed(ctx, MO_INVALID, PARTS("sum: input 0 is null"));
     mo_add(t, X, foreign);
     assert_failed(ctx, MO_MISMATCH, PARTS("add: input 1 belongs to another context"));

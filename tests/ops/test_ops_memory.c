@@ -27,7 +27,7 @@ static sums sums_open(mo_context *ctx) {
 }
 
 static void take(sums *s, mo_tensor *Y) {
-    s->total = mo_add(s->t, s->total, mo_sum(s->t, mo_square(s->t, Y), 0, MO_DROP_AXES));
+    s->total = mo_add(s->t, s->total, mo_sum(s->t, mo_square(s->t, Y), MO_ALL, MO_DROP_AXES));
 }
 
 /* The total and its gradients; frees all. */
@@ -36,7 +36,7 @@ static double sums_close(sums *s) {
     double value = mo_item(s->total);
     mo_grad(s->t, &s->total, NULL, 1, xs, grad, 4, MO_ALLOW_UNUSED);
     for (int i = 0; i < 4 && mo_ok(mo_tape_context(s->t)); i++)
-        value += mo_item(mo_sum(s->t, mo_abs(s->t, grad[i]), 0, MO_DROP_AXES));
+        value += mo_item(mo_sum(s->t, mo_abs(s->t, grad[i]), MO_ALL, MO_DROP_AXES));
     mo_tape_release(s->t);
     for (int i = 0; i < 4; i++)
         mo_tensor_release(xs[i]);
@@ -62,7 +62,7 @@ static double products(mo_context *ctx, scratch *unused) {
     take(&s, mo_trace(t, s.A));
     take(&s, mo_mul(t, s.A, mo_eye(t, MO_F64, 3)));
     take(&s, mo_spmm(t, M, s.A));
-    mo_tensor *entries = mo_slice(t, mo_reshape(t, s.B, 1, (int64_t[]){9}), 0, 0, 4);
+    mo_tensor *entries = mo_slice(t, mo_reshape(t, s.B, 1, (int64_t[]){9}), MO_AXIS(0), 0, 4);
     take(&s, mo_spmm_values(t, M, entries, s.A));
     take(&s, mo_hop_mix(t, s.A, (mo_tensor *[]){s.A, s.B, s.S}, 3));
     double value = sums_close(&s);
@@ -132,12 +132,12 @@ static double reductions(mo_context *ctx, scratch *unused) {
     take(&s, mo_max(t, s.A, MO_AXIS(0), MO_DROP_AXES));
     take(&s, mo_logsumexp(t, s.A, MO_AXIS(-1), MO_DROP_AXES));
     take(&s, mo_sum_to(t, s.A, 1, (int64_t[]){3}));
-    take(&s, mo_cast(t, mo_argmax(t, s.A, 0), MO_F64));
-    take(&s, mo_cumsum(t, s.A, 0));
-    take(&s, mo_sort(t, s.A, 1));
-    take(&s, mo_top_k(t, s.A, 2, 1));
-    take(&s, mo_softmax(t, s.A, 1));
-    take(&s, mo_log_softmax(t, s.A, 0));
+    take(&s, mo_cast(t, mo_argmax(t, s.A, MO_AXIS(0)), MO_F64));
+    take(&s, mo_cumsum(t, s.A, MO_AXIS(0)));
+    take(&s, mo_sort(t, s.A, MO_AXIS(1)));
+    take(&s, mo_top_k(t, s.A, 2, MO_AXIS(1)));
+    take(&s, mo_softmax(t, s.A, MO_AXIS(1)));
+    take(&s, mo_log_softmax(t, s.A, MO_AXIS(0)));
     mo_tensor *labels = mo_from(t, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 2, 1});
     take(&s, mo_softmax_cross_entropy(t, s.A, labels, 0.1));
     take(&s, mo_weighted_cross_entropy(t, s.A, labels, mo_exp(t, s.x), 0.1));
@@ -162,16 +162,16 @@ static double windows(mo_context *ctx, scratch *unused) {
     take(&s, mo_reshape(t, s.A, 1, (int64_t[]){-1}));
     take(&s, mo_contiguous(t, mo_transpose(t, s.A)));
     take(&s, mo_permute(t, s.A, (int[]){1, 0}));
-    take(&s, mo_slice(t, s.A, 0, 1, 3));
-    take(&s, mo_pad(t, s.A, 1, 1, 2));
+    take(&s, mo_slice(t, s.A, MO_AXIS(0), 1, 3));
+    take(&s, mo_pad(t, s.A, MO_AXIS(1), 1, 2));
     take(&s, mo_broadcast_to(t, s.x, 2, (int64_t[]){2, 3}));
-    take(&s, mo_with_axis(t, s.A, 0, 2));
-    take(&s, mo_concat(t, both, 2, 1));
-    take(&s, mo_stack(t, both, 2, 0));
+    take(&s, mo_with_axis(t, s.A, MO_AXIS(0), 2));
+    take(&s, mo_concat(t, both, 2, MO_AXIS(1)));
+    take(&s, mo_stack(t, both, 2, MO_AXIS(0)));
     take(&s, mo_gather_rows(t, s.A, index));
-    take(&s, mo_scatter_add_rows(t, mo_slice(t, s.A, 0, 0, 2), index, 4));
+    take(&s, mo_scatter_add_rows(t, mo_slice(t, s.A, MO_AXIS(0), 0, 2), index, 4));
     take(&s, mo_take_along(t, s.A, along));
-    take(&s, mo_put_along(t, mo_slice(t, s.A, 1, 0, 2), along, 3));
+    take(&s, mo_put_along(t, mo_slice(t, s.A, MO_AXIS(1), 0, 2), along, 3));
     take(&s, mo_segment_sum(t, s.A, offset));
     take(&s, mo_segment_mean(t, s.A, offset));
     take(&s, mo_segment_max(t, s.A, offset));

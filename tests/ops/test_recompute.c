@@ -33,7 +33,7 @@ static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recomput
     mo_tensor *part[2] = {in[0], in[1]}, *grad;
     for (int i = 0; i < 4; i++)
         part[0] = recompute ? mo_recompute(t, deep, part, 2, NULL, 0) : deep(t, part, 2, NULL);
-    mo_tensor *y = mo_sum(t, part[0], 0, MO_DROP_AXES);
+    mo_tensor *y = mo_sum(t, part[0], MO_ALL, MO_DROP_AXES);
     cost c = {.nodes = mo_tape_nodes(t), .after_forward = mo_context_counters(ctx).tape_live};
     mo_grad(t, &y, NULL, 1, (mo_tensor *[]){in[1]}, &grad, 1, 0);
     c.peak = mo_context_counters(ctx).tape_peak;
@@ -73,7 +73,7 @@ static void every_run_begins_with_the_same_state(void **state) {
     mo_tensor *X = filled(ctx, 3), *grad;
     mo_random *r = malloc(sizeof *r);
     *r = mo_random_at(5, MO_PURPOSE_DROPOUT, 2);
-    mo_tensor *Y = mo_keep(mo_recompute(t, masked, &X, 1, r, sizeof *r)), *y = mo_sum(t, Y, 0, MO_DROP_AXES);
+    mo_tensor *Y = mo_keep(mo_recompute(t, masked, &X, 1, r, sizeof *r)), *y = mo_sum(t, Y, MO_ALL, MO_DROP_AXES);
     assert_int_equal(r->index, 0); /* the copy was drawn from */
     free(r);
     mo_grad(t, &y, NULL, 1, &X, &grad, 1, 0);

@@ -21,7 +21,7 @@ static int loop_reduction(const double *x, unsigned axes, char kind, double *out
     for (int i = 0; i < 24; i++) {
         int index[] = {i / 12, i / 4 % 3, i % 4}, k = 0;
         for (int a = 0; a < 3; a++)
-            if (axes && !(axes >> a & 1))
+            if (!(axes >> a & 1))
                 k = k * (int)cube[a] + index[a];
         n = k + 1 > n ? k + 1 : n;
         out[k] = kind == 'm' ? fmax(out[k], x[i]) : out[k] + (kind == 'l' ? exp(x[i]) : x[i]);
@@ -33,14 +33,14 @@ static int loop_reduction(const double *x, unsigned axes, char kind, double *out
 }
 
 static void check_reduction(toy *y, mo_tensor *X, unsigned axes, mo_reduced keep, char kind,
-    mo_tensor *(*op)(mo_tape *, mo_tensor *, unsigned, mo_reduced)) {
+    mo_tensor *(*op)(mo_tape *, mo_tensor *, mo_axes, mo_reduced)) {
     double x[24], expected[24];
     mo_tensor_read(X, x, sizeof x);
-    mo_tensor *Y = op(y->t, X, axes, keep);
+    mo_tensor *Y = op(y->t, X, (mo_axes){axes}, keep);
     int n = loop_reduction(x, axes, kind, expected), axis = 0;
     assert_int_equal(mo_numel(Y), n);
     for (int a = 0; a < 3; a++)
-        if (axes && !(axes >> a & 1))
+        if (!(axes >> a & 1))
             assert_int_equal(mo_dim(Y, axis++), cube[a]);
         else if (keep)
             assert_int_equal(mo_dim(Y, axis++), 1);
@@ -72,10 +72,10 @@ typedef struct choice {
 static void reductions(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     const choice *c = state;
     assert_int_equal(n_in + n_out, 5);
-    out[0] = mo_square(t, mo_sum(t, in[0], c->axes, c->keep));
-    out[1] = mo_square(t, mo_mean(t, in[0], c->axes, c->keep));
-    out[2] = mo_square(t, mo_max(t, in[0], c->axes, c->keep));
-    out[3] = mo_logsumexp(t, in[0], c->axes, c->keep);
+    out[0] = mo_square(t, mo_sum(t, in[0], (mo_axes){c->axes}, c->keep));
+    out[1] = mo_square(t, mo_mean(t, in[0], (mo_axes){c->axes}, c->keep));
+    out[2] = mo_square(t, mo_max(t, in[0], (mo_axes){c->axes}, c->keep));
+    out[3] = mo_logsumexp(t, in[0], (mo_axes){c->axes}, c->keep);
 }
 
 static void every_set_of_axes_has_its_gradient(void **state) {
@@ -95,7 +95,7 @@ static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
     double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
     mo_tensor *X = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x)), *g;
     const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* along rows, down columns, over all */
-    const unsigned axes[] = {MO_AXIS(1), MO_AXIS(0), 0};
+    const mo_axes axes[] = {MO_AXIS(1), MO_AXIS(0), MO_ALL};
     for (int k = 0; k < 3; k++) {
         mo_tensor *Y = mo_max(y->t, X, axes[k], MO_DROP_AXES);
         assert_int_equal(mo_grad(y->t, &Y, NULL, 1, &X, &g, 1, 0), MO_OK);
@@ -112,9 +112,9 @@ static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
 static void logsumexp_is_exact_at_extremes(void **state) {
     toy *y = *state;
     mo_tensor *high = toy_leaf(y->ctx, 1e4, 1e4), *low = toy_leaf(y->ctx, -1e4, -1e4), *far = toy_leaf(y->ctx, 1e4, 0);
-    assert_true(mo_item(mo_logsumexp(y->t, high, 0, MO_DROP_AXES)) == 1e4 + log(2));
-    assert_true(mo_item(mo_logsumexp(y->t, low, 0, MO_DROP_AXES)) == -1e4 + log(2));
-    mo_tensor *Y = mo_logsumexp(y->t, far, 0, MO_DROP_AXES), *g;
+    assert_true(mo_item(mo_logsumexp(y->t, high, MO_ALL, MO_DROP_AXES)) == 1e4 + log(2));
+    assert_true(mo_item(mo_logsumexp(y->t, low, MO_ALL, MO_DROP_AXES)) == -1e4 + log(2));
+    mo_tensor *Y = mo_logsumexp(y->t, far, MO_ALL, MO_DROP_AXES), *g;
     assert_true(mo_item(Y) == 1e4);
     mo_grad(y->t, &Y, NULL, 1, &far, &g, 1, 0);
     assert_true(at(g, 0) == 1 && at(g, 1) == 0);
@@ -126,13 +126,13 @@ static void logsumexp_is_exact_at_extremes(void **state) {
 static void negative_axes_count_from_the_end(void **state) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
-    mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, unsigned, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
+    mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, mo_axes, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
     for (int o = 0; o < 4; o++)
         for (int a = 0; a < 3; a++)
             for (int keep = 0; keep < 2; keep++) {
-                unsigned with = MO_AXIS((a + 1) % 3);
-                mo_tensor *A = ops[o](y->t, X, MO_AXIS(a) | with, keep ? MO_KEEP_AXES : MO_DROP_AXES);
-                mo_tensor *B = ops[o](y->t, X, MO_AXIS(a - 3) | with, keep ? MO_KEEP_AXES : MO_DROP_AXES);
+                int with = (a + 1) % 3;
+                mo_tensor *A = ops[o](y->t, X, MO_AXES(a, with), keep ? MO_KEEP_AXES : MO_DROP_AXES);
+                mo_tensor *B = ops[o](y->t, X, MO_AXES(a - 3, with), keep ? MO_KEEP_AXES : MO_DROP_AXES);
                 assert_int_equal(mo_ndim(A), mo_ndim(B));
                 for (int i = 0; i < mo_ndim(A); i++)
                     assert_int_equal(mo_dim(A, i), mo_dim(B, i));
@@ -147,6 +147,21 @@ static void negative_axes_count_from_the_end(void **state) {
     mo_tensor_release(X);
 }
 
+static void no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one(void **state) {
+    toy *y = *state;
+    mo_tensor *X = cube_leaf(y->ctx), *same = mo_sum(y->t, X, (mo_axes){0}, MO_DROP_AXES);
+    assert_int_equal(mo_numel(same), 24);
+    for (int64_t i = 0; i < 24; i++)
+        assert_true(at(same, i) == at(X, i));
+    mo_softmax(y->t, X, MO_AXES(0, 1));
+    assert_failed(y->ctx, MO_INVALID, PARTS("softmax: expected one axis", "found the set 0x3"));
+    mo_slice(y->t, X, MO_ALL, 0, 1);
+    assert_failed(y->ctx, MO_INVALID, PARTS("slice: expected one axis"));
+    mo_stack(y->t, &X, 1, (mo_axes){0});
+    assert_failed(y->ctx, MO_INVALID, PARTS("stack: expected one axis"));
+    mo_tensor_release(X);
+}
+
 static void reductions_of_nothing_are_zero_or_an_error(void **state) {
     toy *y = *state;
     mo_tensor *X = mo_tape_tensor(y->t, MO_F64, 2, (int64_t[]){2, 0});
@@ -158,7 +173,7 @@ static void reductions_of_nothing_are_zero_or_an_error(void **state) {
     assert_failed(y->ctx, MO_INVALID, PARTS("mean: over no elements; got [2, 0]"));
     mo_max(y->t, X, MO_AXIS(1), MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("max: over no elements; got [2, 0] float64"));
-    mo_logsumexp(y->t, X, 0, MO_DROP_AXES);
+    mo_logsumexp(y->t, X, MO_ALL, MO_DROP_AXES);
     assert_failed(y->ctx, MO_INVALID, PARTS("logsumexp: over no elements"));
     mo_max(y->t, X, MO_AXIS(2), MO_DROP_AXES);
     assert_failed(
@@ -172,9 +187,9 @@ static void variance_is_exact_about_a_large_mean(void **state) {
     float single[] = {16777216 + 2, 16777216 + 4, 16777216 + 6, 16777216 + 12};
     mo_tensor *X = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 2}, x),
               *S = mo_from(y->t, MO_F32, 1, (int64_t[]){4}, single);
-    assert_true(mo_item(mo_var(y->t, X, 0, MO_DROP_AXES, 0)) == 3.5);
-    assert_true(fabs(mo_item(mo_var(y->t, X, 0, MO_DROP_AXES, 1)) - 14.0 / 3) < 1e-15);
-    assert_true(mo_item(mo_var(y->t, S, 0, MO_KEEP_AXES, 0)) == 14);
+    assert_true(mo_item(mo_var(y->t, X, MO_ALL, MO_DROP_AXES, 0)) == 3.5);
+    assert_true(fabs(mo_item(mo_var(y->t, X, MO_ALL, MO_DROP_AXES, 1)) - 14.0 / 3) < 1e-15);
+    assert_true(mo_item(mo_var(y->t, S, MO_ALL, MO_KEEP_AXES, 0)) == 14);
     assert_values(mo_var(y->t, X, MO_AXIS(1), MO_DROP_AXES, 0), 0.25, 2.25);
     mo_var(y->t, X, MO_AXIS(1), MO_DROP_AXES, 2);
     assert_failed(y->ctx, MO_INVALID, PARTS("var: correction 2, expected 0 or more and less than the 2 elements"));
@@ -183,7 +198,7 @@ static void variance_is_exact_about_a_large_mean(void **state) {
 static void variances(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)state;
     assert_int_equal(n_in + n_out, 3);
-    out[0] = mo_square(t, mo_var(t, in[0], MO_AXIS(0) | MO_AXIS(2), MO_KEEP_AXES, 0));
+    out[0] = mo_square(t, mo_var(t, in[0], MO_AXES(0, 2), MO_KEEP_AXES, 0));
     out[1] = mo_square(t, mo_var(t, in[0], MO_AXIS(1), MO_DROP_AXES, 1));
 }
 
@@ -225,7 +240,7 @@ static void argmax_finds_the_first_largest_along_any_axis(void **state) {
     for (int axis = -3; axis < 3; axis++) {
         int a = axis < 0 ? axis + 3 : axis, inner = a == 2 ? 1 : a == 1 ? 4 : 12, m = (int)cube[a];
         int64_t place[24];
-        mo_tensor *index = mo_argmax(y->t, X, axis);
+        mo_tensor *index = mo_argmax(y->t, X, MO_AXIS(axis));
         assert_int_equal(mo_numel(index), 24 / m);
         assert_int_equal(mo_ndim(index), 2);
         assert_int_equal(mo_dim(index, 0), cube[a == 0]);
@@ -237,10 +252,10 @@ static void argmax_finds_the_first_largest_along_any_axis(void **state) {
         }
     }
     mo_tensor *ties = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 3}, (double[]){1, 4, 4, 5, 5, 5});
-    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, 1), 0, 0, 1)) == 1);
-    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, 1), 0, 1, 2)) == 0);
-    mo_argmax(y->t, X, 3);
-    assert_failed(y->ctx, MO_INVALID, PARTS("argmax: axis 3 is not one of [2, 3, 4]"));
+    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, MO_AXIS(1)), MO_AXIS(0), 0, 1)) == 1);
+    assert_true(mo_item(mo_slice(y->t, mo_argmax(y->t, ties, MO_AXIS(1)), MO_AXIS(0), 1, 2)) == 0);
+    mo_argmax(y->t, X, MO_AXIS(3));
+    assert_failed(y->ctx, MO_INVALID, PARTS("argmax: axes 0x8, expected bits below 3"));
     mo_tensor_release(X);
 }
 
@@ -253,6 +268,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(logsumexp_is_exact_at_extremes, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(negative_axes_count_from_the_end, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(reductions_of_nothing_are_zero_or_an_error, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(
+            no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(variance_is_exact_about_a_large_mean, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(variance_has_its_gradient, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(sum_to_undoes_broadcasting, toy_create, toy_release),

@@ -23,7 +23,7 @@ static void softmax_runs_along_any_axis(void **state) {
     toy *y = *state;
     mo_tensor *X = logits_leaf(y->ctx);
     for (int axis = -2; axis < 2; axis++) {
-        mo_tensor *P = mo_softmax(y->t, X, axis), *L = mo_log_softmax(y->t, X, axis);
+        mo_tensor *P = mo_softmax(y->t, X, MO_AXIS(axis)), *L = mo_log_softmax(y->t, X, MO_AXIS(axis));
         assert_int_equal(mo_dim(P, 0), 3);
         assert_int_equal(mo_dim(L, 1), 4);
         for (int i = 0; i < 12; i++) {
@@ -34,9 +34,9 @@ static void softmax_runs_along_any_axis(void **state) {
             assert_true(fabs(at(P, i) - exp(expected)) <= 1e-15);
         }
     }
-    mo_softmax(y->t, X, 2);
+    mo_softmax(y->t, X, MO_AXIS(2));
     assert_failed(y->ctx, MO_INVALID, PARTS("softmax: axis 2 is not one of [3, 4]"));
-    mo_log_softmax(y->t, X, -3);
+    mo_log_softmax(y->t, X, MO_AXIS(-3));
     assert_failed(y->ctx, MO_INVALID, PARTS("log_softmax: axis -3"));
     mo_tensor_release(X);
 }
@@ -44,8 +44,8 @@ static void softmax_runs_along_any_axis(void **state) {
 static void both(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     const int *axis = state;
     assert_int_equal(n_in + n_out, 3);
-    out[0] = mo_softmax(t, in[0], *axis);
-    out[1] = mo_log_softmax(t, in[0], *axis);
+    out[0] = mo_softmax(t, in[0], MO_AXIS(*axis));
+    out[1] = mo_log_softmax(t, in[0], MO_AXIS(*axis));
 }
 
 static void softmax_has_its_gradient_along_any_axis(void **state) {

@@ -89,12 +89,12 @@ static void expect_three_factorizations(fixture *f, solver solve) {
         mo_require_grad(tensor_of(f, MO_F64, 3, shape, A)), mo_require_grad(tensor_of(f, MO_F64, 3, shape, B))};
     int64_t before = mo_context_counters(f->ctx).factorizations;
     mo_tensor *X = solve(f->t, xs[0], xs[1]), *first[2], *second[2];
-    mo_tensor *y = mo_sum(f->t, mo_square(f->t, X), 0, MO_DROP_AXES);
+    mo_tensor *y = mo_sum(f->t, mo_square(f->t, X), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(f->t, &y, NULL, 1, xs, first, 2, MO_CREATE_GRAPH), MO_OK);
-    mo_tensor *z = mo_add(f->t, mo_sum(f->t, mo_square(f->t, first[0]), 0, MO_DROP_AXES),
-        mo_sum(f->t, mo_square(f->t, first[1]), 0, MO_DROP_AXES));
+    mo_tensor *z = mo_add(f->t, mo_sum(f->t, mo_square(f->t, first[0]), MO_ALL, MO_DROP_AXES),
+        mo_sum(f->t, mo_square(f->t, first[1]), MO_ALL, MO_DROP_AXES));
     assert_int_equal(mo_grad(f->t, &z, NULL, 1, xs, second, 2, MO_CREATE_GRAPH), MO_OK);
-    mo_tensor *s = mo_sum(f->t, mo_square(f->t, second[0]), 0, MO_DROP_AXES), *third[2];
+    mo_tensor *s = mo_sum(f->t, mo_square(f->t, second[0]), MO_ALL, MO_DROP_AXES), *third[2];
     assert_int_equal(mo_grad(f->t, &s, NULL, 1, xs, third, 2, 0), MO_OK);
     assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 3);
     free(A);

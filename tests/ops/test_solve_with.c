@@ -151,7 +151,7 @@ static void assert_bad_item_is_nan(fixture *f, mo_tensor *X) {
 }
 
 static void gradients_of(fixture *f, mo_tensor *X, batch *b, mo_tensor *grads[2]) {
-    mo_tensor *loss = mo_sum(f->t, mo_square(f->t, X), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(f->t, mo_square(f->t, X), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_grad(f->t, &loss, NULL, 1, b->xs, grads, 2, 0), MO_OK);
 }
 

@@ -13,7 +13,7 @@ static mo_tensor *two_values(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, 
     (void)theta;
     (void)n;
     (void)state;
-    return mo_slice(t, x, 1, 0, 2);
+    return mo_slice(t, x, MO_AXIS(1), 0, 2);
 }
 
 static void a_missed_tolerance_is_an_error_or_a_report(void **state) {

@@ -27,7 +27,8 @@ static double worst_residual(fixture *f, const method *m, mo_tensor *x, mo_tenso
     mo_tensor *r = F(f->t, x, (mo_tensor *[]){A, f->theta[1]}, 2, NULL);
     if (m->solve == mo_projected_gradient)
         r = mo_sub(f->t, x, mo_simplex_project(f->t, mo_sub(f->t, x, r)));
-    return sqrt(mo_item(mo_max(f->t, mo_sum(f->t, mo_square(f->t, r), MO_AXIS(1), MO_DROP_AXES), 0, MO_DROP_AXES)));
+    return sqrt(
+        mo_item(mo_max(f->t, mo_sum(f->t, mo_square(f->t, r), MO_AXIS(1), MO_DROP_AXES), MO_ALL, MO_DROP_AXES)));
 }
 
 static void solutions_fulfil_their_equations(void **state) {
@@ -63,7 +64,7 @@ static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, 
     m.options.memory = 1;
     mo_tensor *x;
     run_method(f.t, f.theta, 2, &x, 1, &m);
-    mo_backward(f.t, mo_sum(f.t, x, 0, MO_DROP_AXES));
+    mo_backward(f.t, mo_sum(f.t, x, MO_ALL, MO_DROP_AXES));
     assert_string_equal(mo_context_status(f.ctx)->message, "");
     int64_t peak = mo_context_counters(f.ctx).tape_peak;
     *iterations = report.iterations;

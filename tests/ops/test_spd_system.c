@@ -62,8 +62,8 @@ static void gradients(
 static void second(mo_tape *t, mo_tensor *X, mo_tensor *bar, mo_tensor *const x[2], mo_tensor *g[2]) {
     mo_tensor *first[2];
     gradients(t, X, bar, x, first, MO_CREATE_GRAPH);
-    mo_tensor *sum = mo_add(
-        t, mo_sum(t, mo_square(t, first[0]), 0, MO_DROP_AXES), mo_sum(t, mo_square(t, first[1]), 0, MO_DROP_AXES));
+    mo_tensor *sum = mo_add(t, mo_sum(t, mo_square(t, first[0]), MO_ALL, MO_DROP_AXES),
+        mo_sum(t, mo_square(t, first[1]), MO_ALL, MO_DROP_AXES));
     assert_int_equal(mo_grad(t, &sum, NULL, 1, x, g, 2, MO_RETAIN), MO_OK);
 }
 

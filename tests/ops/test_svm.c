@@ -32,7 +32,7 @@ static void draw_problem(mo_tape *t, problem *p) {
 }
 
 static double sum(mo_tape *t, mo_tensor *A) {
-    return mo_item(mo_sum(t, A, 0, MO_DROP_AXES));
+    return mo_item(mo_sum(t, A, MO_ALL, MO_DROP_AXES));
 }
 
 /* The weights of feasible dual variables have a primal value; where it equals the dual one, both are optimal. */
@@ -61,7 +61,7 @@ static void primal_and_dual_values_meet(void **state) {
         double penalty = p.lambda / 2 * sum(t, mo_square(t, W));
         double hinge = sum(t, mo_max(t, mo_scale(t, mo_sub(t, F, p.Y), 1, 1), MO_AXIS(2), MO_KEEP_AXES));
         double primal = hinge - sum(t, mo_mul(t, p.Y, F)) + penalty, dual = sum(t, mo_mul(t, p.Y, A)) - penalty;
-        double below = -mo_item(mo_max(t, mo_neg(t, alpha), 0, MO_DROP_AXES));
+        double below = -mo_item(mo_max(t, mo_neg(t, alpha), MO_ALL, MO_DROP_AXES));
         mo_tensor *off = mo_scale(t, mo_sum(t, alpha, MO_AXIS(2), MO_KEEP_AXES), 1, -1);
         if (!(fabs(primal - dual) <= 1e-9 * (1 + fabs(primal))) || below < 0 || sum(t, mo_abs(t, off)) > 1e-11)
             fail_msg("problem %zu: primal %.12g, dual %.12g, least alpha %g", i, primal, dual, below);
@@ -76,11 +76,11 @@ static void a_batch_equals_its_items(void **state) {
     draw_problem(t, &p);
     mo_tensor *all = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
     for (int64_t b = 0; b < p.batch; b++) {
-        mo_tensor *X = mo_slice(t, p.X, 0, b, b + 1), *Y = mo_slice(t, p.Y, 0, b, b + 1);
+        mo_tensor *X = mo_slice(t, p.X, MO_AXIS(0), b, b + 1), *Y = mo_slice(t, p.Y, MO_AXIS(0), b, b + 1);
         mo_tensor *one = mo_head_apply(t, &mo_head_svm, X, Y, X, &p.lambda_tensor);
         assert_true(mo_ok(ctx));
-        mo_tensor *off = mo_abs(t, mo_sub(t, one, mo_slice(t, all, 0, b, b + 1)));
-        assert_true(mo_item(mo_max(t, off, 0, MO_DROP_AXES)) < 1e-9);
+        mo_tensor *off = mo_abs(t, mo_sub(t, one, mo_slice(t, all, MO_AXIS(0), b, b + 1)));
+        assert_true(mo_item(mo_max(t, off, MO_ALL, MO_DROP_AXES)) < 1e-9);
     }
     mo_tape_release(t);
 }
@@ -112,8 +112,8 @@ static void long_rows_are_fitted_in_float32(void **state) {
     mo_tensor *found = mo_head_apply(t, &mo_head_svm, X, mo_cast(t, p.Y, MO_F32), X, &lambda);
     assert_int_equal(mo_tensor_dtype(found), MO_F32);
     mo_tensor *off = mo_abs(t, mo_sub(t, mo_cast(t, found, MO_F64), expected)),
-              *total = mo_sum(t, found, 0, MO_DROP_AXES);
-    assert_true(mo_item(mo_max(t, mo_stop_gradient(t, off), 0, MO_DROP_AXES)) < 1e-4);
+              *total = mo_sum(t, found, MO_ALL, MO_DROP_AXES);
+    assert_true(mo_item(mo_max(t, mo_stop_gradient(t, off), MO_ALL, MO_DROP_AXES)) < 1e-4);
     assert_int_equal(mo_grad(t, &total, NULL, 1, &X, &grad, 1, 0), MO_OK);
     assert_int_equal(mo_tensor_dtype(grad), MO_F32);
     mo_tape_release(t);
@@ -124,7 +124,7 @@ static void lambda_has_to_be_above_zero(void **state) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     problem p = {.batch = 1, .n = 4, .d = 3, .classes = 2, .repeat = 4, .lambda = 0};
     draw_problem(t, &p);
-    mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor), 0, MO_DROP_AXES));
+    mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor), MO_ALL, MO_DROP_AXES));
     assert_non_null(strstr(mo_context_status(ctx)->message, "svm_dual: lambda 0, expected above 0"));
     mo_clear_error(ctx);
     mo_tape_release(t);
@@ -180,7 +180,7 @@ static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
     mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
     if (gradient)
         mo_require_grad(Z);
-    mo_tensor *loss = mo_sum(t, mo_square(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda)), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(t, mo_square(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda)), MO_ALL, MO_DROP_AXES);
     double value = mo_item(loss);
     if (gradient && mo_grad(t, &loss, NULL, 1, &Z, &bar, 1, 0) == MO_OK)
         mo_tensor_read(bar, gradient, 12 * sizeof *gradient);
@@ -221,7 +221,7 @@ static void rows_that_are_no_numbers_are_an_error(void **state) {
         const double z[] = {1, 2, wrong[i], 1, -1, -2}, y[] = {1, 0, 0, 1, 0, 1};
         mo_tensor *Z = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, z), *Y = mo_from(t, MO_F64, 2, (int64_t[]){3, 2}, y);
         mo_tensor *lambda = mo_scalar(t, MO_F64, 1);
-        mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda), 0, MO_DROP_AXES));
+        mo_item(mo_sum(t, mo_head_apply(t, &mo_head_svm, Z, Y, Z, &lambda), MO_ALL, MO_DROP_AXES));
         assert_int_equal(mo_context_status(ctx)->code, MO_NUMERICAL);
         assert_non_null(strstr(mo_context_status(ctx)->message, "the rows or lambda hold a value that is not finite"));
         mo_clear_error(ctx);

@@ -46,26 +46,27 @@ static void draw(mo_tape *t, mo_dtype real, kind k, mo_tensor *in[3]) {
             x[i * D + j] = from >= 0 ? x[(i - row + from) * D + j] : mean[row % C * D + j] + mo_random_normal(&r);
     }
     in[0] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, D}, x), real);
-    in[0] = mo_contiguous(t, mo_slice(t, in[0], 2, 0, k.narrow ? 6 : D));
+    in[0] = mo_contiguous(t, mo_slice(t, in[0], MO_AXIS(2), 0, k.narrow ? 6 : D));
     in[1] = mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){BATCH, N, C}, y), real);
     in[2] = mo_cast(t, mo_scalar(t, MO_F64, k.soft ? 20 : 0.7), real);
 }
 
 static mo_tensor *outside(mo_tape *t, mo_tensor *X, int f) {
-    mo_tensor *above = mo_slice(t, X, 1, 0, f ? stop[f - 1] : 0), *below = mo_slice(t, X, 1, stop[f], N);
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, 1);
+    mo_tensor *above = mo_slice(t, X, MO_AXIS(1), 0, f ? stop[f - 1] : 0),
+              *below = mo_slice(t, X, MO_AXIS(1), stop[f], N);
+    return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(1));
 }
 
 /* The largest logit, and how far those of all fits at once are from the ones of the head, fit by fit. */
 static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_tensor *held, double *size) {
     mo_tensor *lambda = in[2], *F = mo_head_apply(t, &mo_head_svm, in[0], in[1], in[0], &lambda);
     double worst = largest_difference(mo_cast(t, all, MO_F64), F);
-    *size = mo_item(mo_max(t, mo_abs(t, F), 0, MO_DROP_AXES));
+    *size = mo_item(mo_max(t, mo_abs(t, F), MO_ALL, MO_DROP_AXES));
     for (int f = 0; f < FOLDS; f++) {
         int64_t first = f ? stop[f - 1] : 0;
-        mo_tensor *rows = mo_slice(t, in[0], 1, first, stop[f]);
+        mo_tensor *rows = mo_slice(t, in[0], MO_AXIS(1), first, stop[f]);
         mo_tensor *one = mo_head_apply(t, &mo_head_svm, outside(t, in[0], f), outside(t, in[1], f), rows, &lambda);
-        mo_tensor *mine = mo_slice(t, mo_cast(t, held, MO_F64), 1, first, stop[f]);
+        mo_tensor *mine = mo_slice(t, mo_cast(t, held, MO_F64), MO_AXIS(1), first, stop[f]);
         worst = fmax(worst, largest_difference(mo_contiguous(t, mine), one));
     }
     return worst;
@@ -100,10 +101,10 @@ static void every_item_has_its_penalty(void **state) {
     for (int64_t b = 0; b < BATCH; b++) {
         mo_tensor *item[3];
         for (int i = 0; i < 3; i++)
-            item[i] = mo_slice(t, in[i], 0, b, b + 1);
+            item[i] = mo_slice(t, in[i], MO_AXIS(0), b, b + 1);
         assert_true(mo_svm_folds(t, item, &folds, alone));
         for (int i = 0; i < 2; i++)
-            assert_true(largest_difference(mo_contiguous(t, mo_slice(t, out[i], 0, b, b + 1)), alone[i]) == 0);
+            assert_true(largest_difference(mo_contiguous(t, mo_slice(t, out[i], MO_AXIS(0), b, b + 1)), alone[i]) == 0);
     }
     mo_tape_release(t);
 }
@@ -134,7 +135,7 @@ static void rows_of_zeros_have_logits_of_zero(void **state) {
     in[0] = mo_scale(t, in[0], 0, 0);
     assert_true(mo_svm_folds(t, in, &folds, out));
     for (int i = 0; i < 2; i++)
-        assert_true(mo_item(mo_max(t, mo_abs(t, out[i]), 0, MO_DROP_AXES)) == 0);
+        assert_true(mo_item(mo_max(t, mo_abs(t, out[i]), MO_ALL, MO_DROP_AXES)) == 0);
     mo_tape_release(t);
 }
 

@@ -9,7 +9,7 @@ static int create(void **state) {
     toy *y = *state;
     int64_t before = mo_context_counters(y->ctx).bytes_live;
     mo_tape *t = mo_tape_create(y->ctx, MO_EVAL);
-    mo_sort(t, mo_full(t, MO_F64, 1, (int64_t[]){64}, 0), 0);
+    mo_sort(t, mo_full(t, MO_F64, 1, (int64_t[]){64}, 0), MO_AXIS(0));
     mo_tape_release(t);
     y->empty += mo_context_counters(y->ctx).bytes_live - before;
     return mo_ok(y->ctx) ? 0 : -1;
@@ -28,7 +28,7 @@ static void expect(const char *what, const mo_tensor *T, int n, const double *ex
 
 static void sorting_falls_with_ties_in_order_and_nan_first(void **state) {
     toy *y = *state;
-    mo_tensor *X = leaf(y, 2, 4, (double[]){1, 3, 3, 2, -1, NAN, 0, -2}), *grad, *Y = mo_sort(y->t, X, -1);
+    mo_tensor *X = leaf(y, 2, 4, (double[]){1, 3, 3, 2, -1, NAN, 0, -2}), *grad, *Y = mo_sort(y->t, X, MO_AXIS(-1));
     expect("sorted", Y, 8, (double[]){3, 3, 2, 1, NAN, 0, -1, -2});
     mo_tensor *g = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 4}, (double[]){1, 2, 3, 4, 5, 6, 7, 8});
     assert_int_equal(mo_grad(y->t, &Y, &g, 1, &X, &grad, 1, 0), MO_OK);
@@ -37,26 +37,26 @@ static void sorting_falls_with_ties_in_order_and_nan_first(void **state) {
 
 static void the_largest_along_the_first_axis(void **state) {
     toy *y = *state;
-    mo_tensor *X = leaf(y, 3, 2, (double[]){1, 6, 5, 2, 3, 4}), *grad, *Y = mo_top_k(y->t, X, 2, 0);
+    mo_tensor *X = leaf(y, 3, 2, (double[]){1, 6, 5, 2, 3, 4}), *grad, *Y = mo_top_k(y->t, X, 2, MO_AXIS(0));
     assert_int_equal(mo_dim(Y, 0), 2);
     expect("largest", Y, 4, (double[]){5, 6, 3, 4});
     mo_tensor *g = mo_from(y->t, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 2, 3, 4});
     assert_int_equal(mo_grad(y->t, &Y, &g, 1, &X, &grad, 1, 0), MO_OK);
     expect("gradient", grad, 6, (double[]){0, 2, 1, 0, 3, 4});
-    mo_top_k(y->t, X, -1, 0);
+    mo_top_k(y->t, X, -1, MO_AXIS(0));
     assert_failed(y->ctx, MO_INVALID, PARTS("top_k: ", "expected 0 to 3"));
-    mo_sort(y->t, X, 2);
+    mo_sort(y->t, X, MO_AXIS(2));
     assert_failed(y->ctx, MO_INVALID, PARTS("sort: axis 2 is not one of [3, 2]"));
 }
 
 static void running_sums_along_either_axis(void **state) {
     toy *y = *state;
-    mo_tensor *X = leaf(y, 2, 3, (double[]){1, 2, 3, 4, 5, 6}), *grad, *Y = mo_cumsum(y->t, X, 0);
+    mo_tensor *X = leaf(y, 2, 3, (double[]){1, 2, 3, 4, 5, 6}), *grad, *Y = mo_cumsum(y->t, X, MO_AXIS(0));
     expect("columns", Y, 6, (double[]){1, 2, 3, 5, 7, 9});
-    expect("rows", mo_cumsum(y->t, X, -1), 6, (double[]){1, 3, 6, 4, 9, 15});
+    expect("rows", mo_cumsum(y->t, X, MO_AXIS(-1)), 6, (double[]){1, 3, 6, 4, 9, 15});
     assert_int_equal(mo_grad(y->t, &Y, NULL, 1, &X, &grad, 1, 0), MO_OK);
     expect("gradient", grad, 6, (double[]){2, 2, 2, 1, 1, 1});
-    mo_cumsum(y->t, X, -3);
+    mo_cumsum(y->t, X, MO_AXIS(-3));
     assert_failed(y->ctx, MO_INVALID, PARTS("cumsum: axis -3 is not one of [2, 3]"));
 }
 
@@ -64,8 +64,8 @@ static void running_sums_along_either_axis(void **state) {
 static void running_sums_are_formed_in_double(void **state) {
     toy *y = *state;
     int64_t n = 20000000;
-    mo_tensor *Y = mo_cumsum(y->t, mo_full(y->t, MO_F32, 1, &n, 1), 0);
-    assert_true(mo_item(mo_slice(y->t, Y, 0, n - 1, n)) == (double)n);
+    mo_tensor *Y = mo_cumsum(y->t, mo_full(y->t, MO_F32, 1, &n, 1), MO_AXIS(0));
+    assert_true(mo_item(mo_slice(y->t, Y, MO_AXIS(0), n - 1, n)) == (double)n);
 }
 
 int main(void) {

@@ -92,9 +92,11 @@ static bool a_view_exists(const double *address, int64_t n, int64_t *shape) {
 static void reshape_is_a_view_exactly_where_one_exists(void **state) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
-    mo_tensor *views[] = {X, mo_slice(f->t, X, 0, 1, 3), mo_slice(f->t, X, 1, 2, 6), mo_slice(f->t, X, 2, 1, 5),
-        mo_permute(f->t, X, (int[]){2, 0, 1}), mo_permute(f->t, X, (int[]){1, 2, 0}),
-        mo_broadcast_to(f->t, mo_slice(f->t, X, 0, 0, 1), 3, (int64_t[]){4, 6, 5}), mo_slice(f->t, X, 1, 3, 4)};
+    mo_tensor *views[] = {X, mo_slice(f->t, X, MO_AXIS(0), 1, 3), mo_slice(f->t, X, MO_AXIS(1), 2, 6),
+        mo_slice(f->t, X, MO_AXIS(2), 1, 5), mo_permute(f->t, X, (int[]){2, 0, 1}),
+        mo_permute(f->t, X, (int[]){1, 2, 0}),
+        mo_broadcast_to(f->t, mo_slice(f->t, X, MO_AXIS(0), 0, 1), 3, (int64_t[]){4, 6, 5}),
+        mo_slice(f->t, X, MO_AXIS(1), 3, 4)};
     int64_t shapes[][4] = {{-1, 1, 1, 1}, {2, -1, 1, 1}, {4, -1, 1, 1}, {-1, 5, 1, 1}, {2, 2, -1, 5}, {-1, 4, 1, 1},
         {5, 4, -1, 1}, {1, 5, -1, 4}, {-1, 2, 2, 1}, {5, -1, 3, 1}, {2, 3, -1, 4}};
     int made = 0;
@@ -119,7 +121,8 @@ static void reshape_is_a_view_exactly_where_one_exists(void **state) {
 static void strides_that_step_evenly_join(void **state) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
-    mo_tensor *rows = mo_slice(f->t, mo_reshape(f->t, X, 2, (int64_t[]){24, 5}), 1, 0, 2); /* stride 5 all the way */
+    mo_tensor *rows =
+        mo_slice(f->t, mo_reshape(f->t, X, 2, (int64_t[]){24, 5}), MO_AXIS(1), 0, 2); /* stride 5 all the way */
     mo_tensor *Y = mo_reshape(f->t, rows, 4, (int64_t[]){2, 3, 4, 2});
     assert_false(mo_is_null(Y));
     assert_int_equal(Y->stride[0], 60);
@@ -141,7 +144,7 @@ static void views_share_their_storage(void **state) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 2, (int64_t[]){3, 3});
     mo_tensor *views[] = {mo_reshape(f->t, X, 1, (int64_t[]){9}), mo_transpose(f->t, X),
-        mo_permute(f->t, X, (int[]){1, 0}), mo_slice(f->t, X, 0, 1, 2),
+        mo_permute(f->t, X, (int[]){1, 0}), mo_slice(f->t, X, MO_AXIS(0), 1, 2),
         mo_broadcast_to(f->t, X, 3, (int64_t[]){5, 3, 3}), mo_diagonal(f->t, X)};
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         assert_ptr_equal(views[i]->storage, X->storage);
@@ -152,8 +155,8 @@ static void a_write_through_a_view_is_noticed_by_backward(void **state) {
     fixture *f = *state;
     mo_tensor *X = mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 2, 3, 4}));
     mo_tensor *Y = mo_matmul(f->t, X, mo_transpose(f->t, X));
-    mo_tensor_fill(mo_slice(f->t, X, 0, 0, 1), 7);
-    assert_int_equal(mo_backward(f->t, mo_sum(f->t, Y, 0, MO_DROP_AXES)), MO_STATE);
+    mo_tensor_fill(mo_slice(f->t, X, MO_AXIS(0), 0, 1), 7);
+    assert_int_equal(mo_backward(f->t, mo_sum(f->t, Y, MO_ALL, MO_DROP_AXES)), MO_STATE);
     assert_non_null(strstr(mo_context_status(f->ctx)->message, "of matmul was changed in place"));
     mo_clear_error(f->ctx);
     mo_tape_reset(f->t);
@@ -162,30 +165,30 @@ static void a_write_through_a_view_is_noticed_by_backward(void **state) {
 
 static void a_new_axis_goes_anywhere_and_repeats(void **state) {
     fixture *f = *state;
-    mo_tensor *X = count_up(f, 2, (int64_t[]){2, 2}), *last = mo_with_axis(f->t, X, -1, 2);
+    mo_tensor *X = count_up(f, 2, (int64_t[]){2, 2}), *last = mo_with_axis(f->t, X, MO_AXIS(-1), 2);
     assert_int_equal(mo_dim(last, 2), 2);
     expect_values(mo_contiguous(f->t, last), (double[]){0, 0, 1, 1, 2, 2, 3, 3}, 8);
-    expect_values(mo_contiguous(f->t, mo_with_axis(f->t, X, 1, 2)), (double[]){0, 1, 0, 1, 2, 3, 2, 3}, 8);
-    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), 0, 1); /* of any strides */
+    expect_values(mo_contiguous(f->t, mo_with_axis(f->t, X, MO_AXIS(1), 2)), (double[]){0, 1, 0, 1, 2, 3, 2, 3}, 8);
+    mo_tensor *first = mo_with_axis(f->t, mo_transpose(f->t, X), MO_AXIS(0), 1); /* of any strides */
     assert_ptr_equal(first->storage, X->storage);
     assert_int_equal(mo_dim(first, 0), 1);
     expect_values(mo_contiguous(f->t, first), (double[]){0, 2, 1, 3}, 4);
-    mo_with_axis(f->t, X, 3, 1);
+    mo_with_axis(f->t, X, MO_AXIS(3), 1);
     expect_error(f->ctx, MO_INVALID, "with_axis: axis 3, expected -3 to 2; got [2, 2]");
-    mo_with_axis(f->t, count_up(f, 6, (int64_t[]){1, 1, 1, 1, 1, 1}), 0, 1);
+    mo_with_axis(f->t, count_up(f, 6, (int64_t[]){1, 1, 1, 1, 1, 1}), MO_AXIS(0), 1);
     expect_error(f->ctx, MO_INVALID, "reshape: 7 axes, expected 0 to 6; got [1, 1, 1, 1, 1, 1] float64");
 }
 
 static void stack_puts_a_new_axis_anywhere(void **state) {
     fixture *f = *state;
     mo_tensor *X[] = {count_up(f, 1, (int64_t[]){2}), mo_scale(f->t, count_up(f, 1, (int64_t[]){2}), 1, 10)};
-    expect_values(mo_stack(f->t, X, 2, 0), (double[]){0, 1, 10, 11}, 4);
-    expect_values(mo_stack(f->t, X, 2, -1), (double[]){0, 10, 1, 11}, 4);
-    assert_true(mo_is_null(mo_stack(f->t, X, 2, 2)));
+    expect_values(mo_stack(f->t, X, 2, MO_AXIS(0)), (double[]){0, 1, 10, 11}, 4);
+    expect_values(mo_stack(f->t, X, 2, MO_AXIS(-1)), (double[]){0, 10, 1, 11}, 4);
+    assert_true(mo_is_null(mo_stack(f->t, X, 2, MO_AXIS(2))));
     expect_error(f->ctx, MO_INVALID, "stack: axis 2, expected -2 to 1");
-    mo_stack(f->t, X, MO_MAX_INPUTS + 1, 0);
+    mo_stack(f->t, X, MO_MAX_INPUTS + 1, MO_AXIS(0));
     expect_error(f->ctx, MO_INVALID, "stack: 41 inputs, expected 1 to 40");
-    mo_concat(f->t, X, 0, 0);
+    mo_concat(f->t, X, 0, MO_AXIS(0));
     expect_error(f->ctx, MO_INVALID, "concat: 0 inputs, expected 1 to 40");
 }
 

@@ -90,7 +90,7 @@ def same(got, expected, what):
 
 
 def axes(bits):
-    return tuple(i for i in range(6) if bits >> i & 1) or None
+    return tuple(i for i in range(6) if bits >> i & 1)
 
 
 def of_shape(s):

@@ -23,7 +23,7 @@ static void compute(mo_context *ctx, double result[2 * N]) {
     for (int i = 0; i < N; i++)
         result[N + i] = values[i] = mo_random_normal(&r);
     mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){8, 8}, values);
-    mo_tensor *Y = mo_exp(t, mo_matmul(t, X, mo_softmax(t, X, 1)));
+    mo_tensor *Y = mo_exp(t, mo_matmul(t, X, mo_softmax(t, X, MO_AXIS(1))));
     mo_tensor_read(Y, result, N * sizeof *result);
     mo_tape_release(t);
 }

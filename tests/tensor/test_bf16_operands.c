@@ -35,7 +35,7 @@ static mo_tensor *operand(mo_tape *t, const operand_case *c) {
         x[i] = i % 5 ? (float)draw : (draw < 0 ? -1 : 1) * (1 + (float)(1 + i % 4) * 0x1p-8f);
     }
     mo_tensor *X = mo_from(t, MO_F32, c->batch ? 3 : 2, c->batch ? shape : shape + 1, x);
-    X = mo_slice(t, mo_slice(t, X, -2, c->first_row, c->m), -1, c->first_column, c->k);
+    X = mo_slice(t, mo_slice(t, X, MO_AXIS(-2), c->first_row, c->m), MO_AXIS(-1), c->first_column, c->k);
     return c->turned ? mo_transpose(t, X) : X;
 }
 

@@ -70,10 +70,11 @@ static void take_step(training *s, int step) {
     mo_tape *t = s->t;
     mo_random dropout = mo_random_at(2, MO_PURPOSE_DROPOUT, (uint64_t)(step * EPISODES));
     mo_tensor *Z = mo_linear_relu(t, mo_dropout(t, s->X, 0.25, &dropout), s->W, NULL, NULL), *A, *b, *g;
-    mo_tensor *Ys = mo_one_hot(t, mo_slice(t, s->y, 0, 0, SUPPORT), 2, MO_F32);
-    mo_ridge_fit(t, mo_slice(t, Z, 0, 0, SUPPORT), Ys, mo_scalar(t, MO_F32, 1), MO_RIDGE_AUTO, &A, &b);
-    mo_tensor *logits = mo_add(t, mo_matmul(t, mo_slice(t, Z, 0, SUPPORT, POINTS), A), b);
-    mo_tensor *loss = mo_softmax_cross_entropy(t, logits, mo_contiguous(t, mo_slice(t, s->y, 0, SUPPORT, POINTS)), 0.1);
+    mo_tensor *Ys = mo_one_hot(t, mo_slice(t, s->y, MO_AXIS(0), 0, SUPPORT), 2, MO_F32);
+    mo_ridge_fit(t, mo_slice(t, Z, MO_AXIS(0), 0, SUPPORT), Ys, mo_scalar(t, MO_F32, 1), MO_RIDGE_AUTO, &A, &b);
+    mo_tensor *logits = mo_add(t, mo_matmul(t, mo_slice(t, Z, MO_AXIS(0), SUPPORT, POINTS), A), b);
+    mo_tensor *loss =
+        mo_softmax_cross_entropy(t, logits, mo_contiguous(t, mo_slice(t, s->y, MO_AXIS(0), SUPPORT, POINTS)), 0.1);
     mo_grad(t, &loss, NULL, 1, &s->W, &g, 1, 0);
     mo_tensor_copy(s->loss, loss);
     mo_optimizer_apply(s->adamw, &g);

@@ -135,7 +135,7 @@ static int multiply(mo_context *ctx) {
     mo_tensor *A = mo_full(t, MO_F64, 2, (int64_t[]){SIZE, SIZE}, 2);
     for (int i = 0; i < 20; i++)
         A = mo_scale(t, mo_matmul(t, A, A), 1.0 / (2 * SIZE), 0);
-    double sum = mo_item(mo_sum(t, A, MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES));
+    double sum = mo_item(mo_sum(t, A, MO_AXES(0, 1), MO_DROP_AXES));
     mo_tape_release(t);
     return mo_ok(ctx) && sum == 2.0 * SIZE * SIZE ? 0 : 1;
 }

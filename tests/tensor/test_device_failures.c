@@ -55,8 +55,9 @@ static mo_code compute(mo_context *ctx, double *out) {
     mo_tensor *B =
         t ? mo_full(t, MO_F64, 2, (int64_t[]){300, 300}, 0.01) : NULL; /* with more scratch than the others */
     mo_tensor *Y = mo_solve(t, mo_add_diag(t, B, mo_scalar(t, MO_F64, 5)), B);
-    mo_tensor *solved = mo_add(t, mo_sum(t, mo_add(t, X, S), 0, MO_DROP_AXES), mo_sum(t, Y, 0, MO_DROP_AXES));
-    mo_tensor *sum = mo_add(t, solved, mo_add(t, mo_sum(t, w, 0, MO_DROP_AXES), mo_sum(t, R, 0, MO_DROP_AXES)));
+    mo_tensor *solved = mo_add(t, mo_sum(t, mo_add(t, X, S), MO_ALL, MO_DROP_AXES), mo_sum(t, Y, MO_ALL, MO_DROP_AXES));
+    mo_tensor *sum =
+        mo_add(t, solved, mo_add(t, mo_sum(t, w, MO_ALL, MO_DROP_AXES), mo_sum(t, R, MO_ALL, MO_DROP_AXES)));
     *out = mo_item(sum);
     mo_tape_release(t);
     return mo_context_status(ctx)->code;

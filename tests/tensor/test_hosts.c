@@ -20,7 +20,7 @@ static void compute(mo_context *ctx, double result[SIZE]) {
         values[i] = mo_random_normal(&r);
     mo_tensor *X = mo_from(t, MO_F64, 2, shape, values);
     mo_tensor *K = mo_add_diag(t, mo_matmul(t, X, mo_transpose(t, X)), mo_scalar(t, MO_F64, 1));
-    mo_tensor *B = mo_slice(t, X, 1, 0, 1);
+    mo_tensor *B = mo_slice(t, X, MO_AXIS(1), 0, 1);
     mo_tensor *A = mo_reshape(t, mo_solve_spd(t, K, B), 1, (int64_t[]){SIZE});
     if (mo_ok(ctx))
         mo_tensor_read(A, result, SIZE * sizeof *result);

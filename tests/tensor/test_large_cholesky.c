@@ -29,7 +29,7 @@ static mo_tensor *system_of(mo_tape *t, mo_dtype real, int64_t batch, int64_t n)
 
 static double size_of(mo_tape *t, mo_tensor *X) {
     mo_tensor *flat = mo_reshape(t, mo_cast(t, mo_contiguous(t, X), MO_F64), 1, (int64_t[]){mo_numel(X)});
-    return sqrt(mo_item(mo_sum(t, mo_square(t, flat), 0, MO_DROP_AXES)));
+    return sqrt(mo_item(mo_sum(t, mo_square(t, flat), MO_ALL, MO_DROP_AXES)));
 }
 
 /* A with NaN and Inf above the diagonal, by way of `matrix`. */

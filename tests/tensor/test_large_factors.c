@@ -32,7 +32,7 @@ static mo_tensor *drawn(mo_tape *t, mo_dtype real, double *x, int64_t n, int64_t
 
 static double largest(mo_tape *t, mo_tensor *X) {
     mo_tensor *flat = mo_reshape(t, mo_cast(t, mo_contiguous(t, X), MO_F64), 1, (int64_t[]){mo_numel(X)});
-    return sqrt(mo_item(mo_sum(t, mo_square(t, flat), 0, MO_DROP_AXES)));
+    return sqrt(mo_item(mo_sum(t, mo_square(t, flat), MO_ALL, MO_DROP_AXES)));
 }
 
 /* A X = B, and of sum(X B): B_bar = A^-T B, A_bar = -B_bar X^T; each by its residual. */

@@ -148,12 +148,12 @@ static void run_layers(mo_tape *t, results *out) {
     mo_tensor *Z = mo_perceptron(t, leaf[0], leaf[1], leaf[2], leaf[3], leaf[4], leaf[5]);
     mo_tensor *Y = mo_linear_relu(t, Z, leaf[6], leaf[5], NULL);
     keep(out, &n, Y);
-    loss = mo_mean(t, mo_square(t, Y), 0, MO_DROP_AXES);
+    loss = mo_mean(t, mo_square(t, Y), MO_ALL, MO_DROP_AXES);
     mo_grad(t, &loss, NULL, 1, leaf, first, LEAVES, MO_CREATE_GRAPH);
     loss = mo_scalar(t, MO_F32, 0);
     for (int i = 0; i < LEAVES; i++) {
         keep(out, &n, first[i]);
-        loss = mo_add(t, loss, mo_mean(t, mo_square(t, first[i]), 0, MO_DROP_AXES));
+        loss = mo_add(t, loss, mo_mean(t, mo_square(t, first[i]), MO_ALL, MO_DROP_AXES));
     }
     mo_grad(t, &loss, NULL, 1, leaf, second, LEAVES, 0);
     for (int i = 0; i < LEAVES; i++)

@@ -39,7 +39,7 @@ static mo_tensor *draw(mo_tape *t, int64_t batch) {
 /* Kernels that share out the matrices of a batch. */
 static void factor_and_fit(mo_tape *t, int64_t batch) {
     mo_tensor *A = draw(t, batch), *w, *V, *Q, *R;
-    mo_tensor *Y = mo_softmax(t, A, -1), *lambda = mo_full(t, MO_F64, 0, NULL, 0.5);
+    mo_tensor *Y = mo_softmax(t, A, MO_AXIS(-1)), *lambda = mo_full(t, MO_F64, 0, NULL, 0.5);
     mo_solve(t, A, A);
     mo_qr(t, A, &Q, &R);
     mo_eigh(t, mo_add(t, A, mo_transpose(t, A)), &w, &V);

@@ -18,7 +18,7 @@ static void the_memory_is_read_where_it_lies(void **state) {
     mo_view memory = matrix_of(x, MO_F64, 2, 2, 3);
     mo_tensor *X = mo_require_grad(mo_tensor_wrap(y->ctx, &memory, count, &done)), *g;
     assert_ptr_equal(mo_tensor_view(X).data, x);
-    mo_tensor *loss = mo_sum(y->t, mo_square(y->t, X), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(y->t, mo_square(y->t, X), MO_ALL, MO_DROP_AXES);
     assert_true(mo_item(loss) == 30);
     assert_int_equal(mo_grad(y->t, &loss, NULL, 1, &X, &g, 1, 0), MO_OK);
     assert_true(at(g, 0) == 2 && at(g, 1) == 4 && at(g, 2) == 6 && at(g, 3) == 8);
@@ -34,10 +34,10 @@ static void the_owner_is_told_after_the_last_window(void **state) {
     int done = 0;
     mo_view memory = matrix_of(x, MO_F32, 2, 3, 3);
     mo_tensor *X = mo_tensor_wrap(y->ctx, &memory, count, &done);
-    mo_tensor *row = mo_slice(y->t, X, 0, 1, 2);
+    mo_tensor *row = mo_slice(y->t, X, MO_AXIS(0), 1, 2);
     mo_tensor_release(X);
     assert_int_equal(done, 0);
-    assert_true(mo_item(mo_sum(y->t, row, 0, MO_DROP_AXES)) == 15);
+    assert_true(mo_item(mo_sum(y->t, row, MO_ALL, MO_DROP_AXES)) == 15);
     mo_tape_reset(y->t);
     assert_int_equal(done, 1);
 }
@@ -48,7 +48,7 @@ static void nothing_of_an_empty_tensor_is_read(void **state) {
     mo_view none = matrix_of(NULL, MO_F32, 0, 3, 3);
     mo_tensor *X = mo_tensor_wrap(y->ctx, &none, count, &done);
     assert_true(mo_ok(y->ctx) && mo_numel(X) == 0);
-    assert_true(mo_item(mo_sum(y->t, X, 0, MO_DROP_AXES)) == 0);
+    assert_true(mo_item(mo_sum(y->t, X, MO_ALL, MO_DROP_AXES)) == 0);
     mo_tape_reset(y->t);
     mo_tensor_release(X);
     assert_int_equal(done, 1);
@@ -59,7 +59,7 @@ static void a_stride_of_0_repeats(void **state) {
     toy *y = *state;
     double x = 3;
     mo_tensor *X = mo_tensor_wrap(y->ctx, &(mo_view){&x, MO_F64, 1, {4}, {0}}, NULL, NULL);
-    assert_true(mo_item(mo_sum(y->t, X, 0, MO_DROP_AXES)) == 12);
+    assert_true(mo_item(mo_sum(y->t, X, MO_ALL, MO_DROP_AXES)) == 12);
     mo_tensor_release(X);
 }
 

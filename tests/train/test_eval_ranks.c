@@ -14,7 +14,7 @@ enum { MOST_CANDIDATES = 3, MOST_VALUES = 64, MOST_ROWS = 128, ROW_TEXT = 640 };
 /* Fails on about half of the problems, with an error that tells them apart. */
 static mo_tensor *sometimes_logits(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameter) {
-    double sum = mo_item(mo_cast(t, mo_sum(t, mo_abs(t, Zs), 0, MO_DROP_AXES), MO_F64)) * 1e3;
+    double sum = mo_item(mo_cast(t, mo_sum(t, mo_abs(t, Zs), MO_ALL, MO_DROP_AXES), MO_F64)) * 1e3;
     (void)parameter;
     if (mo_ok(mo_tape_context(t)) && (int64_t)sum % 2)
         mo_fail(mo_tape_context(t), MO_NUMERICAL, "the support sums to %.17g", sum);

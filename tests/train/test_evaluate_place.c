@@ -46,8 +46,8 @@ static figures evaluate(mo_context *ctx, const mo_source *source, mo_model model
 
 /* A block of rows is part of the whole. */
 static bool expect_block(mo_tape *t, mo_tensor *rows, int64_t first, int64_t examples, void *state) {
-    mo_tensor *whole = state, *part = mo_slice(t, whole, 0, first, first + mo_dim(rows, 0));
-    mo_tensor *apart = mo_max(t, mo_abs(t, mo_sub(t, part, rows)), 0, MO_DROP_AXES);
+    mo_tensor *whole = state, *part = mo_slice(t, whole, MO_AXIS(0), first, first + mo_dim(rows, 0));
+    mo_tensor *apart = mo_max(t, mo_abs(t, mo_sub(t, part, rows)), MO_ALL, MO_DROP_AXES);
     assert_int_equal(examples, mo_dim(whole, 0));
     assert_true(mo_item(apart) == 0);
     return true;

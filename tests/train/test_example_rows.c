@@ -202,7 +202,7 @@ static void keep_mean(const mo_eval_row *row, void *state) {
 static double support_mean;
 static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     (void)parameters;
-    support_mean = mo_item(mo_mean(t, Zs, 0, MO_DROP_AXES));
+    support_mean = mo_item(mo_mean(t, Zs, MO_ALL, MO_DROP_AXES));
     return mo_scale(t, mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), Ys)), 0, 0);
 }
 

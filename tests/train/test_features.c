@@ -53,9 +53,9 @@ static void hops_of_a_set_have_the_bits_of_one_product(void **state) {
         int64_t n = graph->nodes * wide.dim, shape[] = {graph->nodes, wide.dim};
         float *x = calloc((size_t)n, sizeof *x), *y = calloc((size_t)n, sizeof *y);
         for (int64_t k = 1; k <= HOPS; k++) {
-            mo_tensor *before = mo_reshape(t, mo_slice(t, hops, 0, k - 1, k), 2, shape);
+            mo_tensor *before = mo_reshape(t, mo_slice(t, hops, MO_AXIS(0), k - 1, k), 2, shape);
             mo_tensor_read(mo_spmm(t, A, before), x, (size_t)n * sizeof *x);
-            mo_tensor_read(mo_slice(t, hops, 0, k, k + 1), y, (size_t)n * sizeof *y);
+            mo_tensor_read(mo_slice(t, hops, MO_AXIS(0), k, k + 1), y, (size_t)n * sizeof *y);
             expect_ok(ctx);
             assert_memory_equal(x, y, (size_t)n * sizeof *x);
         }
@@ -165,7 +165,7 @@ static void structure_is_four_times_the_positive_part(void **state) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *U, *S, *V;
     assert_int_equal(mo_sparse_svd(t, A, 50, 0, 1, &U, &S, &V, NULL), MO_OK);
-    magnitudes = mo_item(mo_sum(t, S, 0, MO_DROP_AXES));
+    magnitudes = mo_item(mo_sum(t, S, MO_ALL, MO_DROP_AXES));
     for (int64_t i = 0; i < 50; i++)
         for (int64_t j = 0; j < 60; j++) {
             trace += p[i * 60 + j] * p[i * 60 + j];

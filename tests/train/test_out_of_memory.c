@@ -20,9 +20,9 @@ static double differentiate(mo_context *ctx, scratch *s) {
     mo_optimizer *plain = mo_optimizer_sgd(ctx, &W, 1, &(mo_sgd_options){.momentum = 0.9});
     for (int step = 0; step < 2; step++) {
         mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 3}, x), *first, *second;
-        mo_tensor *loss = mo_mean(t, mo_gelu(t, mo_matmul(t, X, W)), MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES);
+        mo_tensor *loss = mo_mean(t, mo_gelu(t, mo_matmul(t, X, W)), MO_AXES(0, 1), MO_DROP_AXES);
         mo_grad(t, &loss, NULL, 1, &W, &first, 1, MO_CREATE_GRAPH);
-        mo_tensor *size = mo_ok(ctx) ? mo_sum(t, mo_mul(t, first, first), MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES) : loss;
+        mo_tensor *size = mo_ok(ctx) ? mo_sum(t, mo_mul(t, first, first), MO_AXES(0, 1), MO_DROP_AXES) : loss;
         mo_grad(t, &size, NULL, 1, &W, &second, 1, 0);
         if (mo_ok(ctx))
             mo_optimizer_step(o, &second, 0.1, &norm);
@@ -206,7 +206,7 @@ static double fit_rows(mo_context *ctx, scratch *s) {
     mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y);
     mo_tensor *W, *alpha;
     mo_svm_row_weights(t, (mo_tensor *[]){X, Y, mo_scalar(t, MO_F64, 1)}, &W, &alpha);
-    double sum = mo_item(mo_sum(t, mo_square(t, W), 0, MO_DROP_AXES));
+    double sum = mo_item(mo_sum(t, mo_square(t, W), MO_ALL, MO_DROP_AXES));
     mo_tape_release(t);
     return mo_ok(ctx) ? sum : 0;
 }

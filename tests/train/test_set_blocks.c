@@ -305,7 +305,7 @@ static double array_distance(mo_context *ctx, const mo_features *f, const mo_fea
         X = mo_matmul(t, X, mo_transpose(t, X));
         Y = mo_matmul(t, Y, mo_transpose(t, Y));
     }
-    mo_tensor *largest = mo_max(t, mo_abs(t, mo_sub(t, X, Y)), 0, MO_DROP_AXES);
+    mo_tensor *largest = mo_max(t, mo_abs(t, mo_sub(t, X, Y)), MO_ALL, MO_DROP_AXES);
     double distance = mo_item(largest);
     mo_tape_release(t);
     if (!mo_ok(ctx))

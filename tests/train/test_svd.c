@@ -174,7 +174,8 @@ static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
     assert_int_equal(mo_sparse_svd(t, A, 60, 2, seed, &U, &S, &V, NULL), MO_OK);
     *bytes = (size_t)(2 * n + 1) * 60 * sizeof(float);
     float *all = malloc(*bytes);
-    mo_tensor_read(mo_concat(t, (mo_tensor *[]){U, mo_reshape(t, S, 2, (int64_t[]){1, 60}), V}, 3, 0), all, *bytes);
+    mo_tensor_read(
+        mo_concat(t, (mo_tensor *[]){U, mo_reshape(t, S, 2, (int64_t[]){1, 60}), V}, 3, MO_AXIS(0)), all, *bytes);
     expect_ok(ctx);
     mo_tape_release(t);
     mo_csr_release(A);

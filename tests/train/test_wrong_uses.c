@@ -44,7 +44,7 @@ static mo_tensor *ones(use *u, mo_dtype dtype, int64_t rows, int64_t columns) {
 }
 
 static mo_tensor *cubes(use *u) {
-    return mo_sum(T, mo_pow(T, u->W, 3), 0, MO_DROP_AXES);
+    return mo_sum(T, mo_pow(T, u->W, 3), MO_ALL, MO_DROP_AXES);
 }
 
 static void shapes_and_dtypes(void **state) {
@@ -72,7 +72,7 @@ static void labels(void **state) {
 
 static void a_graph_used_twice(void **state) {
     use *u = *state;
-    mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), 0, MO_DROP_AXES);
+    mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_backward(T, loss), MO_OK);
     mo_backward(T, loss);
     EXPECT(u, MO_STATE, "backward: sum at ", "was consumed by an earlier backward: pass MO_RETAIN");
@@ -120,13 +120,13 @@ static void values_that_are_not_finite(void **state) {
     mo_log(T, mo_neg(T, u->W));
     EXPECT(u, MO_NUMERICAL, "log made nan at [0, 0] of output 0", "in the forward, from finite inputs");
     mo_tensor_fill(u->W, 0);
-    mo_backward(T, mo_sum(T, mo_sqrt(T, u->W), 0, MO_DROP_AXES));
+    mo_backward(T, mo_sum(T, mo_sqrt(T, u->W), MO_ALL, MO_DROP_AXES));
     EXPECT(u, MO_NUMERICAL, "in the backward, in the vjp of sqrt at ");
 }
 
 static void gradients_of_nothing(void **state) {
     use *u = *state;
-    mo_tensor *data = mo_sum(T, ones(u, MO_F64, 3, 4), 0, MO_DROP_AXES), *g, *h;
+    mo_tensor *data = mo_sum(T, ones(u, MO_F64, 3, 4), MO_ALL, MO_DROP_AXES), *g, *h;
     mo_backward(T, data);
     EXPECT(u, MO_INVALID, "backward: the loss depends on nothing that needs a gradient");
     mo_grad(T, &data, NULL, 1, &u->W, &g, 1, 0);
@@ -165,7 +165,7 @@ static void values_read_after_a_reset(void **state) {
 static void objects_that_are_gone(void **state) {
     use *u = *state;
     mo_tensor *V = mo_parameter(u->ctx, "V", MO_F64, 2, matrix);
-    mo_tensor *loss = mo_sum(T, mo_mul(T, u->W, V), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(T, mo_mul(T, u->W, V), MO_ALL, MO_DROP_AXES);
     mo_tensor_release(V);
     mo_backward(T, loss);
     EXPECT(u, MO_STATE, "backward:", "V was freed by mo_tensor_release");

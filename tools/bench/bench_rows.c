@@ -46,7 +46,7 @@ typedef struct rows_run {
 
 static void run_softmax(void *state) {
     rows_run *r = state;
-    mo_tensor *Y = mo_softmax(r->t, r->X, -1), *X_bar;
+    mo_tensor *Y = mo_softmax(r->t, r->X, MO_AXIS(-1)), *X_bar;
     mo_grad(r->t, &Y, &r->Y_bar, 1, &r->X, &X_bar, 1, 0);
     mo_tape_reset(r->t);
 }

@@ -12,7 +12,7 @@
 
 static mo_tensor *encode_ring(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     mo_tensor *X = mo_episode_rows(t, e, "hops"); /* [l + 1, n, d] */
-    mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], 0), 3, (int64_t[]){-1, 1, 1});
+    mo_tensor *a = mo_reshape(t, mo_softmax(t, parameter[0], MO_AXIS(0)), 3, (int64_t[]){-1, 1, 1});
     return mo_sum(t, mo_mul(t, mo_matmul(t, X, parameter[1]), a), MO_AXIS(0), MO_DROP_AXES);
 }
 

@@ -12,7 +12,7 @@ enum { POINTS = 5, OTHERS = POINTS - 1, STEPS = 200 };
 static mo_tensor *squared_distance(mo_tape *t, mo_tensor *X, mo_tensor *const *theta, int n, void *state) {
     (void)n, (void)state;
     mo_tensor *nearest = mo_matmul(t, mo_reshape(t, X, 3, (int64_t[]){POINTS, 1, OTHERS}), theta[0]);
-    return mo_sum(t, mo_square(t, mo_sub(t, nearest, theta[1])), MO_AXIS(1) | MO_AXIS(2), MO_DROP_AXES);
+    return mo_sum(t, mo_square(t, mo_sub(t, nearest, theta[1])), MO_AXES(1, 2), MO_DROP_AXES);
 }
 
 /* The distance of every point of P [POINTS, 2] to the hull of the others: [POINTS]. */
@@ -38,7 +38,7 @@ int main(void) {
     mo_optimizer *adam = mo_optimizer_create(ctx, &P, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 0});
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor *distance = hull_distances(t, mo_l2_normalize(t, P, 1e-12));
-        mo_tensor *loss = mo_neg(t, mo_sum(t, mo_log(t, distance), 0, MO_DROP_AXES));
+        mo_tensor *loss = mo_neg(t, mo_sum(t, mo_log(t, distance), MO_ALL, MO_DROP_AXES));
         double d[POINTS];
         mo_tensor_read(distance, d, sizeof d);
         if (step % 40 == 0)

@@ -11,7 +11,7 @@ enum { N = 200, D = 20, C = 3 };
 static mo_tensor *logistic_objective(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
     (void)n, (void)state;
     mo_tensor *penalty =
-        mo_scale(t, mo_mul(t, mo_exp(t, theta[0]), mo_sum(t, mo_square(t, W), 0, MO_DROP_AXES)), 0.5, 0);
+        mo_scale(t, mo_mul(t, mo_exp(t, theta[0]), mo_sum(t, mo_square(t, W), MO_ALL, MO_DROP_AXES)), 0.5, 0);
     return mo_add(t, mo_softmax_cross_entropy(t, mo_matmul(t, theta[1], W), theta[2], 0), penalty);
 }
 

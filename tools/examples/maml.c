@@ -18,7 +18,7 @@ static mo_tensor *task_network(mo_tape *t, mo_tensor *X, mo_tensor *const *w) {
 }
 
 static mo_tensor *squared_error(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *const *w) { /* [TASKS] */
-    return mo_mean(t, mo_square(t, mo_sub(t, task_network(t, X, w), Y)), MO_AXIS(1) | MO_AXIS(2), MO_DROP_AXES);
+    return mo_mean(t, mo_square(t, mo_sub(t, task_network(t, X, w), Y)), MO_AXES(1, 2), MO_DROP_AXES);
 }
 
 /* Points of new waves a sin(x + p): in X and Y [2][TASKS, POINTS, 1], to learn from and to be tested on. */
@@ -58,12 +58,12 @@ int main(void) {
         for (int i = 0; i < WEIGHTS; i++) /* a copy of the start for every task, so that each has its own gradient */
             w[i] = mo_broadcast_to(
                 t, parameters[i], 3, (int64_t[]){TASKS, mo_dim(parameters[i], 1), mo_dim(parameters[i], 2)});
-        mo_tensor *before = mo_mean(t, squared_error(t, X[1], Y[1], w), 0, MO_DROP_AXES);
+        mo_tensor *before = mo_mean(t, squared_error(t, X[1], Y[1], w), MO_ALL, MO_DROP_AXES);
         mo_tensor *support = squared_error(t, X[0], Y[0], w);
         mo_grad(t, &support, NULL, 1, w, grads, WEIGHTS, MO_CREATE_GRAPH);
         for (int i = 0; i < WEIGHTS; i++)
             w[i] = mo_sub(t, w[i], mo_scale(t, grads[i], inner_lr, 0));
-        mo_tensor *after = mo_mean(t, squared_error(t, X[1], Y[1], w), 0, MO_DROP_AXES);
+        mo_tensor *after = mo_mean(t, squared_error(t, X[1], Y[1], w), MO_ALL, MO_DROP_AXES);
         if (step % 500 == 0)
             printf("step %4d  squared error on new points: %.3f, after one inner step %.3f\n", step, mo_item(before),
                 mo_item(after));

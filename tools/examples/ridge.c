@@ -31,8 +31,8 @@ int main(void) {
 
         /* Embeddings Z = [X W^T | 1], of the support and of the queries. */
         mo_tensor *Z = mo_append_ones(t, mo_linear(t, X, W, NULL));
-        mo_tensor *Zs = mo_slice(t, Z, 0, 0, 12);
-        mo_tensor *Zq = mo_slice(t, Z, 0, 12, 60);
+        mo_tensor *Zs = mo_slice(t, Z, MO_AXIS(0), 0, 12);
+        mo_tensor *Zq = mo_slice(t, Z, MO_AXIS(0), 12, 60);
         mo_tensor *Ys = mo_one_hot(t, support_label, 2, MO_F32);
 
         /* The readout A = argmin |Zs A - Ys|^2 + lambda |A|^2 = Zs^T (Zs Zs^T + lambda I)^-1 Ys, with lambda = 1. */

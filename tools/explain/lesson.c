@@ -41,7 +41,7 @@ mo_tensor *lesson_value(lesson *l, const char *name) {
 }
 
 mo_tensor *inner(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_sum(t, mo_mul(t, A, B), 0, MO_DROP_AXES);
+    return mo_sum(t, mo_mul(t, A, B), MO_ALL, MO_DROP_AXES);
 }
 
 mo_tensor *transposed(mo_tape *t, mo_tensor *M) {

@@ -58,10 +58,10 @@ static void logdet_tell(lesson *l) {
     lesson_show_as(l, "L", L);
     lesson_say(l, "A determinant overflows long before its logarithm does: y is a sum of logarithms.");
     lesson_agree(
-        l, "y = 2 sum_i log L_ii", y, mo_scale(t, mo_sum(t, mo_log(t, mo_diagonal(t, L)), 0, MO_DROP_AXES), 2, 0));
+        l, "y = 2 sum_i log L_ii", y, mo_scale(t, mo_sum(t, mo_log(t, mo_diagonal(t, L)), MO_ALL, MO_DROP_AXES), 2, 0));
     mo_tensor *w, *V;
     mo_eigh(t, A, &w, &V);
-    lesson_agree(l, "y = sum_i log w_i, \"the eigenvalues\"", y, mo_sum(t, mo_log(t, w), 0, MO_DROP_AXES));
+    lesson_agree(l, "y = sum_i log w_i, \"the eigenvalues\"", y, mo_sum(t, mo_log(t, w), MO_ALL, MO_DROP_AXES));
     lesson_section(l, "Saved for backward");
     lesson_say(l, "L, with which the inverse is a solve.");
     lesson_section(l, "Adjoint");

@@ -136,7 +136,7 @@ static void neumann_tell(lesson *l) {
     lesson_say(l,
         "It shrinks by the spectral radius of `I - h A` at each term, %.4f here. k terms at the solution are "
         "what k unrolled steps that start at the solution give, without their memory.",
-        mo_item(mo_max(t, mo_abs(t, values), 0, MO_DROP_AXES)));
+        mo_item(mo_max(t, mo_abs(t, values), MO_ALL, MO_DROP_AXES)));
 }
 
 const topic topic_neumann = {

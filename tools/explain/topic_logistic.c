@@ -46,7 +46,7 @@ static void logistic_tell_adjoint(lesson *l, mo_tensor *P, mo_tensor *R) {
 static void logistic_tell(lesson *l) {
     mo_tape *t = l->t;
     mo_tensor *X = lesson_value(l, "X"), *W = lesson_value(l, "W"), *lambda = lesson_value(l, "lambda");
-    mo_tensor *P = mo_softmax(t, mo_matmul(t, X, W), -1), *R = mo_sub(t, P, lesson_value(l, "Y"));
+    mo_tensor *P = mo_softmax(t, mo_matmul(t, X, W), MO_AXIS(-1)), *R = mo_sub(t, P, lesson_value(l, "Y"));
     mo_tensor *gradient = mo_add(t, mo_matmul(t, mo_transpose(t, X), R), mo_mul(t, lambda, W));
     lesson_section(l, "Forward");
     lesson_show(l, "X Y lambda");

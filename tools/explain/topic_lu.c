@@ -32,16 +32,16 @@ void lu_factors(mo_tape *t, mo_tensor *PA, mo_tensor **L, mo_tensor **U) {
     mo_tensor *rest = PA, *columns[MOST_N], *rows[MOST_N];
     const int64_t n = mo_dim(PA, 0);
     for (int64_t k = 0; k < n && k < MOST_N; k++) {
-        mo_tensor *first_row = mo_slice(t, rest, 0, 0, 1), *pivot = mo_slice(t, first_row, 1, 0, 1);
-        mo_tensor *multipliers = mo_div(t, mo_slice(t, rest, 1, 0, 1), pivot);
-        columns[k] = mo_pad(t, multipliers, 0, k, 0);
-        rows[k] = mo_pad(t, first_row, 1, k, 0);
+        mo_tensor *first_row = mo_slice(t, rest, MO_AXIS(0), 0, 1), *pivot = mo_slice(t, first_row, MO_AXIS(1), 0, 1);
+        mo_tensor *multipliers = mo_div(t, mo_slice(t, rest, MO_AXIS(1), 0, 1), pivot);
+        columns[k] = mo_pad(t, multipliers, MO_AXIS(0), k, 0);
+        rows[k] = mo_pad(t, first_row, MO_AXIS(1), k, 0);
         mo_tensor *smaller = mo_sub(t, rest, mo_matmul(t, multipliers, first_row));
         if (k + 1 < n)
-            rest = mo_slice(t, mo_slice(t, smaller, 0, 1, n - k), 1, 1, n - k);
+            rest = mo_slice(t, mo_slice(t, smaller, MO_AXIS(0), 1, n - k), MO_AXIS(1), 1, n - k);
     }
-    *L = mo_concat(t, columns, (int)n, 1);
-    *U = mo_concat(t, rows, (int)n, 0);
+    *L = mo_concat(t, columns, (int)n, MO_AXIS(1));
+    *U = mo_concat(t, rows, (int)n, MO_AXIS(0));
 }
 
 static mo_tensor *lu_forward(lesson *l, mo_tensor *const *in) {

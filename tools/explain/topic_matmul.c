@@ -43,7 +43,7 @@ static mo_tensor *cross_entropy_forward(lesson *l, mo_tensor *const *in) {
 
 static void cross_entropy_tell(lesson *l) {
     mo_tape *t = l->t;
-    mo_tensor *x = lesson_value(l, "x"), *T = lesson_value(l, "T"), *P = mo_softmax(t, x, -1);
+    mo_tensor *x = lesson_value(l, "x"), *T = lesson_value(l, "T"), *P = mo_softmax(t, x, MO_AXIS(-1));
     mo_tensor *m = mo_max(t, x, MO_AXIS(1), MO_KEEP_AXES), *e = mo_exp(t, mo_sub(t, x, m));
     mo_tensor *s = mo_sum(t, e, MO_AXIS(1), MO_KEEP_AXES);
     const double n = (double)mo_dim(x, 0);
@@ -55,7 +55,7 @@ static void cross_entropy_tell(lesson *l) {
     lesson_show_as(l, "m = max_c x_c", m);
     lesson_show_as(l, "exp(x - m)", e);
     lesson_agree(l, "P = exp(x - m) / sum_c exp(x_c - m)", P, mo_div(t, e, s));
-    lesson_show_as(l, "log P", mo_log_softmax(t, x, -1));
+    lesson_show_as(l, "log P", mo_log_softmax(t, x, MO_AXIS(-1)));
     lesson_show(l, "l");
     lesson_section(l, "Saved for backward");
     lesson_say(l, "Nothing but the logits and labels themselves.");

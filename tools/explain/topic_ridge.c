@@ -33,7 +33,7 @@ static void ridge_tell_adjoint(lesson *l) {
     lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = trace K_bar", mo_trace(t, K_bar));
     lesson_line(l, "Z1", SPACE_ALL, "Z1_bar = alpha W_bar^T + 2 K_bar Z1", Z1_bar);
     lesson_line(l, "Z", SPACE_ALL, "Z_bar = Z1_bar \"without its last column\"",
-        mo_contiguous(t, mo_slice(t, Z1_bar, 1, 0, l->m)));
+        mo_contiguous(t, mo_slice(t, Z1_bar, MO_AXIS(1), 0, l->m)));
 }
 
 static void ridge_tell(lesson *l) {
@@ -78,7 +78,7 @@ static mo_tensor *loo_forward(lesson *l, mo_tensor *const *in) {
     mo_tensor *alpha = lesson_at(l, "alpha", mo_matmul(t, G, in[1]));
     mo_tensor *g = lesson_at(l, "g", mo_reshape(t, mo_diagonal(t, G), 2, (int64_t[]){l->n, 1}));
     mo_tensor *e = lesson_at(l, "e", mo_div(t, alpha, g));
-    return mo_scale(t, mo_sum(t, mo_square(t, e), 0, MO_DROP_AXES), 0.5, 0);
+    return mo_scale(t, mo_sum(t, mo_square(t, e), MO_ALL, MO_DROP_AXES), 0.5, 0);
 }
 
 /* What the fit to all other rows leaves of row i: n fits in place of one. */
@@ -91,16 +91,17 @@ static mo_tensor *loo_by_refits(lesson *l) {
         for (int side = 0; side < 2; side++) {
             int64_t start = side ? i + 1 : 0, stop = side ? l->n : i;
             if (start < stop) {
-                Z_parts[n] = mo_slice(t, Z1, 0, start, stop);
-                Y_parts[n++] = mo_slice(t, Y, 0, start, stop);
+                Z_parts[n] = mo_slice(t, Z1, MO_AXIS(0), start, stop);
+                Y_parts[n++] = mo_slice(t, Y, MO_AXIS(0), start, stop);
             }
         }
-        mo_tensor *Z = mo_concat(t, Z_parts, n, 0), *Zt = mo_transpose(t, Z);
+        mo_tensor *Z = mo_concat(t, Z_parts, n, MO_AXIS(0)), *Zt = mo_transpose(t, Z);
         mo_tensor *A = mo_add_diag(t, mo_matmul(t, Zt, Z), lesson_value(l, "lambda"));
-        mo_tensor *W = mo_solve_spd(t, A, mo_matmul(t, Zt, mo_concat(t, Y_parts, n, 0)));
-        rest[i] = mo_sub(t, mo_slice(t, Y, 0, i, i + 1), mo_matmul(t, mo_slice(t, Z1, 0, i, i + 1), W));
+        mo_tensor *W = mo_solve_spd(t, A, mo_matmul(t, Zt, mo_concat(t, Y_parts, n, MO_AXIS(0))));
+        rest[i] =
+            mo_sub(t, mo_slice(t, Y, MO_AXIS(0), i, i + 1), mo_matmul(t, mo_slice(t, Z1, MO_AXIS(0), i, i + 1), W));
     }
-    return mo_concat(t, rest, l->n, 0);
+    return mo_concat(t, rest, l->n, MO_AXIS(0));
 }
 
 static void loo_tell_adjoint(lesson *l) {

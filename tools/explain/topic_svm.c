@@ -32,7 +32,7 @@ static mo_tensor *svm_primal(lesson *l, const svm_values *v) {
     mo_tape *t = l->t;
     mo_tensor *Y = lesson_value(l, "Y"), *scores = mo_matmul(t, v->Z1, v->W);
     mo_tensor *worst = mo_max(t, mo_sub(t, mo_scale(t, scores, 1, 1), Y), MO_AXIS(1), MO_DROP_AXES);
-    mo_tensor *hinge = mo_sub(t, mo_sum(t, worst, 0, MO_DROP_AXES), inner(t, Y, scores));
+    mo_tensor *hinge = mo_sub(t, mo_sum(t, worst, MO_ALL, MO_DROP_AXES), inner(t, Y, scores));
     mo_tensor *size = mo_mul(t, mo_scale(t, lesson_value(l, "lambda"), 0.5, 0), inner(t, v->W, v->W));
     return mo_add(t, hinge, size);
 }
@@ -80,7 +80,7 @@ static mo_tensor *svm_adjoint_system(lesson *l, const svm_values *v, mo_tensor *
     const int64_t size = (int64_t)l->n * SVM_CLASSES;
     mo_tensor *Pi = svm_projection(l, v->alpha), *w, *V;
     mo_eigh(t, mo_matmul(t, mo_matmul(t, Pi, svm_wide_kernel(l, v->K)), Pi), &w, &V);
-    mo_tensor *limit = mo_scale(t, mo_max(t, w, 0, MO_DROP_AXES), 1e-10, 1e-30);
+    mo_tensor *limit = mo_scale(t, mo_max(t, w, MO_ALL, MO_DROP_AXES), 1e-10, 1e-30);
     mo_tensor *kept = mo_greater_equal(t, w, limit), *inverse = mo_div_or_zero(t, kept, mo_mul(t, kept, w));
     mo_tensor *right = mo_matmul(t, Pi, mo_reshape(t, A_bar, 2, (int64_t[]){size, 1}));
     mo_tensor *U = mo_matmul(t, mo_mul(t, V, inverse), mo_matmul(t, mo_transpose(t, V), right));
@@ -108,9 +108,10 @@ static void svm_tell_adjoint(lesson *l, const svm_values *v) {
     mo_tensor *through_W = mo_div(t, mo_matmul(t, v->A, mo_transpose(t, W_bar)), lambda);
     mo_tensor *Z1_bar = mo_add(t, through_W, mo_scale(t, mo_matmul(t, K_bar, v->Z1), 2, 0));
     lesson_line(l, "Z", SPACE_ALL, "Z_bar = A W_bar^T / lambda + 2 K_bar Z1 \"without its last column\"",
-        mo_contiguous(t, mo_slice(t, Z1_bar, 1, 0, l->m)));
+        mo_contiguous(t, mo_slice(t, Z1_bar, MO_AXIS(1), 0, l->m)));
     lesson_line(l, "Q", SPACE_ALL, "Q_bar = F_bar W^T \"without its last column\"",
-        mo_contiguous(t, mo_slice(t, mo_matmul(t, lesson_value(l, "F_bar"), mo_transpose(t, v->W)), 1, 0, l->m)));
+        mo_contiguous(
+            t, mo_slice(t, mo_matmul(t, lesson_value(l, "F_bar"), mo_transpose(t, v->W)), MO_AXIS(1), 0, l->m)));
     lesson_say(
         l, "A row whose alpha is its label has no part in W: its gradient is 0, and only support vectors learn.");
 }

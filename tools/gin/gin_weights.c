@@ -86,10 +86,10 @@ static mo_tensor *stack_embeddings(const gin *list, int n, const mo_source *sour
     int64_t l = mo_dim(hops, 0), nodes = mo_dim(hops, 1), d = mo_dim(hops, 2);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     for (int i = 0; t && i < n; i++) {
-        mo_tensor *X = mo_reshape(t, mo_slice(t, hops, 0, 0, 1), 2, (int64_t[]){nodes, d});
+        mo_tensor *X = mo_reshape(t, mo_slice(t, hops, MO_AXIS(0), 0, 1), 2, (int64_t[]){nodes, d});
         part[i + 1] = mo_reshape(t, gin_encode(t, &list[i], A, X), 3, (int64_t[]){1, nodes, d});
     }
-    mo_tensor *all = t ? mo_concat(t, part, n + 1, 0) : NULL;
+    mo_tensor *all = t ? mo_concat(t, part, n + 1, MO_AXIS(0)) : NULL;
     if (mo_ok(ctx))
         owned = mo_tensor_create(ctx, MO_F32, 3, (int64_t[]){l + n, nodes, d});
     if (mo_ok(ctx))

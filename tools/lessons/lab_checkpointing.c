@@ -38,7 +38,7 @@ static bool chain_gradient(mo_context *ctx, mo_tensor *x0, mo_tensor *W, int64_t
         x = segment ? mo_recompute(t, layers_of, in, 2, &layers, sizeof layers) : layers_of(t, in, 2, &layers);
     }
     mo_zero_grad(W);
-    mo_backward(t, mo_sum(t, mo_square(t, x), 0, MO_DROP_AXES));
+    mo_backward(t, mo_sum(t, mo_square(t, x), MO_ALL, MO_DROP_AXES));
     bool fine = mo_ok(ctx) && mo_tensor_read(mo_grad_of(W), gradient, (size_t)mo_numel(W) * sizeof *gradient) == MO_OK;
     mo_tape_release(t);
     return fine;

@@ -59,7 +59,7 @@ static mo_tensor *exact_residual(mo_tape *t, mo_tensor *A, mo_tensor *X, mo_tens
 }
 
 static double size_of(mo_tape *t, mo_tensor *X) {
-    return mo_item(mo_sum(t, mo_square(t, X), 0, MO_DROP_AXES));
+    return mo_item(mo_sum(t, mo_square(t, X), MO_ALL, MO_DROP_AXES));
 }
 
 /* X of A X = B by solves with `rough`, which may be A rounded, and up to STEPS refinements, while each is smaller than
@@ -104,7 +104,7 @@ static void solve_plainly(mo_tape *t, const conditioned *s, mo_tensor *A, mo_ten
     const mo_dtype real = mo_tensor_dtype(A);
     mo_tensor *leaf = mo_require_grad(mo_scale(t, A, 1, 0)); /* a constant of its own */
     mo_tensor *solved = mo_solve_or_nan(t, leaf, mo_cast(t, s->B, real)), *gradient;
-    mo_tensor *loss = mo_sum(t, mo_mul(t, mo_cast(t, s->X_bar, real), solved), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(t, mo_mul(t, mo_cast(t, s->X_bar, real), solved), MO_ALL, MO_DROP_AXES);
     mo_grad(t, &loss, NULL, 1, &leaf, &gradient, 1, MO_RETAIN);
     *X = mo_cast(t, solved, MO_F64);
     *A_bar = mo_cast(t, gradient, MO_F64);

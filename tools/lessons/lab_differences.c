@@ -42,7 +42,7 @@ static double loss_along(mo_tape *t, const line *l, double s, mo_dtype real) {
 static double slope_by_gradient(mo_tape *t, const line *l) {
     mo_tensor *W = l->W, *W_bar, *loss = loss_of(t, l, W, MO_F64);
     mo_grad(t, &loss, NULL, 1, &W, &W_bar, 1, 0);
-    return mo_item(mo_sum(t, mo_mul(t, W_bar, l->V), 0, MO_DROP_AXES));
+    return mo_item(mo_sum(t, mo_mul(t, W_bar, l->V), MO_ALL, MO_DROP_AXES));
 }
 
 static double quotient(mo_tape *t, const line *l, int rule, double h) {

@@ -41,7 +41,7 @@ static mo_tensor *ridge_solution(mo_tape *t, const lab_problem *p, mo_tensor *th
 }
 
 static mo_tensor *squared_loss(mo_tape *t, const lab_problem *p, mo_tensor *w) {
-    return mo_mean(t, mo_square(t, mo_sub(t, mo_matmul(t, p->held_inputs, w), p->held_targets)), 0, MO_DROP_AXES);
+    return mo_mean(t, mo_square(t, mo_sub(t, mo_matmul(t, p->held_inputs, w), p->held_targets)), MO_ALL, MO_DROP_AXES);
 }
 
 /* ---- logistic: W [d, C] ---- */
@@ -49,7 +49,7 @@ static mo_tensor *squared_loss(mo_tape *t, const lab_problem *p, mo_tensor *w) {
 static mo_tensor *logistic_residual(mo_tape *t, mo_tensor *W, mo_tensor *const *theta, int n, void *state) {
     const lab_problem *p = state;
     (void)n;
-    mo_tensor *R = mo_sub(t, mo_softmax(t, mo_matmul(t, p->inputs, W), -1), p->targets);
+    mo_tensor *R = mo_sub(t, mo_softmax(t, mo_matmul(t, p->inputs, W), MO_AXIS(-1)), p->targets);
     return mo_add(t, mean_over_samples(t, p->inputs, R), mo_mul(t, lab_penalty(t, theta[0]), W));
 }
 
@@ -58,7 +58,7 @@ static mo_tensor *logistic_jacobian(mo_tape *t, mo_tensor *W, mo_tensor *const *
     const lab_problem *p = state;
     (void)n;
     const int64_t d = mo_dim(p->inputs, 1), C = CLASSES, N = SAMPLES;
-    mo_tensor *P = mo_softmax(t, mo_matmul(t, p->inputs, W), -1);
+    mo_tensor *P = mo_softmax(t, mo_matmul(t, p->inputs, W), MO_AXIS(-1));
     mo_tensor *Pc = mo_reshape(t, P, 3, (int64_t[]){N, C, 1}), *Pe = mo_reshape(t, P, 3, (int64_t[]){N, 1, C});
     mo_tensor *B = mo_sub(t, mo_diagonal_embed(t, P), mo_mul(t, Pc, Pe));
     mo_tensor *Za = mo_reshape(t, p->inputs, 3, (int64_t[]){N, d, 1}),
@@ -93,7 +93,7 @@ static mo_tensor *root_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *thet
 }
 
 static mo_tensor *lab_distance(mo_tape *t, const lab_problem *p, mo_tensor *x) {
-    return mo_mean(t, mo_square(t, mo_sub(t, x, p->held_targets)), 0, MO_DROP_AXES);
+    return mo_mean(t, mo_square(t, mo_sub(t, x, p->held_targets)), MO_ALL, MO_DROP_AXES);
 }
 
 const lab_kind lab_kinds[LAB_KINDS] = {
@@ -168,7 +168,7 @@ static void draw_root(lab_problem *p, mo_tape *t, mo_random *r) {
 static double largest_eigenvalue(mo_tape *t, const lab_problem *p, mo_tensor *w) {
     mo_tensor *values, *vectors, *theta = p->theta;
     mo_eigh(t, p->kind->jacobian(t, w, &theta, 1, (void *)(uintptr_t)p), &values, &vectors);
-    return mo_item(mo_max(t, values, 0, MO_DROP_AXES));
+    return mo_item(mo_max(t, values, MO_ALL, MO_DROP_AXES));
 }
 
 void lab_open(lab_problem *p, mo_context *ctx, const lab_kind *kind, uint64_t seed, int64_t n) {

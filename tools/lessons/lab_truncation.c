@@ -61,7 +61,7 @@ static double unrolled_error(mo_tape *t, const contraction *c, int steps, mo_ten
     *w = mo_scale(t, c->b, 0, 0);
     for (int k = 0; k < steps; k++)
         *w = mo_sub(t, *w, mo_sub(t, mo_matmul(t, A, *w), c->b));
-    mo_tensor *loss = mo_sum(t, mo_mul(t, c->w_bar, *w), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(t, mo_mul(t, c->w_bar, *w), MO_ALL, MO_DROP_AXES);
     mo_grad(t, &loss, NULL, 1, &A, &A_bar, 1, MO_RETAIN);
     return gradient_error(c, A_bar, work);
 }
@@ -69,7 +69,7 @@ static double unrolled_error(mo_tape *t, const contraction *c, int steps, mo_ten
 static double implicit_error(mo_tape *t, contraction *c, mo_tensor *w_K, double *work) {
     const mo_implicit_options options = {.symmetric = true, .residual = -1, .state = c};
     mo_tensor *A = c->A, *A_bar, *w = mo_implicit(t, mo_stop_gradient(t, w_K), truncation_residual, &A, 1, &options);
-    mo_tensor *loss = mo_sum(t, mo_mul(t, c->w_bar, w), 0, MO_DROP_AXES);
+    mo_tensor *loss = mo_sum(t, mo_mul(t, c->w_bar, w), MO_ALL, MO_DROP_AXES);
     mo_grad(t, &loss, NULL, 1, &A, &A_bar, 1, 0);
     return gradient_error(c, A_bar, work);
 }

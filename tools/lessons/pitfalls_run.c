@@ -55,7 +55,8 @@ static bool read_logits(recorder *r, const pitfall_draw *draw, mo_tensor *Z, con
     }
     fill_labels(draw, label);
     mo_tensor *Ys = mo_one_hot(r->t, mo_from(r->t, MO_I64, 1, &n, label), draw->classes, MO_F64);
-    mo_tensor *Zs = mo_slice(r->t, Z, 0, 0, n), *Zq = of_support ? Zs : mo_slice(r->t, Z, 0, n, 2 * n);
+    mo_tensor *Zs = mo_slice(r->t, Z, MO_AXIS(0), 0, n),
+              *Zq = of_support ? Zs : mo_slice(r->t, Z, MO_AXIS(0), n, 2 * n);
     free(label);
     return mo_head_start(r->t, head, MO_F64, pitfalls_parameters.d, lambda > 0 ? &lambda : NULL, 0, parameters) ==
                MO_OK &&
@@ -90,7 +91,7 @@ static void record_accuracy(
 /* Records the distance from the first prototype to the hull of the others. */
 static void record_hull_distance(recorder *r, const pitfall_draw *draw, mo_tensor *Z, pitfall_row row) {
     int64_t C = draw->classes, d = pitfalls_parameters.d;
-    mo_tensor *Zs = mo_slice(r->t, Z, 0, 0, C * draw->each);
+    mo_tensor *Zs = mo_slice(r->t, Z, MO_AXIS(0), 0, C * draw->each);
     mo_tensor *P = mo_mean(r->t, mo_reshape(r->t, Zs, 3, (int64_t[]){C, draw->each, d}), MO_AXIS(1), MO_DROP_AXES);
     double *p = malloc((size_t)(C * d) * sizeof *p);
     if (!p)

@@ -46,11 +46,11 @@ void mo_example_tensors(
     if (spectrum->ctx != t->ctx)
         spectrum = mo_fetch_range(t, spectrum, 0, 0, mo_dim(spectrum, 0));
     e->n_rows = 3;
-    e->rows[0] = (mo_named){"blocks", mo_slice(t, H, 1, 0, hops), NULL};
+    e->rows[0] = (mo_named){"blocks", mo_slice(t, H, MO_AXIS(1), 0, hops), NULL};
     e->rows[1] = (mo_named){"spectrum", spectrum, NULL};
     e->rows[2] = (mo_named){"extras", x, NULL};
     if (mo_ok(t->ctx) && mo_dim(H, 1) > hops)
-        e->rows[e->n_rows++] = (mo_named){"diffused", mo_slice(t, H, 1, hops, mo_dim(H, 1)), NULL};
+        e->rows[e->n_rows++] = (mo_named){"diffused", mo_slice(t, H, MO_AXIS(1), hops, mo_dim(H, 1)), NULL};
     for (int i = 0; mo_part_rows[i].name; i++) {
         mo_tensor *X = mo_arrays_find(arrays, mo_part_rows[i].name);
         double most = mo_part_rows[i].limit;

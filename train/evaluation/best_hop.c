@@ -37,7 +37,7 @@ static void add_source_accuracies(
 
 /* The examples of an episode at one hop: their rows, or the means over the nodes of each graph. */
 static mo_tensor *episode_hop(mo_tape *t, const mo_episode *e, int hop) {
-    mo_tensor *hops = e->rows[0].tensor, *X = mo_slice(t, hops, 0, hop, hop + 1);
+    mo_tensor *hops = e->rows[0].tensor, *X = mo_slice(t, hops, MO_AXIS(0), hop, hop + 1);
     X = mo_reshape(t, X, 2, (int64_t[]){mo_dim(hops, 1), mo_dim(hops, 2)});
     return e->segment ? mo_segment_mean(t, X, e->segment) : X;
 }

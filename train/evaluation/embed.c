@@ -149,7 +149,7 @@ static bool keep_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples
     mo_context *ctx = mo_tape_context(t);
     if (!*kept)
         *kept = mo_tensor_create(ctx, mo_tensor_dtype(Z), 2, (int64_t[]){examples, mo_dim(Z, 1)});
-    mo_tensor *window = mo_ok(ctx) ? mo_slice(t, *kept, 0, first, first + mo_dim(Z, 0)) : NULL;
+    mo_tensor *window = mo_ok(ctx) ? mo_slice(t, *kept, MO_AXIS(0), first, first + mo_dim(Z, 0)) : NULL;
     return window && mo_tensor_copy(window, Z) == MO_OK;
 }
 

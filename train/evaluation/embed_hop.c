@@ -18,10 +18,11 @@ static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     mo_tensor *rows = mo_mean(t, mo_fetch_range(t, blocks, 1, from, hop + 1), MO_AXIS(1), MO_DROP_AXES),
               *side[MO_BLOCKS + 1];
     for (int b = 0; b < MO_BLOCKS; b++)
-        side[b] = mo_reshape(t, mo_slice(t, rows, 0, b, b + 1), 2, (int64_t[]){n, w});
+        side[b] = mo_reshape(t, mo_slice(t, rows, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n, w});
     side[MO_BLOCKS] = mo_fetch_range(t, extras, 0, 0, n);
     int block = source->graph->features > 1;
-    return mo_l2_normalize(t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, 1) : side[block], 1e-12);
+    return mo_l2_normalize(
+        t, source->task == MO_TASK_GC ? mo_concat(t, side, MO_BLOCKS + 1, MO_AXIS(1)) : side[block], 1e-12);
 }
 
 /* The rows of nodes first .. last - 1 at one hop. */

@@ -103,7 +103,7 @@ static void read_scores(mo_tape *t, mo_tensor *X, double *score, int64_t n) {
 
 /* The logit of "link" minus that of "no link". */
 static mo_tensor *link_margin(mo_tape *t, mo_tensor *logits) {
-    return mo_sub(t, mo_slice(t, logits, 1, 1, 2), mo_slice(t, logits, 1, 0, 1));
+    return mo_sub(t, mo_slice(t, logits, MO_AXIS(1), 1, 2), mo_slice(t, logits, MO_AXIS(1), 0, 1));
 }
 
 /* <z_u, z_v>, which needs no support. */
@@ -111,7 +111,7 @@ static mo_tensor *inner_products(mo_tape *t, mo_tensor *rows, const mo_plan *pla
     mo_tensor *end[2];
     for (int side = 0; side < 2; side++)
         end[side] = mo_gather_rows(t, rows, mo_from(t, MO_I64, 1, &plan->n_query, plan->query[side]));
-    return mo_sum(t, mo_mul(t, end[0], end[1]), 1u << 1, MO_KEEP_AXES);
+    return mo_sum(t, mo_mul(t, end[0], end[1]), MO_AXIS(1), MO_KEEP_AXES);
 }
 
 static void score_pairs(division *d, int c, int64_t k) {

@@ -62,9 +62,9 @@ mo_tensor *mo_population_logits(
 
 /* Labels are exact in float64: (argmax - label)^2 is 0 or at least 1. */
 mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label) {
-    mo_tensor *guess = mo_cast(t, mo_argmax(t, mo_stop_gradient(t, logits), -1), MO_F64);
+    mo_tensor *guess = mo_cast(t, mo_argmax(t, mo_stop_gradient(t, logits), MO_AXIS(-1)), MO_F64);
     mo_tensor *distance = mo_sub(t, guess, mo_cast(t, label, MO_F64));
-    return mo_sum(t, mo_clamp(t, mo_square(t, distance), 0, 1), 0, MO_DROP_AXES);
+    return mo_sum(t, mo_clamp(t, mo_square(t, distance), 0, 1), MO_ALL, MO_DROP_AXES);
 }
 
 double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan) {

@@ -34,7 +34,7 @@ mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     H[0] = mo_layer_norm(t, X0, MO_NORM_EPSILON);
     for (int k = 1; k <= hops; k++)
         H[k] = mo_spmm(t, A, H[k - 1]);
-    return mo_stack(t, H, hops + 1, 0);
+    return mo_stack(t, H, hops + 1, MO_AXIS(0));
 }
 
 static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
@@ -97,7 +97,7 @@ static bool fill_hop_features(mo_first_hop *j, mo_features *f) {
 static void normalize_rows(mo_tape *t, mo_tensor *X) {
     for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += NORM_ROWS) {
         int64_t mark = t->n_tensors, end = i + NORM_ROWS < mo_dim(X, 0) ? i + NORM_ROWS : mo_dim(X, 0);
-        mo_tensor *rows = mo_slice(t, X, 0, i, end), *normal = mo_layer_norm(t, rows, MO_NORM_EPSILON);
+        mo_tensor *rows = mo_slice(t, X, MO_AXIS(0), i, end), *normal = mo_layer_norm(t, rows, MO_NORM_EPSILON);
         if (mo_ok(t->ctx))
             mo_tensor_copy(rows, normal);
         mo_tape_sweep(t, mark, NULL, 0);

@@ -76,7 +76,7 @@ static bool compute_staged(mo_first_hop *j, mo_graph_range range) {
     if (!mo_ok(host))
         mo_fail(ctx, mo_context_status(host)->code, "features: %s", mo_context_status(host)->message);
     else if (t && mo_each_graph_on_threads(j->graph, host, range, compute_graph, &staged)) {
-        mo_tensor *rows = mo_slice(t, mo_slice(t, j->hops, 0, 0, 1), 1, first, first + n);
+        mo_tensor *rows = mo_slice(t, mo_slice(t, j->hops, MO_AXIS(0), 0, 1), MO_AXIS(1), first, first + n);
         mo_tensor_write(rows, mo_tensor_view(staged.hops).data, (size_t)mo_numel(staged.hops) * sizeof(float));
         mo_first_hop_worsen(j, staged.quality);
     }

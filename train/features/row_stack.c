@@ -148,7 +148,7 @@ static mo_tensor *fetch_consecutive(mo_tensor *T, const mo_row_stack *s, int64_t
 
 mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last) {
     if (!mo_ok(t->ctx) || mo_rows_resident(t->ctx, X))
-        return mo_slice(t, X, axis, first, last);
+        return mo_slice(t, X, MO_AXIS(axis), first, last);
     mo_row_stack s = mo_row_stack_of(X, axis);
     return fetch_consecutive(shaped_like(t, X, axis, last - first), &s, first, last - first);
 }
@@ -156,7 +156,8 @@ mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int
 mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first, int64_t last) {
     int64_t n = last - first, shape[] = {n, mo_dim(X, 2)};
     if (!mo_ok(t->ctx) || mo_rows_resident(t->ctx, X))
-        return mo_reshape(t, mo_slice(t, mo_slice(t, X, 0, outer, outer + 1), 1, first, last), 2, shape);
+        return mo_reshape(
+            t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), outer, outer + 1), MO_AXIS(1), first, last), 2, shape);
     mo_row_stack s = mo_row_stack_of(X, 1);
     int64_t skipped = outer * s.rows * (int64_t)s.stored;
     s.outer = 1;

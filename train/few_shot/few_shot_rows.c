@@ -55,7 +55,7 @@ static mo_tensor *principal_directions(mo_tape *t, mo_tensor *Z) {
     int64_t r = mo_dim(Z, 1), first = r > 2 ? r - 2 : 0;
     mo_tensor *values, *V;
     mo_eigh(t, mo_cast(t, mo_matmul(t, mo_transpose(t, Z), Z), MO_F64), &values, &V); /* values rise */
-    return mo_cast(t, mo_slice(t, V, 1, first, r), MO_F32);
+    return mo_cast(t, mo_slice(t, V, MO_AXIS(1), first, r), MO_F32);
 }
 
 /* Points from the products P [N, components] with the directions, the larger component first. An eigenvector's sign is

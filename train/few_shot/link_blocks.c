@@ -146,7 +146,7 @@ static mo_tensor *keep_tensor(mo_context *ctx, mo_tensor *T) {
 
 /* The logit of a link less that of none, of n queries. */
 static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *score) {
-    mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, 1, 1, 2), mo_slice(s->t, Y, 1, 0, 1));
+    mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, MO_AXIS(1), 1, 2), mo_slice(s->t, Y, MO_AXIS(1), 0, 1));
     mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
 }
 
@@ -181,7 +181,7 @@ static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_
         learned[i] = s->learned[i] ? s->learned[i] : mo_null_tensor(s->ctx);
     for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += s->part, mo_tape_reset(s->t)) {
         int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query, axis = mo_ndim(Z[1]) - 2;
-        mo_tensor *Zq = mo_contiguous(s->t, mo_slice(s->t, Z[1], (int)axis, first, stop));
+        mo_tensor *Zq = mo_contiguous(s->t, mo_slice(s->t, Z[1], MO_AXIS((int)axis), first, stop));
         read_margins(s, m->table->apply(s->t, m->content, &e, Z[0], learned, Zq), stop - first, score + first);
     }
     mo_tensor_release(Z[0]);

@@ -43,7 +43,7 @@ typedef struct design {
 
 /* Rows first .. stop - 1 of Z become centred, of unit length. */
 static void suggest_centre(mo_tape *t, mo_tensor *Z, mo_tensor *mean, int64_t first, int64_t stop) {
-    mo_tensor *rows = mo_slice(t, Z, 0, first, stop), *unit = mo_l2_normalize(t, mo_sub(t, rows, mean), 1e-12);
+    mo_tensor *rows = mo_slice(t, Z, MO_AXIS(0), first, stop), *unit = mo_l2_normalize(t, mo_sub(t, rows, mean), 1e-12);
     if (mo_ok(mo_tape_context(t)))
         mo_tensor_copy(rows, unit);
 }
@@ -70,7 +70,7 @@ static void suggest_read(design *d, mo_tensor *T, double *host) {
 
 /* lambda v and lambda^2 w of rows first .. stop - 1 before any label. */
 static void suggest_spread(design *d, int64_t first, int64_t stop) {
-    mo_tensor *Z = mo_slice(d->t, d->Z, 0, first, stop);
+    mo_tensor *Z = mo_slice(d->t, d->Z, MO_AXIS(0), first, stop);
     mo_tensor *C = mo_cast(d->t, mo_from(d->t, MO_F64, 2, (int64_t[]){d->r, d->r}, d->C), MO_F32);
     suggest_read(d, mo_sum(d->t, mo_mul(d->t, mo_matmul(d->t, Z, C), Z), MO_AXIS(1), MO_DROP_AXES), d->w + first);
     suggest_read(d, mo_sum(d->t, mo_mul(d->t, Z, Z), MO_AXIS(1), MO_DROP_AXES), d->v + first);
@@ -132,7 +132,7 @@ static double *suggest_products(design *d, const double *x) {
 static bool suggest_take(design *d, int64_t i) {
     double *u = d->u + d->n * d->r, *MCu = u + d->r, *x = u + 2 * d->r;
     mo_tape_reset(d->t);
-    suggest_read(d, mo_slice(d->t, d->Z, 0, i, i + 1), x);
+    suggest_read(d, mo_slice(d->t, d->Z, MO_AXIS(0), i, i + 1), x);
     suggest_apply(d, x, u);
     double s = 1 + inner(x, u, d->r);
     for (int64_t k = 0; k < d->r; k++)

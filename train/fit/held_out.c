@@ -130,7 +130,7 @@ static bool apply_shortcut(
     if (!mo_fit_parameters(f, value, parameters))
         return false;
     mo_tensor *Zs = mo_fit_rows(f, s->row, b->B, b->n_s), *Ys = mo_fit_one_hot(f, s->label, b->B, b->n_s);
-    mo_tensor *Zq = query ? mo_fit_rows(f, b->query, b->B, b->n_q) : mo_slice(f->t, Zs, 1, 0, 1);
+    mo_tensor *Zq = query ? mo_fit_rows(f, b->query, b->B, b->n_q) : mo_slice(f->t, Zs, MO_AXIS(1), 0, 1);
     mo_fit_scale(f, &Zs, &Zq);
     mo_tensor *all = f->head->cross_validate(f->t, Zs, Ys, Zq, parameters, &s->folds, &held);
     int64_t n_held = b->B * s->stop[s->folds.n - 1] * f->classes, n_all = b->B * mo_dim(Zq, 1) * f->classes;

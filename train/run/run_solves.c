@@ -13,7 +13,7 @@
 
 /* The largest entry of X, of any shape. */
 static double largest_of(mo_tape *t, mo_tensor *X) {
-    return mo_item(mo_max(t, mo_reshape(t, X, 1, (int64_t[]){-1}), 0, MO_DROP_AXES));
+    return mo_item(mo_max(t, mo_reshape(t, X, 1, (int64_t[]){-1}), MO_ALL, MO_DROP_AXES));
 }
 
 static void note_solve(mo_trainer *trainer, const mo_node *node, bool spd) {

@@ -42,7 +42,7 @@ static mo_svd decompose_side(side *s, const mo_csr *M) {
 }
 
 static mo_tensor *basis_padded(side *s, mo_tensor *P, int64_t before, int64_t after) {
-    return before + after > 0 ? mo_pad(s->t, P, 1, before, after) : P;
+    return before + after > 0 ? mo_pad(s->t, P, MO_AXIS(1), before, after) : P;
 }
 
 mo_tensor *mo_structure_basis(side *s, const mo_csr *A) {
@@ -104,9 +104,9 @@ mo_tensor *mo_node_basis(mo_tape *t, const mo_graph *graph, int64_t g, const mo_
     s.svd.stream = (uint64_t)g * SIDES + ATTRIBUTES;
     s.width = concat ? half : options->dim;
     if (concat && !(has_attributes && half > 0))
-        X0 = mo_pad(t, X0, 1, 0, half);
+        X0 = mo_pad(t, X0, MO_AXIS(1), 0, half);
     else if (concat)
-        X0 = mo_concat(t, (mo_tensor *[]){X0, attribute_side(&s, graph, first, n, false)}, 2, 1);
+        X0 = mo_concat(t, (mo_tensor *[]){X0, attribute_side(&s, graph, first, n, false)}, 2, MO_AXIS(1));
     else if (has_attributes)
         X0 = mo_add(t, X0, attribute_side(&s, graph, first, n, true));
     mo_tape_sweep(t, mark, &X0, 1);

@@ -23,7 +23,7 @@ typedef struct survey {
 
 /* The block of rows from `start` on. */
 static mo_tensor *sign_block_of(survey *s, int64_t start) {
-    return mo_slice(s->t, s->U, 0, start, start + BLOCK < s->n ? start + BLOCK : s->n);
+    return mo_slice(s->t, s->U, MO_AXIS(0), start, start + BLOCK < s->n ? start + BLOCK : s->n);
 }
 
 static int64_t read_block(survey *s, int64_t start) {

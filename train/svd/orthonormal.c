@@ -37,8 +37,8 @@ double mo_factor_gram(mo_tape *t, mo_tensor *M) {
     if (info != 0)
         return INFINITY;
     mo_tensor *diagonal = mo_cast(t, diagonal_of(t, M), MO_F64);
-    double largest = mo_item(mo_max(t, diagonal, 0, MO_DROP_AXES));
-    double smallest = -mo_item(mo_max(t, mo_neg(t, diagonal), 0, MO_DROP_AXES));
+    double largest = mo_item(mo_max(t, diagonal, MO_ALL, MO_DROP_AXES));
+    double smallest = -mo_item(mo_max(t, mo_neg(t, diagonal), MO_ALL, MO_DROP_AXES));
     return largest / smallest;
 }
 
@@ -89,7 +89,7 @@ int64_t mo_fill_columns(mo_tape *t, mo_spread *spread, mo_tensor *Y, int attempt
     mo_random position = mo_random_at(0, MO_PURPOSE_SVD, fill_stream + (uint64_t)attempt);
     for (int64_t i = 0; i < m && mo_ok(t->ctx); i += FILL_ROWS) {
         int64_t here = t->n_tensors, end = i + FILL_ROWS < m ? i + FILL_ROWS : m;
-        mo_tensor *y = mo_slice(t, Y, 0, i, end), *scaled = mo_mul(t, y, scale);
+        mo_tensor *y = mo_slice(t, Y, MO_AXIS(0), i, end), *scaled = mo_mul(t, y, scale);
         if (filled && mo_ok(t->ctx)) {
             mo_tensor *random = mo_tape_tensor(t, Y->dtype, 2, (int64_t[]){end - i, n});
             position.index = (uint64_t)((mo_spread_first(spread) + i) * n);

@@ -73,7 +73,8 @@ static mo_tensor *ritz_whitening(mo_tape *t, mo_tensor *S, double least) {
     int64_t q = mo_dim(S, 0), none = 0;
     mo_tensor *L = mo_mul(t, S, mo_scalar(t, MO_F64, 1)), *w, *Z; /* a copy */
     double ratio = mo_factor_gram(t, L);
-    if (ratio < WELL_CONDITIONED && mo_item(mo_max(t, mo_neg(t, mo_diagonal(t, L)), 0, MO_DROP_AXES)) < -sqrt(least))
+    if (ratio < WELL_CONDITIONED &&
+        mo_item(mo_max(t, mo_neg(t, mo_diagonal(t, L)), MO_ALL, MO_DROP_AXES)) < -sqrt(least))
         return mo_inverse_factor(t, L);
     mo_eigh(t, S, &w, &Z);
     double *value = mo_host_array(ctx, q, sizeof *value);
@@ -83,8 +84,8 @@ static mo_tensor *ritz_whitening(mo_tape *t, mo_tensor *S, double least) {
     free(value);
     if (none == q || !mo_ok(ctx))
         return NULL;
-    mo_tensor *scale = mo_pow(t, mo_slice(t, w, 0, none, q), -0.5);
-    return mo_mul(t, mo_slice(t, Z, 1, none, q), scale);
+    mo_tensor *scale = mo_pow(t, mo_slice(t, w, MO_AXIS(0), none, q), -0.5);
+    return mo_mul(t, mo_slice(t, Z, MO_AXIS(1), none, q), scale);
 }
 
 /* B with B^T G B = I for G = [G11, G12; G12^T, G22]: [2 q, q + k]. size2: the largest |A Q e_j|^2; directions of W are
@@ -97,31 +98,31 @@ static mo_tensor *basis_change(
     mo_tensor *M = mo_matmul(t, mo_transpose(t, X), G12); /* coordinates of W in the basis Q X */
     mo_tensor *S = mo_sub(t, G22, mo_matmul(t, mo_transpose(t, M), M));
     mo_tensor *Z = mo_ok(t->ctx) ? ritz_whitening(t, S, ROUNDING * epsilon * size2) : NULL;
-    mo_tensor *left = mo_pad(t, X, 0, 0, q);
+    mo_tensor *left = mo_pad(t, X, MO_AXIS(0), 0, q);
     if (!Z)
         return left;
     mo_tensor *E = mo_neg(t, mo_matmul(t, X, mo_matmul(t, M, Z)));
-    return mo_concat(t, (mo_tensor *[]){left, mo_concat(t, (mo_tensor *[]){E, Z}, 2, 0)}, 2, 1);
+    return mo_concat(t, (mo_tensor *[]){left, mo_concat(t, (mo_tensor *[]){E, Z}, 2, MO_AXIS(0))}, 2, MO_AXIS(1));
 }
 
 /* The largest |A Q e_j|^2 = |C e_j|^2 + |W e_j|^2, up to rounding. */
 static double largest_image(mo_tape *t, mo_tensor *C, mo_tensor *G22) {
     mo_tensor *squares = mo_add(t, mo_sum(t, mo_square(t, C), MO_AXIS(0), MO_DROP_AXES), mo_diagonal(t, G22));
-    return mo_item(mo_max(t, squares, 0, MO_DROP_AXES));
+    return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES));
 }
 
 /* H of the opening comment. */
 static mo_tensor *ritz_projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_tensor *G22, mo_tensor *H22) {
     int64_t q = mo_dim(C, 0);
     mo_tensor *H = mo_full(t, MO_F64, 2, (int64_t[]){2 * q, 2 * q}, 0);
-    mo_tensor *top = mo_slice(t, H, 0, 0, q), *bottom = mo_slice(t, H, 0, q, 2 * q);
+    mo_tensor *top = mo_slice(t, H, MO_AXIS(0), 0, q), *bottom = mo_slice(t, H, MO_AXIS(0), q, 2 * q);
     mo_tensor *H12 = mo_add(t, G22, mo_matmul(t, mo_transpose(t, C), G12));
     if (!mo_ok(t->ctx))
         return H;
-    mo_tensor_copy(mo_slice(t, top, 1, 0, q), C);
-    mo_tensor_copy(mo_slice(t, top, 1, q, 2 * q), H12);
-    mo_tensor_copy(mo_slice(t, bottom, 1, 0, q), mo_transpose(t, H12));
-    mo_tensor_copy(mo_slice(t, bottom, 1, q, 2 * q), H22);
+    mo_tensor_copy(mo_slice(t, top, MO_AXIS(1), 0, q), C);
+    mo_tensor_copy(mo_slice(t, top, MO_AXIS(1), q, 2 * q), H12);
+    mo_tensor_copy(mo_slice(t, bottom, MO_AXIS(1), 0, q), mo_transpose(t, H12));
+    mo_tensor_copy(mo_slice(t, bottom, MO_AXIS(1), q, 2 * q), H22);
     return H;
 }
 
@@ -151,7 +152,7 @@ double mo_reorthonormalize(mo_tape *t, mo_spread *spread, mo_tensor *U) {
     double defect = NAN;
     for (int pass = 0; pass < 2 && mo_ok(t->ctx); pass++) {
         mo_tensor *G = mo_tall_gram(t, spread, U, U);
-        defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_eye(t, MO_F64, r))), 0, MO_DROP_AXES));
+        defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_eye(t, MO_F64, r))), MO_ALL, MO_DROP_AXES));
         if (pass > 0 || !(defect > 32 * ritz_epsilon(U)) || mo_factor_gram(t, G) > WELL_CONDITIONED)
             break;
         mo_tall_multiply(t, U, mo_cast(t, mo_inverse_factor(t, G), U->dtype), true);
@@ -173,10 +174,10 @@ double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_halo *halo, mo_tensor *cons
     mo_tape_sweep(t, mark, (mo_tensor *[]){Y, B}, 2);
     mo_tensor *W = mo_cast(t, images ? mo_matmul(t, B, Y) : Y, Q->dtype);
     mo_tape_sweep(t, mark, &W, 1);
-    mo_tensor *U = mo_slice(t, panel[2], 1, 0, wanted);
-    mo_tall_product_into(t, 1, Q, mo_slice(t, W, 0, 0, q), 0, U);
+    mo_tensor *U = mo_slice(t, panel[2], MO_AXIS(1), 0, wanted);
+    mo_tall_product_into(t, 1, Q, mo_slice(t, W, MO_AXIS(0), 0, q), 0, U);
     if (images)
-        mo_tall_product_into(t, 1, panel[1], mo_slice(t, W, 0, q, 2 * q), 1, U);
+        mo_tall_product_into(t, 1, panel[1], mo_slice(t, W, MO_AXIS(0), q, 2 * q), 1, U);
     double defect = mo_reorthonormalize(t, spread, U);
     mo_tape_sweep(t, mark, NULL, 0);
     return defect;

@@ -21,7 +21,7 @@
 enum { ROW_BLOCK = 2048 };
 
 static double sum_of_squares(mo_tape *t, mo_tensor *X) {
-    return mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), 0, MO_DROP_AXES));
+    return mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), MO_ALL, MO_DROP_AXES));
 }
 
 /* *sum += the parts of every rank, in their order; nothing where one has failed, which may have no parts. */
@@ -43,7 +43,7 @@ static double matrix_norm(mo_svd_problem *p) {
         mo_tensor_read(A->row_pointer, first, (size_t)(p->n + 1) * sizeof *first);
     for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
         int64_t end = (b + 1) * MO_SPREAD_ROWS < p->n ? (b + 1) * MO_SPREAD_ROWS : p->n;
-        part[b] = sum_of_squares(t, mo_slice(t, A->values, 0, first[b * MO_SPREAD_ROWS], first[end]));
+        part[b] = sum_of_squares(t, mo_slice(t, A->values, MO_AXIS(0), first[b * MO_SPREAD_ROWS], first[end]));
         mo_tape_sweep(t, mark, NULL, 0);
     }
     add_parts(p, &sum, part, blocks);
@@ -118,8 +118,8 @@ double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor
     double *part = mo_host_array(t->ctx, blocks, sizeof *part), sum = 0;
     for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
         int64_t i = b * ROW_BLOCK, end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
-        mo_tensor *US = mo_mul(t, mo_slice(t, U, 0, i, end), s);
-        part[b] = sum_of_squares(t, mo_sub(t, mo_slice(t, AV, 0, i, end), US));
+        mo_tensor *US = mo_mul(t, mo_slice(t, U, MO_AXIS(0), i, end), s);
+        part[b] = sum_of_squares(t, mo_sub(t, mo_slice(t, AV, MO_AXIS(0), i, end), US));
         mo_tape_sweep(t, mark, NULL, 0);
     }
     if (mo_ok(t->ctx))

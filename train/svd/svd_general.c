@@ -64,7 +64,7 @@ static void svd_general_complete(mo_tape *t, mo_tensor *V, int64_t first) {
     int64_t r = mo_dim(V, 1);
     if (first == r || !mo_ok(t->ctx))
         return;
-    mo_tensor *known = mo_slice(t, V, 1, 0, first), *window = mo_slice(t, V, 1, first, r);
+    mo_tensor *known = mo_slice(t, V, MO_AXIS(1), 0, first), *window = mo_slice(t, V, MO_AXIS(1), first, r);
     mo_tensor *fill = mo_full(t, V->dtype, 2, (int64_t[]){mo_dim(V, 0), r - first}, 0);
     mo_fill_columns(t, NULL, fill, 0);
     for (int pass = 0; pass < 3 && mo_ok(t->ctx); pass++) { /* columns that complete a basis may need another pass */

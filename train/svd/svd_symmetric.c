@@ -67,8 +67,8 @@ static void svd_symmetric_extract(
     if (!mo_ok(t->ctx))
         return;
     put_values(p, theta, s, svd);
-    svd->U = mo_slice(t, panel[2], 1, 0, p->r);
-    mo_tensor *AU = mo_slice(t, panel[0], 1, 0, p->r);
+    svd->U = mo_slice(t, panel[2], MO_AXIS(1), 0, p->r);
+    mo_tensor *AU = mo_slice(t, panel[0], MO_AXIS(1), 0, p->r);
     mo_tall_spmm(p->A, p->halo, svd->U, AU);
     svd->residual = mo_svd_residual(p, AU, svd->U, mo_mul(t, svd->S, svd->sign));
 }

@@ -39,7 +39,7 @@ static int64_t part_start(int64_t columns, int64_t i) {
 }
 
 static mo_tensor *columns_of(mo_tape *t, mo_tensor *X, int64_t start, int64_t stop) {
-    return mo_slice(t, X, 1, start, stop);
+    return mo_slice(t, X, MO_AXIS(1), start, stop);
 }
 
 /* sum += X^T Y. */
@@ -51,7 +51,7 @@ static void add_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *sum) {
 }
 
 static mo_tensor *tall_window(mo_tape *t, mo_tensor *M, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
-    return columns_of(t, mo_slice(t, M, 0, i0, i1), j0, j1);
+    return columns_of(t, mo_slice(t, M, MO_AXIS(0), i0, i1), j0, j1);
 }
 
 /* Adds the lower triangle of X^T X, by parts of the columns. */
@@ -77,11 +77,11 @@ static void tall_mirror(mo_tape *t, mo_tensor *M) {
 /* Adds the products of the block of rows from i on. */
 static void add_block(mo_tape *t, mo_tensor *X, mo_tensor *Y, int64_t i, mo_tensor *sum) {
     int64_t mark = t->n_tensors, end = tall_smaller(mo_dim(X, 0), i + SUM_ROWS);
-    mo_tensor *x = mo_slice(t, X, 0, i, end);
+    mo_tensor *x = mo_slice(t, X, MO_AXIS(0), i, end);
     if (X == Y)
         add_symmetric(t, x, sum);
     else
-        add_gram(t, x, mo_slice(t, Y, 0, i, end), sum);
+        add_gram(t, x, mo_slice(t, Y, MO_AXIS(0), i, end), sum);
     mo_tape_sweep(t, mark, NULL, 0);
 }
 
@@ -91,7 +91,8 @@ static void add_spread_blocks(mo_tape *t, mo_spread *spread, mo_tensor *X, mo_te
     int64_t rows = mo_dim(sum, 0), columns = mo_dim(sum, 1);
     mo_tensor *parts = mo_full(t, MO_F64, 3, (int64_t[]){count, rows, columns}, 0);
     for (int64_t b = 0; b < count && mo_ok(t->ctx); b++)
-        add_block(t, X, Y, b * SUM_ROWS, mo_reshape(t, mo_slice(t, parts, 0, b, b + 1), 2, (int64_t[]){rows, columns}));
+        add_block(t, X, Y, b * SUM_ROWS,
+            mo_reshape(t, mo_slice(t, parts, MO_AXIS(0), b, b + 1), 2, (int64_t[]){rows, columns}));
     mo_spread_add(spread, mo_tensor_view(sum).data, mo_tensor_view(parts).data, count, rows * columns);
     mo_tape_sweep(t, mark, NULL, 0);
 }
@@ -113,7 +114,7 @@ void mo_tall_squares(mo_tape *t, mo_spread *spread, mo_tensor *X, double *square
     int64_t n = mo_dim(X, 0), q = mo_dim(X, 1), count = (n + SUM_ROWS - 1) / SUM_ROWS, mark = t->n_tensors;
     double *part = mo_host_array(t->ctx, count * q, sizeof *part);
     for (int64_t b = 0; b < count && mo_ok(t->ctx); b++) {
-        mo_tensor *x = mo_slice(t, X, 0, b * SUM_ROWS, tall_smaller(n, (b + 1) * SUM_ROWS));
+        mo_tensor *x = mo_slice(t, X, MO_AXIS(0), b * SUM_ROWS, tall_smaller(n, (b + 1) * SUM_ROWS));
         mo_tensor *figures = mo_cast(t, mo_column_figures(t, x, MO_COLUMN_SQUARES), MO_F64);
         mo_tensor_read(figures, part + b * q, (size_t)q * sizeof *part);
         mo_tape_sweep(t, mark, NULL, 0);
@@ -131,7 +132,7 @@ void mo_tall_product_into(mo_tape *t, double alpha, mo_tensor *X, const mo_tenso
     int64_t n = mo_dim(X, 0), mark = t->n_tensors;
     for (int64_t i = 0; i < n && mo_ok(t->ctx); i += SUM_ROWS) {
         int64_t end = tall_smaller(n, i + SUM_ROWS);
-        mo_matmul_into(alpha, mo_slice(t, X, 0, i, end), B, beta, mo_slice(t, Z, 0, i, end));
+        mo_matmul_into(alpha, mo_slice(t, X, MO_AXIS(0), i, end), B, beta, mo_slice(t, Z, MO_AXIS(0), i, end));
         mo_tape_sweep(t, mark, NULL, 0);
     }
 }
@@ -139,7 +140,7 @@ void mo_tall_product_into(mo_tape *t, double alpha, mo_tensor *X, const mo_tenso
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
     int64_t n = mo_dim(X, 0), q = mo_dim(X, 1), mark = t->n_tensors;
     for (int64_t i = 0; i < n && mo_ok(t->ctx); i += TURN_ROWS) {
-        mo_tensor *x = mo_slice(t, X, 0, i, tall_smaller(n, i + TURN_ROWS));
+        mo_tensor *x = mo_slice(t, X, MO_AXIS(0), i, tall_smaller(n, i + TURN_ROWS));
         if (!upper)
             mo_tensor_copy(x, mo_matmul(t, x, R));
         for (int64_t part = PARTS - 1; part >= 0 && upper && mo_ok(t->ctx);

@@ -5,11 +5,11 @@ mo_tensor *mo_fold_rows(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) 
     if (mo_is_null(X))
         return X;
     int axis = mo_ndim(X) - 2;
-    return mo_slice(t, X, axis, mo_fold_start(folds, f), f < folds->n ? folds->stop[f] : mo_dim(X, axis));
+    return mo_slice(t, X, MO_AXIS(axis), mo_fold_start(folds, f), f < folds->n ? folds->stop[f] : mo_dim(X, axis));
 }
 
 mo_tensor *mo_fold_concat(mo_tape *t, mo_tensor *const *rows, const mo_folds *folds) {
-    return mo_is_null(rows[0]) ? rows[0] : mo_concat(t, rows, folds->n, mo_ndim(rows[0]) - 2);
+    return mo_is_null(rows[0]) ? rows[0] : mo_concat(t, rows, folds->n, MO_AXIS(mo_ndim(rows[0]) - 2));
 }
 
 /* The rows outside fold f. */
@@ -17,9 +17,9 @@ static mo_tensor *outside(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f
     if (mo_is_null(X))
         return X;
     int axis = mo_ndim(X) - 2;
-    mo_tensor *above = mo_slice(t, X, axis, 0, mo_fold_start(folds, f));
-    mo_tensor *below = mo_slice(t, X, axis, folds->stop[f], mo_dim(X, axis));
-    return mo_concat(t, (mo_tensor *[]){above, below}, 2, axis);
+    mo_tensor *above = mo_slice(t, X, MO_AXIS(axis), 0, mo_fold_start(folds, f));
+    mo_tensor *below = mo_slice(t, X, MO_AXIS(axis), folds->stop[f], mo_dim(X, axis));
+    return mo_concat(t, (mo_tensor *[]){above, below}, 2, MO_AXIS(axis));
 }
 
 mo_tensor *mo_refit_folds(mo_tape *t, mo_head_logits logits, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,

@@ -37,9 +37,9 @@ static mo_tensor *weights(mo_tape *t, mo_dtype real, int64_t n, const mo_folds *
         int64_t start = mo_fold_start(folds, f), rows = folds->stop[f] - start;
         double share = n > rows ? 1 / (double)(n - rows) : 0;
         mo_tensor *out = mo_full(t, real, 3, (int64_t[]){1, rows, 1}, share);
-        w[f + 1] = mo_scale(t, mo_pad(t, out, 1, start, n - folds->stop[f]), -1, share);
+        w[f + 1] = mo_scale(t, mo_pad(t, out, MO_AXIS(1), start, n - folds->stop[f]), -1, share);
     }
-    return mo_concat(t, w, folds->n + 1, 0);
+    return mo_concat(t, w, folds->n + 1, MO_AXIS(0));
 }
 
 /* Z [B, n, d], Y [B, n, C]; W1 [d, h], b1 [h]. */
@@ -53,7 +53,7 @@ static void mlp_folds_begin(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_tensor *c
     mo_tensor *norms = mo_matmul(t, reshape(t, mo_diagonal(t, x->K), B, 1, 1, n), w);
     x->s2 = mo_scale(t, mo_sub(t, norms, x->wu), 1 / (double)d, 1e-12);
     mo_tensor *one = mo_full(t, real, 4, (int64_t[]){B, P, 1, n}, 1), *scale = mo_div(t, lr, x->s2);
-    x->V = mo_concat(t, (mo_tensor *[]){mo_transpose(t, x->u), one}, 2, 2);
+    x->V = mo_concat(t, (mo_tensor *[]){mo_transpose(t, x->u), one}, 2, MO_AXIS(2));
     x->Y = mo_mul(t, mo_mul(t, reshape(t, Y, B, 1, n, C), w), scale);
     x->T = mo_sum(t, x->Y, MO_AXIS(3), MO_KEEP_AXES);
     mo_tensor *A = reshape(t, mo_matmul(t, mo_transpose(t, W1), mo_transpose(t, Z)), B, 1, h, n);
@@ -74,30 +74,31 @@ static mo_tensor *mlp_folds_output(mo_tape *t, mo_tensor *units, mo_tensor *W2, 
 static void mlp_folds_step(mo_tape *t, stack *x) {
     int64_t B = mo_dim(x->S, 0), P = mo_dim(x->S, 1), h = mo_dim(x->S, 2), n = mo_dim(x->S, 3);
     mo_tensor *units = mo_softplus(t, x->S), *F = mlp_folds_output(t, mo_transpose(t, units), x->W2, x->b2);
-    mo_tensor *R = mo_sub(t, mo_mul(t, mo_softmax(t, F, -1), x->T), x->Y), *r = mo_sum(t, R, MO_AXIS(2), MO_KEEP_AXES);
+    mo_tensor *R = mo_sub(t, mo_mul(t, mo_softmax(t, F, MO_AXIS(-1)), x->T), x->Y),
+              *r = mo_sum(t, R, MO_AXIS(2), MO_KEEP_AXES);
     mo_tensor *D = mo_mul(t, mo_matmul(t, x->W2, mo_transpose(t, R)), mo_sigmoid(t, x->S));
     mo_tensor *b = mo_sum(t, D, MO_AXIS(3), MO_KEEP_AXES), *lr_b = mo_mul(t, x->s2, b);
     mo_tensor *W2_bar = mo_sub(t, mo_matmul(t, units, R), mo_scale(t, r, log(2), 0));
     mo_tensor *about = mo_sub(t, mo_sub(t, mo_matmul(t, D, x->u), mo_mul(t, b, x->wu)), lr_b);
     mo_tensor *KD = mo_matmul(t, mo_reshape(t, D, 3, (int64_t[]){B, P * h, n}), x->K);
-    mo_tensor *shift = mo_matmul(t, mo_concat(t, (mo_tensor *[]){b, about}, 2, 3), x->V);
+    mo_tensor *shift = mo_matmul(t, mo_concat(t, (mo_tensor *[]){b, about}, 2, MO_AXIS(3)), x->V);
     x->S = mo_add(t, x->S, mo_sub(t, shift, reshape(t, KD, B, P, h, n)));
     x->W2 = mo_sub(t, x->W2, mo_mul(t, x->s2, W2_bar));
     x->b2 = mo_sub(t, x->b2, mo_mul(t, x->s2, r));
-    x->sum_D = mo_add(t, x->sum_D, mo_slice(t, D, 1, 0, 1));
-    x->sum_b = mo_add(t, x->sum_b, mo_slice(t, lr_b, 1, 0, 1));
+    x->sum_D = mo_add(t, x->sum_D, mo_slice(t, D, MO_AXIS(1), 0, 1));
+    x->sum_b = mo_add(t, x->sum_b, mo_slice(t, lr_b, MO_AXIS(1), 0, 1));
 }
 
 /* The logits of Q [B, n_q, d], queries about the mean, by the fit of all rows. */
 static mo_tensor *query_logits(mo_tape *t, const stack *x, mo_tensor *Z, mo_tensor *Q, mo_tensor *const *parameters) {
     int64_t B = mo_dim(x->S, 0), h = mo_dim(x->S, 2), n = mo_dim(x->S, 3), C = mo_dim(x->W2, 3);
-    mo_tensor *s = mo_reshape(t, mo_sqrt(t, mo_slice(t, x->s2, 1, 0, 1)), 3, (int64_t[]){B, 1, 1});
+    mo_tensor *s = mo_reshape(t, mo_sqrt(t, mo_slice(t, x->s2, MO_AXIS(1), 0, 1)), 3, (int64_t[]){B, 1, 1});
     mo_tensor *D = mo_reshape(t, x->sum_D, 3, (int64_t[]){B, h, n});
     mo_tensor *b1 = mo_sub(t, parameters[MO_MLP_B1], mo_reshape(t, x->sum_b, 3, (int64_t[]){B, 1, h}));
     mo_tensor *moved = mo_matmul(t, mo_transpose(t, Z), mo_transpose(t, D));
     mo_tensor *W1 = mo_sub(t, mo_div(t, parameters[MO_MLP_W1], s), moved);
-    mo_tensor *W2 = mo_reshape(t, mo_slice(t, x->W2, 1, 0, 1), 3, (int64_t[]){B, h, C});
-    mo_tensor *b2 = mo_reshape(t, mo_slice(t, x->b2, 1, 0, 1), 3, (int64_t[]){B, 1, C});
+    mo_tensor *W2 = mo_reshape(t, mo_slice(t, x->W2, MO_AXIS(1), 0, 1), 3, (int64_t[]){B, h, C});
+    mo_tensor *b2 = mo_reshape(t, mo_slice(t, x->b2, MO_AXIS(1), 0, 1), 3, (int64_t[]){B, 1, C});
     return mlp_folds_output(t, mo_softplus(t, mo_add(t, mo_matmul(t, Q, W1), b1)), W2, b2);
 }
 
@@ -105,7 +106,7 @@ static mo_tensor *query_logits(mo_tape *t, const stack *x, mo_tensor *Z, mo_tens
 static mo_tensor *held_logits(mo_tape *t, const stack *x, const mo_folds *folds) {
     mo_tensor *rows[MO_MAX_FOLDS], *F = mlp_folds_output(t, mo_transpose(t, mo_softplus(t, x->S)), x->W2, x->b2);
     for (int f = 0; f < folds->n; f++)
-        rows[f] = mo_fold_rows(t, mo_slice(t, F, 1, f + 1, f + 2), folds, f);
+        rows[f] = mo_fold_rows(t, mo_slice(t, F, MO_AXIS(1), f + 1, f + 2), folds, f);
     return mo_fold_concat(t, rows, folds);
 }
 
@@ -130,7 +131,7 @@ static mo_tensor *unflat(mo_tape *t, mo_tensor *X, const mo_tensor *as) {
 
 mo_tensor *mo_mlp_fit_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
     int64_t steps, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *mean = mo_mean(t, Zs, MO_AXIS(mo_ndim(Zs) - 2), MO_KEEP_AXES), *fixed[MO_MLP_PARAMETERS];
+    mo_tensor *mean = mo_mean(t, Zs, MO_AXIS(-2), MO_KEEP_AXES), *fixed[MO_MLP_PARAMETERS];
     mo_tensor *Z = flat(t, mo_stop_gradient(t, mo_sub(t, Zs, mean)));
     mo_tensor *Q = flat(t, mo_stop_gradient(t, mo_sub(t, Zq, mean)));
     for (int i = 0; i < MO_MLP_PARAMETERS; i++)

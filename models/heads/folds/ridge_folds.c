@@ -29,9 +29,9 @@ static mo_tensor *diagonal_block(
     mo_tensor *U = inverse[f];
     int axis = mo_ndim(U) - 2;
     for (int i = f + 1; i < blocks && !mo_is_null(U); i++) {
-        mo_tensor *before = mo_slice(t, rows[i], axis + 1, mo_fold_start(folds, f), mo_fold_start(folds, i));
+        mo_tensor *before = mo_slice(t, rows[i], MO_AXIS(axis + 1), mo_fold_start(folds, f), mo_fold_start(folds, i));
         mo_tensor *below = mo_neg(t, mo_matmul(t, inverse[i], mo_matmul(t, before, U)));
-        U = mo_concat(t, (mo_tensor *[]){U, below}, 2, axis);
+        U = mo_concat(t, (mo_tensor *[]){U, below}, 2, MO_AXIS(axis));
     }
     return mo_gram(t, mo_transpose(t, U));
 }
@@ -54,7 +54,7 @@ static mo_tensor *dual(
         held[f] = mo_sub(t, mo_fold_rows(t, Y, folds, f), error);
     }
     mo_tensor *W = mo_matmul(t, mo_transpose(t, Zs), alpha);
-    return mo_concat(t, (mo_tensor *[]){W, mo_sum(t, alpha, MO_AXIS(axis), MO_KEEP_AXES)}, 2, axis);
+    return mo_concat(t, (mo_tensor *[]){W, mo_sum(t, alpha, MO_AXIS(axis), MO_KEEP_AXES)}, 2, MO_AXIS(axis));
 }
 
 static mo_tensor *primal(
@@ -85,5 +85,5 @@ mo_tensor *mo_ridge_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_
     mo_tensor *W = smaller ? dual(t, Zs, Ys, parameters[0], folds, rows)
                            : primal(t, mo_append_ones(t, Zs), Ys, parameters[0], folds, rows);
     *held = mo_fold_concat(t, rows, folds);
-    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, W, axis, 0, d)), mo_slice(t, W, axis, d, d + 1));
+    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, W, MO_AXIS(axis), 0, d)), mo_slice(t, W, MO_AXIS(axis), d, d + 1));
 }

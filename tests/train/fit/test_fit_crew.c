@@ -88,7 +88,7 @@ static void threads_change_no_bit(void **state) {
 /* Has no fit where the first row of the support begins below 0, and says how it begins. */
 static mo_tensor *fails_now_and_then(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *corner = mo_slice(t, mo_slice(t, mo_slice(t, Zs, 0, 0, 1), 1, 0, 1), 2, 0, 1);
+    mo_tensor *corner = mo_slice(t, mo_slice(t, mo_slice(t, Zs, MO_AXIS(0), 0, 1), MO_AXIS(1), 0, 1), MO_AXIS(2), 0, 1);
     if (mo_item(corner) < 0)
         mo_fail(mo_tape_context(t), MO_NUMERICAL, "begins with %.9g", mo_item(corner));
     return mo_head_prototype_inner.logits(t, Zs, Ys, Zq, parameters);

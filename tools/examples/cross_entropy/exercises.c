@@ -8,5 +8,5 @@ mo_tensor *tempered(mo_tape *t, mo_tensor *const *in) {
 
 /* sum (softmax(z) - y)^2. */
 mo_tensor *brier(mo_tape *t, mo_tensor *const *in) {
-    return mo_sum(t, in[0], MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES);
+    return mo_sum(t, in[0], MO_AXES(0, 1), MO_DROP_AXES);
 }

@@ -48,7 +48,7 @@ int main(void) {
               *W = mo_parameter(ctx, "W", MO_F64, 2, (int64_t[]){D, C});
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor *logits = mo_matmul(t, X, W), *gradient;
-        mo_tensor *size = mo_sum(t, mo_square(t, W), MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES);
+        mo_tensor *size = mo_sum(t, mo_square(t, W), MO_AXES(0, 1), MO_DROP_AXES);
         mo_tensor *loss = mo_add(t, mo_softmax_cross_entropy(t, logits, Y, 0), mo_scale(t, size, lambda / 2, 0));
         mo_grad(t, &loss, NULL, 1, &W, &gradient, 1, 0);
         if (step % 100 == 0)

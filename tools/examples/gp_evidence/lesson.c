@@ -13,7 +13,7 @@ static mo_tensor *negative_evidence(mo_tape *t, mo_tensor *const *theta, mo_tens
     mo_tensor *precision = mo_scale(t, mo_exp(t, mo_scale(t, theta[0], -2, 0)), -0.5, 0); /* -1 / (2 l^2) */
     mo_tensor *smooth = mo_mul(t, mo_exp(t, mo_scale(t, theta[1], 2, 0)), mo_exp(t, mo_mul(t, precision, D)));
     mo_tensor *K = mo_add_diag(t, smooth, mo_exp(t, mo_scale(t, theta[2], 2, 0)));
-    mo_tensor *fit = mo_sum(t, mo_mul(t, y, mo_solve_spd(t, K, y)), 0, MO_DROP_AXES);
+    mo_tensor *fit = mo_sum(t, mo_mul(t, y, mo_solve_spd(t, K, y)), MO_ALL, MO_DROP_AXES);
     return mo_scale(t, mo_add(t, fit, mo_logdet(t, K)), 0.5, 0.5 * N * log(2 * 3.141592653589793));
 }
 

@@ -7,9 +7,9 @@ static mo_tensor *covariance(mo_tape *t, mo_tensor *const *in) {
 
 mo_tensor *linear_evidence(mo_tape *t, mo_tensor *const *in) {
     mo_tensor *K = covariance(t, in), *fit = mo_mul(t, in[1], mo_solve_spd(t, K, in[1]));
-    return mo_add(t, mo_sum(t, fit, 0, MO_DROP_AXES), mo_logdet(t, K));
+    return mo_add(t, mo_sum(t, fit, MO_ALL, MO_DROP_AXES), mo_logdet(t, K));
 }
 
 mo_tensor *mean_at(mo_tape *t, mo_tensor *const *in) {
-    return mo_sum(t, mo_mul(t, in[3], mo_solve_spd(t, covariance(t, in), in[1])), 0, MO_DROP_AXES);
+    return mo_sum(t, mo_mul(t, in[3], mo_solve_spd(t, covariance(t, in), in[1])), MO_ALL, MO_DROP_AXES);
 }

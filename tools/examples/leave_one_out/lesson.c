@@ -52,7 +52,7 @@ int main(void) {
     printf("%d errors by one factorization and by %d fits: apart by %.1e\n", N, N, worst);
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor_write(log_lambda, &value, sizeof value);
-        mo_tensor *loss = mo_mean(t, mo_square(t, leave_one_out(t, log_lambda, X, Y)), 0, MO_DROP_AXES);
+        mo_tensor *loss = mo_mean(t, mo_square(t, leave_one_out(t, log_lambda, X, Y)), MO_ALL, MO_DROP_AXES);
         mo_grad(t, &loss, NULL, 1, &log_lambda, &grad, 1, 0);
         slope = mo_item(grad);
         if (step % 20 == 0)

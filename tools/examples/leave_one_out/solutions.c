@@ -14,7 +14,7 @@ mo_tensor *degrees_of_freedom(mo_tape *t, mo_tensor *const *in) {
 
 mo_tensor *generalized(mo_tape *t, mo_tensor *const *in) {
     mo_tensor *fitted = mo_matmul(t, in[0], mo_matmul(t, solved(t, in), in[2]));
-    mo_tensor *sum = mo_sum(t, mo_square(t, mo_sub(t, in[2], fitted)), 0, MO_DROP_AXES);
+    mo_tensor *sum = mo_sum(t, mo_square(t, mo_sub(t, in[2], fitted)), MO_ALL, MO_DROP_AXES);
     mo_tensor *left = mo_scale(t, degrees_of_freedom(t, in), -1, 4);
     return mo_div(t, mo_scale(t, sum, 4, 0), mo_square(t, left));
 }

@@ -10,11 +10,11 @@ enum { N = 5, M = 1, STEPS = 300 };
 
 static mo_tensor *qp_layer(mo_tape *t, mo_tensor *Q, mo_tensor *q, mo_tensor *A, mo_tensor *b) {
     mo_tensor *zero = mo_full(t, MO_F64, 2, (int64_t[]){M, M}, 0);
-    mo_tensor *top = mo_concat(t, (mo_tensor *[]){Q, mo_transpose(t, A)}, 2, 1);
-    mo_tensor *bottom = mo_concat(t, (mo_tensor *[]){A, zero}, 2, 1);
-    mo_tensor *K = mo_concat(t, (mo_tensor *[]){top, bottom}, 2, 0);
-    mo_tensor *right = mo_concat(t, (mo_tensor *[]){mo_scale(t, q, -1, 0), b}, 2, 0);
-    return mo_slice(t, mo_solve(t, K, right), 0, 0, N); /* without nu */
+    mo_tensor *top = mo_concat(t, (mo_tensor *[]){Q, mo_transpose(t, A)}, 2, MO_AXIS(1));
+    mo_tensor *bottom = mo_concat(t, (mo_tensor *[]){A, zero}, 2, MO_AXIS(1));
+    mo_tensor *K = mo_concat(t, (mo_tensor *[]){top, bottom}, 2, MO_AXIS(0));
+    mo_tensor *right = mo_concat(t, (mo_tensor *[]){mo_scale(t, q, -1, 0), b}, 2, MO_AXIS(0));
+    return mo_slice(t, mo_solve(t, K, right), MO_AXIS(0), 0, N); /* without nu */
 }
 
 /* For the checker: Q = LL' + I stays definite wherever the differences go. */
@@ -52,7 +52,7 @@ int main(void) {
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         checked_layer(t, (mo_tensor *[]){in[0], q, A, b}, 4, &out, 1, NULL);
         mo_tensor *seen = mo_from(t, MO_F64, 2, (int64_t[]){N, 1}, decided);
-        mo_tensor *L = mo_sum(t, mo_square(t, mo_sub(t, out, seen)), 0, MO_DROP_AXES);
+        mo_tensor *L = mo_sum(t, mo_square(t, mo_sub(t, out, seen)), MO_ALL, MO_DROP_AXES);
         mo_grad(t, &L, NULL, 1, &q, &grad, 1, 0);
         mo_optimizer_step(adamw, &grad, 0.05 * (1 - (double)step / (STEPS + 1)), NULL);
         loss = mo_item(L);

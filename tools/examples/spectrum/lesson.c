@@ -11,11 +11,11 @@ static const double TOTAL = 14;
 /* theta [N, N]: the shares of roads are a softmax of all pairs; mask [N, N]: -1e9 on the diagonal, 0 beside it. */
 static mo_tensor *connectivity(mo_tape *t, mo_tensor *theta, mo_tensor *mask) {
     mo_tensor *both = mo_add(t, mo_add(t, theta, mo_transpose(t, theta)), mask), *w, *V;
-    mo_tensor *share = mo_softmax(t, mo_reshape(t, both, 1, (int64_t[]){N * N}), 0);
+    mo_tensor *share = mo_softmax(t, mo_reshape(t, both, 1, (int64_t[]){N * N}), MO_AXIS(0));
     mo_tensor *A = mo_scale(t, mo_reshape(t, share, 2, (int64_t[]){N, N}), 2 * TOTAL, 0); /* each road counts twice */
     mo_tensor *degree = mo_sum(t, A, MO_AXIS(1), MO_DROP_AXES);
     mo_eigh(t, mo_sub(t, mo_diagonal_embed(t, degree), A), &w, &V);
-    return mo_sum(t, mo_slice(t, w, 0, 1, 2), MO_AXIS(0), MO_DROP_AXES);
+    return mo_sum(t, mo_slice(t, w, MO_AXIS(0), 1, 2), MO_AXIS(0), MO_DROP_AXES);
 }
 
 int main(void) {

@@ -4,7 +4,7 @@
 /* The gradient of |X w - y|^2 / 2, which can be differentiated again. */
 static mo_tensor *gradient(mo_tape *t, mo_tensor *const *in, mo_tensor *w) {
     mo_tensor *apart = mo_sub(t, mo_matmul(t, in[0], w), in[1]), *g;
-    mo_tensor *loss = mo_scale(t, mo_sum(t, mo_square(t, apart), MO_AXIS(0) | MO_AXIS(1), MO_DROP_AXES), 0.5, 0);
+    mo_tensor *loss = mo_scale(t, mo_sum(t, mo_square(t, apart), MO_AXES(0, 1), MO_DROP_AXES), 0.5, 0);
     mo_grad(t, &loss, NULL, 1, &w, &g, 1, MO_CREATE_GRAPH);
     return g;
 }

@@ -108,8 +108,9 @@ class Argument:
             self.default = "None"
         elif self.is_tensor or self.is_list:
             self.default = None
-        elif kind == "unsigned NAME":
-            self.name, self.default, self.given = "axis", "None", ["_axes(axis)"]
+        elif kind == "mo_axes NAME":
+            self.default = "None" if name == "axes" else self.default
+            self.name, self.given = "axis", ["_axes(axis)"]
         elif kind == "mo_reduced NAME":
             self.name, self.default, self.given = "keepdims", "False", ["bool(keepdims)"]
         elif kind == "const int64_t *NAME":

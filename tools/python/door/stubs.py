@@ -22,7 +22,7 @@ from .tensor import Tensor
 '''
 # Of the arguments that stand for something else than the number that C takes.
 TYPES = {
-    "unsigned NAME": "int | Sequence[int] | None", "mo_reduced NAME": "bool", "const int64_t *NAME": "int | Sequence[int]",
+    "mo_reduced NAME": "bool", "const int64_t *NAME": "int | Sequence[int]",
     "const int *NAME": "Sequence[int]", "mo_dtype NAME": "DTypeLike", "mo_random *NAME": "Random", "const mo_csr *NAME": "Sparse",
     "mo_triangle NAME": 'Literal["lower", "lower_transposed", "upper", "upper_transposed"]',
     "mo_intercept NAME": 'bool | Literal["none", "free"]',
@@ -36,6 +36,8 @@ def type_of(argument):
     """The type of an argument."""
     if argument.is_tensor:
         return "ArrayLike"
+    if argument.kind == "mo_axes NAME":  # a set, of which None is all, or one axis
+        return "int | Sequence[int] | None" if argument.default == "None" else "int"
     return "Sequence[ArrayLike]" if argument.is_list else TYPES[argument.kind]
 
 

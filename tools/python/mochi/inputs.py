@@ -96,17 +96,15 @@ def list_of(xs, tape, null=False):
 
 
 def axes_of(axis):
-    """A set of axes as bits; None: all."""
+    """A set of axes as C takes it; None: all; (): none, as NumPy has it."""
     if axis is None:
-        return 0
+        return ffi.new("mo_axes *", {"bits": 2**32 - 1})[0]
     bits = 0
     for i in (axis,) if isinstance(axis, (int, np.integer)) else axis:
         if not -6 <= i < 6:
             raise errors.InvalidError(f"axis {i}, expected -6 to 5")
         bits |= 1 << (int(i) & 31)
-    if not bits:
-        raise errors.InvalidError("no axes given; None means all")
-    return bits
+    return ffi.new("mo_axes *", {"bits": bits})[0]
 
 
 def order_of(axes):

@@ -29,19 +29,19 @@ mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_
 
 /* Writes log(s / s_1 + 1e-6) to row b of the spectrum; columns beyond the rank count as s = 0. */
 static void put_block_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor *S) {
-    mo_tensor *top = mo_slice(t, S, 0, 0, 1), *ratio = mo_div_or_zero(t, S, top);
+    mo_tensor *top = mo_slice(t, S, MO_AXIS(0), 0, 1), *ratio = mo_div_or_zero(t, S, top);
     int64_t rank = mo_dim(S, 0), d = mo_dim(spectrum, 1);
-    mo_tensor *l = mo_log(t, mo_scale(t, mo_pad(t, ratio, 0, 0, d - rank), 1, MO_LEAST_RATIO));
+    mo_tensor *l = mo_log(t, mo_scale(t, mo_pad(t, ratio, MO_AXIS(0), 0, d - rank), 1, MO_LEAST_RATIO));
     if (mo_ok(t->ctx))
-        mo_tensor_copy(mo_slice(t, spectrum, 0, b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
+        mo_tensor_copy(mo_slice(t, spectrum, MO_AXIS(0), b, b + 1), mo_reshape(t, l, 2, (int64_t[]){1, d}));
 }
 
 /* Writes P, divided by its mean row norm, as block b of the basis. */
 static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
-    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), 0, MO_DROP_AXES));
+    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), MO_ALL, MO_DROP_AXES));
     if (mo_ok(t->ctx))
-        mo_tensor_copy(
-            mo_slice(t, basis, 0, b, b + 1), mo_reshape(t, unit, 3, (int64_t[]){1, mo_dim(P, 0), mo_dim(P, 1)}));
+        mo_tensor_copy(mo_slice(t, basis, MO_AXIS(0), b, b + 1),
+            mo_reshape(t, unit, 3, (int64_t[]){1, mo_dim(P, 0), mo_dim(P, 1)}));
 }
 
 static void compute_basis(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_tensor *basis,
@@ -103,7 +103,7 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
 
 /* Row k of block b, as a view [n, d]. */
 static mo_tensor *row_of_block(mo_tape *t, mo_tensor *blocks, int64_t b, int64_t k) {
-    mo_tensor *row = mo_slice(t, mo_slice(t, blocks, 0, b, b + 1), 1, k, k + 1);
+    mo_tensor *row = mo_slice(t, mo_slice(t, blocks, MO_AXIS(0), b, b + 1), MO_AXIS(1), k, k + 1);
     return mo_reshape(t, row, 2, (int64_t[]){mo_dim(blocks, 2), mo_dim(blocks, 3)});
 }
 
@@ -111,7 +111,7 @@ static mo_tensor *row_of_block(mo_tape *t, mo_tensor *blocks, int64_t b, int64_t
 static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
     int64_t hops = mo_dim(blocks, 1) - MO_DIFFUSED, n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
     for (int b = 0; b < MO_BLOCKS; b++) {
-        mo_tensor *first = mo_reshape(t, mo_slice(t, basis, 0, b, b + 1), 2, (int64_t[]){n, d});
+        mo_tensor *first = mo_reshape(t, mo_slice(t, basis, MO_AXIS(0), b, b + 1), 2, (int64_t[]){n, d});
         mo_tensor_copy(row_of_block(t, blocks, b, 0), first);
         for (int64_t k = 1; k < hops && mo_ok(t->ctx); k++) {
             mo_view x = mo_tensor_view(row_of_block(t, blocks, b, k - 1));
@@ -129,7 +129,7 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
 /* Side `side` of the basis is hop 0 of that side. */
 static mo_tensor *first_of_basis(mo_tape *t, mo_hop_store *s, int64_t side) {
     mo_tensor *basis = s->state;
-    return mo_reshape(t, mo_slice(t, basis, 0, side, side + 1), 2, (int64_t[]){s->nodes, s->columns});
+    return mo_reshape(t, mo_slice(t, basis, MO_AXIS(0), side, side + 1), 2, (int64_t[]){s->nodes, s->columns});
 }
 
 static void store_blocks(

@@ -22,7 +22,8 @@ static const struct {
 static void add_term(mo_tape *t, mo_tensor *sum, mo_tensor *X, double c, bool first) {
     for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += BLOCK_ROWS) {
         int64_t mark = t->n_tensors, end = i + BLOCK_ROWS < mo_dim(X, 0) ? i + BLOCK_ROWS : mo_dim(X, 0);
-        mo_tensor *rows = mo_slice(t, sum, 0, i, end), *term = mo_scale(t, mo_slice(t, X, 0, i, end), c, 0);
+        mo_tensor *rows = mo_slice(t, sum, MO_AXIS(0), i, end),
+                  *term = mo_scale(t, mo_slice(t, X, MO_AXIS(0), i, end), c, 0);
         if (!first)
             term = mo_add(t, rows, term);
         if (mo_ok(t->ctx))

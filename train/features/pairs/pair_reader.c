@@ -84,8 +84,8 @@ static void read_block(
     find_segments(r, r->spectrum + block * r->dim);
     for (int k = 0; k <= r->hops && mo_ok(r->ctx); k++) {
         mo_tensor *P =
-            k ? mo_spmm(t, r->A, hop ? hop : mo_reshape(t, mo_slice(t, basis, 0, block, block + 1), 2, shape))
-              : mo_reshape(t, mo_slice(t, basis, 0, block, block + 1), 2, shape);
+            k ? mo_spmm(t, r->A, hop ? hop : mo_reshape(t, mo_slice(t, basis, MO_AXIS(0), block, block + 1), 2, shape))
+              : mo_reshape(t, mo_slice(t, basis, MO_AXIS(0), block, block + 1), 2, shape);
         if (k && !hop)
             hop = mo_tensor_create(r->ctx, MO_F32, 2, shape);
         if (k && mo_ok(r->ctx))
@@ -206,7 +206,8 @@ mo_code mo_pair_reader_attributes(mo_pair_reader *r, float *host) {
     size_t bytes = (size_t)(shape[0] * shape[1]) * sizeof *host;
     mo_tensor *hop = mo_tensor_create(r->ctx, MO_F32, 2, shape), *sum = mo_tensor_create(r->ctx, MO_F32, 2, shape);
     if (t && mo_ok(r->ctx))
-        mo_tensor_copy(hop, mo_reshape(t, mo_slice(t, mo_arrays_find(r->basis.arrays, "basis"), 0, 1, 2), 2, shape));
+        mo_tensor_copy(
+            hop, mo_reshape(t, mo_slice(t, mo_arrays_find(r->basis.arrays, "basis"), MO_AXIS(0), 1, 2), 2, shape));
     for (int64_t k = 0; t && k <= r->hops && mo_ok(r->ctx); k++, mo_tape_reset(t)) {
         if (k)
             mo_tensor_copy(hop, mo_spmm(t, r->A, hop));
