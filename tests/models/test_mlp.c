@@ -146,7 +146,7 @@ static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
     o.head = &mo_head_mlp;
-    mo_model m = mo_mochi_create(*state, MO_F32, &o, 3), again = mo_mochi_create(*state, MO_F32, &o, 3);
+    mo_model *m = mo_mochi_create(*state, MO_F32, &o, 3), *again = mo_mochi_create(*state, MO_F32, &o, 3);
     int n = mo_model_n_parameters(m);
     mo_tensor *W = mo_model_parameter(m, n - 2), *same = mo_model_parameter(again, n - 2);
     assert_string_equal(mo_tensor_name(W), "head.W1");

@@ -53,11 +53,11 @@ static void save(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
 }
 
 /* The candidate that reads single hops: with the model's own head, or the ridge. */
-static mo_candidate hop_candidate(mo_model model) {
+static mo_candidate hop_candidate(mo_model *model) {
     mo_setting list[MO_MAX_SETTINGS];
     const mo_head *head = NULL;
     double lambda = mo_model_setting(model, "lambda");
-    for (int i = model.table->settings(model.content, list) - 1; i >= 0; i--)
+    for (int i = mo_model_settings(model, list) - 1; i >= 0; i--)
         if (list[i].word && !strcmp(list[i].key, "head"))
             head = mo_find_head(list[i].word);
     return (mo_candidate){.head = head ? head : &mo_head_ridge, .lambda = lambda > 0 ? lambda : MO_HOP_LAMBDA};

@@ -25,10 +25,10 @@ static json_t *whole_value(json_t *value, bool whole) {
     return NULL;
 }
 
-static json_t *describe_model(mo_model model) {
+static json_t *describe_model(mo_model *model) {
     mo_setting list[MO_MAX_SETTINGS];
-    int n = model.table->settings(model.content, list);
-    json_t *o = json_pack("{s:s}", "kind", model.table->name);
+    int n = mo_model_settings(model, list);
+    json_t *o = json_pack("{s:s}", "kind", model->encoder.name);
     bool whole = true;
     for (int i = 0; i < n; i++)
         whole &=
@@ -86,7 +86,7 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
 /* fp32 is not written: a run without the word, of an older version too, is of fp32. */
 static const char *const math_names[] = {[MO_MATH_FP32] = "fp32", [MO_MATH_TF32] = "tf32", [MO_MATH_BF16] = "bf16"};
 
-json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
+json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options) {
     json_error_t error = {.text = "out of memory"};
     json_t *own = options->settings
                       ? mo_json_decode(options->settings, strlen(options->settings), JSON_REJECT_DUPLICATES, &error)

@@ -6,9 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
-    if (!mo_model_validate(ctx, model))
-        return false;
+static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *o) {
     double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
     bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
     if (o->steps < 1)
@@ -33,9 +31,9 @@ static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool
             "train: solves and replay are both asked for, expected one: replayed solves cannot be read");
     else if (!o->out || !*o->out)
         mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
-    else if (of_examples != model.table->of_examples)
+    else if (of_examples != model->encoder.of_examples)
         mo_fail(ctx, MO_INVALID, "train: the pool has rows of %s, the model %s reads rows of %s",
-            of_examples ? "examples" : "nodes", model.table->name, of_examples ? "nodes" : "examples");
+            of_examples ? "examples" : "nodes", model->encoder.name, of_examples ? "nodes" : "examples");
     else if ((!of_examples && dim != pool->options.dim) || hops != pool->options.hops)
         mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %g of width %g",
             pool->options.hops, pool->options.dim, hops, dim);
@@ -86,8 +84,8 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     return mo_ok(ctx) && trainer->tape && trainer->episodes;
 }
 
-mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options) {
-    if (!pool || !mo_given(pool->ctx, "train", "the model's table", model.table) ||
+mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_options *options) {
+    if (!pool || !mo_given(pool->ctx, "train", "the model", model) ||
         !mo_given(pool->ctx, "train", "options", options) ||
         !mo_given(pool->ctx, "train", "the folder out", options->out))
         return NULL;

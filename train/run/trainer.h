@@ -66,7 +66,7 @@ enum { MO_WATCHERS = 5 };
 
 struct mo_trainer {
     mo_context *ctx;
-    mo_model model;
+    mo_model *model;
     mo_pool *pool;
     mo_trainer_options options; /* out and settings are owned copies */
     json_t *settings;           /* everything that decides the result; compared on resume */
@@ -124,7 +124,7 @@ void mo_run_tidy(const char *folder);
 /* ---- settings.c ---- */
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
-json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options);
+json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options);
 /* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
 /* Raises MO_INVALID naming the first setting in which this process differs from rank 0. */
@@ -178,6 +178,6 @@ typedef struct mo_weights_about {
     const char *recipe;  /* or NULL */
     const mo_pool *pool; /* what the weights were trained on; NULL: unknown */
 } mo_weights_about;
-mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_weights_about *about, const char *path);
+mo_code mo_weights_write(mo_context *ctx, mo_model *model, const mo_weights_about *about, const char *path);
 
 #endif
