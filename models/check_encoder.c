@@ -1,6 +1,5 @@
 /* models/check_encoder.c - an encoder's derivatives against differences, and its rows in blocks against all at once. */
-#include "models/encoded.h"
-#include "models/encoder.h"
+#include "models/model.h"
 #include "tensor/files/number_text.h"
 
 #include <math.h>
@@ -10,7 +9,7 @@
 enum { ROWS = 5, DIM = 6, HOPS = 2, EXTRAS = 3 };
 
 typedef struct problem {
-    mo_model model;
+    mo_model *model;
     uint64_t seed;
 } problem;
 
@@ -27,7 +26,7 @@ static mo_tensor *draw(mo_tape *t, int ndim, const int64_t *shape, uint64_t seed
 
 static mo_tensor *encode(mo_tape *t, const problem *p, int64_t max_rows) {
     mo_episode e = {.task = MO_TASK_NC, .n_rows = 1, .max_rows = max_rows};
-    if (p->model.table->of_examples) {
+    if (p->model->encoder.of_examples) {
         e.n_rows = 3;
         e.rows[0] = (mo_named){"blocks", draw(t, 4, (int64_t[]){2, HOPS + 1, ROWS, DIM}, p->seed, 1), NULL};
         e.rows[1] = (mo_named){"spectrum", draw(t, 2, (int64_t[]){2, DIM}, p->seed, 2), NULL};
@@ -57,7 +56,7 @@ static double block_error(mo_context *ctx, const problem *p) {
 
 static mo_check_result check(mo_context *ctx, problem *p, int order) {
     mo_tensor *in[MO_MAX_ENCODER_PARAMETERS];
-    int n = mo_model_n_parameters(p->model);
+    int n = p->model->encoder.n_parameters;
     for (int i = 0; i < n; i++)
         in[i] = mo_model_parameter(p->model, i);
     mo_check_result r = {.pass = true, .samples = 1};
@@ -79,8 +78,9 @@ mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int
         snprintf(r.worst, sizeof r.worst, "the context is in error");
         return r;
     }
-    problem p = {mo_encoder_bare(ctx, MO_F64, encoder, (mo_encoder_rows){HOPS, DIM}, seed), seed};
-    if (p.model.table)
+    const mo_readout_options ridge = {.head = &mo_head_ridge};
+    problem p = {mo_encoder_create(ctx, MO_F64, encoder, (mo_encoder_rows){HOPS, DIM}, &ridge, seed), seed};
+    if (p.model)
         r = check(ctx, &p, order);
     mo_model_release(p.model);
     if (mo_ok(ctx))

@@ -2,7 +2,7 @@
  *
  * Labels are soft (rows of positive numbers that sum to 1), so that a head that claims to be smooth in its labels is.
  */
-#include "models/encoded.h"
+#include "models/model.h"
 #include "tensor/files/number_text.h"
 
 #include <math.h>

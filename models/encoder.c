@@ -1,14 +1,11 @@
-/* models/encoder.c - an encoder from outside as a model: its parameters, its rows (at once or in blocks), and the head
- * over it (headed.c). */
-#include "models/encoder.h"
-#include "models/encoded.h"
-#include "models/row_blocks.h"
+/* models/encoder.c - encoders of rows: what an encoder must be, where a shared object exports one, and an episode's
+ * rows through its function, at once or in blocks. */
+#include "models/model.h"
+#include "tensor/files/file.h"
 #include "tensor/given.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- what an encoder must be ---- */
@@ -50,78 +47,30 @@ bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder) {
              (encoder->n_parameters && !encoder->parameters))
         mo_fail(ctx, MO_INVALID, "encoder %s: %d parameters, expected a table of 0 to %d", encoder->name,
             encoder->n_parameters, MO_MAX_ENCODER_PARAMETERS);
-    else if (!encoder->encode)
+    else if (!encoder->encode && !encoder->whole)
         mo_fail(ctx, MO_INVALID, "encoder %s: it has no encode", encoder->name);
     for (int i = 0; mo_ok(ctx) && i < encoder->n_parameters; i++)
         validate_parameter(ctx, encoder, i);
     return mo_ok(ctx);
 }
 
-/* ---- parameters ---- */
-
-typedef struct encoded {
-    mo_context *ctx;
-    mo_model_table table; /* of the encoder's name and kind of rows; without a readout */
-    const mo_encoder *encoder;
-    mo_encoder_rows rows;
-    mo_tensor *parameter[MO_MAX_ENCODER_PARAMETERS];
-} encoded;
-
-static mo_tensor *first_value(mo_tape *t, const mo_encoder_parameter *p, int ndim, const int64_t *shape, mo_random *r) {
-    int64_t n = 1, last = ndim ? shape[ndim - 1] : 1;
-    for (int i = 0; i < ndim; i++)
-        n *= shape[i];
-    double *x = malloc((size_t)n * sizeof *x + 1);
-    if (!x) {
-        mo_fail(mo_tape_context(t), MO_MEMORY, "encoder: out of memory for %s", p->name);
-        return mo_null_tensor(mo_tape_context(t));
-    }
-    for (int64_t i = 0; i < n; i++)
-        x[i] = p->start + p->spread * (2 * mo_random_uniform(r) - 1) / sqrt((double)last);
-    mo_tensor *X = mo_from(t, MO_F64, ndim, shape, x);
-    free(x);
-    return X;
-}
-
-static mo_tensor *make_parameter(
-    mo_context *ctx, mo_dtype real, const mo_encoder *encoder, int i, mo_encoder_rows rows, uint64_t seed) {
-    const mo_encoder_parameter *p = &encoder->parameters[i];
-    int64_t shape[3];
-    char name[160];
-    for (int k = 0; k < p->ndim; k++)
-        shape[k] = p->shape[k] == MO_ENCODER_DIM      ? rows.dim
-                   : p->shape[k] == MO_ENCODER_BLOCKS ? rows.hops + 1
-                                                      : p->shape[k];
-    snprintf(name, sizeof name, "encoder.%.140s", p->name);
-    mo_tensor *P = mo_parameter(ctx, name, real, p->ndim, shape);
-    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, (uint64_t)i);
-    if (t)
-        mo_tensor_copy(P, first_value(t, p, p->ndim, shape, &r));
-    mo_tape_release(t);
-    return P;
-}
-
-static int n_parameters(const void *model) {
-    return ((const encoded *)model)->encoder->n_parameters;
-}
-
-static mo_tensor *parameter(const void *model, int i) {
-    return ((const encoded *)model)->parameter[i];
-}
-
-static int settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
-    const encoded *m = model;
-    list[0] = (mo_setting){.key = "hops", .number = m->rows.hops};
-    list[1] = (mo_setting){.key = "dim", .number = m->rows.dim};
-    return 2;
-}
-
-static void release(void *model) {
-    encoded *m = model;
-    for (int i = 0; i < m->encoder->n_parameters; i++)
-        mo_tensor_release(m->parameter[i]);
-    free(m);
+const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path) {
+    if (!mo_given(ctx, "load_encoder", "path", path))
+        return NULL;
+    void *object = mo_shared_object_open(ctx, "load encoder", path);
+    const mo_encoder *encoder = object ? dlsym(object, "mo_encoder_plugin") : NULL;
+    if (!object)
+        return NULL;
+    if (!encoder)
+        mo_fail(ctx, MO_FORMAT, "load encoder: %s exports no mo_encoder_plugin", path);
+    else if (encoder->abi != MO_ENCODER_ABI || encoder->size != sizeof(mo_encoder))
+        mo_fail(ctx, MO_FORMAT,
+            "load encoder: %s was built for version %d, an encoder of %zu bytes; expected %d and %zu", path,
+            encoder->abi, encoder->size, MO_ENCODER_ABI, sizeof(mo_encoder));
+    else if (mo_encoder_validate(ctx, encoder))
+        return encoder;
+    dlclose(object);
+    return NULL;
 }
 
 /* ---- rows ---- */
@@ -135,30 +84,30 @@ typedef struct rows_in {
     int64_t count; /* rows encoded */
 } rows_in;
 
-static bool check_rows(const encoded *m, const rows_in *in) {
+static bool check_rows(const mo_model *m, const rows_in *in) {
     const mo_tensor *first = in->rows[0].tensor;
-    bool of_examples = m->encoder->of_examples;
+    bool of_examples = m->encoder.of_examples;
     int axes = of_examples ? 4 : 3;
     char got[160];
     if (mo_ok(m->ctx) && (mo_is_null(first) || mo_ndim(first) != axes || mo_dim(first, axes - 3) != m->rows.hops + 1 ||
                              (!of_examples && mo_dim(first, -1) != m->rows.dim)))
-        mo_fail(m->ctx, MO_INVALID, "encoder %s: %s is %s, expected [%s%d, n, %d]", m->encoder->name, in->rows[0].name,
+        mo_fail(m->ctx, MO_INVALID, "encoder %s: %s is %s, expected [%s%d, n, %d]", m->encoder.name, in->rows[0].name,
             mo_is_null(first) ? "null" : mo_shape_string(first, got, sizeof got), of_examples ? "2, " : "",
             m->rows.hops + 1, of_examples ? (int)mo_dim(first, -1) : m->rows.dim);
     return mo_ok(m->ctx);
 }
 
-static mo_tensor *apply(mo_tape *t, const encoded *m, mo_tensor *const *parameters, const rows_in *in) {
+static mo_tensor *apply(mo_tape *t, const mo_model *m, mo_tensor *const *parameters, const rows_in *in) {
     mo_context *ctx = mo_tape_context(t);
     mo_episode own = {.task = in->task, .n_rows = in->n};
     char got[160];
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     memcpy(own.rows, in->rows, (size_t)in->n * sizeof *in->rows);
-    mo_tensor *Z = m->encoder->encode(t, parameters, &own);
+    mo_tensor *Z = m->encoder.encode(t, parameters, &own);
     if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != in->count ||
                           mo_tensor_dtype(Z) != mo_tensor_dtype(in->rows[0].tensor)))
-        mo_fail(ctx, MO_INVALID, "encoder %s: it returned %s %s, expected [%" PRId64 ", k] %s", m->encoder->name,
+        mo_fail(ctx, MO_INVALID, "encoder %s: it returned %s %s, expected [%" PRId64 ", k] %s", m->encoder.name,
             mo_is_null(Z) ? "no tensor" : mo_shape_string(Z, got, sizeof got),
             mo_is_null(Z) ? "" : mo_dtype_name(mo_tensor_dtype(Z)), in->count,
             mo_dtype_name(mo_tensor_dtype(in->rows[0].tensor)));
@@ -166,7 +115,7 @@ static mo_tensor *apply(mo_tape *t, const encoded *m, mo_tensor *const *paramete
 }
 
 typedef struct whole {
-    const encoded *m;
+    const mo_model *m;
     rows_in in;
 } whole;
 
@@ -191,21 +140,19 @@ static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const vo
     for (int i = 0; i < w.in.n; i++) {
         mo_named *rows = &w.in.rows[i];
         static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras; the spectrum is of no row */
-        int axis = w.m->encoder->of_examples ? axis_of_examples[i] : 1;
+        int axis = w.m->encoder.of_examples ? axis_of_examples[i] : 1;
         in[n++] = rows->index || axis < 0 ? rows->tensor : mo_slice(t, rows->tensor, MO_AXIS(axis), first, last);
         if (rows->index)
             in[n++] = mo_slice(t, rows->index, MO_AXIS(1), first, last);
     }
-    for (int i = 0; i < w.m->encoder->n_parameters; i++)
+    for (int i = 0; i < w.m->encoder.n_parameters; i++)
         in[n++] = w.m->parameter[i];
     return mo_recompute(t, encode_recomputed, in, n, &w, sizeof w);
 }
 
-static mo_tensor *encode(mo_tape *t, const void *model, const mo_episode *e, mo_random *r) {
-    const encoded *m = model;
+mo_tensor *mo_encode_rows(mo_tape *t, const mo_model *m, const mo_episode *e) {
     whole w = {m, {.task = e->task, .n = 1}};
-    (void)r;
-    if (m->encoder->of_examples) {
+    if (m->encoder.of_examples) {
         static const char *const names[] = {"blocks", "extras", "spectrum"};
         w.in.n = MAX_ROWS_IN;
         for (int i = 0; i < MAX_ROWS_IN; i++)
@@ -221,39 +168,4 @@ static mo_tensor *encode(mo_tape *t, const void *model, const mo_episode *e, mo_
                        ? mo_encode_blocks(t, w.in.count, e->max_rows, 0, encode_block, &w)
                        : apply(t, m, m->parameter, &w.in);
     return e->segment && mo_ok(m->ctx) ? mo_segment_mean(t, Z, e->segment) : Z;
-}
-
-/* ---- making one ---- */
-
-mo_model mo_encoder_bare(
-    mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed) {
-    const mo_model none = {NULL, NULL};
-    if (mo_encoder_validate(ctx, encoder) && (rows.hops < 0 || rows.dim < 1))
-        mo_fail(ctx, MO_INVALID, "encoder %s: %d hops of width %d, expected 0 or more and 1 or more", encoder->name,
-            rows.hops, rows.dim);
-    encoded *m = mo_ok(ctx) ? calloc(1, sizeof *m) : NULL;
-    if (!m) {
-        mo_fail(ctx, MO_MEMORY, "encoder: out of memory");
-        return none;
-    }
-    *m = (encoded){.ctx = ctx, .encoder = encoder, .rows = rows};
-    m->table = (mo_model_table){.name = encoder->name,
-        .of_examples = encoder->of_examples,
-        .n_parameters = n_parameters,
-        .parameter = parameter,
-        .settings = settings,
-        .encode = encode,
-        .release = release};
-    for (int i = 0; i < encoder->n_parameters && mo_ok(ctx); i++)
-        m->parameter[i] = make_parameter(ctx, real, encoder, i, rows, seed);
-    if (mo_ok(ctx))
-        return (mo_model){&m->table, m};
-    release(m);
-    return none;
-}
-
-mo_model mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
-    const mo_readout_options *readout, uint64_t seed) {
-    mo_model bare = mo_encoder_bare(ctx, real, encoder, rows, seed);
-    return bare.table ? mo_headed_create(ctx, real, bare, readout, seed) : bare;
 }

@@ -1,6 +1,5 @@
 /* models/episode.c - the tensors of an episode, found by name by the encoders that read them. */
-#include "models/encoded.h"
-#include "models/row_blocks.h"
+#include "models/model.h"
 #include "tensor/given.h"
 
 #include <string.h>

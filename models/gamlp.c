@@ -1,26 +1,63 @@
-/* models/gamlp.c - GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture).
+/* models/gamlp.c - MOCHI's encoder: GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section
+ * Architecture).
  *
  * For a node with hop rows x_0 .. x_l:
  *     h_k = relu(W_k x_k + b_k)                          (relu_hops; else linear)
  *     s_k = v . relu(W_a [h_0 ; h_k] + b_a) + c,  a = softmax(s),  h = sum_k a_k h_k
  *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers)
  * The mean over a graph's nodes commutes with the last layer and comes before it. */
-#include "models/gamlp.h"
-#include "models/row_blocks.h"
+#include "models/model.h"
 #include "tensor/given.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_HOPS = 12 };
+
+typedef struct linear_layer {
+    mo_tensor *weight, *bias; /* [out, in], [out] */
+} linear_layer;
+
+/* The encoder with its parameters, which are in this order, weight before bias. */
+typedef struct gamlp {
+    mo_gamlp_options options;
+    linear_layer input[MAX_HOPS + 1]; /* input_proj.{k} */
+    linear_layer attention[2];        /* att_mlp.{0,2} */
+    linear_layer output[3];           /* out_mlp.{0,3,6} */
+} gamlp;
+
+/* The state of the encoder's table. */
+typedef struct gamlp_table {
+    mo_gamlp_options options;
+    int n;
+    mo_encoder_parameter parameter[MO_MAX_ENCODER_PARAMETERS];
+    char name[MO_MAX_ENCODER_PARAMETERS][32];
+} gamlp_table;
+
+static gamlp gamlp_of(const mo_encoder *encoder, mo_tensor *const *P) {
+    gamlp m = {.options = ((const gamlp_table *)encoder->state)->options};
+    int n = 0;
+    for (int k = 0; k <= m.options.hops; k++, n += 2)
+        m.input[k] = (linear_layer){P[n], P[n + 1]};
+    for (int i = 0; i < 2; i++, n += 2)
+        m.attention[i] = (linear_layer){P[n], P[n + 1]};
+    for (int i = 0; i < m.options.layers; i++, n += 2)
+        m.output[i] = (linear_layer){P[n], P[n + 1]};
+    return m;
+}
 
 /* Rows first .. of all rows of the episode: dropout numbers its entries over all rows. */
 typedef struct row_range {
     int64_t first, all;
 } row_range;
 
-static bool drops(mo_tape *t, const mo_gamlp *m, const mo_random *r) {
+static bool drops(mo_tape *t, const gamlp *m, const mo_random *r) {
     return r && m->options.dropout > 0 && mo_tape_mode(t) == MO_RECORD;
 }
 
-static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, row_range rows, mo_random *r) {
+static mo_tensor *drop(mo_tape *t, const gamlp *m, mo_tensor *X, row_range rows, mo_random *r) {
     if (!drops(t, m, r))
         return X;
     mo_random at = *r;
@@ -29,11 +66,9 @@ static mo_tensor *drop(mo_tape *t, const mo_gamlp *m, mo_tensor *X, row_range ro
     return mo_dropout(t, X, m->options.dropout, &at);
 }
 
-static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
+static bool check_hops(mo_tape *t, const gamlp *m, const mo_tensor *hops) {
     mo_context *ctx = mo_tape_context(t);
     char got[160];
-    if (!mo_given(ctx, "gamlp", "the model", m))
-        return false;
     if ((mo_is_null(hops) || mo_ndim(hops) != 3 || mo_dim(hops, 0) != m->options.hops + 1 ||
             mo_dim(hops, 2) != m->options.dim))
         mo_fail(ctx, MO_INVALID, "gamlp: hop rows %s, expected [%d, N, %d]",
@@ -42,9 +77,9 @@ static bool check_hops(mo_tape *t, const mo_gamlp *m, const mo_tensor *hops) {
 }
 
 /* Dropout of the hops [K, n, d]: it numbers the entries of each hop over all rows of the episode. */
-static mo_tensor *drop_hops(mo_tape *t, const mo_gamlp *m, mo_tensor *H, row_range rows, mo_random *r) {
+static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, row_range rows, mo_random *r) {
     int K = m->options.hops + 1;
-    mo_tensor *hop[MO_GAMLP_MAX_HOPS + 1];
+    mo_tensor *hop[MAX_HOPS + 1];
     if (!drops(t, m, r))
         return H;
     for (int k = 0; k < K; k++)
@@ -53,10 +88,10 @@ static mo_tensor *drop_hops(mo_tape *t, const mo_gamlp *m, mo_tensor *H, row_ran
 }
 
 static mo_tensor *mix(
-    mo_tape *t, const mo_gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **attention) {
+    mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **attention) {
     int K = m->options.hops + 1;
-    mo_tensor *W[MO_GAMLP_MAX_HOPS + 1], *b[MO_GAMLP_MAX_HOPS + 1];
-    const mo_linear_layer *layer = m->attention;
+    mo_tensor *W[MAX_HOPS + 1], *b[MAX_HOPS + 1];
+    const linear_layer *layer = m->attention;
     for (int k = 0; k < K; k++) {
         W[k] = m->input[k].weight;
         b[k] = m->input[k].bias;
@@ -67,32 +102,35 @@ static mo_tensor *mix(
         t, H, (mo_tensor *[]){layer[0].weight, layer[0].bias, layer[1].weight, layer[1].bias}, attention);
 }
 
-mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, mo_random *r, mo_tensor **attention) {
+mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *model, mo_tensor *hops, mo_random *r, mo_tensor **attention) {
     mo_tensor *own, **a = attention ? attention : &own;
     *a = mo_null_tensor(mo_tape_context(t));
-    return check_hops(t, m, hops) ? mix(t, m, hops, (row_range){0, mo_dim(hops, 1)}, r, a) : *a;
+    if (!mo_given(mo_tape_context(t), "gamlp", "a model of mo_mochi_create", mo_mochi_encoder(model)))
+        return *a;
+    gamlp m = gamlp_of(&model->encoder, model->first);
+    return check_hops(t, &m, hops) ? mix(t, &m, hops, (row_range){0, mo_dim(hops, 1)}, r, a) : *a;
 }
 
 /* All layers but the last output layer: its input, and the h that its residual adds. */
-static mo_tensor *hidden(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **h) {
+static mo_tensor *hidden(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **h) {
     mo_tensor *attention, *z = *h = mix(t, m, hops, rows, r, &attention);
     for (int i = 0; i < m->options.layers - 1; i++)
         z = drop(t, m, mo_linear_relu(t, z, m->output[i].weight, m->output[i].bias, NULL), rows, r);
     return z;
 }
 
-static bool residual(const mo_gamlp *m) {
+static bool residual(const gamlp *m) {
     return m->options.layers == 3;
 }
 
-static mo_tensor *last_layer(mo_tape *t, const mo_gamlp *m, mo_tensor *z, mo_tensor *h) {
+static mo_tensor *last_layer(mo_tape *t, const gamlp *m, mo_tensor *z, mo_tensor *h) {
     z = mo_linear(t, z, m->output[m->options.layers - 1].weight, m->output[m->options.layers - 1].bias);
     return residual(m) ? mo_add(t, z, h) : z;
 }
 
 /* The embeddings of nodes. If no dropout lies between the last two layers, they are one op. */
-static mo_tensor *gamlp_embed(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, row_range rows, mo_random *r) {
-    const mo_linear_layer *layer = m->output;
+static mo_tensor *gamlp_embed(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r) {
+    const linear_layer *layer = m->output;
     mo_tensor *h, *z, *attention;
     if (drops(t, m, r)) {
         z = hidden(t, m, hops, rows, r, &h);
@@ -109,7 +147,7 @@ static mo_tensor *gamlp_embed(mo_tape *t, const mo_gamlp *m, mo_tensor *hops, ro
 
 /* Rows first .. of hops; r: the random position where the episode's dropout begins. */
 typedef struct block {
-    const mo_gamlp *m;
+    const mo_encoder *encoder;
     row_range rows;
     bool indexed, drops;
     mo_random r;
@@ -117,20 +155,21 @@ typedef struct block {
 
 typedef struct episode {
     block block;
+    mo_tensor *const *parameters;
     mo_named hops;
     mo_tensor *segment;
 } episode;
 
 /* The rows among the inputs of a recomputed function: the inputs are hops, the index if there is one, the caller's own
  * tensors, and last the parameters, which are put into m. */
-static mo_tensor *block_rows(mo_tape *t, mo_tensor *const *in, int n, const block *b, mo_gamlp *m) {
-    *m = mo_gamlp_with(b->m, in + n - b->m->n_parameters);
+static mo_tensor *block_rows(mo_tape *t, mo_tensor *const *in, int n, const block *b, gamlp *m) {
+    *m = gamlp_of(b->encoder, in + n - b->encoder->n_parameters);
     return mo_gather_indexed(t, in[0], b->indexed ? in[1] : NULL);
 }
 
 static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     block *b = state;
-    mo_gamlp m;
+    gamlp m;
     mo_tensor *hops = block_rows(t, in, n, b, &m);
     return gamlp_embed(t, &m, hops, b->rows, b->drops ? &b->r : NULL);
 }
@@ -145,10 +184,10 @@ static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, row_range rows, 
 /* [z | h] (z if there is no residual) summed over the rows of each graph; the inputs before the parameters: offsets. */
 static mo_tensor *gamlp_sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     block *b = state;
-    mo_gamlp m;
+    gamlp m;
     mo_tensor *h, *hops = block_rows(t, in, n, b, &m);
     mo_tensor *z = hidden(t, &m, hops, b->rows, b->drops ? &b->r : NULL, &h);
-    mo_tensor *offset = offsets_within(t, in[n - m.n_parameters - 1], b->rows, mo_dim(hops, 1));
+    mo_tensor *offset = offsets_within(t, in[n - b->encoder->n_parameters - 1], b->rows, mo_dim(hops, 1));
     z = mo_segment_sum(t, z, offset);
     return residual(&m) ? mo_concat(t, (mo_tensor *[]){z, mo_segment_sum(t, h, offset)}, 2, MO_AXIS(1)) : z;
 }
@@ -156,7 +195,7 @@ static mo_tensor *gamlp_sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *
 static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
     const episode *e = state;
     block b = e->block;
-    mo_tensor *in[3 + MO_GAMLP_MAX_PARAMETERS];
+    mo_tensor *in[3 + MO_MAX_ENCODER_PARAMETERS];
     int n = 0;
     b.rows.first = first;
     in[n++] = b.indexed ? e->hops.tensor : mo_slice(t, e->hops.tensor, MO_AXIS(1), first, last);
@@ -164,46 +203,140 @@ static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, co
         in[n++] = mo_slice(t, e->hops.index, MO_AXIS(1), first, last);
     if (e->segment)
         in[n++] = e->segment;
-    for (int i = 0; i < b.m->n_parameters; i++)
-        in[n++] = b.m->parameter[i];
+    for (int i = 0; i < b.encoder->n_parameters; i++)
+        in[n++] = e->parameters[i];
     return mo_recompute(t, e->segment ? gamlp_sum_rows : embed_rows, in, n, &b, sizeof b);
 }
 
 /* From the sums [G, d] or [G, 2 d] to the embeddings of graphs. */
-static mo_tensor *finish_graphs(mo_tape *t, const mo_gamlp *m, mo_tensor *sums, mo_tensor *segment) {
+static mo_tensor *finish_graphs(mo_tape *t, const gamlp *m, mo_tensor *sums, mo_tensor *segment) {
     int64_t G = mo_dim(segment, 0) - 1, d = m->options.dim;
     mo_tensor *offset = mo_cast(t, segment, MO_F64);
     mo_tensor *count = mo_sub(t, mo_slice(t, offset, MO_AXIS(0), 1, G + 1), mo_slice(t, offset, MO_AXIS(0), 0, G));
-    count = mo_reshape(t, mo_cast(t, count, mo_tensor_dtype(m->parameter[0])), 2, (int64_t[]){G, 1});
+    count = mo_reshape(t, mo_cast(t, count, mo_tensor_dtype(m->input[0].weight)), 2, (int64_t[]){G, 1});
     sums = mo_div_or_zero(t, sums, count);
     return last_layer(
         t, m, mo_slice(t, sums, MO_AXIS(1), 0, d), residual(m) ? mo_slice(t, sums, MO_AXIS(1), d, 2 * d) : NULL);
 }
 
-static mo_tensor *encode_blocks(
-    mo_tape *t, const mo_gamlp *m, mo_named hops, int64_t N, const mo_episode *given, mo_random *r) {
-    mo_tensor *segment = given->segment;
-    episode e = {.block = {.m = m, .rows.all = N, .indexed = hops.index != NULL, .drops = drops(t, m, r)},
-        .hops = hops,
-        .segment = segment};
-    if (e.block.drops) {
-        e.block.r = *r;
-        r->index += (uint64_t)((m->options.hops + m->options.layers) * N * m->options.dim);
+static mo_tensor *gamlp_encode(
+    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *given, mo_random *r) {
+    mo_context *ctx = mo_tape_context(t);
+    gamlp m = gamlp_of(encoder, parameters);
+    mo_named rows = mo_episode_named(t, given, "hops");
+    mo_tensor *segment = given->segment, *h, *z;
+    if (!mo_ok(ctx) || !check_hops(t, &m, rows.tensor))
+        return mo_null_tensor(ctx);
+    int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
+    if (mo_needs_blocks(ctx, N, given->max_rows)) {
+        episode e = {
+            .block = {.encoder = encoder, .rows.all = N, .indexed = rows.index != NULL, .drops = drops(t, &m, r)},
+            .parameters = parameters,
+            .hops = rows,
+            .segment = segment};
+        if (e.block.drops) {
+            e.block.r = *r;
+            r->index += (uint64_t)((m.options.hops + m.options.layers) * N * m.options.dim);
+        }
+        z = mo_encode_blocks(t, N, given->max_rows, segment ? MO_ADD_BLOCKS : 0, gamlp_encode_block, &e);
+        return segment ? finish_graphs(t, &m, z, segment) : z;
     }
-    mo_tensor *Z = mo_encode_blocks(t, N, given->max_rows, segment ? MO_ADD_BLOCKS : 0, gamlp_encode_block, &e);
-    return segment ? finish_graphs(t, m, Z, segment) : Z;
+    mo_tensor *hops = mo_gather_indexed(t, rows.tensor, rows.index);
+    if (!segment)
+        return gamlp_embed(t, &m, hops, (row_range){0, N}, r);
+    z = mo_segment_mean(t, hidden(t, &m, hops, (row_range){0, N}, r, &h), segment);
+    return last_layer(t, &m, z, residual(&m) ? mo_segment_mean(t, h, segment) : h);
 }
 
-mo_tensor *mo_gamlp_encode(mo_tape *t, const mo_gamlp *m, const mo_episode *e, mo_random *r) {
-    mo_named rows = mo_episode_named(t, e, "hops");
-    if (!mo_ok(mo_tape_context(t)) || !check_hops(t, m, rows.tensor))
-        return mo_null_tensor(mo_tape_context(t));
-    int64_t N = mo_dim(rows.index ? rows.index : rows.tensor, 1);
-    if (mo_needs_blocks(mo_tape_context(t), N, e->max_rows))
-        return encode_blocks(t, m, rows, N, e, r);
-    mo_tensor *h, *z, *hops = mo_gather_indexed(t, rows.tensor, rows.index);
-    if (!e->segment)
-        return gamlp_embed(t, m, hops, (row_range){0, N}, r);
-    z = mo_segment_mean(t, hidden(t, m, hops, (row_range){0, N}, r, &h), e->segment);
-    return last_layer(t, m, z, residual(m) ? mo_segment_mean(t, h, e->segment) : h);
+/* ---- the table, and MOCHI ---- */
+
+static bool gamlp_check_options(mo_context *ctx, const mo_gamlp_options *o) {
+    if (o->dim < 1 || o->dim > 1 << 16)
+        mo_fail(ctx, MO_INVALID, "gamlp: dim is %d, expected 1 to 65536", o->dim);
+    else if (o->hops < 0 || o->hops > MAX_HOPS)
+        mo_fail(ctx, MO_INVALID, "gamlp: hops is %d, expected 0 to %d", o->hops, MAX_HOPS);
+    else if (o->layers != 2 && o->layers != 3)
+        mo_fail(ctx, MO_INVALID, "gamlp: layers is %d, expected 2 or 3", o->layers);
+    else if (!(o->dropout >= 0 && o->dropout < 1))
+        mo_fail(ctx, MO_INVALID, "gamlp: dropout is %g, expected 0 or more and below 1", o->dropout);
+    return mo_ok(ctx);
+}
+
+/* Adds the weight [out, in] and the bias of layer part[number]. */
+static void add_layer(gamlp_table *g, const char *part, int number, int64_t out, int64_t in) {
+    for (int bias = 0; bias < 2; bias++, g->n++) {
+        snprintf(g->name[g->n], sizeof *g->name, "%s.%d.%s", part, number, bias ? "bias" : "weight");
+        g->parameter[g->n] = (mo_encoder_parameter){
+            .name = g->name[g->n], .spread = 1, .ndim = bias ? 1 : 2, .shape = {out, in}, .fan_in = in};
+    }
+}
+
+static int gamlp_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+    const mo_gamlp_options *o = &((const gamlp_table *)encoder->state)->options;
+    const mo_setting all[] = {
+        {.key = "dim", .number = o->dim},
+        {.key = "hops", .number = o->hops},
+        {.key = "layers", .number = o->layers},
+        {.key = "relu_hops", .number = o->relu_hops},
+        {.key = "dropout", .number = o->dropout},
+    };
+    memcpy(list, all, sizeof all);
+    return sizeof all / sizeof *all;
+}
+
+mo_mochi_options mo_mochi_defaults(void) {
+    return (mo_mochi_options){
+        .encoder = {.dim = 512, .hops = 3, .layers = 3, .relu_hops = true},
+        .temperature = MO_TEMPERATURE_LOGIT,
+        .smoothing = 0.1,
+        .head = &mo_head_ridge,
+        .lambda = 10,
+    };
+}
+
+static bool mochi_check_options(mo_context *ctx, const mo_mochi_options *o) {
+    if (!mo_head_validate(ctx, o->head))
+        return false;
+    if (o->head == &mo_head_ridge && !(o->lambda > 0))
+        mo_fail(ctx, MO_INVALID, "head ridge: lambda is %g, expected more than 0", o->lambda);
+    else if (!(o->smoothing >= 0 && o->smoothing < 1))
+        mo_fail(ctx, MO_INVALID, "mochi: smoothing is %g, expected 0 or more and below 1", o->smoothing);
+    return mo_ok(ctx);
+}
+
+mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed) {
+    mo_mochi_options o = options ? *options : mo_mochi_defaults();
+    int d = o.encoder.dim;
+    if (!o.head)
+        o.head = &mo_head_ridge;
+    if (!mo_ok(ctx) || !mochi_check_options(ctx, &o) || !gamlp_check_options(ctx, &o.encoder))
+        return NULL;
+    gamlp_table *g = calloc(1, sizeof *g);
+    if (!g) {
+        mo_fail(ctx, MO_MEMORY, "mochi: out of memory");
+        return NULL;
+    }
+    g->options = o.encoder;
+    for (int k = 0; k <= o.encoder.hops; k++)
+        add_layer(g, "input_proj", k, d, d);
+    add_layer(g, "att_mlp", 0, d, 2 * d);
+    add_layer(g, "att_mlp", 2, 1, d);
+    for (int i = 0; i < o.encoder.layers; i++)
+        add_layer(g, "out_mlp", 3 * i, d, d);
+    const mo_encoder encoder = {.name = "mochi",
+        .n_parameters = g->n,
+        .parameters = g->parameter,
+        .whole = gamlp_encode,
+        .settings = gamlp_settings,
+        .state = g,
+        .release = free};
+    mo_model *m = mo_model_make(ctx, real, &encoder, (mo_encoder_rows){o.encoder.hops, d}, seed);
+    mo_readout_options readout = {o.head, o.lambda, o.temperature, o.smoothing, {d, d, d}};
+    if (m)
+        mo_model_put_head(m, &readout, true, seed);
+    return mo_model_made(m);
+}
+
+const mo_gamlp_options *mo_mochi_encoder(const mo_model *m) {
+    return m && m->encoder.whole == gamlp_encode ? &((const gamlp_table *)m->encoder.state)->options : NULL;
 }

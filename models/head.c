@@ -1,7 +1,11 @@
 /* models/head.c - calling a head: the check of its table, its initial parameters, the shapes of inputs and result. */
-#include "models/encoded.h"
 #include "models/heads/residual.h"
+#include "models/model.h"
+#include "tensor/files/file.h"
+#include "tensor/given.h"
 #include "tensor/storage.h"
+
+#include <dlfcn.h>
 
 #include <math.h>
 #include <stdlib.h>
@@ -134,4 +138,24 @@ mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs
 mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return mo_head_apply_weighted(t, head, Zs, Ys, NULL, Zq, parameters);
+}
+
+/* ---- from a shared object: its exported mo_head_plugin, checked for the version it was built for ---- */
+
+const mo_head *mo_load_head(mo_context *ctx, const char *path) {
+    if (!mo_given(ctx, "load_head", "path", path))
+        return NULL;
+    void *object = mo_shared_object_open(ctx, "load head", path);
+    const mo_head *head = object ? dlsym(object, "mo_head_plugin") : NULL;
+    if (!object)
+        return NULL;
+    if (!head)
+        mo_fail(ctx, MO_FORMAT, "load head: %s exports no mo_head_plugin", path);
+    else if (head->abi != MO_HEAD_ABI || head->size != sizeof(mo_head))
+        mo_fail(ctx, MO_FORMAT, "load head: %s was built for version %d, a head of %zu bytes; expected %d and %zu",
+            path, head->abi, head->size, MO_HEAD_ABI, sizeof(mo_head));
+    else if (mo_head_validate(ctx, head))
+        return head;
+    dlclose(object);
+    return NULL;
 }

@@ -28,142 +28,291 @@
 #include "models/invariant.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static bool has_part(const invariant *m, mo_invariant_part part) {
+    return !(m->options.without >> part & 1);
+}
+
+/* Whether the rows of a task have the initial encoder's beside them. Links have shown no gain by it. */
+static bool reads_initial(const invariant *m, mo_task task) {
+    return has_part(m, MO_PART_INITIAL) && task != MO_TASK_LP;
+}
+
+/* What is read of an episode. The first three must be there. */
+enum {
+    ROW_BLOCKS,
+    ROW_EXTRAS,
+    ROW_SPECTRUM,
+    ROW_DIFFUSED,
+    ROW_SET,
+    ROW_WALKS = ROW_SET + SET_BLOCKS,
+    ROW_MATCHES,
+    ROWS
+};
+
+static const struct {
+    const char *name;
+    int axis; /* of the rows; -1: the same for all rows */
+    int part; /* that reads it; -1: always */
+} rows_read[ROWS] = {
+    {"blocks", 2, -1},
+    {"extras", 0, -1},
+    {"spectrum", -1, -1},
+    {"diffused", 2, MO_PART_DIFFUSED},
+    {"statistics", 0, MO_PART_STATISTICS},
+    {"subtrees", 0, MO_PART_SUBTREES},
+    {"waves", 0, MO_PART_WAVES},
+    {"walks", 0, MO_PART_WALKS},
+    {"matches", 0, MO_PART_MATCHES},
+};
+
+/* One episode, or a block of its rows. */
+typedef struct episode {
+    const invariant *m;
+    mo_task task;
+    mo_tensor *rows[ROWS];           /* NULL: the episode has none, or their part is left out */
+    mo_tensor *parameter[N_ENCODER]; /* NULL: left out */
+    mo_tensor *initial[N_ENCODER];   /* their first values */
+} episode;
+
+/* ---- one side: the trained or the initial parameters ---- */
+
+#define MOST_EXPONENT 30 /* squares of e^30 x, and their sum over a row, are far from the largest float32 */
+
+/* exp(min(c l + c' l^2 / 4, 30)) of the spectra l [BLOCKS, d]: [BLOCKS, EXPERTS, 1, d], ones for the plain expert. */
+static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
+    mo_tensor *l = e->rows[ROW_SPECTRUM], *linear = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 0, 1), l);
+    int64_t shape[4] = {BLOCKS, 1, 1, mo_dim(l, 1)};
+    mo_tensor *square = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
+    mo_tensor *exponent = mo_clamp(t, mo_add(t, linear, square), -INFINITY, MOST_EXPONENT);
+    mo_tensor *shaped = mo_reshape(t, mo_exp(t, exponent), 4, shape);
+    return mo_concat(t, (mo_tensor *[]){mo_full(t, mo_tensor_dtype(l), 4, shape, 1), shaped}, 2, MO_AXIS(1));
+}
+
+/* sum_k w[b, m, first + k] H[b, k]: [BLOCKS, EXPERTS, n d]. */
+static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor *H) {
+    int64_t k = mo_dim(H, 1);
+    mo_tensor *flat = mo_reshape(t, H, 3, (int64_t[]){BLOCKS, k, mo_dim(H, 2) * mo_dim(H, 3)});
+    return mo_matmul(t, mo_slice(t, w, MO_AXIS(2), first, first + k), flat);
+}
+
+/* Unit rows of both blocks, [BLOCKS, EXPERTS, n, d]. */
+static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *P) {
+    mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED], *logits = P[HOP];
+    if (D)
+        logits = mo_concat(t, (mo_tensor *[]){logits, P[DIFFUSED]}, 2, MO_AXIS(2));
+    mo_tensor *w = mo_softmax(t, logits, MO_AXIS(-1)), *mixed = mixed_rows(t, w, 0, H);
+    if (D)
+        mixed = mo_add(t, mixed, mixed_rows(t, w, mo_dim(H, 1), D));
+    mixed = mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, EXPERTS, mo_dim(H, 2), mo_dim(H, 3)});
+    return mo_l2_normalize(t, mo_mul(t, mixed, profile(t, e, P[PROFILE])), 1e-6);
+}
+
+/* e / sqrt(p), with the columns of links beside the others. */
+static mo_tensor *extras(mo_tape *t, const episode *e) {
+    mo_tensor *column[] = {e->rows[ROW_EXTRAS], e->rows[ROW_WALKS], e->rows[ROW_MATCHES]};
+    int n = 0;
+    for (int i = 0; i < 3; i++)
+        if (column[i])
+            column[n++] = column[i];
+    mo_tensor *all = n > 1 ? mo_concat(t, column, n, MO_AXIS(1)) : column[0];
+    return mo_scale(t, all, 1 / sqrt((double)mo_dim(all, 1)), 0);
+}
+
+/* Row i of a parameter [.., EXPERTS] of weights' logarithms as factors [EXPERTS, 1, 1]. */
+static mo_tensor *factors(mo_tape *t, mo_tensor *log_weight, int i) {
+    return mo_exp(t, mo_reshape(t, mo_slice(t, log_weight, MO_AXIS(0), i, i + 1), 3, (int64_t[]){EXPERTS, 1, 1}));
+}
+
+/* Unit rows [EXPERTS, n, width]. */
+static mo_tensor *invariant_embed(mo_tape *t, const episode *e, mo_tensor *const *P) {
+    mo_tensor *h = unit_blocks(t, e, P), *part[PARTS + SET_BLOCKS];
+    int64_t n = mo_dim(h, 2), d = mo_dim(h, 3);
+    int parts = 0;
+    mo_tensor *weight =
+        mo_reshape(t, mo_slice(t, P[WEIGHT], MO_AXIS(0), e->task, e->task + 1), 2, (int64_t[]){PARTS, EXPERTS});
+    for (int b = 0; b < BLOCKS; b++) {
+        mo_tensor *block = mo_reshape(t, mo_slice(t, h, MO_AXIS(0), b, b + 1), 3, (int64_t[]){EXPERTS, n, d});
+        part[parts++] = mo_mul(t, block, factors(t, weight, b));
+    }
+    part[parts++] = mo_mul(t, extras(t, e), factors(t, weight, BLOCKS));
+    for (int b = 0; b < SET_BLOCKS; b++)
+        if (e->rows[ROW_SET + b])
+            part[parts++] = mo_mul(t, e->rows[ROW_SET + b], factors(t, P[SET_WEIGHT], b));
+    return mo_l2_normalize(t, mo_concat(t, part, parts, MO_AXIS(2)), 1e-12);
+}
+
+/* Embeddings of rows [EXPERTS, n, width], or [EXPERTS, n, 2 width] with the initial row beside the trained one. */
+static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
+    mo_tensor *z = invariant_embed(t, e, e->parameter);
+    if (!reads_initial(e->m, e->task))
+        return z;
+    mo_tensor *both[] = {z, invariant_embed(t, e, e->initial)};
+    return mo_scale(t, mo_concat(t, both, 2, MO_AXIS(2)), sqrt(0.5), 0);
+}
+
+/* ---- in blocks of rows ---- */
+
+/* in: the rows and parameters that are there. */
+static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
+    episode e = *(const episode *)state;
+    int at = 0;
+    (void)n;
+    for (int i = 0; i < ROWS; i++)
+        e.rows[i] = e.rows[i] ? in[at++] : NULL;
+    for (int i = 0; i < N_ENCODER; i++)
+        e.parameter[i] = e.parameter[i] ? in[at++] : NULL;
+    return invariant_embed_rows(t, &e);
+}
+
+static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
+    const episode *e = state;
+    mo_tensor *in[ROWS + N_ENCODER];
+    int n = 0;
+    for (int i = 0; i < ROWS; i++)
+        if (e->rows[i])
+            in[n++] =
+                rows_read[i].axis < 0 ? e->rows[i] : mo_slice(t, e->rows[i], MO_AXIS(rows_read[i].axis), first, last);
+    for (int i = 0; i < N_ENCODER; i++)
+        if (e->parameter[i])
+            in[n++] = e->parameter[i];
+    return mo_recompute(t, invariant_encode_recomputed, in, n, e, sizeof *e);
+}
+
+/* ---- all of an episode ---- */
+
+/* Finds the rows, those that must be there and those that are; returns false if one is missing. */
+static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
+    mo_context *ctx = mo_tape_context(t);
+    for (int i = 0; i < ROWS && mo_ok(ctx); i++) {
+        bool there = rows_read[i].part < 0;
+        for (int j = 0; j < given->n_rows && !there; j++)
+            there =
+                !strcmp(given->rows[j].name, rows_read[i].name) && has_part(e->m, (mo_invariant_part)rows_read[i].part);
+        if (there)
+            e->rows[i] = mo_episode_rows(t, given, rows_read[i].name);
+    }
+    return mo_ok(ctx);
+}
+
+static bool check_blocks(mo_context *ctx, const episode *e) {
+    const mo_tensor *H = e->rows[ROW_BLOCKS], *l = e->rows[ROW_SPECTRUM], *x = e->rows[ROW_EXTRAS];
+    char blocks[160], spectrum[160], more[160];
+    int hops = e->m->options.hops + 1;
+    if (mo_ndim(H) != 4 || mo_dim(H, 0) != BLOCKS || mo_dim(H, 1) != hops || mo_ndim(l) != 2 ||
+        mo_dim(l, 0) != BLOCKS || mo_dim(l, 1) != mo_dim(H, 3) || mo_ndim(x) != 2 || mo_dim(x, 0) != mo_dim(H, 2))
+        mo_fail(ctx, MO_INVALID,
+            "invariant: expected blocks [2, %d, n, d], spectrum [2, d], extras [n, p]; got %s, %s, %s", hops,
+            mo_shape_string(H, blocks, sizeof blocks), mo_shape_string(l, spectrum, sizeof spectrum),
+            mo_shape_string(x, more, sizeof more));
+    return mo_ok(ctx);
+}
+
+/* The rows of parts, against the blocks'. */
+static bool check_parts(mo_context *ctx, const episode *e) {
+    const mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
+    char blocks[160], got[160];
+    bool fits = !D || (mo_ndim(D) == 4 && mo_dim(D, 0) == BLOCKS && mo_dim(D, 1) == DIFFUSED_ROWS &&
+                          mo_dim(D, 2) == mo_dim(H, 2) && mo_dim(D, 3) == mo_dim(H, 3));
+    if (!fits)
+        mo_fail(ctx, MO_INVALID, "invariant: expected diffused [2, %d, n, d] beside blocks %s; got %s", DIFFUSED_ROWS,
+            mo_shape_string(H, blocks, sizeof blocks), mo_shape_string(D, got, sizeof got));
+    for (int i = ROW_SET; i < ROWS && mo_ok(ctx); i++)
+        if (e->rows[i] && (mo_ndim(e->rows[i]) != 2 || mo_dim(e->rows[i], 0) != mo_dim(H, 2)))
+            mo_fail(ctx, MO_INVALID, "invariant: expected %s [n, p] beside blocks %s; got %s", rows_read[i].name,
+                mo_shape_string(H, blocks, sizeof blocks), mo_shape_string(e->rows[i], got, sizeof got));
+    return mo_ok(ctx);
+}
+
+static mo_tensor *invariant_encode(
+    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *P, const mo_episode *given, mo_random *r) {
+    mo_context *ctx = mo_tape_context(t);
+    episode e = {.m = encoder->state, .task = given->task};
+    (void)r;
+    for (int i = 0; i < N_ENCODER; i++)
+        if (e.m->at[i] >= 0) {
+            e.parameter[i] = P[e.m->at[i]];
+            e.initial[i] = P[encoder->n_parameters + e.m->at[i]];
+        }
+    if (!find_rows(t, given, &e) || !check_blocks(ctx, &e) || !check_parts(ctx, &e))
+        return mo_null_tensor(ctx);
+    int64_t n = mo_dim(e.rows[ROW_BLOCKS], 2);
+    if (mo_needs_blocks(ctx, n, given->max_rows))
+        return mo_encode_blocks(t, n, given->max_rows, 1, invariant_encode_block, &e);
+    return invariant_embed_rows(t, &e);
+}
+
+/* ---- parameters ---- */
+
+/* Whether the model has the parameter. */
+static bool uses_parameter(const invariant *m, int i) {
+    if (i == DIFFUSED)
+        return has_part(m, MO_PART_DIFFUSED);
+    if (i == SET_WEIGHT)
+        return has_part(m, MO_PART_STATISTICS) || has_part(m, MO_PART_SUBTREES) || has_part(m, MO_PART_WAVES);
+    return i < KERNEL_LAMBDA || !m->options.linear;
+}
+
+/* Later hops count more than earlier ones, attributes more than structure, extras as much as the task uses them. */
+static void fill_first_values(invariant *m) {
+    static const double block_weight[2] = {-0.5, 0.5}, extras_weight[MO_TASKS] = {-2, 0.5, -0.5};
+    int hops = m->options.hops + 1;
+    for (int i = 0; i < BLOCKS * EXPERTS * hops; i++)
+        m->hop[i] = i % hops >= 2;
+    for (int t = 0; t < MO_TASKS; t++)
+        for (int part = 0; part < PARTS; part++)
+            for (int expert = 0; expert < EXPERTS; expert++)
+                m->weight[t][part][expert] = part < BLOCKS ? block_weight[part] : extras_weight[t];
+}
+
+static void list_parameters(invariant *m) {
+    const double log_8 = log(8);
+    const mo_encoder_parameter all[N_PARAMETERS] = {
+        [HOP] = {.name = "hop", .values = m->hop, .ndim = 3, .shape = {BLOCKS, EXPERTS, MO_ENCODER_BLOCKS}},
+        [PROFILE] = {.name = "profile", .ndim = 2, .shape = {BLOCKS, 2}},
+        [WEIGHT] = {.name = "log_weight",
+            .values = &m->weight[0][0][0],
+            .ndim = 3,
+            .shape = {MO_TASKS, PARTS, EXPERTS}},
+        [DIFFUSED] = {.name = "diffused", .ndim = 3, .shape = {BLOCKS, EXPERTS, DIFFUSED_ROWS}},
+        [SET_WEIGHT] = {.name = "set_log_weight", .ndim = 2, .shape = {SET_BLOCKS, EXPERTS}},
+        [LOG_LAMBDA] = {.name = "head.log_lambda", .ndim = 2, .shape = {MO_TASKS, EXPERTS}},
+        [EXPERT] = {.name = "head.expert", .ndim = 2, .shape = {MO_TASKS, EXPERTS}},
+        [PENALTY] = {.name = "head.penalty", .ndim = 2, .shape = {MO_TASKS, PENALTIES}},
+        [LOG_SHARPNESS] = {.name = "head.log_sharpness", .ndim = 1, .shape = {MO_TASKS}},
+        [POWER] = {.name = "head.power", .start = 0.5, .ndim = 1, .shape = {MO_TASKS}},
+        [LOG_LOO_TEMP] = {.name = "head.log_loo_temp", .start = log_8, .ndim = 1, .shape = {MO_TASKS}},
+        [LOG_TEMP] = {.name = "log_temp", .start = log_8, .ndim = 1, .shape = {MO_TASKS}},
+        [KERNEL_LAMBDA] = {.name = "head.kernel_log_lambda", .ndim = 2, .shape = {KERNEL_TASKS, EXPERTS}},
+        [KERNEL_PRIOR] = {.name = "head.kernel_expert", .ndim = 2, .shape = {KERNEL_TASKS, EXPERTS}},
+        [LOG_GAMMA] = {.name = "head.log_gamma", .ndim = 1, .shape = {KERNEL_TASKS}},
+    };
+    for (int i = 0; i < N_PARAMETERS; i++) {
+        m->at[i] = uses_parameter(m, i) ? m->n : -1;
+        if (m->at[i] < 0)
+            continue;
+        m->parameter[m->n++] = all[i];
+        m->n_encoder += i < N_ENCODER;
+    }
+}
+
+/* ---- the table ---- */
+
+static int invariant_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+    const invariant *m = encoder->state;
+    list[0] = (mo_setting){.key = "hops", .number = m->options.hops};
+    list[1] = (mo_setting){.key = "parts", .word = m->parts};
+    return m->parts[0] ? 2 : 1;
+}
 
 mo_invariant_options mo_invariant_defaults(void) {
     return (mo_invariant_options){.hops = 3, .smoothing = 0.1};
 }
 
-/* ---- parameters ---- */
-
-bool mo_invariant_has(const invariant *m, mo_invariant_part part) {
-    return !(m->options.without >> part & 1);
-}
-
-/* Links have shown no gain by it. */
-bool mo_invariant_reads_initial(const invariant *m, mo_task task) {
-    return mo_invariant_has(m, MO_PART_INITIAL) && task != MO_TASK_LP;
-}
-
-/* Whether the model has the parameter. */
-static bool invariant_uses(const invariant *m, int i) {
-    if (i == DIFFUSED)
-        return mo_invariant_has(m, MO_PART_DIFFUSED);
-    if (i == SET_WEIGHT)
-        return mo_invariant_has(m, MO_PART_STATISTICS) || mo_invariant_has(m, MO_PART_SUBTREES) ||
-               mo_invariant_has(m, MO_PART_WAVES);
-    return i < KERNEL_LAMBDA || !m->options.linear;
-}
-
-static void invariant_new_parameter(
-    invariant *m, int i, const char *name, int ndim, const int64_t *shape, const double *value) {
-    if (!invariant_uses(m, i))
-        return;
-    mo_tensor *P = m->parameter[i] = mo_parameter(m->ctx, name, m->real, ndim, shape);
-    mo_tensor *first = value ? mo_tensor_from(m->ctx, MO_F64, ndim, shape, value) : NULL;
-    if (first && mo_ok(m->ctx))
-        mo_tensor_copy(P, first);
-    mo_tensor_release(first);
-    if (i >= N_ENCODER || !mo_invariant_has(m, MO_PART_INITIAL))
-        return;
-    m->initial[i] = mo_tensor_create(m->ctx, m->real, ndim, shape);
-    if (mo_ok(m->ctx))
-        mo_tensor_copy(m->initial[i], P);
-}
-
-/* Later hops count more than earlier ones, attributes more than structure, extras as much as the task uses them; all
- * other parameters start neutral. */
-static void make_encoder(invariant *m) {
-    static const double block_weight[2] = {-0.5, 0.5}, extras_weight[MO_TASKS] = {-2, 0.5, -0.5};
-    int64_t hops = m->options.hops + 1;
-    double hop[BLOCKS * EXPERTS * MO_MAX_INPUTS], weight[MO_TASKS][PARTS][EXPERTS];
-    for (int64_t i = 0; i < BLOCKS * EXPERTS * hops; i++)
-        hop[i] = i % hops >= 2;
-    for (int t = 0; t < MO_TASKS; t++)
-        for (int part = 0; part < PARTS; part++)
-            for (int expert = 0; expert < EXPERTS; expert++)
-                weight[t][part][expert] = part < BLOCKS ? block_weight[part] : extras_weight[t];
-    invariant_new_parameter(m, HOP, "encoder.hop", 3, (int64_t[]){BLOCKS, EXPERTS, hops}, hop);
-    invariant_new_parameter(m, PROFILE, "encoder.profile", 2, (int64_t[]){BLOCKS, 2}, NULL);
-    invariant_new_parameter(
-        m, WEIGHT, "encoder.log_weight", 3, (int64_t[]){MO_TASKS, PARTS, EXPERTS}, &weight[0][0][0]);
-    invariant_new_parameter(m, DIFFUSED, "encoder.diffused", 3, (int64_t[]){BLOCKS, EXPERTS, DIFFUSED_ROWS}, NULL);
-    invariant_new_parameter(m, SET_WEIGHT, "encoder.set_log_weight", 2, (int64_t[]){SET_BLOCKS, EXPERTS}, NULL);
-}
-
-static void make_readout(invariant *m) {
-    double half[MO_TASKS], log_8[MO_TASKS];
-    for (int t = 0; t < MO_TASKS; t++) {
-        half[t] = 0.5;
-        log_8[t] = log(8);
-    }
-    invariant_new_parameter(m, LOG_LAMBDA, "head.log_lambda", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
-    invariant_new_parameter(m, EXPERT, "head.expert", 2, (int64_t[]){MO_TASKS, EXPERTS}, NULL);
-    invariant_new_parameter(m, PENALTY, "head.penalty", 2, (int64_t[]){MO_TASKS, PENALTIES}, NULL);
-    invariant_new_parameter(m, LOG_SHARPNESS, "head.log_sharpness", 1, (int64_t[]){MO_TASKS}, NULL);
-    invariant_new_parameter(m, POWER, "head.power", 1, (int64_t[]){MO_TASKS}, half);
-    invariant_new_parameter(m, LOG_LOO_TEMP, "head.log_loo_temp", 1, (int64_t[]){MO_TASKS}, log_8);
-    invariant_new_parameter(m, LOG_TEMP, "log_temp", 1, (int64_t[]){MO_TASKS}, log_8);
-    invariant_new_parameter(m, KERNEL_LAMBDA, "head.kernel_log_lambda", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
-    invariant_new_parameter(m, KERNEL_PRIOR, "head.kernel_expert", 2, (int64_t[]){KERNEL_TASKS, EXPERTS}, NULL);
-    invariant_new_parameter(m, LOG_GAMMA, "head.log_gamma", 1, (int64_t[]){KERNEL_TASKS}, NULL);
-}
-
-static int invariant_n_parameters(const void *model) {
-    int n = 0;
-    for (int i = 0; i < N_PARAMETERS; i++)
-        n += invariant_uses(model, i);
-    return n;
-}
-
-/* The i-th parameter of this model, which leaves out those of parts that it lacks. */
-static mo_tensor *invariant_parameter(const void *model, int i) {
-    const invariant *m = model;
-    int at = 0;
-    while (!invariant_uses(m, at) || i-- > 0)
-        at++;
-    return m->parameter[at];
-}
-
-static int invariant_settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
-    const invariant *m = model;
-    const mo_invariant_options *o = &m->options;
-    int n = 0;
-    list[n++] = (mo_setting){.key = "hops", .number = o->hops};
-    list[n++] = (mo_setting){.key = "smoothing", .number = o->smoothing};
-    if (o->linear)
-        list[n++] = (mo_setting){.key = "kernel", .word = "linear"};
-    if (m->parts[0])
-        list[n++] = (mo_setting){.key = "parts", .word = m->parts};
-    return n;
-}
-
-static void invariant_release(void *model) {
-    invariant *m = model;
-    for (int i = 0; i < N_PARAMETERS; i++)
-        mo_tensor_release(m->parameter[i]);
-    for (int i = 0; i < N_ENCODER; i++)
-        mo_tensor_release(m->initial[i]);
-    free(m);
-}
-
-static const mo_model_table table = {
-    .name = "invariant",
-    .of_examples = true,
-    .n_parameters = invariant_n_parameters,
-    .parameter = invariant_parameter,
-    .settings = invariant_settings,
-    .encode = mo_invariant_encode,
-    .readout = mo_invariant_readout,
-    .transduce = mo_invariant_transduce,
-    .learn = mo_invariant_learn,
-    .apply = mo_invariant_apply,
-    .release = invariant_release,
-};
-
-mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options) {
-    const mo_model none = {NULL, NULL};
+mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options) {
     mo_invariant_options o = options ? *options : mo_invariant_defaults();
     if (mo_ok(ctx) && (o.hops < 0 || o.hops >= MO_MAX_INPUTS || !(o.smoothing >= 0 && o.smoothing < 1)))
         mo_fail(ctx, MO_INVALID, "invariant: %d hops and smoothing %g, expected 0 to %d, and 0 or more and below 1",
@@ -171,14 +320,71 @@ mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_
     invariant *m = mo_ok(ctx) ? calloc(1, sizeof *m) : NULL;
     if (!m) {
         mo_fail(ctx, MO_MEMORY, "invariant: out of memory");
-        return none;
+        return NULL;
     }
-    *m = (invariant){.ctx = ctx, .real = real, .options = o};
+    m->options = o;
     mo_invariant_write_parts(MO_ALL_PARTS & ~o.without, m->parts, sizeof m->parts);
-    make_encoder(m);
-    make_readout(m);
-    if (mo_ok(ctx))
-        return (mo_model){&table, m};
-    invariant_release(m);
-    return none;
+    fill_first_values(m);
+    list_parameters(m);
+    m->readout = mo_invariant_readout;
+    m->readout.parameters = m->parameter + m->n_encoder;
+    m->readout.n_parameters = m->n - m->n_encoder;
+    const mo_encoder encoder = {.name = "invariant",
+        .of_examples = true,
+        .n_parameters = m->n_encoder,
+        .parameters = m->parameter,
+        .whole = invariant_encode,
+        .reads_first = has_part(m, MO_PART_INITIAL),
+        .settings = invariant_settings,
+        .state = m,
+        .release = free};
+    mo_model *model = mo_model_make(ctx, real, &encoder, (mo_encoder_rows){.hops = o.hops}, 0);
+    if (model)
+        mo_model_own_readout(model, &m->readout, o.smoothing);
+    return mo_model_made(model);
+}
+
+/* ---- lists of parts, as weights files and options write them ---- */
+
+static const char *const part_names[MO_INVARIANT_PARTS] = {
+    "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches"};
+
+const char *mo_invariant_part_name(mo_invariant_part part) {
+    return part < MO_INVARIANT_PARTS ? part_names[part] : "";
+}
+
+/* The part of that name of n characters, or MO_INVARIANT_PARTS. */
+static int find_part(const char *name, size_t n) {
+    int part = 0;
+    while (part < MO_INVARIANT_PARTS && (strlen(part_names[part]) != n || strncmp(part_names[part], name, n) != 0))
+        part++;
+    return part;
+}
+
+bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes) {
+    static const char between[] = ", ";
+    if (!list || !parts)
+        return false;
+    *parts = 0;
+    for (size_t n; *(list += strspn(list, between)); list += n) {
+        n = strcspn(list, between);
+        int part = find_part(list, n);
+        if (part == MO_INVARIANT_PARTS) {
+            if (word)
+                snprintf(word, bytes, "%.*s", (int)n, list);
+            return false;
+        }
+        *parts |= 1u << part;
+    }
+    return true;
+}
+
+void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes) {
+    size_t at = 0;
+    if (!list || !bytes)
+        return;
+    list[0] = 0;
+    for (int part = 0; part < MO_INVARIANT_PARTS; part++)
+        if (parts >> part & 1 && at < bytes)
+            at += (size_t)snprintf(list + at, bytes - at, "%s%s", at ? " " : "", part_names[part]);
 }

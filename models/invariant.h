@@ -2,7 +2,7 @@
 #ifndef MO_INVARIANT_H
 #define MO_INVARIANT_H
 
-#include "models/inside.h"
+#include "models/model.h"
 
 enum {
     BLOCKS = 2,
@@ -34,28 +34,18 @@ enum {
     N_PARAMETERS
 };
 
+/* The state of the encoder's table. */
 typedef struct invariant {
-    mo_context *ctx;
-    mo_dtype real;
     mo_invariant_options options;
-    char parts[128];                    /* those it has, by name, between blanks */
-    mo_tensor *parameter[N_PARAMETERS]; /* NULL: its part is left out */
-    mo_tensor *initial[N_ENCODER];      /* the first values of the encoder's; NULL where no row is read by them */
+    char parts[128];      /* those it has, by name, between blanks */
+    int n, n_encoder;     /* parameters that it has */
+    int at[N_PARAMETERS]; /* the place of each among them; -1: its part is left out */
+    mo_encoder_parameter parameter[N_PARAMETERS];
+    double hop[BLOCKS * EXPERTS * MO_MAX_INPUTS], weight[MO_TASKS][PARTS][EXPERTS]; /* first values */
+    mo_own_readout readout;
 } invariant;
 
-bool mo_invariant_has(const invariant *m, mo_invariant_part part);
-/* Whether the rows of a task have the initial encoder's beside them. */
-bool mo_invariant_reads_initial(const invariant *m, mo_task task);
-
-/* invariant_encode.c: a function of the model's table. */
-mo_tensor *mo_invariant_encode(mo_tape *t, const void *model, const mo_episode *e, mo_random *r);
-
-/* invariant_readout.c: row `task` of a parameter in the given shape, and two functions of the model's table. */
-mo_tensor *mo_invariant_of_task(mo_tape *t, const invariant *m, int i, mo_task task, int ndim, const int64_t *shape);
-int mo_invariant_learn(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned);
-mo_tensor *mo_invariant_apply(
-    mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq);
-mo_tensor *mo_invariant_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
-mo_tensor *mo_invariant_transduce(mo_tape *t, const void *model, const mo_episode *e, const mo_population *all);
+/* invariant_readout.c; its parameters are those of each model. */
+extern const mo_own_readout mo_invariant_readout;
 
 #endif

@@ -1,5 +1,9 @@
-/* models/model.c - functions of every model: the check of a table, parameters by name, loss. */
-#include "models/encoded.h"
+/* models/model.c - a model is an encoder, a head and a temperature; or an encoder with a readout of its own.
+ *
+ * An example is a row (nodes), the product of two rows (links) or the mean of a graph's rows (graphs). Temperature T =
+ * exp(log_temp): `logit` multiplies the head's logits (the paper's text); `embed` brings every example to unit norm
+ * times T before the head (the released program). Loss: the smoothed cross-entropy of the queries. */
+#include "models/model.h"
 #include "tensor/given.h"
 
 #include <math.h>
@@ -7,56 +11,207 @@
 #include <stdlib.h>
 #include <string.h>
 
-void mo_model_release(mo_model m) {
-    if (m.table && m.content && m.table->release)
-        m.table->release(m.content);
+/* ---- parameters ---- */
+
+/* First values of a parameter: a function of the seed and its number alone. */
+static void draw_first(mo_model *m, mo_tensor *P, const mo_encoder_parameter *p, uint64_t seed, int number) {
+    int64_t n = mo_numel(P), fan_in = p->fan_in ? p->fan_in : p->ndim ? mo_dim(P, -1) : 1;
+    int64_t shape[3] = {0};
+    mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, (uint64_t)number);
+    double bound = p->spread / sqrt((double)fan_in), *x = malloc((size_t)n * sizeof *x + 1);
+    if (!x)
+        mo_fail(m->ctx, MO_MEMORY, "encoder: out of memory for %s", p->name);
+    for (int64_t i = 0; x && i < n; i++)
+        x[i] = p->values ? p->values[i] : p->start + bound * (2 * mo_random_uniform(&r) - 1);
+    for (int k = 0; k < p->ndim; k++)
+        shape[k] = mo_dim(P, k);
+    mo_tensor *X = x ? mo_tensor_from(m->ctx, MO_F64, p->ndim, shape, x) : NULL;
+    if (X && mo_ok(m->ctx))
+        mo_tensor_copy(P, X);
+    mo_tensor_release(X);
+    free(x);
 }
 
-/* The name of the first required function that is missing. */
-static const char *missing_function(const mo_model_table *table) {
-    return !table->n_parameters ? "n_parameters"
-           : !table->parameter  ? "parameter"
-           : !table->settings   ? "settings"
-           : !table->encode     ? "encode"
-           : !table->readout    ? "readout"
-           : !table->release    ? "release"
-                                : NULL;
-}
-
-static void check_settings(mo_context *ctx, mo_model m) {
-    double hops = mo_model_setting(m, "hops"), dim = mo_model_setting(m, "dim"),
-           smoothing = mo_model_setting(m, "smoothing");
-    const char *name = m.table->name;
-    if (!(hops >= 0 && hops == floor(hops)))
-        mo_fail(ctx, MO_INVALID, "model %s: setting hops is %g, expected a whole number of 0 or more", name, hops);
-    else if (!m.table->of_examples && !(dim >= 1 && dim == floor(dim)))
-        mo_fail(ctx, MO_INVALID, "model %s: setting dim is %g, expected the width of the rows it reads", name, dim);
-    else if (!(smoothing >= 0 && smoothing < 1))
-        mo_fail(ctx, MO_INVALID, "model %s: setting smoothing is %g, expected 0 or more and below 1", name, smoothing);
-}
-
-bool mo_model_validate(mo_context *ctx, mo_model m) {
-    if (!mo_ok(ctx))
-        return false;
-    if (!m.table || !m.table->name || !*m.table->name) {
-        mo_fail(ctx, MO_INVALID, "model: it has no %s", m.table ? "name in its table" : "table");
-        return false;
+/* Adds n parameters. They lie in one memory, so that layers of one shape are one batched product on a device. */
+static void add_parameters(mo_model *m, const char *prefix, const mo_encoder_parameter *p, int n, uint64_t seed) {
+    mo_parameter_form form[MO_MAX_ENCODER_PARAMETERS] = {0};
+    char name[MO_MAX_ENCODER_PARAMETERS][160];
+    mo_tensor **P = m->parameter + m->n_parameters;
+    for (int i = 0; i < n; i++) {
+        snprintf(name[i], sizeof name[i], "%s%.140s", prefix, p[i].name);
+        form[i] = (mo_parameter_form){.name = name[i], .ndim = p[i].ndim};
+        for (int k = 0; k < p[i].ndim; k++)
+            form[i].shape[k] = p[i].shape[k] == MO_ENCODER_DIM      ? m->rows.dim
+                               : p[i].shape[k] == MO_ENCODER_BLOCKS ? m->rows.hops + 1
+                                                                    : p[i].shape[k];
     }
-    const char *missing = missing_function(m.table);
-    if (missing)
-        mo_fail(ctx, MO_INVALID, "model %s: its table lacks %s", m.table->name, missing);
-    else
-        check_settings(ctx, m);
+    if (n && mo_ok(m->ctx))
+        mo_parameters(m->ctx, m->real, n, form, P);
+    if (!mo_ok(m->ctx))
+        return;
+    m->n_parameters += n;
+    for (int i = 0; i < n && mo_ok(m->ctx); i++)
+        draw_first(m, P[i], &p[i], seed, i);
+}
+
+/* The encoder's parameters, and where it reads them their first values, as it gets them. */
+static void add_encoder(mo_model *m, uint64_t seed) {
+    int n = m->encoder.n_parameters;
+    add_parameters(m, "encoder.", m->encoder.parameters, n, seed);
+    for (int i = 0; i < n && mo_ok(m->ctx); i++) {
+        const mo_tensor *P = m->first[i] = m->parameter[i];
+        int64_t shape[3] = {0};
+        for (int k = 0; k < mo_ndim(P); k++)
+            shape[k] = mo_dim(P, k);
+        if (!m->encoder.reads_first)
+            continue;
+        m->first[n + i] = mo_tensor_create(m->ctx, m->real, mo_ndim(P), shape);
+        if (mo_ok(m->ctx))
+            mo_tensor_copy(m->first[n + i], P);
+    }
+}
+
+static const double *given_lambda(const mo_model *m) {
+    return m->options.lambda > 0 ? &m->options.lambda : NULL;
+}
+
+/* Makes the head's tensors of one task, at their first values; those that it learns are parameters. */
+static void add_head(mo_model *m, mo_tape *t, mo_task task) {
+    const mo_head *head = m->options.head;
+    mo_tensor *start[MO_MAX_HEAD_PARAMETERS];
+    if (mo_head_start(t, head, m->real, m->options.width[task], given_lambda(m), m->seed, start) != MO_OK)
+        return;
+    for (int i = 0; i < head->n_parameters; i++) {
+        const mo_head_parameter *p = &head->parameters[i];
+        int64_t shape[2] = {mo_dim(start[i], 0), p->ndim == 2 ? mo_dim(start[i], 1) : 1};
+        char name[96];
+        snprintf(
+            name, sizeof name, "head.%s%s%s", m->one_head ? "" : mo_task_name(task), m->one_head ? "" : ".", p->name);
+        if (p->ndim)
+            m->parameter[m->n_parameters++] = m->head[task][i] = mo_parameter(m->ctx, name, m->real, p->ndim, shape);
+        else
+            m->head[task][i] = mo_tensor_create(m->ctx, m->real, 0, NULL);
+        mo_tensor_copy(m->head[task][i], start[i]);
+    }
+}
+
+/* Takes the readout away. */
+static void drop_readout(mo_model *m) {
+    for (int task = 0; task < MO_TASKS; task++)
+        for (int i = 0; m->options.head && i < m->options.head->n_parameters; i++) {
+            if (!m->options.head->parameters[i].ndim)
+                mo_tensor_release(m->head[task][i]);
+            m->head[task][i] = NULL;
+        }
+    for (; m->n_parameters > m->encoder.n_parameters; m->n_parameters--)
+        mo_tensor_release(m->parameter[m->n_parameters - 1]);
+    m->readout = NULL;
+    m->log_temp = NULL;
+    m->options.head = NULL;
+}
+
+/* ---- making one ---- */
+
+mo_model *mo_model_make(
+    mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed) {
+    mo_model *m = mo_ok(ctx) ? calloc(1, sizeof *m) : NULL;
+    if (!m) {
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory", encoder->name);
+        if (encoder->release)
+            encoder->release(encoder->state);
+        return NULL;
+    }
+    *m = (mo_model){.ctx = ctx, .real = real, .encoder = *encoder, .rows = rows};
+    add_encoder(m, seed);
+    return m;
+}
+
+mo_model *mo_model_made(mo_model *m) {
+    if (m && mo_ok(m->ctx))
+        return m;
+    mo_model_release(m);
+    return NULL;
+}
+
+void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing) {
+    m->readout = readout;
+    m->options.smoothing = smoothing;
+    add_parameters(m, "", readout->parameters, readout->n_parameters, 0);
+}
+
+static bool check_readout(mo_context *ctx, const mo_readout_options *o) {
+    if (!mo_head_validate(ctx, o->head))
+        return false;
+    if (!(o->smoothing >= 0 && o->smoothing < 1))
+        mo_fail(
+            ctx, MO_INVALID, "head %s: smoothing is %g, expected 0 or more and below 1", o->head->name, o->smoothing);
+    else if (!(o->lambda >= 0))
+        mo_fail(ctx, MO_INVALID, "head %s: lambda is %g, expected more than 0", o->head->name, o->lambda);
+    for (int task = 0; task < MO_TASKS && mo_ok(ctx); task++)
+        if (o->width[task] < 0)
+            mo_fail(ctx, MO_INVALID, "head %s: embeddings of %s are %lld wide, expected 0 (none) or more",
+                o->head->name, mo_task_name((mo_task)task), (long long)o->width[task]);
     return mo_ok(ctx);
 }
 
-int mo_model_n_parameters(mo_model m) {
-    return m.table ? m.table->n_parameters(m.content) : 0;
+void mo_model_put_head(mo_model *m, const mo_readout_options *options, bool one_head, uint64_t seed) {
+    mo_context *ctx = m->ctx;
+    mo_readout_options o = *options;
+    if (!o.head)
+        o.head = &mo_head_ridge;
+    if (!mo_ok(ctx) || !check_readout(ctx, &o))
+        return;
+    drop_readout(m);
+    m->options = o;
+    m->one_head = one_head;
+    m->seed = seed;
+    m->log_temp = mo_parameter(ctx, "log_temp", m->real, one_head ? 0 : 1, (int64_t[]){MO_TASKS});
+    m->parameter[m->n_parameters++] = m->log_temp;
+    mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    for (int task = 0; task < (one_head ? 1 : MO_TASKS) && t && mo_ok(ctx); task++)
+        if (o.width[task] > 0)
+            add_head(m, t, (mo_task)task);
+    mo_tape_release(t);
 }
 
-mo_tensor *mo_model_parameter(mo_model m, int i) {
-    return !m.table ? NULL : m.table->parameter(m.content, i);
+mo_model *mo_model_under_head(mo_model *m, const mo_readout_options *options, uint64_t seed) {
+    if (m && mo_given(m->ctx, "model", "the readout's options", options))
+        mo_model_put_head(m, options, false, seed);
+    return mo_model_made(m);
 }
+
+mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
+    const mo_readout_options *readout, uint64_t seed) {
+    if (mo_encoder_validate(ctx, encoder) && (rows.hops < 0 || rows.dim < 1))
+        mo_fail(ctx, MO_INVALID, "encoder %s: %d hops of width %d, expected 0 or more and 1 or more", encoder->name,
+            rows.hops, rows.dim);
+    if (!mo_ok(ctx))
+        return NULL;
+    return mo_model_under_head(mo_model_make(ctx, real, encoder, rows, seed), readout, seed);
+}
+
+void mo_model_release(mo_model *m) {
+    if (!m)
+        return;
+    drop_readout(m);
+    for (int i = 0; i < m->n_parameters; i++) {
+        mo_tensor_release(m->parameter[i]);
+        mo_tensor_release(m->first[m->encoder.n_parameters + i]);
+    }
+    if (m->encoder.release)
+        m->encoder.release(m->encoder.state);
+    free(m);
+}
+
+int mo_model_n_parameters(const mo_model *m) {
+    return m ? m->n_parameters : 0;
+}
+
+mo_tensor *mo_model_parameter(const mo_model *m, int i) {
+    return m && i >= 0 && i < m->n_parameters ? m->parameter[i] : NULL;
+}
+
+/* ---- weights and settings ---- */
 
 /* Returns whether P can take X's values; writes both shapes ("absent" without X) for the error. */
 static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160], char got[160]) {
@@ -67,108 +222,162 @@ static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160],
     return strcmp(want, got) == 0;
 }
 
-mo_code mo_load_parameters(mo_context *ctx, mo_tensor *const *P, int n, const mo_arrays *arrays) {
+/* How many parameters are read from arrays. Of weights that were trained under another head its tensors are not, nor
+ * the temperatures where each task has one. */
+static int n_loaded(const mo_model *m, const mo_arrays *arrays) {
     char want[160], got[160];
-    for (int pass = 0; pass < 2; pass++) /* checks all parameters before it changes the first */
-        for (int i = 0; i < n && mo_ok(ctx); i++) {
-            mo_tensor *X = mo_arrays_find(arrays, mo_tensor_name(P[i]));
-            if (!shapes_agree(P[i], X, want, got))
-                mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", mo_tensor_name(P[i]), got, want);
-            else if (pass)
-                mo_tensor_copy(P[i], X);
-        }
-    return mo_context_status(ctx)->code;
+    int head = m->encoder.n_parameters + m->one_head, found = 0, fitting = 0;
+    if (m->readout)
+        return m->n_parameters;
+    for (int i = head; i < m->n_parameters; i++) {
+        const mo_tensor *X = mo_arrays_find(arrays, mo_tensor_name(m->parameter[i]));
+        found += X != NULL;
+        fitting += shapes_agree(m->parameter[i], X, want, got);
+    }
+    return (m->one_head ? found > 0 : fitting == m->n_parameters - head) ? m->n_parameters : head;
 }
 
-bool mo_arrays_fit(mo_tensor *const *P, int n, const mo_arrays *arrays) {
-    char want[160], got[160];
-    for (int i = 0; i < n; i++)
-        if (!shapes_agree(P[i], mo_arrays_find(arrays, mo_tensor_name(P[i])), want, got))
-            return false;
-    return true;
-}
-
-mo_code mo_model_load(mo_model m, const mo_arrays *arrays) {
-    if (!m.table || !arrays)
+mo_code mo_model_load(mo_model *m, const mo_arrays *arrays) {
+    if (!m || !arrays)
         return MO_INVALID;
-    if (m.table->load)
-        return m.table->load(m.content, arrays);
-    int n = mo_model_n_parameters(m);
-    mo_tensor **P = calloc((size_t)n + 1, sizeof *P);
-    mo_context *ctx = arrays->ctx;
-    if (!P)
-        mo_fail(ctx, MO_MEMORY, "weights: out of memory");
-    for (int i = 0; P && i < n; i++)
-        P[i] = mo_model_parameter(m, i);
-    if (P)
-        mo_load_parameters(ctx, P, n, arrays);
-    free(P);
-    return mo_context_status(ctx)->code;
+    char want[160], got[160];
+    for (int pass = 0, n = n_loaded(m, arrays); pass < 2; pass++) /* checks all before it changes the first */
+        for (int i = 0; i < n && mo_ok(m->ctx); i++) {
+            mo_tensor *P = m->parameter[i], *X = mo_arrays_find(arrays, mo_tensor_name(P));
+            if (!shapes_agree(P, X, want, got))
+                mo_fail(m->ctx, MO_FORMAT, "weights: %s is %s, expected %s", mo_tensor_name(P), got, want);
+            else if (pass)
+                mo_tensor_copy(P, X);
+        }
+    return mo_code_of(m->ctx);
 }
 
-double mo_model_setting(mo_model m, const char *key) {
+int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]) {
+    static const char *const width[MO_TASKS] = {"width_nc", "width_lp", "width_gc"};
+    int n = 0;
+    if (!m)
+        return 0;
+    const mo_readout_options *o = &m->options;
+    if (m->encoder.settings) {
+        n = m->encoder.settings(&m->encoder, list);
+    } else {
+        list[n++] = (mo_setting){.key = "hops", .number = m->rows.hops};
+        list[n++] = (mo_setting){.key = "dim", .number = m->rows.dim};
+    }
+    list[n++] = (mo_setting){.key = "smoothing", .number = o->smoothing};
+    if (m->readout)
+        return n + m->readout->settings(m, list + n);
+    list[n++] = (mo_setting){.key = "lambda", .number = o->lambda};
+    list[n++] = (mo_setting){.key = "temperature", .word = o->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit"};
+    list[n++] = (mo_setting){.key = "head", .word = o->head->name};
+    bool learns = m->n_parameters > m->encoder.n_parameters + 1;
+    for (int task = 0; task < MO_TASKS && learns && !m->one_head; task++)
+        list[n++] = (mo_setting){.key = width[task], .number = (double)o->width[task]};
+    return n;
+}
+
+double mo_model_setting(const mo_model *m, const char *key) {
     mo_setting list[MO_MAX_SETTINGS];
-    int n = m.table && key ? m.table->settings(m.content, list) : 0;
+    int n = key ? mo_model_settings(m, list) : 0;
     for (int i = 0; i < n; i++)
         if (!strcmp(list[i].key, key) && !list[i].word)
             return list[i].number;
     return NAN;
 }
 
+/* ---- embeddings, readout, loss ---- */
+
 /* Whether there is something to compute with. */
-static bool given(mo_tape *t, mo_model m, const mo_episode *e) {
+static bool given(mo_tape *t, const mo_model *m, const mo_episode *e) {
     mo_context *ctx = mo_tape_context(t);
-    return mo_given(ctx, "model", "the table", m.table) && mo_given(ctx, "model", "the episode", e);
+    return mo_given(ctx, "model", "the model", m) && mo_given(ctx, "model", "the episode", e);
 }
 
-mo_tensor *mo_model_encode(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r) {
+mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {
     if (!given(t, m, e))
         return mo_null_tensor(mo_tape_context(t));
     const char *section = mo_tape_section(t, "encoder");
-    mo_tensor *Z = m.table->encode(t, m.content, e, r);
+    mo_tensor *Z = m->encoder.whole ? m->encoder.whole(t, &m->encoder, m->first, e, r) : mo_encode_rows(t, m, e);
+    if (!m->readout && mo_ok(m->ctx) && mo_ndim(Z) == 3) { /* a head reads the experts side by side */
+        int64_t shape[2] = {mo_dim(Z, 1), mo_dim(Z, 0) * mo_dim(Z, 2)};
+        Z = mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, shape);
+    }
     mo_tape_section(t, section);
     return Z;
 }
 
-void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
+void mo_model_embed(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq) {
     if (Zs && Zq)
         *Zs = *Zq = mo_null_tensor(mo_tape_context(t));
     if (!given(t, m, e) || !mo_given(mo_tape_context(t), "model", "Zs or Zq", Zs && Zq ? Zs : NULL))
         return;
     mo_tensor *Z = mo_model_encode(t, m, e, r);
-    mo_episode_examples(t, e, Z, m.table->of_examples, Zs, Zq);
+    mo_episode_examples(t, e, Z, m->encoder.of_examples, Zs, Zq);
 }
 
-mo_tensor *mo_model_readout(mo_tape *t, mo_model m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+/* The head's tensors for a task: the model's, or the first values at width d. */
+static bool head_of_task(mo_tape *t, const mo_model *m, mo_task task, int64_t d, mo_tensor **out) {
+    const mo_head *head = m->options.head;
+    if (m->options.width[task] == 0)
+        return mo_head_start(t, head, m->real, d, given_lambda(m), m->seed, out) == MO_OK;
+    if (m->n_parameters > m->encoder.n_parameters + 1 && m->options.width[task] != d)
+        mo_fail(m->ctx, MO_INVALID, "head %s: embeddings of %s are %lld wide, expected %lld as it was made for",
+            head->name, mo_task_name(task), (long long)d, (long long)m->options.width[task]);
+    for (int i = 0; i < head->n_parameters; i++)
+        out[i] = m->head[task][i];
+    return mo_ok(m->ctx);
+}
+
+static mo_tensor *read_by_head(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    mo_tensor *head[MO_MAX_HEAD_PARAMETERS], *log_temp = m->log_temp;
+    if (!mo_ok(m->ctx) || !head_of_task(t, m, m->one_head ? 0 : e->task, mo_dim(Zs, -1), head))
+        return mo_null_tensor(m->ctx);
+    if (!m->one_head)
+        log_temp = mo_reshape(t, mo_slice(t, log_temp, MO_AXIS(0), e->task, e->task + 1), 0, NULL);
+    mo_tensor *T = mo_exp(t, log_temp);
+    bool logit = m->options.temperature == MO_TEMPERATURE_LOGIT;
+    if (!logit) {
+        Zs = mo_scale_unit(t, Zs, T, 1e-12);
+        Zq = mo_scale_unit(t, Zq, T, 1e-12);
+    }
+    mo_tensor *logits = mo_episode_readout(t, e, m->options.head, Zs, Zq, head);
+    return logit ? mo_mul(t, logits, T) : logits;
+}
+
+mo_tensor *mo_model_readout(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
+    mo_tensor *learned[MO_MOST_LEARNED], *logits;
     if (!given(t, m, e))
         return mo_null_tensor(mo_tape_context(t));
     const char *section = mo_tape_section(t, "head");
-    mo_tensor *logits = m.table->readout(t, m.content, e, Zs, Zq);
+    if (m->readout) {
+        m->readout->learn(t, m, e, Zs, learned);
+        logits = m->readout->apply(t, m, e, Zs, learned, Zq);
+    } else {
+        logits = read_by_head(t, m, e, Zs, Zq);
+    }
     mo_tape_section(t, section);
     return logits;
 }
 
-mo_tensor *mo_model_transduce(mo_tape *t, mo_model m, const mo_episode *e, const mo_population *all) {
-    if (!given(t, m, e) || !mo_given(mo_tape_context(t), "model", "population", all))
-        return mo_null_tensor(mo_tape_context(t));
-    if (m.table->transduce)
-        return m.table->transduce(t, m.content, e, all);
+mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_context *ctx = mo_tape_context(t);
-    mo_fail(ctx, MO_UNSUPPORTED, "the model %s has no transductive readout", m.table->name);
+    if (!given(t, m, e) || !mo_given(ctx, "model", "population", all))
+        return mo_null_tensor(ctx);
+    if (m->readout)
+        return m->readout->transduce(t, m, e, all);
+    mo_fail(ctx, MO_UNSUPPORTED, "the model %s has no transductive readout", m->encoder.name);
     return mo_null_tensor(ctx);
 }
 
-mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r) {
+mo_tensor *mo_model_logits(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {
     mo_tensor *Zs = NULL, *Zq = NULL;
     mo_model_embed(t, m, e, r, &Zs, &Zq);
     return mo_model_readout(t, m, e, Zs, Zq);
 }
 
-mo_tensor *mo_model_loss(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **logits) {
+mo_tensor *mo_model_loss(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **logits) {
     mo_tensor *Y = mo_model_logits(t, m, e, r);
     if (logits)
         *logits = mo_keep(Y);
-    if (mo_is_null(Y))
-        return Y;
-    return mo_softmax_cross_entropy(t, Y, e->query_label, mo_model_setting(m, "smoothing"));
+    return mo_is_null(Y) ? Y : mo_softmax_cross_entropy(t, Y, e->query_label, m->options.smoothing);
 }

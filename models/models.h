@@ -7,6 +7,25 @@
 
 #include "models/head.h"
 
+/* ---- heads of the library ---- */
+
+extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda = 10 */
+extern MO_API const mo_head mo_head_ridge_intercept;     /* lambda = 10; the intercept not penalised */
+extern MO_API const mo_head mo_head_prototype_inner;     /* inner product with class means: the paper's prototypes */
+extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
+/* Ridges of lambda / 30, lambda and 30 lambda, mixed by their leave-one-out evidence: lambda = 1, sharpness = 1, power
+ * = 0.5, temperature = 8 */
+extern MO_API const mo_head mo_head_ridge_mixture;
+extern MO_API const mo_head mo_head_prototype_cosine;   /* scale = 10 times the cosine with class means */
+extern MO_API const mo_head mo_head_prototype_centred;  /* inner product about the mean of the support */
+extern MO_API const mo_head mo_head_logistic;           /* lambda = 1; the intercept not penalised */
+extern MO_API const mo_head mo_head_logistic_penalised; /* lambda = 1; the intercept penalised */
+extern MO_API const mo_head mo_head_svm;                /* Crammer-Singer; lambda = 1; first order */
+extern MO_API const mo_head mo_head_lda;                /* shrinkage = 0.1 */
+/* lr = 0.3, steps = 50, and the first layer W1 [d, 32], b1 [32], learned by training. For another width, write a table
+ * with these functions and the shapes of that width. */
+extern MO_API const mo_head mo_head_mlp;
+
 /* Ridge regression with a penalised bias column (paper eq. "ridge-dual"): W [.., d, C] and b [.., 1, C]. MO_RIDGE_AUTO
  * solves the dual system (n_s x n_s) if n_s is at most d + 1, else the primal. lambda: scalar tensor, 0 or more; at 0 a
  * rank-deficient Gram matrix raises MO_NUMERICAL with the rank. */
@@ -45,25 +64,108 @@ typedef struct mo_episode {
     int64_t max_rows; /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
 } mo_episode;
 
-/* ---- model ---- */
+/* The rows of that name, gathered if they have an index. Raises MO_INVALID with the name if the episode has none. */
+MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
 
-/* A model of any kind. table NULL: no model, the result of a failed constructor. */
-typedef struct mo_model {
-    const struct mo_model_table *table;
-    void *content;
-} mo_model;
+/* ---- encoder: parameters, and graph code from an episode's rows to embeddings ---- */
 
-MO_API void mo_model_release(mo_model m);
+#define MO_ENCODER_ABI 3
+enum { MO_MAX_ENCODER_PARAMETERS = 36, MO_MAX_SETTINGS = 16 };
+#define MO_ENCODER_DIM (-1)    /* in the shape of a parameter: d, the width of rows of nodes */
+#define MO_ENCODER_BLOCKS (-2) /* l + 1, the hops and the rows themselves */
+
+/* A tensor that training learns, at first start + U(-spread, spread) / sqrt(fan_in). */
+typedef struct mo_encoder_parameter {
+    const char *name; /* in weights files "encoder.NAME" */
+    double start, spread;
+    int ndim; /* 0 to 3 */
+    int64_t shape[3];
+    int64_t fan_in;       /* 0: its last size */
+    const double *values; /* all first values, row-major; NULL: drawn, as above */
+} mo_encoder_parameter;
+
+/* One setting, as weights files keep it: a word, or a number if word is NULL. */
+typedef struct mo_setting {
+    const char *key, *word;
+    double number;
+} mo_setting;
+
+/* Embeddings Z [n, k] of the n rows that the episode carries by name, k at will; a row of Z depends on its own rows
+ * alone, so that they can be encoded in blocks. Rows of nodes: "hops" [l + 1, n, d] (mo_episode_rows). Rows of
+ * examples: "blocks" [2, l + 1, n, d], "spectrum" [2, d] and "extras" [n, p] (models/invariant.c). The episode holds no
+ * labels. parameters: in the order of the table. */
+typedef mo_tensor *(*mo_encode)(mo_tape *t, mo_tensor *const *parameters, const mo_episode *e);
+
+/* An encoder is one `const mo_encoder`. Head, temperature, loss, blocks of rows, means over graphs, products of links
+ * and weights files come from the library, so that any head reads it. Several threads may be in its functions at once,
+ * each with a context of its own. */
+typedef struct mo_encoder {
+    int abi;          /* MO_ENCODER_ABI */
+    size_t size;      /* sizeof(mo_encoder) of the program that made it */
+    const char *name; /* the kind of its weights */
+    bool of_examples; /* reads rows of examples; else of nodes */
+    int n_parameters;
+    const mo_encoder_parameter *parameters;
+    mo_encode encode; /* NULL: whole */
+    /* The rest is 0 for most. whole: all of an episode, where an encoder has its own way with blocks of e->max_rows
+     * rows and with means over graphs; [n, k], or [experts, n, k]. r: dropout's random position, or NULL. */
+    mo_tensor *(*whole)(
+        mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
+    bool reads_first; /* behind its parameters, `whole` gets their first values */
+    int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]); /* NULL: "hops" and "dim" */
+    void *state;
+    void (*release)(void *state);
+} mo_encoder;
+
+/* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */
+MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
+/* The encoder that a shared object exports as `const mo_encoder mo_encoder_plugin`; path: with a slash, or a name that
+ * the loader finds. The object stays loaded. Returns NULL on failure; the status names the file. */
+MO_API const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path);
+/* Checks an encoder on drawn rows in float64: the gradients to its parameters, to 1e-6 at order 1 and 1e-5 at order 2;
+ * and that rows encoded in blocks are those encoded at once. */
+MO_API mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int order, uint64_t seed);
+
+/* ---- model: an encoder, a head, and a temperature ---- */
+
+typedef enum mo_temperature { MO_TEMPERATURE_LOGIT = 0, MO_TEMPERATURE_EMBED } mo_temperature;
+
+typedef struct mo_readout_options {
+    const mo_head *head;        /* NULL: ridge */
+    double lambda;              /* the head's parameter of that name; 0: as its table says */
+    mo_temperature temperature; /* exp(log_temp) times the logits, or times the unit-norm examples */
+    double smoothing;           /* label smoothing */
+    int64_t width[MO_TASKS];    /* of a task's embeddings, for the tensors that the head learns; 0: it has none there */
+} mo_readout_options;
+
+/* What rows an encoder is made for: l and d. */
+typedef struct mo_encoder_rows {
+    int hops, dim;
+} mo_encoder_rows;
+
+typedef struct mo_model mo_model;
+/* The encoder, which is copied, under a head, as a model of its name; its first parameters are drawn from the seed.
+ * Returns NULL on failure. */
+MO_API mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
+    const mo_readout_options *readout, uint64_t seed);
+/* The model itself, with a head over its encoder in place of its readout; NULL on failure, when the model is released.
+ * Parameters: "encoder.*", "log_temp" [tasks], and
+ * "head.nc.*", "head.lp.*", "head.gc.*", the tensors that the head learns, as embeddings of the tasks differ in width.
+ * A task without these gets the head's first values at every call. Several experts' embeddings are read side by side,
+ * [n, M d], as mo_embed_all gives them: rows of unit norm make one of norm sqrt(M). */
+MO_API mo_model *mo_model_under_head(mo_model *m, const mo_readout_options *options, uint64_t seed);
+MO_API void mo_model_release(mo_model *m);
 /* All parameters, by number; borrowed. */
-MO_API int mo_model_n_parameters(mo_model m);
-MO_API mo_tensor *mo_model_parameter(mo_model m, int i);
+MO_API int mo_model_n_parameters(const mo_model *m);
+MO_API mo_tensor *mo_model_parameter(const mo_model *m, int i);
 /* Embeddings of an episode's examples, Zs [n_s, d] and Zq [n_q, d], or [experts, n_s, d] .. . A link of nodes is the
  * product of its ends, a graph the mean of its nodes. r: dropout's random position, NULL without dropout. */
-MO_API void mo_model_embed(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
+MO_API void mo_model_embed(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
 /* Logits [n_q, C] of the readout fitted on the support's embeddings. Loss: the cross-entropy of the queries with the
  * model's label smoothing; logits may be NULL. */
-MO_API mo_tensor *mo_model_logits(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r);
-MO_API mo_tensor *mo_model_loss(mo_tape *t, mo_model m, const mo_episode *e, mo_random *r, mo_tensor **logits);
+MO_API mo_tensor *mo_model_logits(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
+MO_API mo_tensor *mo_model_loss(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **logits);
 
 /* GAMLP with node-adaptive hop attention (Zhang et al. 2022; paper, section Architecture). */
 typedef struct mo_gamlp_options {
@@ -73,8 +175,6 @@ typedef struct mo_gamlp_options {
     bool relu_hops; /* ReLU after each hop layer (released program); false: linear, as the paper writes */
     double dropout; /* rate after every ReLU, in MO_RECORD */
 } mo_gamlp_options;
-
-typedef enum mo_temperature { MO_TEMPERATURE_LOGIT = 0, MO_TEMPERATURE_EMBED } mo_temperature;
 
 typedef struct mo_mochi_options {
     mo_gamlp_options encoder;
@@ -86,9 +186,9 @@ typedef struct mo_mochi_options {
 
 /* MOCHI: "encoder.*" with their published names, drawn from U(+-1/sqrt(fan_in)) by the seed, "log_temp", and "head.*",
  * the tensors that the head learns. options NULL: d 512, l 3, ReLU after hop layers, 3 output layers, temperature on
- * the logits, smoothing 0.1, ridge, lambda 10, as mo_mochi_defaults says. A model without a table on failure. */
+ * the logits, smoothing 0.1, ridge, lambda 10, as mo_mochi_defaults says. Returns NULL on failure. */
 MO_API mo_mochi_options mo_mochi_defaults(void);
-MO_API mo_model mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed);
+MO_API mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_options *options, uint64_t seed);
 
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
@@ -99,7 +199,7 @@ typedef struct mo_invariant_options {
 
 /* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
  * options NULL: as above. 95 parameters at 3 hops (10 fewer if linear), none tied to a width; initial values are fixed.
- * A model without a table on failure. */
-MO_API mo_model mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
+ * Returns NULL on failure. */
+MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #endif

@@ -1,6 +1,6 @@
 /* models/row_blocks.c - encoding in blocks of rows: memory for one block and the results, at any size of an episode.
  */
-#include "models/row_blocks.h"
+#include "models/model.h"
 
 #include <inttypes.h>
 

@@ -29,7 +29,7 @@ static inline void parity_train(
     char out[600];
     snprintf(out, sizeof out, "%s/%s", s->folder, name);
     mo_pool *pool = parity_pool(ctx, s->folder);
-    mo_model model = planted_model(ctx, 1);
+    mo_model *model = planted_model(ctx, 1);
     mo_trainer_options options = {.steps = steps,
         .episodes_per_step = 3,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},

@@ -88,13 +88,13 @@ static inline const mo_source *planted_source(const mo_pool *pool, mo_task task)
     return NULL;
 }
 
-static inline mo_model planted_model(mo_context *ctx, uint64_t seed) {
+static inline mo_model *planted_model(mo_context *ctx, uint64_t seed) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = PLANTED_DIM;
     o.encoder.hops = PLANTED_HOPS;
     o.lambda = 1;
-    mo_model model = mo_mochi_create(ctx, MO_F32, &o, seed);
-    assert_non_null(model.table);
+    mo_model *model = mo_mochi_create(ctx, MO_F32, &o, seed);
+    assert_non_null(model);
     return model;
 }
 

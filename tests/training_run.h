@@ -9,7 +9,7 @@
 typedef struct training_run {
     mo_context *ctx;
     mo_pool *pool;
-    mo_model model;
+    mo_model *model;
     mo_trainer *trainer;
 } training_run;
 

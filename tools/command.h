@@ -11,8 +11,6 @@ enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* One subcommand: argv[0] is its full name, "mochi train". Returns the exit code. */
 int train_command(int argc, char **argv);
-int diff_run_command(int argc, char **argv);
-int verify_resume_command(int argc, char **argv);
 int eval_command(int argc, char **argv);
 int compare_command(int argc, char **argv);
 int embed_command(int argc, char **argv);

@@ -167,7 +167,7 @@ static mo_tensor *embed_by_gin(const mo_weights *weights, const mo_source *sourc
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
-    mo_model model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
+    mo_model *model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
     if (mo_ranks_agree(source->graph->ctx, &o->ranks, true))
         mo_embed_share(model, source, o->max_rows, &o->ranks, write_block, f);
     mo_model_release(model);

@@ -102,7 +102,7 @@ static void write_graph_text(const char *text, void *file) {
     fputs(text, file);
 }
 
-static void print_step(mo_tape *t, mo_model model, const mo_episode *e, const graph_options *o) {
+static void print_step(mo_tape *t, mo_model *model, const mo_episode *e, const graph_options *o) {
     mo_label labels[MAX_LABELS];
     char texts[MAX_LABELS][96];
     mo_tensor *logits, *loss = mo_model_loss(t, model, e, NULL, &logits), *parameters[MAX_LABELS], *grads[MAX_LABELS];
@@ -151,10 +151,10 @@ static void record_step(mo_context *ctx, const graph_options *o) {
     mo_mochi_options settings = mo_mochi_defaults();
     settings.encoder.dim = DIM;
     synthetic rows = {.task = o->task, .classes = 2, .k = 2, .q = 2, .nodes = 3};
-    mo_model model = mo_mochi_create(ctx, MO_F32, &settings, 0);
+    mo_model *model = mo_mochi_create(ctx, MO_F32, &settings, 0);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = synthetic_episode(ctx, &rows, DIM);
-    if (model.table && t && mo_ok(ctx))
+    if (model && t && mo_ok(ctx))
         print_step(t, model, &e, o);
     mo_tape_release(t);
     release_synthetic(&e);

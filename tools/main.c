@@ -17,9 +17,6 @@ typedef struct command {
 
 static const command commands[] = {
     {"train", "mochi train", "meta-train an encoder on a pool of graphs", train_command},
-    {"diff-run", "mochi diff-run", "the first step and tensor in which two runs of --digest differ", diff_run_command},
-    {"verify-resume", "mochi verify-resume", "repeat a run from its checkpoint, and compare bit for bit",
-        verify_resume_command},
     {"eval", "mochi eval", "few-shot accuracy of trained weights and baselines on other graphs", eval_command},
     {"compare", "mochi compare", "evaluations side by side, or beside the paper's tables", compare_command},
     {"embed", "mochi embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command},

@@ -3,7 +3,7 @@
 #ifndef MO_TRAIN_INSIDE_H
 #define MO_TRAIN_INSIDE_H
 
-#include "models/encoder.h"
+#include "models/inside.h"
 #include "train/fit.h"
 #include "train/frozen_features.h"
 #include "train/graph.h"
@@ -31,8 +31,6 @@ MO_API mo_pool *mo_pool_create(
 /* The relative frequency of each family at one episode per step (1 each by default). A family of weight 0 has no
  * episodes, at one or several per step. */
 MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
-MO_API int mo_pool_size(const mo_pool *pool);
-MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
 /* The tensors of a planned episode on the tape: each named row encoded once. */
 MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
 
@@ -121,8 +119,8 @@ MO_API void mo_weights_release(mo_weights *weights);
  * counts. */
 typedef enum mo_seen { MO_UNSEEN, MO_SEEN_UNKNOWN, MO_SEEN } mo_seen;
 MO_API mo_seen mo_weights_seen(const mo_weights *weights, const mo_graph *graph);
-/* A float32 model with these weights; a model without a table on failure. */
-MO_API mo_model mo_weights_model(const mo_weights *weights);
+/* A float32 model with these weights; NULL on failure. */
+MO_API mo_model *mo_weights_model(const mo_weights *weights);
 
 /* Changes to the trained model when it is made from its weights. */
 typedef struct mo_model_choice {
@@ -132,103 +130,29 @@ typedef struct mo_model_choice {
     bool untrained;      /* initial values, drawn from the seed, instead of the weights */
     uint64_t seed;
 } mo_model_choice;
-MO_API mo_model mo_weights_model_as(const mo_weights *weights, const mo_model_choice *choice);
+MO_API mo_model *mo_weights_model_as(const mo_weights *weights, const mo_model_choice *choice);
 
 /* ---- evaluation ---- */
 
-/* Share of the edges to hold out (mo_pool_open) from graphs whose links are evaluated: a fifth of the edges for the
- * test, and a tenth of the rest to fit the heads. So neither support nor test links are edges of the graph from which
- * the features were computed. */
-#define MO_EVAL_LINK_SHARE 0.28
-
-/* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
- * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
-MO_API mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows);
-/* The same block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
+/* mo_embed_all block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
  * `examples`. A visit that returns false ends it. Returns the status. */
 typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);
 MO_API mo_code mo_embed_each(
-    mo_model model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
+    mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
 /* mo_embed_each, called by every rank: each encodes its share of the blocks, and rank 0 visits all of them, with the
  * bits of one process. A failure of one, or a visit that ends it, ends all. Returns the status. */
-MO_API mo_code mo_embed_share(mo_model model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
+MO_API mo_code mo_embed_share(mo_model *model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
     mo_embed_visit visit, void *state);
 
 /* The width d of these embeddings, found from the first example alone; 0 on failure. */
-MO_API int64_t mo_embedding_width(mo_model model, const mo_source *source);
+MO_API int64_t mo_embedding_width(mo_model *model, const mo_source *source);
 
 /* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
 /* The same rows of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
-/* public: the divisions that came with a graph of nodes (mo_plan_public): a problem each, whose k is that of the
- * division. */
-typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
-
 MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */
-
-typedef struct mo_eval_options {
-    mo_protocol protocol;
-    int n_shots;
-    const int64_t *shots; /* k for nc and gc, of protocol public one number, whatever it is; for lp the number of
-                             support links of each class */
-    int64_t episodes;     /* for protocol episode: 100 */
-    int64_t queries;      /* per class, for protocol episode; 0: 30 */
-    int64_t seeds;        /* for protocol split, and for links: 3 */
-    uint64_t seed;
-    int64_t max_rows; /* rows encoded at once; 0: all */
-    /* Called at rank 0 with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries
-     * are the whole test, and support_pair and query_pair number the source's links, positives before negatives. */
-    void (*on_plan)(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
-    void *state;
-    bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
-    /* The processes that share the problems, borrowed; NULL: this one alone. Every rank evaluates the same candidates
-     * on the same source; the rows have the bits of one process at any number of ranks, and are visited at rank 0
-     * alone. A failure of one rank, and inputs that differ from those of rank 0, are raised on all. */
-    const mo_ranks *ranks;
-} mo_eval_options;
-
-#define MO_CLASS_METRICS 3
-/* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
- * expected calibration error in percent, of each seed or episode by itself. */
-MO_API const char *mo_class_metric_name(int i);
-
-typedef struct mo_eval_row {
-    const char *data, *task, *head, *features; /* features: label of the candidate */
-    int64_t k;
-    const char *metric;    /* mo_class_metric_name, or of links mo_link_metric_name */
-    double mean, ci95, sd; /* in percent */
-    int64_t n;             /* number of seeds, episodes or divisions */
-    const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
-    int64_t n_test;        /* queries per seed or episode */
-    int64_t classes;       /* per problem; 2 for links */
-    int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
-                              all their examples, then draw from them again */
-    int64_t left_out;      /* the largest number of classes that a problem left out, as mo_plan does */
-    const char *failure;   /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
-} mo_eval_row;
-
-typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
-
-/* A subject of evaluation: a model under a label, or (without a model) the head itself on the rows of one hop. */
-typedef struct mo_candidate {
-    const char *features; /* label: trained | random | x0 | hop */
-    mo_model model;
-    bool transductive; /* nodes and graphs: the model's readout that reads all of them, mo_model_transduce */
-    int hop;
-    const mo_head *head;
-    double lambda;
-    bool dot;    /* links are scored by <z_u, z_v> of rows of nodes; of the head only the name is used, and k is 0 */
-    int encoder; /* models with equal numbers above 0 have the same encoder: their rows are made once */
-} mo_candidate;
-
-/* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model reads out with its own head, temperature and lambda; the row gives the head's name. Links, under
- * either protocol: 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against
- * the same number of non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
-MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
-    const mo_eval_options *options, mo_eval_visit visit, void *state);
 
 /* Two models on the same episodes of a pool: accuracy of each in percent, and the first less the second with the half
  * width of its 95% interval over episodes, which are pairs. NaN where the pool has none of the task. */
@@ -238,7 +162,7 @@ typedef struct mo_paired {
 } mo_paired;
 /* Figures of every task on `episodes` episodes each, from number `first` on: numbers at least steps times
  * episodes_per_step are those that training did not see. Returns the status. */
-MO_API mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan,
+MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2], const mo_plan_options *plan,
     uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
 
 /* The embeddings of all N examples of a few-shot object in the plane of their first two principal components: xy

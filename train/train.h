@@ -28,11 +28,13 @@ typedef struct mo_source mo_source; /* a graph of a pool under one task (train/i
 /* Opens graphs by mo_graph_open's names, each for all tasks that it can serve; "cora:nc" and "cora:nc+lp" restrict the
  * tasks, "cora:nc+lp@0.1" also sets the share of links held out (0.2). n may be 0. Computes features as the model's
  * settings say, without a cache. Returns NULL on failure. */
-MO_API mo_pool *mo_pool_for(mo_context *ctx, mo_model model, const char *const *names, int n);
+MO_API mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names, int n);
 /* Adds a graph, which the pool owns from then on, also on failure; tasks: bits 1 << task, 0: all that it can serve.
  * Graphs of equal content are kept once. Returns the status. */
 MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
 MO_API void mo_pool_release(mo_pool *pool);
+MO_API int mo_pool_size(const mo_pool *pool);
+MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
 
 typedef struct mo_plan_options {
     int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds fix the number */
@@ -109,7 +111,7 @@ typedef struct mo_step_report {
 typedef struct mo_trainer mo_trainer;
 /* Makes the folder of the run, which must be empty or absent unless the run is resumed. The model and the pool are
  * borrowed. Returns NULL on failure. */
-MO_API mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options);
+MO_API mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_options *options);
 MO_API void mo_trainer_release(mo_trainer *trainer);
 /* Continues from out/checkpoint.safetensors (weights, moments, step); settings must agree. Returns the status. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
@@ -119,9 +121,89 @@ MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
 MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);
 /* Writes out/weights.safetensors with metadata: model, features, best hops. Returns the status. */
 MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
-/* The model with the weights of such a file, of a converted released file, or embedded ("best"), in float32; a model
- * without a table on failure. */
-MO_API mo_model mo_model_open(mo_context *ctx, const char *path_or_name);
+/* The model with the weights of such a file, of a converted released file, or embedded ("best"), in float32; NULL
+ * on failure. */
+MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
+
+/* ---- evaluation ---- */
+
+/* Share of the edges to hold out from graphs whose links are evaluated: a fifth of the edges for the
+ * test, and a tenth of the rest to fit the heads. So neither support nor test links are edges of the graph from which
+ * the features were computed. */
+#define MO_EVAL_LINK_SHARE 0.28
+
+/* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
+ * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
+MO_API mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows);
+/* public: the divisions that came with a graph of nodes (mo_plan_public): a problem each, whose k is that of the
+ * division. */
+typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
+
+/* Of train/inside.h: NULL, or functions, that only the program `mochi` gives. */
+struct mo_plan;
+struct mo_ranks;
+
+typedef struct mo_eval_options {
+    mo_protocol protocol;
+    int n_shots;
+    const int64_t *shots; /* k for nc and gc, of protocol public one number, whatever it is; for lp the number of
+                             support links of each class */
+    int64_t episodes;     /* for protocol episode: 100 */
+    int64_t queries;      /* per class, for protocol episode; 0: 30 */
+    int64_t seeds;        /* for protocol split, and for links: 3 */
+    uint64_t seed;
+    int64_t max_rows; /* rows encoded at once; 0: all */
+    /* Called at rank 0 with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries
+     * are the whole test, and support_pair and query_pair number the source's links, positives before negatives. */
+    void (*on_plan)(const mo_source *source, const struct mo_plan *plan, int64_t k, int64_t repeat, void *state);
+    void *state;
+    bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
+    /* The processes that share the problems, borrowed; NULL: this one alone. Every rank evaluates the same candidates
+     * on the same source; the rows have the bits of one process at any number of ranks, and are visited at rank 0
+     * alone. A failure of one rank, and inputs that differ from those of rank 0, are raised on all. */
+    const struct mo_ranks *ranks;
+} mo_eval_options;
+
+#define MO_CLASS_METRICS 3
+/* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
+ * expected calibration error in percent, of each seed or episode by itself. */
+MO_API const char *mo_class_metric_name(int i);
+
+typedef struct mo_eval_row {
+    const char *data, *task, *head, *features; /* features: label of the candidate */
+    int64_t k;
+    const char *metric;    /* mo_class_metric_name, or of links mo_link_metric_name */
+    double mean, ci95, sd; /* in percent */
+    int64_t n;             /* number of seeds, episodes or divisions */
+    const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
+    int64_t n_test;        /* queries per seed or episode */
+    int64_t classes;       /* per problem; 2 for links */
+    int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
+                              all their examples, then draw from them again */
+    int64_t left_out;      /* the largest number of classes that a problem left out, as mo_plan does */
+    const char *failure;   /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
+} mo_eval_row;
+
+typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
+
+/* A subject of evaluation: a model under a label, or (without a model) the head itself on the rows of one hop. */
+typedef struct mo_candidate {
+    const char *features; /* label: trained | random | x0 | hop */
+    mo_model *model;
+    bool transductive; /* nodes and graphs: the model's readout that reads all of them, mo_model_transduce */
+    int hop;
+    const mo_head *head;
+    double lambda;
+    bool dot;    /* links are scored by <z_u, z_v> of rows of nodes; of the head only the name is used, and k is 0 */
+    int encoder; /* models with equal numbers above 0 have the same encoder: their rows are made once */
+} mo_candidate;
+
+/* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
+ * and metric. A model reads out with its own head, temperature and lambda; the row gives the head's name. Links, under
+ * either protocol: 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against
+ * the same number of non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
+MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
+    const mo_eval_options *options, mo_eval_visit visit, void *state);
 
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 

@@ -12,12 +12,12 @@
  * dL/dW1 = x^T D for the gradient D at A = x W1, the rows' inputs to the units. If the support has no more rows than
  * columns, the steps are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and the final W1 is the
  * initial W1 less lr x^T sum D. */
-#include "models/heads/folds/folds.h"
+#include "models/inside.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { LR = MO_MLP_LR, STEPS = MO_MLP_STEPS, W1 = MO_MLP_W1, B1 = MO_MLP_B1, MOST_STEPS = 1000000 };
+enum { LR = 0, STEPS, W1, B1, N_PARAMETERS, MOST_STEPS = 1000000 };
 enum { IN = 0, IN_BIAS, OUT, OUT_BIAS, N_WEIGHTS }; /* weights: [.., d, h], [.., 1, h], [.., h, C], [.., 1, C] */
 enum { SUM = N_WEIGHTS, N_STATE }; /* if IN holds A [.., n_s, h] of the rows: the sum of its gradients */
 
@@ -124,15 +124,6 @@ static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     return mlp_logits;
 }
 
-static mo_tensor *mlp_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
-    mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    if (mo_dim(Zs, -2) > mo_dim(Zs, -1))
-        return mo_refit_folds(t, mlp_logits, Zs, Ys, Zq, parameters, folds, held);
-    int64_t steps = number_of_steps(t, parameters[STEPS]);
-    *held = mo_null_tensor(mo_tape_context(t));
-    return steps < 0 ? *held : mo_mlp_fit_folds(t, Zs, Ys, Zq, parameters, steps, folds, held);
-}
-
 static const mo_head_parameter parameters[] = {
     [LR] = {.name = "lr", .value = 0.3, .low = 0, .high = 1e6},
     [STEPS] = {.name = "steps", .value = 50, .low = 0, .high = MOST_STEPS, .fixed = true},
@@ -150,10 +141,9 @@ const mo_head mo_head_mlp = {
     .abi = MO_HEAD_ABI,
     .size = sizeof(mo_head),
     .name = "mlp",
-    .n_parameters = MO_MLP_PARAMETERS,
+    .n_parameters = N_PARAMETERS,
     .parameters = parameters,
     .logits = mlp_logits,
-    .cross_validate = mlp_cross_validate,
     .order = 2,
     .n_samples = 3,
     .samples = samples,

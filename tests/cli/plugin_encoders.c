@@ -1,6 +1,6 @@
 /* tests/cli/plugin_encoders.c - a shared object with a user's encoder, built once correctly and several times with one
  * error that the build defines. */
-#include "models/encoder.h"
+#include "models/inside.h"
 
 #ifndef PLUGIN_ABI
 #define PLUGIN_ABI MO_ENCODER_ABI

@@ -52,7 +52,6 @@ typedef struct option_row {
 #define USED "fit @/Z.npy @/y.npy --head ridge"
 #define SUGGEST "suggest --data mutag --n 3"
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
-#define VERIFY "verify-resume @/noted"
 #define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
 #define GIN "gin --pool cora --dim 4 --steps 2 --out #.safetensors"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
@@ -110,17 +109,6 @@ static const option_row rows[] = {
     {"train", "threads", COSTS, PAPER, "--threads 1", "/weights.safetensors", {NULL}},
     {"train", "json", SAYS, RUN_OF, "--json", "\"gradient_norm\"", {NULL}},
     {"train", "quiet", SILENCES, RUN_OF, "--quiet", NULL, {RUN_OF " --json --quiet"}},
-    /* diff-run, verify-resume */
-    {"diff-run", "json", SAYS, "diff-run @/noted @/noted", "--json", "\"same\":true", {NULL}},
-    {"verify-resume", "steps", CHANGES, VERIFY, "--steps 1", NULL, {NULL}},
-    {"verify-resume", "memory", COSTS, VERIFY, "--memory 4G", NULL, {NULL}},
-    {"verify-resume", "max-expand", COSTS, VERIFY, "--max-expand 64", NULL, {NULL}},
-    {"verify-resume", "cache", FOLDER_OF, VERIFY, "--cache #c", "c", {NULL}},
-    {"verify-resume", "device", COSTS, VERIFY, "--device cpu", NULL, {NULL}},
-    {"verify-resume", "math", NEEDS_GPU, NULL, NULL, NULL, {VERIFY " --math tf32"}},
-    {"verify-resume", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {VERIFY " --device-memory 4G"}},
-    {"verify-resume", "threads", COSTS, VERIFY, "--threads 1", NULL, {NULL}},
-    {"verify-resume", "json", SAYS, VERIFY, "--json", "\"kind\":\"resume\"", {NULL}},
     /* eval */
     {"eval", "weights", CHANGES, MUTAG, "--weights random", NULL, {NULL}},
     {"eval", "recipe", FAILS, "eval --data mutag --shots 4 --seeds 2 --quiet", "--recipe paper", "best",

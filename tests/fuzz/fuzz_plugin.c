@@ -4,7 +4,6 @@
  * names of one letter each, of which 0 is no name. */
 #include "fuzz.h"
 
-#include "models/encoder.h"
 #include "models/head.h"
 #include "models/inside.h"
 

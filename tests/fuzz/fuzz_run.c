@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const names[] = {"run.json", "log.jsonl", "checkpoint.safetensors"};
     static mo_context *ctx; /* one pool for all inputs: its features take the time of many inputs */
     static mo_pool *pool;
-    static mo_model model;
+    static mo_model *model;
     static int64_t live;
     fuzz_folder folder;
     char path[160];

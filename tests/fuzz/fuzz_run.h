@@ -25,7 +25,7 @@ static inline mo_pool *fuzz_pool(mo_context *ctx) {
     return pool;
 }
 
-static inline mo_trainer *fuzz_trainer(mo_context *ctx, mo_model model, mo_pool *pool, const char *folder) {
+static inline mo_trainer *fuzz_trainer(mo_context *ctx, mo_model *model, mo_pool *pool, const char *folder) {
     mo_trainer_options o = {.steps = FUZZ_STEPS,
         .episodes_per_step = 1,
         .adamw = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},

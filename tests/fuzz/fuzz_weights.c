@@ -11,8 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     fuzz_sign(fuzz_path(&folder, names[0], path));
     mo_context *ctx = fuzz_start(&live);
     mo_weights *w = mo_weights_read(ctx, path);
-    mo_model model = w ? mo_weights_model(w) : (mo_model){0};
-    bool read = model.table;
+    mo_model *model = w ? mo_weights_model(w) : NULL;
+    bool read = model;
     if (read && mo_model_n_parameters(model) < 1)
         abort();
     mo_model_release(model);

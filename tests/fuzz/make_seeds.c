@@ -54,7 +54,7 @@ static void write_run(mo_context *ctx, const char *seeds) {
     char path[160];
     fuzz_open(&folder, names, 0, NULL, 0);
     mo_pool *pool = fuzz_pool(ctx);
-    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_model *model = mo_invariant_create(ctx, MO_F32, NULL);
     mo_trainer *trainer = fuzz_trainer(ctx, model, pool, folder.path);
     mo_trainer_run(trainer, NULL, NULL);
     mo_trainer_finish(trainer);
@@ -87,7 +87,7 @@ static void write_mochi_weights(mo_context *ctx, const char *seeds) {
     mo_feature_options features = {.dim = 2, .hops = 1};
     o.encoder.dim = 2;
     o.encoder.hops = 1;
-    mo_model model = mo_mochi_create(ctx, MO_F32, &o, 1);
+    mo_model *model = mo_mochi_create(ctx, MO_F32, &o, 1);
     mo_weights_write(ctx, model, &(mo_weights_about){&features, (int[MO_TASKS]){0}, 1, "paper++", NULL},
         fuzz_path(&folder, "w", path));
     FILE *out = seed(seeds, "weights/mochi.safetensors");

@@ -37,8 +37,8 @@ void golden_each_case(golden *g, void (*check)(golden *g, const char *test));
 /* ---- of the files that hold a model ---- */
 
 /* The model whose parameters the file holds: widths, hops and layers read off the arrays. */
-mo_model golden_model(golden *g, mo_temperature temperature, double lambda);
-int golden_parameters(mo_model m, mo_tensor **P); /* at most GOLDEN_PARAMETERS */
+mo_model *golden_model(golden *g, mo_temperature temperature, double lambda);
+int golden_parameters(mo_model *m, mo_tensor **P); /* at most GOLDEN_PARAMETERS */
 mo_adamw_options golden_adamw(const golden *g);
 /* x [n, (l + 1) d], hop blocks side by side -> [l + 1, n, d]. */
 mo_tensor *golden_hop_major(mo_tape *t, mo_tensor *x, int hops, int dim);

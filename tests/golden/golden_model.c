@@ -1,5 +1,5 @@
 /* tests/golden/golden_model.c - the encoder, and whole training steps: logits, loss, gradients, AdamW, a trajectory. */
-#include "models/gamlp.h"
+#include "models/inside.h"
 #include "tests/golden/golden.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { MAX_PARAMETERS = GOLDEN_PARAMETERS };
 
-mo_model golden_model(golden *g, mo_temperature temperature, double lambda) {
+mo_model *golden_model(golden *g, mo_temperature temperature, double lambda) {
     mo_mochi_options o = mo_mochi_defaults();
     char name[64];
     o.temperature = temperature;
@@ -22,7 +22,7 @@ mo_model golden_model(golden *g, mo_temperature temperature, double lambda) {
     o.encoder.hops--;
     o.encoder.dim = (int)mo_dim(golden_find(g, "", "encoder.input_proj.0.weight"), 0);
     o.encoder.layers = golden_find(g, "", "encoder.out_mlp.6.weight") ? 3 : 2;
-    mo_model m = mo_mochi_create(g->ctx, g->real, &o, 1);
+    mo_model *m = mo_mochi_create(g->ctx, g->real, &o, 1);
     for (int i = 0; i < mo_model_n_parameters(m); i++) {
         mo_tensor *P = mo_model_parameter(m, i), *stored = golden_find(g, "", mo_tensor_name(P));
         if (stored)
@@ -39,11 +39,10 @@ mo_tensor *golden_hop_major(mo_tape *t, mo_tensor *x, int hops, int dim) {
 }
 
 void golden_encoder(golden *g) {
-    mo_model m = golden_model(g, MO_TEMPERATURE_LOGIT, 10);
-    if (!m.table)
+    mo_model *m = golden_model(g, MO_TEMPERATURE_LOGIT, 10);
+    if (!m)
         return;
-    const mo_gamlp *encoder = mo_mochi_encoder(m);
-    const mo_gamlp_options *o = &encoder->options;
+    const mo_gamlp_options *o = mo_mochi_encoder(m);
     mo_tensor *xs[MAX_PARAMETERS], *attention, *x = golden_leaf(g, "", "x");
     char names[MAX_PARAMETERS][96];
     const char *list[MAX_PARAMETERS];
@@ -57,10 +56,10 @@ void golden_encoder(golden *g) {
         n++;
     }
     mo_tensor *hops = golden_hop_major(g->t, x, o->hops, o->dim);
-    golden_compare(g, "", "mixed", mo_gamlp_mix(g->t, encoder, hops, NULL, &attention));
+    golden_compare(g, "", "mixed", mo_gamlp_mix(g->t, m, hops, NULL, &attention));
     golden_compare(g, "", "attention", attention);
     mo_episode e = {.n_rows = 1, .rows = {{"hops", hops, NULL}}};
-    mo_tensor *Z = mo_gamlp_encode(g->t, encoder, &e, NULL);
+    mo_tensor *Z = mo_model_encode(g->t, m, &e, NULL);
     golden_compare(g, "", "z", Z);
     golden_gradients(g, "", Z, xs, list, n);
     golden_end_case(g, "");
@@ -82,8 +81,8 @@ mo_tensor *golden_offsets(golden *g, const char *task) {
     return T;
 }
 
-static mo_episode episode_of(golden *g, const char *task, mo_model m) {
-    const mo_gamlp_options *o = &mo_mochi_encoder(m)->options;
+static mo_episode episode_of(golden *g, const char *task, mo_model *m) {
+    const mo_gamlp_options *o = mo_mochi_encoder(m);
     mo_episode e = {
         .classes = (int64_t)golden_number(g, task, "C", 0), .n_rows = 1, .segment = golden_offsets(g, task)};
     e.task = !strcmp(task, "nc") ? MO_TASK_NC : !strcmp(task, "lp") ? MO_TASK_LP : MO_TASK_GC;
@@ -129,7 +128,7 @@ mo_adamw_options golden_adamw(const golden *g) {
         .clip = golden_number(g, "", "clip", 0)};
 }
 
-int golden_parameters(mo_model m, mo_tensor **P) {
+int golden_parameters(mo_model *m, mo_tensor **P) {
     int n = mo_model_n_parameters(m);
     for (int i = 0; i < n; i++)
         P[i] = mo_model_parameter(m, i);
@@ -138,7 +137,7 @@ int golden_parameters(mo_model m, mo_tensor **P) {
 
 /* One step from the golden gradients at that clip; compares the parameters under prefix. */
 static void check_after(golden *g, const char *test, const char *prefix, double clip) {
-    mo_model m = golden_model(g, MO_TEMPERATURE_EMBED, 10);
+    mo_model *m = golden_model(g, MO_TEMPERATURE_EMBED, 10);
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS];
     int n = golden_parameters(m, P);
     char name[128];
@@ -162,9 +161,9 @@ static void check_after(golden *g, const char *test, const char *prefix, double 
 static void check_step(golden *g, const char *task, const char *mode) {
     char test[64], name[128];
     snprintf(test, sizeof test, "%s.%s", task, mode);
-    mo_model m = golden_model(
+    mo_model *m = golden_model(
         g, !strcmp(mode, "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT, golden_number(g, "", "lam", 10));
-    if (!m.table || !golden_find(g, test, "loss"))
+    if (!m || !golden_find(g, test, "loss"))
         return;
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS], *logits;
     int n = golden_parameters(m, P);
@@ -193,7 +192,7 @@ static void check_step(golden *g, const char *task, const char *mode) {
 static const char *const tasks[] = {"lp", "nc", "gc"};
 
 /* Gradients of the mean of the three losses; losses[3] as they are. */
-static void mean_gradients(golden *g, mo_model m, mo_tensor **P, int n, mo_tensor **grads, double *losses) {
+static void mean_gradients(golden *g, mo_model *m, mo_tensor **P, int n, mo_tensor **grads, double *losses) {
     mo_tensor *sum = NULL;
     for (int k = 0; k < 3; k++) {
         mo_episode e = episode_of(g, tasks[k], m);
@@ -207,9 +206,8 @@ static void mean_gradients(golden *g, mo_model m, mo_tensor **P, int n, mo_tenso
 
 static void check_trajectory(golden *g) {
     mo_tensor *rates = golden_find(g, "traj", "lr");
-    mo_model m =
-        rates ? golden_model(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10)) : (mo_model){NULL, NULL};
-    if (!m.table)
+    mo_model *m = rates ? golden_model(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10)) : NULL;
+    if (!m)
         return;
     mo_tensor *P[MAX_PARAMETERS], *grads[MAX_PARAMETERS];
     int n = golden_parameters(m, P);

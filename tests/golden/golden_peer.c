@@ -2,7 +2,7 @@
  * parameters at the end, from the peer's weights, features and episodes.
  *
  * In float64 only: float32 would compare the rounding of a hundred steps. */
-#include "models/gamlp.h"
+#include "models/inside.h"
 #include "tests/golden/golden.h"
 
 #include <math.h>
@@ -42,12 +42,12 @@ static mo_episode peer_episode(golden *g, const char *task, int64_t step, const 
 }
 
 /* One step over the three tasks; losses[TASKS]. Returns the norm of the gradient. */
-static double peer_step(golden *g, mo_model m, mo_optimizer *o, int64_t step, double *losses) {
+static double peer_step(golden *g, mo_model *m, mo_optimizer *o, int64_t step, double *losses) {
     mo_tensor *P[GOLDEN_PARAMETERS], *grads[GOLDEN_PARAMETERS], *sum = NULL;
     int n = golden_parameters(m, P);
     double norm = 0;
     for (int k = 0; k < TASKS; k++) {
-        mo_episode e = peer_episode(g, tasks[k], step, &mo_mochi_encoder(m)->options);
+        mo_episode e = peer_episode(g, tasks[k], step, mo_mochi_encoder(m));
         mo_tensor *loss = mo_keep(mo_model_loss(g->t, m, &e, NULL, NULL));
         losses[k] = mo_item(loss);
         sum = sum ? mo_add(g->t, sum, loss) : loss;
@@ -73,7 +73,7 @@ void golden_peer(golden *g) {
     if (g->real != MO_F64 || !stored)
         return;
     int64_t steps = mo_dim(stored, 0);
-    mo_model m = golden_model(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10));
+    mo_model *m = golden_model(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10));
     int n = golden_parameters(m, P);
     mo_adamw_options options = golden_adamw(g);
     mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);

@@ -33,7 +33,7 @@ static inline mo_episode drawn_episode(mo_tape *t, mo_dtype real, mo_task task) 
 }
 
 typedef struct problem {
-    mo_model model;
+    mo_model *model;
     mo_task task;
     void (*more)(mo_tape *t, mo_episode *e); /* adds rows of parts; or NULL */
 } problem;

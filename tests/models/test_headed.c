@@ -23,13 +23,13 @@ static const mo_head projection = {.abi = MO_HEAD_ABI,
     .order = 2};
 
 /* The moved encoder under the projection. */
-static mo_model headed_model(mo_context *ctx, mo_temperature temperature) {
+static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
     mo_readout_options o = {.head = &projection,
         .temperature = temperature,
         .smoothing = 0.1,
         .width = {2 * EMBEDDED, EMBEDDED, 2 * EMBEDDED}};
-    mo_model model = mo_headed_create(ctx, MO_F64, moved_model(ctx, MO_F64, false), &o, 1);
-    assert_non_null(model.table);
+    mo_model *model = mo_model_under_head(moved_model(ctx, MO_F64, false), &o, 1);
+    assert_non_null(model);
     return model;
 }
 
@@ -58,8 +58,8 @@ static void a_head_reads_the_rows_that_embed_gives(void **state) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
     mo_readout_options o = {.head = &mo_head_logistic, .smoothing = 0.1};
-    mo_model plain = moved_model(s->ctx, MO_F32, false),
-             headed = mo_headed_create(s->ctx, MO_F32, moved_model(s->ctx, MO_F32, false), &o, 0);
+    mo_model *plain = moved_model(s->ctx, MO_F32, false),
+             *headed = mo_model_under_head(moved_model(s->ctx, MO_F32, false), &o, 0);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_plan_options plans = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 8, .seed = 2};
     for (int i = 0; i < mo_pool_size(pool); i++) {
@@ -105,7 +105,7 @@ static mo_trainer_options short_run(const char *folder) {
 }
 
 /* Every parameter of a equals b's bit for bit. */
-static void assert_same_parameters(mo_model a, mo_model b) {
+static void assert_same_parameters(mo_model *a, mo_model *b) {
     assert_int_equal(mo_model_n_parameters(a), mo_model_n_parameters(b));
     for (int i = 0; i < mo_model_n_parameters(a); i++) {
         mo_tensor *P = mo_model_parameter(a, i), *Q = mo_model_parameter(b, i);
@@ -115,19 +115,19 @@ static void assert_same_parameters(mo_model a, mo_model b) {
     }
 }
 
-static mo_model under_mlp(mo_context *ctx, const mo_pool *pool) {
+static mo_model *under_mlp(mo_context *ctx, const mo_pool *pool) {
     mo_readout_options o = {.head = &mo_head_mlp, .smoothing = 0.1};
-    mo_model encoder = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_model *encoder = mo_invariant_create(ctx, MO_F32, NULL);
     for (int i = 0; i < mo_pool_size(pool); i++)
         o.width[mo_pool_source(pool, i)->task] = mo_embedding_width(encoder, mo_pool_source(pool, i));
-    return mo_headed_create(ctx, MO_F32, encoder, &o, 1);
+    return mo_model_under_head(encoder, &o, 1);
 }
 
 static void weights_come_back_with_what_the_head_has_learned(void **state) {
     scratch *s = *state;
     char folder[300], path[400];
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_model model = under_mlp(s->ctx, pool);
+    mo_model *model = under_mlp(s->ctx, pool);
     snprintf(folder, sizeof folder, "%s/headed", s->folder);
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     mo_trainer_options o = short_run(folder);
@@ -138,8 +138,8 @@ static void weights_come_back_with_what_the_head_has_learned(void **state) {
     assert_non_null(w);
     assert_string_equal(w->kind, "invariant");
     assert_string_equal(w->head, "mlp");
-    mo_model again = mo_weights_model(w), untrained = mo_weights_model_as(w, &(mo_model_choice){.untrained = true}),
-             other = mo_weights_model_as(w, &(mo_model_choice){.head = &mo_head_svm});
+    mo_model *again = mo_weights_model(w), *untrained = mo_weights_model_as(w, &(mo_model_choice){.untrained = true}),
+             *other = mo_weights_model_as(w, &(mo_model_choice){.head = &mo_head_svm});
     assert_same_parameters(model, again);
     assert_int_equal(mo_model_n_parameters(untrained), mo_model_n_parameters(model));
     assert_int_equal(mo_model_n_parameters(other), 6); /* the encoder's and log_temp */
@@ -158,10 +158,10 @@ static void weights_come_back_with_what_the_head_has_learned(void **state) {
 static void options_out_of_their_domain_are_named(void **state) {
     scratch *s = *state;
     mo_readout_options o = {.smoothing = 2};
-    assert_null(mo_headed_create(s->ctx, MO_F32, mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0).table);
+    assert_null(mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("head ridge: smoothing is 2"));
     o = (mo_readout_options){.head = &mo_head_svm, .width = {0, -1, 0}};
-    assert_null(mo_headed_create(s->ctx, MO_F32, mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0).table);
+    assert_null(mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("head svm: embeddings of lp are -1 wide"));
 }
 

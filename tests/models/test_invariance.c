@@ -4,7 +4,7 @@
 #include <dirent.h>
 
 /* Logits of a few episodes of every source, one after another. */
-static int64_t logits_of(mo_pool *pool, mo_model model, double *out, int64_t capacity) {
+static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t capacity) {
     mo_context *ctx = pool->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_plan_options plans = {.k_min = 3, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 8, .seed = 3};
@@ -80,7 +80,7 @@ static double largest_change(scratch *s, double equal) {
     static double before[MOST], after[MOST];
     char folder[300], path[600];
     snprintf(folder, sizeof folder, "%s/bases", s->folder);
-    mo_model model = moved_model(s->ctx, MO_F64, false);
+    mo_model *model = moved_model(s->ctx, MO_F64, false);
     mo_pool *pool = pool_of_copies(s->ctx, folder);
     int64_t n = logits_of(pool, model, before, MOST), most = 0;
     mo_pool_release(pool);

@@ -25,11 +25,11 @@ static mo_episode episode_with_parts(mo_tape *t, mo_task task) {
     return e;
 }
 
-static mo_model create(mo_context *ctx, unsigned without) {
+static mo_model *create(mo_context *ctx, unsigned without) {
     mo_invariant_options o = mo_invariant_defaults();
     o.without = without;
-    mo_model model = mo_invariant_create(ctx, MO_F64, &o);
-    assert_non_null(model.table);
+    mo_model *model = mo_invariant_create(ctx, MO_F64, &o);
+    assert_non_null(model);
     return model;
 }
 
@@ -37,7 +37,7 @@ static mo_model create(mo_context *ctx, unsigned without) {
 
 static void gradients_hold_with_the_rows_of_every_part(void **state) {
     scratch *s = *state;
-    mo_model model = moved_model(s->ctx, MO_F64, false);
+    mo_model *model = moved_model(s->ctx, MO_F64, false);
     mo_tensor *in[24];
     int n = mo_model_n_parameters(model);
     for (int i = 0; i < n; i++)
@@ -53,7 +53,7 @@ static void gradients_hold_with_the_rows_of_every_part(void **state) {
 
 /* ---- forms ---- */
 
-static void read_embeddings(mo_tape *t, mo_model model, const mo_episode *e, double *out, int64_t *width) {
+static void read_embeddings(mo_tape *t, mo_model *model, const mo_episode *e, double *out, int64_t *width) {
     mo_tensor *Z = mo_contiguous(t, mo_model_encode(t, model, e, NULL));
     assert_true(mo_numel(Z) <= 4096);
     *width = mo_dim(Z, -1);
@@ -64,7 +64,7 @@ static void a_part_left_out_reads_no_row_of_it(void **state) {
     scratch *s = *state;
     static double with[4096], without[4096];
     int64_t width[2];
-    mo_model first = create(s->ctx, MO_ALL_PARTS);
+    mo_model *first = create(s->ctx, MO_ALL_PARTS);
     assert_int_equal(mo_model_n_parameters(first), 13);
     for (int task = 0; task < MO_TASKS; task++) {
         mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -74,7 +74,7 @@ static void a_part_left_out_reads_no_row_of_it(void **state) {
         assert_int_equal(width[0], 2 * WIDTH + EXTRAS);
         assert_int_equal(width[1], width[0]);
         assert_memory_equal(with, without, (size_t)(2 * (SUPPORT + QUERIES) * width[0]) * sizeof *with);
-        mo_model whole = create(s->ctx, 0);
+        mo_model *whole = create(s->ctx, 0);
         read_embeddings(t, whole, &all, with, &width[0]);
         assert_true(width[0] > width[1]);
         mo_model_release(whole);
@@ -88,7 +88,7 @@ static void the_initial_row_stands_beside_the_trained_one(void **state) {
     scratch *s = *state;
     static double moved[4096], first[4096];
     int64_t width[2];
-    mo_model trained = moved_model(s->ctx, MO_F64, false), untrained = create(s->ctx, 1u << MO_PART_INITIAL);
+    mo_model *trained = moved_model(s->ctx, MO_F64, false), *untrained = create(s->ctx, 1u << MO_PART_INITIAL);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = episode_with_parts(t, MO_TASK_NC);
     read_embeddings(t, trained, &e, moved, &width[0]);
@@ -109,7 +109,7 @@ static void the_initial_row_stands_beside_the_trained_one(void **state) {
 
 static void rows_of_parts_that_do_not_fit_are_named(void **state) {
     scratch *s = *state;
-    mo_model model = create(s->ctx, 0);
+    mo_model *model = create(s->ctx, 0);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_episode e = episode_with_parts(t, MO_TASK_NC);
     e.rows[3].tensor = draw(t, MO_F64, 4, (int64_t[]){2, 3, SUPPORT + QUERIES, WIDTH}, 7);
@@ -149,7 +149,7 @@ static void rotate(mo_tape *t, mo_tensor *X) {
 }
 
 /* The logits of a few episodes of graphs. */
-static int64_t logits_of(mo_context *ctx, const mo_source *source, mo_model model, double *out) {
+static int64_t logits_of(mo_context *ctx, const mo_source *source, mo_model *model, double *out) {
     mo_plan_options options = {.k_min = 4, .k_max = 9, .q_min = 6, .q_max = 6, .max_classes = 2, .seed = 3};
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     int64_t count = 0;
@@ -181,7 +181,7 @@ static double change_of_logits(scratch *s, const char *part) {
     mo_pool_add(pool, planted_set(s->ctx, "rings", 60, 2), 0);
     if (!mo_ok(s->ctx))
         fail_msg("%s", mo_context_status(s->ctx)->message);
-    mo_model model = moved_model(s->ctx, MO_F64, false);
+    mo_model *model = moved_model(s->ctx, MO_F64, false);
     const mo_source *source = mo_pool_source(pool, 0);
     int64_t n = logits_of(s->ctx, source, model, before);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);

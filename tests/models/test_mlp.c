@@ -147,7 +147,7 @@ static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
     o.head = &mo_head_mlp;
-    mo_model m = mo_mochi_create(*state, MO_F32, &o, 3), again = mo_mochi_create(*state, MO_F32, &o, 3);
+    mo_model *m = mo_mochi_create(*state, MO_F32, &o, 3), *again = mo_mochi_create(*state, MO_F32, &o, 3);
     int n = mo_model_n_parameters(m);
     mo_tensor *W = mo_model_parameter(m, n - 2), *same = mo_model_parameter(again, n - 2);
     assert_string_equal(mo_tensor_name(W), "head.W1");
@@ -164,50 +164,6 @@ static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     mo_model_release(again);
 }
 
-/* Folds of 3 and 2 rows with two behind them, soft labels, a first layer with a bias, alone and in a batch, equal the
- * fits to the rows outside each fold. Rows fewer and more than columns. */
-static void folds_side_by_side_are_those_of_refits(void **state) {
-    enum { B = 2, N = 7, Q = 4, C = 3, WIDE = 9 };
-    static const int64_t stop[] = {3, 5};
-    const mo_folds folds = {2, stop};
-    for (int64_t d = 4; d <= WIDE; d += 5)
-        for (int axes = 2; axes <= 3; axes++) {
-            mo_tape *t = mo_tape_create(*state, MO_EVAL);
-            mo_random r = mo_random_at(11, MO_PURPOSE_CHECK, (uint64_t)d);
-            double z[B * (N + Q) * WIDE], y[B * N * C], b[32];
-            for (int i = 0; i < B * (N + Q) * WIDE; i++)
-                z[i] = 3 + mo_random_normal(&r);
-            for (int i = 0; i < B * N; i++)
-                for (int c = 0; c < C; c++)
-                    y[i * C + c] = c == i % C ? 0.8 : 0.1;
-            for (int i = 0; i < 32; i++)
-                b[i] = mo_random_normal(&r);
-            mo_tensor *Zs = mo_from(t, MO_F64, axes, (int64_t[]){axes == 2 ? N : B, axes == 2 ? d : N, d}, z);
-            mo_tensor *Zq =
-                mo_from(t, MO_F64, axes, (int64_t[]){axes == 2 ? Q : B, axes == 2 ? d : Q, d}, z + B * N * d);
-            mo_tensor *Ys = mo_from(t, MO_F64, axes, (int64_t[]){axes == 2 ? N : B, axes == 2 ? C : N, C}, y);
-            mo_tensor *parameter[4], *held, *explicit[3], *rows[2];
-            mo_head_start(t, &mo_head_mlp, MO_F64, d, NULL, 5, parameter);
-            parameter[B1] = mo_from(t, MO_F64, 1, (int64_t[]){32}, b);
-            mo_tensor *all = mo_head_mlp.cross_validate(t, Zs, Ys, Zq, parameter, &folds, &held);
-            for (int f = 0, axis = axes - 2; f < 3; f++) {
-                int64_t from = f == 1 ? stop[0] : 0, to = f == 2 ? 0 : stop[f];
-                mo_tensor *Z[] = {mo_slice(t, Zs, MO_AXIS(axis), 0, from), mo_slice(t, Zs, MO_AXIS(axis), to, N)};
-                mo_tensor *Y[] = {mo_slice(t, Ys, MO_AXIS(axis), 0, from), mo_slice(t, Ys, MO_AXIS(axis), to, N)};
-                explicit[f] =
-                    mo_head_mlp.logits(t, mo_concat(t, Z, 2, MO_AXIS(axis)), mo_concat(t, Y, 2, MO_AXIS(axis)),
-                        f == 2 ? Zq : mo_slice(t, Zs, MO_AXIS(axis), from, to), parameter);
-            }
-            rows[0] = mo_sub(t, held, mo_concat(t, explicit, 2, MO_AXIS(axes - 2)));
-            rows[1] = mo_sub(t, all, explicit[2]);
-            for (int i = 0; i < 2; i++)
-                assert_true(mo_item(mo_max(t, mo_reshape(t, mo_abs(t, rows[i]), 1, (int64_t[]){mo_numel(rows[i])}),
-                                MO_ALL, MO_DROP_AXES)) <= 1e-11);
-            assert_true(mo_ok(*state));
-            mo_tape_release(t);
-        }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(it_tells_rings_apart_where_ridge_cannot, open_context, close_context),
@@ -216,7 +172,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(steps_on_rows_and_on_weights_agree, open_context, close_context),
         cmocka_unit_test_setup_teardown(steps_that_are_no_number_of_them_are_refused, open_context, close_context),
         cmocka_unit_test_setup_teardown(without_gradients_memory_does_not_grow_with_steps, open_context, close_context),
-        cmocka_unit_test_setup_teardown(folds_side_by_side_are_those_of_refits, open_context, close_context),
         cmocka_unit_test_setup_teardown(
             its_first_layer_is_among_the_parameters_of_a_model, open_context, close_context),
     };

@@ -1,72 +1,53 @@
-/* tests/models/test_model.c - a user's own model, given by its table alone: it trains, is evaluated, embeds, and its
- * weights are read back; incomplete tables are refused by name. */
+/* tests/models/test_model.c - a user's own encoder, which has its own way with episodes and settings of its own, under
+ * the library's head: it trains, is evaluated, embeds, and its weights are read back. */
 #include "tests/training_run.h"
 
 enum { OWN_WIDTH = 4 };
 
-/* Z = X_2 W, read by the ridge. */
-typedef struct own_model {
-    mo_tensor *W;
-} own_model;
-
-static double own_dim = PLANTED_DIM, own_hops = PLANTED_HOPS, own_smoothing = 0.1;
-
-static int own_n_parameters(const void *model) {
-    (void)model;
-    return 1;
-}
-
-static mo_tensor *own_parameter(const void *model, int i) {
-    (void)i;
-    return ((const own_model *)model)->W;
-}
-
-static int own_settings(const void *model, mo_setting list[MO_MAX_SETTINGS]) {
-    (void)model;
-    list[0] = (mo_setting){.key = "hops", .number = own_hops};
-    list[1] = (mo_setting){.key = "dim", .number = own_dim};
-    list[2] = (mo_setting){.key = "smoothing", .number = own_smoothing};
-    list[3] = (mo_setting){.key = "flavour", .word = "plain"};
-    return 4;
-}
-
-static mo_tensor *own_encode(mo_tape *t, const void *model, const mo_episode *e, mo_random *r) {
+/* Z = X_2 W. */
+static mo_tensor *own_encode(
+    mo_tape *t, const mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r) {
     (void)r;
     mo_tensor *X = mo_slice(t, mo_episode_rows(t, e, "hops"), MO_AXIS(0), 2, 3);
     X = mo_reshape(t, X, 2, (int64_t[]){-1, PLANTED_DIM});
-    mo_tensor *Z = mo_matmul(t, X, ((const own_model *)model)->W);
+    mo_tensor *Z = mo_scale(t, mo_matmul(t, X, parameters[0]), *(const double *)encoder->state, 0);
     return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
 }
 
-static mo_tensor *own_readout(mo_tape *t, const void *model, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
-    (void)model;
-    mo_tensor *lambda = mo_scalar(t, MO_F32, 1);
-    return mo_head_apply(t, &mo_head_ridge, Zs, mo_one_hot(t, e->support_label, e->classes, MO_F32), Zq, &lambda);
+static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+    (void)encoder;
+    list[0] = (mo_setting){.key = "hops", .number = PLANTED_HOPS};
+    list[1] = (mo_setting){.key = "dim", .number = PLANTED_DIM};
+    list[2] = (mo_setting){.key = "flavour", .word = "plain"};
+    return 3;
 }
 
-static void own_release(void *model) {
-    mo_tensor_release(((own_model *)model)->W);
+static const mo_encoder_parameter parameters[] = {
+    {.name = "W", .spread = 1, .ndim = 2, .shape = {MO_ENCODER_DIM, OWN_WIDTH}}};
+static double scale = 2;
+static int released;
+
+static void own_release(void *state) {
+    assert_ptr_equal(state, &scale);
+    released++;
 }
 
-static const mo_model_table own_table = {.name = "own",
-    .n_parameters = own_n_parameters,
-    .parameter = own_parameter,
+static const mo_encoder own = {.abi = MO_ENCODER_ABI,
+    .size = sizeof(mo_encoder),
+    .name = "own",
+    .n_parameters = 1,
+    .parameters = parameters,
+    .whole = own_encode,
     .settings = own_settings,
-    .encode = own_encode,
-    .readout = own_readout,
+    .state = &scale,
     .release = own_release};
 
-static mo_model make_own(mo_context *ctx, own_model *own, uint64_t seed) {
-    mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, 0);
-    float w[PLANTED_DIM * OWN_WIDTH];
-    for (int i = 0; i < PLANTED_DIM * OWN_WIDTH; i++)
-        w[i] = (float)mo_random_normal(&r);
-    own->W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){PLANTED_DIM, OWN_WIDTH});
-    mo_tensor_write(own->W, w, sizeof w);
-    return (mo_model){&own_table, own};
+static mo_model *make_own(mo_context *ctx, uint64_t seed) {
+    mo_readout_options ridge = {.lambda = 1, .smoothing = 0.1};
+    return mo_encoder_create(ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &ridge, seed);
 }
 
-static void train_own(scratch *s, mo_pool *pool, mo_model model, const char *folder) {
+static void train_own(scratch *s, mo_pool *pool, mo_model *model, const char *folder) {
     mo_trainer_options o = {.steps = 6,
         .episodes_per_step = 3,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
@@ -107,12 +88,11 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
 }
 
 /* On nodes, links and graphs. */
-static void a_table_of_ones_own_is_all_that_is_known(void **state) {
+static void an_encoder_of_ones_own_is_all_that_is_known(void **state) {
     scratch *s = *state;
     char folder[300], path[400];
     mo_pool *pool = planted_pool(s->ctx);
-    own_model own, again;
-    mo_model model = make_own(s->ctx, &own, 1), read = make_own(s->ctx, &again, 2);
+    mo_model *model = make_own(s->ctx, 1), *read = make_own(s->ctx, 2);
     snprintf(folder, sizeof folder, "%s/own", s->folder);
     snprintf(path, sizeof path, "%s/weights.safetensors", folder);
     train_own(s, pool, model, folder);
@@ -140,57 +120,36 @@ static void a_table_of_ones_own_is_all_that_is_known(void **state) {
     mo_weights *w = mo_weights_read(s->ctx, path);
     assert_non_null(w);
     assert_string_equal(w->kind, "own");
+    assert_non_null(strstr(w->arrays->metadata, "\"flavour\":\"plain\""));
     assert_int_equal(w->features.form, MO_FEATURES_OF_NODES);
     assert_int_equal(mo_model_load(read, w->arrays), MO_OK);
-    assert_memory_equal(
-        mo_tensor_view(own.W).data, mo_tensor_view(again.W).data, PLANTED_DIM * OWN_WIDTH * sizeof(float));
-    assert_null(mo_weights_model(w).table);
+    const mo_tensor *W = mo_model_parameter(model, 0), *again = mo_model_parameter(read, 0);
+    assert_memory_equal(mo_tensor_view(W).data, mo_tensor_view(again).data, PLANTED_DIM * OWN_WIDTH * sizeof(float));
+    assert_null(mo_weights_model(w));
     assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("they are of the model own, which is not one of the library's"));
     mo_weights_release(w);
     mo_model_release(model);
     mo_model_release(read);
+    assert_int_equal(released, 2);
     mo_pool_release(pool);
     folder_remove(folder);
 }
 
-static void expect_refused(scratch *s, mo_pool *pool, mo_model model, const char *part) {
-    mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
-    assert_null(mo_trainer_create(model, pool, &o));
-    assert_failed(s->ctx, MO_INVALID, PARTS(part));
-    mo_tensor *Z = mo_embed_all(model, mo_pool_source(pool, 0), 0);
-    assert_true(mo_is_null(Z));
-    assert_failed(s->ctx, MO_INVALID, PARTS(part));
-}
-
-static void what_a_table_lacks_is_named(void **state) {
+static void no_model_is_named(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    own_model own;
-    mo_model model = make_own(s->ctx, &own, 1);
-    mo_model_table table = own_table;
-    expect_refused(s, pool, (mo_model){NULL, &own}, "table");
-    table.encode = NULL;
-    expect_refused(s, pool, (mo_model){&table, &own}, "model own: its table lacks encode");
-    table = own_table;
-    table.readout = NULL;
-    expect_refused(s, pool, (mo_model){&table, &own}, "model own: its table lacks readout");
-    own_hops = NAN;
-    expect_refused(s, pool, model, "model own: setting hops is nan");
-    own_hops = PLANTED_HOPS;
-    own_dim = 0;
-    expect_refused(s, pool, model, "model own: setting dim is 0");
-    own_dim = PLANTED_DIM;
-    own_smoothing = 1;
-    expect_refused(s, pool, model, "model own: setting smoothing is 1");
-    own_smoothing = 0.1;
-    mo_model_release(model);
+    mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
+    assert_null(mo_trainer_create(NULL, pool, &o));
+    assert_failed(s->ctx, MO_INVALID, PARTS("the model"));
+    assert_true(mo_is_null(mo_embed_all(NULL, mo_pool_source(pool, 0), 0)));
+    assert_failed(s->ctx, MO_INVALID, PARTS("the model"));
     mo_pool_release(pool);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_table_of_ones_own_is_all_that_is_known),
-        cmocka_unit_test(what_a_table_lacks_is_named),
+        cmocka_unit_test(an_encoder_of_ones_own_is_all_that_is_known),
+        cmocka_unit_test(no_model_is_named),
     };
     return cmocka_run_group_tests_name("model", tests, scratch_create, planted_release);
 }

@@ -57,7 +57,7 @@ static double episodes(mo_context *ctx, scratch *unused) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
     o.encoder.hops = 2;
-    mo_model m = mo_mochi_create(ctx, MO_F32, &o, 1);
+    mo_model *m = mo_mochi_create(ctx, MO_F32, &o, 1);
     mo_pool *pool = mo_pool_for(ctx, m, (const char *[]){"tests/graphs/rings.txt"}, 1);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_plan_options plan = {.k_min = 1, .k_max = 1, .q_min = 1, .q_max = 1, .max_classes = 8, .seed = 1};

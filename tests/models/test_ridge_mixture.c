@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "models/encoded.h"
 #include "models/heads/ridge_loo.h"
+#include "models/model.h"
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 

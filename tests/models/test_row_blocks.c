@@ -65,11 +65,11 @@ static mo_episode example_rows(mo_tape *t, mo_dtype real, mo_task task) {
     return e;
 }
 
-static mo_episode episode_of(mo_tape *t, mo_model m, mo_dtype real, mo_task task) {
-    return m.table->of_examples ? example_rows(t, real, task) : node_rows(t, real, task);
+static mo_episode episode_of(mo_tape *t, mo_model *m, mo_dtype real, mo_task task) {
+    return m->encoder.of_examples ? example_rows(t, real, task) : node_rows(t, real, task);
 }
 
-static mo_model gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, double dropout) {
+static mo_model *gamlp(mo_context *ctx, mo_dtype real, int layers, int hops, double dropout) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
     o.encoder.layers = layers;
@@ -86,7 +86,7 @@ typedef struct result {
 } result;
 
 static void evaluate(
-    mo_context *ctx, mo_model m, mo_dtype real, mo_task task, int64_t max_rows, bool indexed, result *r) {
+    mo_context *ctx, mo_model *m, mo_dtype real, mo_task task, int64_t max_rows, bool indexed, result *r) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
     mo_random random = mo_random_at(1, MO_PURPOSE_DROPOUT, 4);
@@ -124,7 +124,7 @@ static double distance(const result *a, const result *b) {
 }
 
 /* Sums in another order: a few roundings, which the small gradients of the graphs show most. */
-static void expect_same(mo_context *ctx, mo_model m, mo_dtype real, const char *name) {
+static void expect_same(mo_context *ctx, mo_model *m, mo_dtype real, const char *name) {
     double allowed = real == MO_F64 ? 1e-12 : 1e-4, worst = 0;
     for (int task = 0; task < MO_TASKS; task++) {
         result whole, blocks;
@@ -153,7 +153,7 @@ static void loss_and_gradients_are_those_of_the_whole(void **state) {
 
 static void rows_by_their_index_are_the_same_rows(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+    mo_model *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
     for (int task = 0; task < MO_TASKS; task++)
         for (int64_t max_rows = 0; max_rows <= 10; max_rows += 5) {
             result plain, indexed;
@@ -170,7 +170,7 @@ static void the_largest_encoder_has_room(void **state) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
     o.encoder.hops = 12;
-    mo_model m = mo_mochi_create(ctx, MO_F64, &o, 1);
+    mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);
     e.rows[0].tensor = draw(t, MO_F64, 3, (int64_t[]){13, ROWS, DIM}, 1);
@@ -181,7 +181,7 @@ static void the_largest_encoder_has_room(void **state) {
 }
 
 typedef struct problem {
-    mo_model model;
+    mo_model *model;
     mo_task task;
 } problem;
 
@@ -198,7 +198,7 @@ static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
 
 static void gradients_hold_to_order_two(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model model[2] = {gamlp(ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(ctx, MO_F64, NULL)};
+    mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
         mo_tensor *in[MAX_PARAMETERS];
         int n = mo_model_n_parameters(model[i]);
@@ -208,7 +208,7 @@ static void gradients_hold_to_order_two(void **state) {
             problem p = {model[i], (mo_task)task};
             mo_check_result r = mo_check_function(ctx, loss_function, &p, in, n, 1, 2, 1e-5, 4);
             if (!r.pass)
-                fail_msg("%s, %s: %s", model[i].table->name, mo_task_name((mo_task)task), r.worst);
+                fail_msg("%s, %s: %s", model[i]->encoder.name, mo_task_name((mo_task)task), r.worst);
         }
         mo_model_release(model[i]);
     }
@@ -220,7 +220,7 @@ static void thread_count_changes_no_bit(void **state) {
         result of[2];
         for (int threads = 1; threads <= 2; threads++) {
             mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
-            mo_model m = gamlp(ctx, MO_F32, 3, 3, 0.4);
+            mo_model *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
             evaluate(ctx, m, MO_F32, (mo_task)task, 5, false, &of[threads - 1]);
             mo_model_release(m);
             mo_context_release(ctx);
@@ -231,7 +231,7 @@ static void thread_count_changes_no_bit(void **state) {
 
 static void a_negative_number_of_rows_is_an_error(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
+    mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
         mo_tape *t = mo_tape_create(ctx, MO_RECORD);
         mo_episode e = episode_of(t, model[i], MO_F64, MO_TASK_NC);
@@ -245,7 +245,7 @@ static void a_negative_number_of_rows_is_an_error(void **state) {
 
 static void offsets_that_do_not_fit_are_an_error(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
-    mo_model m = gamlp(ctx, MO_F64, 3, 3, 0);
+    mo_model *m = gamlp(ctx, MO_F64, 3, 3, 0);
     for (int i = 0; i < 3; i++) {
         mo_tape *t = mo_tape_create(ctx, MO_RECORD);
         mo_episode e = node_rows(t, MO_F64, MO_TASK_GC);

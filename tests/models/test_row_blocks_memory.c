@@ -9,7 +9,7 @@ static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
 }
 
 /* The bytes of a training step on graphs beyond its episode and the parameters' gradients. */
-static int64_t step_bytes(mo_context *ctx, mo_model m, int64_t rows, int64_t max_rows) {
+static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t max_rows) {
     enum { N = 40 };
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *P[MAX_PARAMETERS], *G[MAX_PARAMETERS];
@@ -43,7 +43,7 @@ static void memory_is_that_of_one_block(void **state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 64;
-    mo_model m = mo_mochi_create(ctx, MO_F32, &o, 1);
+    mo_model *m = mo_mochi_create(ctx, MO_F32, &o, 1);
     int64_t whole = step_bytes(ctx, m, 16000, 0), block = step_bytes(ctx, m, 1000, 0);
     int64_t blocks = step_bytes(ctx, m, 16000, 1000), sums = 16 * 2 * 40 * 2 * 64 * (int64_t)sizeof(float);
     print_message("16000 rows: %.1f MB; in blocks of 1000: %.1f MB; 1000 rows alone: %.1f MB\n", 1e-6 * (double)whole,

@@ -32,6 +32,5 @@ extern const int n_inert_calls;
 void take_tensor(given *g, mo_tensor *T);
 void take_object(given *g, const void *object);
 void take_code(given *g, mo_code code);
-void take_model(given *g, mo_model model);
 
 #endif

@@ -111,8 +111,6 @@ def call(headers, symbol):
         return f"{bare}object = {text}; take_object(g, object); {release}(object);"
     if bare == "mo_code":
         return f"take_code(g, {text});"
-    if bare == "mo_model":
-        return f"take_model(g, {text});"
     return f"(void){text};"
 
 

@@ -43,7 +43,7 @@ typedef struct run {
     float weights[MAX_VALUES]; /* of all parameters, one after the other */
 } run;
 
-static void keep_weights(run *r, mo_model model) {
+static void keep_weights(run *r, mo_model *model) {
     for (int i = 0; i < mo_model_n_parameters(model); i++) {
         mo_tensor *P = mo_model_parameter(model, i);
         int64_t n = mo_numel(P);
@@ -62,13 +62,13 @@ static void *train(void *state) {
     mo_mochi_options options = mo_mochi_defaults();
     options.encoder.dim = PLANTED_DIM;
     options.encoder.hops = PLANTED_HOPS;
-    mo_model model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
+    mo_model *model = mo_mochi_create(ctx, MO_F32, &options, r->seed);
     mo_trainer_options o = {.steps = STEPS,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1},
         .plan = planted_plans(r->seed),
         .out = r->folder};
-    mo_trainer *trainer = pool && model.table ? mo_trainer_create(model, pool, &o) : NULL;
+    mo_trainer *trainer = pool && model ? mo_trainer_create(model, pool, &o) : NULL;
     if (trainer && mo_trainer_run(trainer, NULL, NULL) == MO_OK)
         mo_trainer_finish(trainer);
     char path[700];

@@ -35,12 +35,6 @@ void take_code(given *g, mo_code code) {
         g->gave = "MO_OK";
 }
 
-void take_model(given *g, mo_model model) {
-    if (g->failed && model.table)
-        g->gave = "a model";
-    mo_model_release(model);
-}
-
 typedef enum round {
     NOTHING,        /* NULL and 0, no context */
     NULL_OBJECTS,   /* a context in the error state, NULL for all other objects */

@@ -10,7 +10,7 @@ enum { MOST = 64, WARM = 2 };
 
 typedef struct step {
     mo_tape *t;
-    mo_model model;
+    mo_model *model;
     mo_episode episode;
     int n;
     mo_tensor *parameter[MOST], *grad[MOST], *kept[MOST + 1]; /* kept: gradients, then the loss */
@@ -87,7 +87,7 @@ static int own_episode(mo_context *ctx, mo_episode *e, mo_tensor **list) {
 }
 
 /* Steps on one episode of each family. */
-static void each_family(mo_context *ctx, mo_model model, mo_pool *pool) {
+static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
     step s = {.t = mo_tape_create(ctx, MO_RECORD), .model = model, .n = mo_model_n_parameters(model)};
     mo_tape *data = mo_tape_create(ctx, MO_EVAL);
     mo_plan_options plans = planted_plans(1);
@@ -117,7 +117,7 @@ static void a_step_of_mochi_waits_for_nothing(void **state) {
     (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_pool *pool = planted_pool(ctx);
-    mo_model model = planted_model(ctx, 1);
+    mo_model *model = planted_model(ctx, 1);
     each_family(ctx, model, pool);
     mo_model_release(model);
     mo_pool_release(pool);
@@ -132,7 +132,7 @@ static void a_step_of_the_invariant_model_waits_for_nothing(void **state) {
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, planted_graph(ctx, "planted", 60, 3, 0.25, 0.03, 1), 0);
     mo_pool_add(pool, planted_set(ctx, "rings", 30, 2), 0);
-    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_model *model = mo_invariant_create(ctx, MO_F32, NULL);
     if (!mo_ok(ctx))
         fail_msg("%s", mo_context_status(ctx)->message);
     each_family(ctx, model, pool);

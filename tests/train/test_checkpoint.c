@@ -248,7 +248,7 @@ static void tensors_of_another_form_are_refused(void **state) {
 static void settings_that_are_no_object_are_refused(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_model model = planted_model(s->ctx, 1);
+    mo_model *model = planted_model(s->ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.epsilon = 1e-8},
@@ -292,8 +292,8 @@ static void weights_tell_how_to_use_them(void **state) {
     assert_non_null(strstr(w->arrays->metadata, "\"recipe\""));
     assert_string_equal(w->recipe, "paper++");
     assert_true(w->features.form == MO_FEATURES_OF_NODES && w->lambda == 1);
-    mo_model model = mo_weights_model(w), opened = mo_model_open(s->ctx, path);
-    assert_non_null(model.table);
+    mo_model *model = mo_weights_model(w), *opened = mo_model_open(s->ctx, path);
+    assert_non_null(model);
     assert_true(mo_model_setting(model, "dim") == PLANTED_DIM);
     float first[PLANTED_DIM], again[PLANTED_DIM]; /* the bias of the first layer: the same in both */
     assert_int_equal(mo_tensor_read(mo_model_parameter(model, 1), first, sizeof first), MO_OK);
@@ -301,7 +301,7 @@ static void weights_tell_how_to_use_them(void **state) {
     assert_memory_equal(first, again, sizeof first);
     mo_model_release(model);
     mo_model_release(opened);
-    assert_null(mo_model_open(s->ctx, "/nowhere/w.safetensors").table);
+    assert_null(mo_model_open(s->ctx, "/nowhere/w.safetensors"));
     assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
     mo_weights_release(w);
     snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
@@ -310,7 +310,7 @@ static void weights_tell_how_to_use_them(void **state) {
 }
 
 /* Writes the model's parameters with that metadata. */
-static const char *write_weights(scratch *s, mo_model model, const char *metadata) {
+static const char *write_weights(scratch *s, mo_model *model, const char *metadata) {
     mo_array items[64];
     int n = mo_model_n_parameters(model);
     for (int i = 0; i < n; i++) {
@@ -329,7 +329,7 @@ static void weights_without_metadata_are_the_released_program(void **state) {
         o.encoder.dim = 8;
         o.encoder.hops = 2;
         o.encoder.layers = layers;
-        mo_model model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
+        mo_model *model = mo_mochi_create(s->ctx, MO_F32, &o, 1);
         mo_weights *w = mo_weights_read(s->ctx, write_weights(s, model, NULL));
         assert_non_null(w);
         assert_int_equal(w->mochi.encoder.dim, 8);
@@ -345,7 +345,7 @@ static void weights_without_metadata_are_the_released_program(void **state) {
 
 static void weights_with_bad_metadata_are_refused(void **state) {
     scratch *s = *state;
-    mo_model model = planted_model(s->ctx, 1);
+    mo_model *model = planted_model(s->ctx, 1);
     static const char *const bad[][2] = {
         {"{\"format\":\"mochi weights\"}", "expected kind"},
         {"{\"format\":\"mochi weights\",\"kind\":\"other\"}", "mochi or invariant, found \"other\""},

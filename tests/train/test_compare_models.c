@@ -2,7 +2,7 @@
  * that training never draws. */
 #include "tests/copies.h"
 
-static void fill(mo_model model, const char *name, double value) {
+static void fill(mo_model *model, const char *name, double value) {
     for (int i = 0; i < mo_model_n_parameters(model); i++)
         if (!strcmp(mo_tensor_name(mo_model_parameter(model, i)), name))
             mo_tensor_fill(mo_model_parameter(model, i), value);
@@ -15,7 +15,7 @@ static mo_plan_options plans(void) {
 static void equal_models_do_not_differ(void **state) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_model models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
+    mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
     mo_plan_options o = plans();
     mo_paired f[MO_TASKS];
     assert_int_equal(mo_compare_models(pool, models, &o, (uint64_t)1 << 40, 6, f), MO_OK);
@@ -36,7 +36,7 @@ static void equal_models_do_not_differ(void **state) {
 static void a_spoiled_model_is_below(void **state) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
-    mo_model models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
+    mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
     mo_plan_options o = plans();
     mo_paired f[MO_TASKS];
     fill(models[0], "log_temp", 0);

@@ -39,7 +39,7 @@ static const mo_head lost = {
 typedef struct member {
     mo_context *ctx;
     mo_pool *pool;
-    mo_model model;
+    mo_model *model;
     mo_candidate candidate[MOST_CANDIDATES];
     int n;
     mo_eval_options options;

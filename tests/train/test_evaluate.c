@@ -46,7 +46,7 @@ static void evaluate(
 static void planted_classes_are_found_by_both_protocols(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_model model = planted_model(s->ctx, 1);
+    mo_model *model = planted_model(s->ctx, 1);
     mo_candidate c[] = {hop_candidate("hop", 2), {.features = "random", .model = model, .head = &mo_head_ridge}};
     table t;
     for (int protocol = 0; protocol < 2; protocol++)
@@ -156,7 +156,7 @@ static void copies_are_no_evidence(void **state) {
     mo_feature_options examples = planted_features(), nodes = planted_features();
     examples.form = MO_FEATURES_OF_EXAMPLES;
     examples.dim = nodes.dim = 64;
-    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     const mo_candidate c[] = {{.features = "x0", .hop = 0, .head = &mo_head_ridge_mixture, .lambda = 0.1},
         {.features = "model", .model = model}, {.features = "model+T", .model = model, .transductive = true}};
     for (int of_examples = 0; of_examples < 2; of_examples++) {
@@ -192,7 +192,7 @@ static void candidates_are_compared_on_the_same_plans(void **state) {
 }
 
 /* The share of right queries when the episode's own rows are encoded. */
-static double direct_accuracy(mo_tape *t, mo_model model, const mo_source *source, const mo_plan *plan) {
+static double direct_accuracy(mo_tape *t, mo_model *model, const mo_source *source, const mo_plan *plan) {
     mo_episode e;
     mo_tape_reset(t);
     mo_episode_build(t, source, plan, &e);
@@ -203,7 +203,7 @@ static double direct_accuracy(mo_tape *t, mo_model model, const mo_source *sourc
 static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_model model = planted_model(s->ctx, 1);
+    mo_model *model = planted_model(s->ctx, 1);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     mo_plan_options plans = planted_plans(8);
@@ -228,7 +228,7 @@ static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
 static void row_blocks_give_the_same_embeddings(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
-    mo_model model = planted_model(s->ctx, 1);
+    mo_model *model = planted_model(s->ctx, 1);
     for (int task = 0; task < MO_TASKS; task++) {
         const mo_source *source = planted_source(pool, (mo_task)task);
         int64_t examples = task == MO_TASK_GC ? source->graph->graphs : source->graph->nodes;
@@ -347,7 +347,7 @@ static void links_that_only_masked_edges_predict_are_not_found(void **state) {
     assert_true(mo_ok(s->ctx));
     mo_mochi_options model_options = mo_mochi_defaults();
     model_options.encoder.dim = 128;
-    mo_model model = mo_mochi_create(s->ctx, MO_F32, &model_options, 1);
+    mo_model *model = mo_mochi_create(s->ctx, MO_F32, &model_options, 1);
     mo_candidate c[] = {hop_candidate("x0", 0), hop_candidate("hop", 1),
         {.features = "random", .model = model, .head = &mo_head_ridge}};
     mo_eval_options o = usual_options(MO_PROTOCOL_SPLIT);

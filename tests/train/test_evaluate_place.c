@@ -33,7 +33,7 @@ static void add_figure(const mo_eval_row *row, void *state) {
     f->mean[f->n++] = row->mean;
 }
 
-static figures evaluate(mo_context *ctx, const mo_source *source, mo_model model) {
+static figures evaluate(mo_context *ctx, const mo_source *source, mo_model *model) {
     const mo_candidate candidates[] = {{.features = "random", .model = model, .head = &mo_head_ridge},
         {.features = "hop", .hop = 2, .head = &mo_head_ridge, .lambda = 1}};
     const int64_t shots[] = {3};
@@ -54,7 +54,7 @@ static bool expect_block(mo_tape *t, mo_tensor *rows, int64_t first, int64_t exa
 }
 
 /* Embeddings, hops and figures of every task. */
-static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_model model) {
+static void compare_sources(mo_context *ctx, mo_pool *here, mo_pool *there, mo_model *model) {
     for (int i = 0; i < mo_pool_size(here); i++) {
         const mo_source *a = mo_pool_source(here, i), *b = mo_pool_source(there, i);
         for (int64_t max_rows = 0; max_rows <= 40; max_rows += 40) {
@@ -101,7 +101,7 @@ static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
     for (int form = MO_FEATURES_OF_NODES; form <= MO_FEATURES_OF_EXAMPLES; form++) {
         mo_pool *host = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_HOST, cache);
         mo_pool *disk = pool_at(ctx, (mo_feature_form)form, MO_FEATURES_ON_DISK, cache);
-        mo_model model =
+        mo_model *model =
             form == MO_FEATURES_OF_EXAMPLES ? mo_invariant_create(ctx, MO_F32, NULL) : planted_model(ctx, 1);
         compare_sources(ctx, host, disk, model);
         others += compare_best_hops(ctx, host, disk);

@@ -240,7 +240,7 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
     mo_links seen = *source.links;
     mo_graph *whole = planted_graph(ctx, "noise", 300, 1, 0.08, 0.08, 4);
     double auc = NAN;
-    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_model *model = mo_invariant_create(ctx, MO_F32, NULL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     mo_eval_options eval = {.n_shots = 1, .shots = (const int64_t[]){200}, .seeds = 3, .seed = 1};
     if (leak) { /* the released program's way: nothing is masked */
@@ -276,7 +276,7 @@ static void an_evaluation_encodes_in_blocks(void **state) {
     mo_feature_options o = example_features(NULL);
     mo_pool *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
     mo_pool_add(pool, planted_graph(s->ctx, "planted", 400, 2, 0.08, 0.01, 4), 1u << MO_TASK_NC | 1u << MO_TASK_LP);
-    mo_model model = mo_invariant_create(s->ctx, MO_F32, NULL);
+    mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_candidate c = {.features = "random", .model = model, .head = &mo_head_ridge};
     for (int task = 0; task < 2; task++) {
         double mean[2];

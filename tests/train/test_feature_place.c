@@ -122,7 +122,7 @@ static void second_step_on_allocates_nothing(void **state) {
         mo_feature_options features = placed((mo_feature_place)place, MO_FEATURES_OF_NODES, cache);
         mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_model model = planted_model(ctx, 1);
+        mo_model *model = planted_model(ctx, 1);
         mo_trainer_options o = {.steps = 5,
             .episodes_per_step = 1,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
@@ -235,7 +235,7 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
         mo_pool_add(pool, wide_graph(ctx, (uint64_t)i + 1), 1u << MO_TASK_NC);
     mo_mochi_options m = mo_mochi_defaults();
     m.encoder.dim = WIDE_DIM;
-    mo_model model = mo_mochi_create(ctx, MO_F32, &m, 1);
+    mo_model *model = mo_mochi_create(ctx, MO_F32, &m, 1);
     mo_trainer_options o = {.steps = 20,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},

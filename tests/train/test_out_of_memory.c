@@ -84,7 +84,7 @@ static double load(mo_context *ctx, scratch *s) {
 /* Weights with their metadata, as a model. */
 static double open_model(mo_context *ctx, scratch *s) {
     (void)s;
-    mo_model model = mo_model_open(ctx, "best");
+    mo_model *model = mo_model_open(ctx, "best");
     double value = mo_model_n_parameters(model);
     mo_model_release(model);
     return value;
@@ -106,7 +106,7 @@ static double describe_run(mo_context *ctx, scratch *s) {
     double value = 0;
     mo_feature_options features = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 4, .hops = 3, .power_iterations = 1};
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
-    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_model *model = mo_invariant_create(ctx, MO_F32, NULL);
     const char *const settings[] = {NULL, "{\"recipe\": \"own\"}"};
     for (int i = 0; i < 2 && mo_ok(ctx); i++) {
         json_t *all = mo_run_settings(ctx, model, pool, &(mo_trainer_options){.steps = 2, .settings = settings[i]});
@@ -127,7 +127,7 @@ static double train(mo_context *ctx, scratch *s) {
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     if (pool)
         mo_pool_add(pool, small_set(ctx), 1u << MO_TASK_GC);
-    mo_model model = mo_invariant_create(ctx, MO_F32, NULL);
+    mo_model *model = mo_invariant_create(ctx, MO_F32, NULL);
     mo_trainer_options o = {.steps = 2,
         .episodes_per_step = 2,
         .adamw = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},

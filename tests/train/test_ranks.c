@@ -54,9 +54,11 @@ static void *add_up(void *state) {
     mo_tensor *X[TENSORS] = {
         mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3}), mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){2, 2})};
     mo_sum_tree *tree = mo_sum_tree_create(ctx, X, TENSORS);
-    for (int j = mo_ranks_first(a->E, r->size, r->rank); j < mo_ranks_first(a->E, r->size, r->rank + 1); j++) {
+    mo_sum_tree_reserve(tree);
+    int first = mo_ranks_first(a->E, r->size, r->rank);
+    for (int j = first; j < mo_ranks_first(a->E, r->size, r->rank + 1); j++) {
         write_gradient(X, a->E, j);
-        mo_sum_tree_push(tree, t, 0, j, X);
+        mo_sum_tree_push(tree, t, first, j, 0, X);
     }
     mo_tensor *const *total = mo_sum_tree_share(tree, t, r, a->E, NULL);
     mo_tensor_read(total[0], a->got, 3 * sizeof *a->got);

@@ -199,7 +199,7 @@ static void a_device_that_records_nothing_is_an_error(void **state) {
     scratch *s = *state;
     mo_context *ctx = mo_context_create(NULL);
     mo_pool *pool = planted_pool(ctx);
-    mo_model model = planted_model(ctx, 1);
+    mo_model *model = planted_model(ctx, 1);
     mo_trainer_options o = {.steps = 1,
         .episodes_per_step = 1,
         .adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.9, .epsilon = 1},

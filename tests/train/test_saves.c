@@ -111,20 +111,20 @@ static void write_edges(mo_context *ctx, const char *path, int version) {
 }
 
 static void write_weights(mo_context *ctx, const char *path, int version) {
-    mo_model model = planted_model(ctx, 1 + (uint64_t)version);
+    mo_model *model = planted_model(ctx, 1 + (uint64_t)version);
     mo_feature_options features = planted_features();
     mo_weights_write(ctx, model, &(mo_weights_about){&features, (int[MO_TASKS]){0}, 1, "paper++", NULL}, path);
     mo_model_release(model);
 }
 
 static double read_weights(mo_context *ctx, const char *path) {
-    mo_model model = mo_model_open(ctx, path);
+    mo_model *model = mo_model_open(ctx, path);
     float bias[PLANTED_DIM] = {0}, row[PLANTED_DIM * PLANTED_DIM];
-    if (model.table)
+    if (model)
         mo_tensor_read(mo_model_parameter(model, 0), row, sizeof row);
-    if (model.table)
+    if (model)
         mo_tensor_read(mo_model_parameter(model, 1), bias, sizeof bias);
-    double figure = model.table && mo_ok(ctx) ? row[7] + 10 : 0;
+    double figure = model && mo_ok(ctx) ? row[7] + 10 : 0;
     mo_model_release(model);
     return figure;
 }

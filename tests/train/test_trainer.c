@@ -104,7 +104,7 @@ static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
     for (int episodes = 1; episodes <= 3; episodes += 2) {
         mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
         mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-        mo_model model = planted_model(ctx, 1);
+        mo_model *model = planted_model(ctx, 1);
         mo_trainer_options o = {.steps = 8,
             .episodes_per_step = episodes,
             .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},

@@ -60,7 +60,7 @@ static void a_run_keeps_its_blocks(void **state) {
     run_close(&run);
     mo_context *ctx = mo_context_create(NULL);
     mo_pool *pool = planted_pool(ctx);
-    mo_model model = planted_model(ctx, 1);
+    mo_model *model = planted_model(ctx, 1);
     assert_null(mo_trainer_create(
         model, pool, &(mo_trainer_options){.steps = 1, .episodes_per_step = 1, .max_rows = -1, .out = folder}));
     assert_failed(ctx, MO_INVALID, PARTS("train: max_rows is -1, expected 0 (all) or more"));
@@ -74,7 +74,7 @@ static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
     mo_feature_options features = planted_features();
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
     mo_pool_add(pool, planted_graph(ctx, "planted", 150, 3, 0.25, 0.03, 1), 1u << MO_TASK_NC);
-    mo_model model = planted_model(ctx, 1);
+    mo_model *model = planted_model(ctx, 1);
     mo_trainer_options o = {.steps = 8,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},

@@ -59,7 +59,7 @@ static double count_step_gflop(const synthetic *c, const bench_options *o) {
 
 typedef struct training {
     mo_tape *t;
-    mo_model model;
+    mo_model *model;
     mo_optimizer *optimizer;
     mo_episode episode;
     int n;

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool same_settings(mo_model a, mo_model b) {
+static bool same_settings(mo_model *a, mo_model *b) {
     mo_setting one[MO_MAX_SETTINGS], other[MO_MAX_SETTINGS];
-    int n = a.table->settings(a.content, one);
-    if (strcmp(a.table->name, b.table->name) != 0 || b.table->settings(b.content, other) != n)
+    int n = mo_model_settings(a, one);
+    if (strcmp(a->encoder.name, b->encoder.name) != 0 || mo_model_settings(b, other) != n)
         return false;
     for (int i = 0; i < n; i++) {
         const char *word = one[i].word ? one[i].word : "", *other_word = other[i].word ? other[i].word : "";

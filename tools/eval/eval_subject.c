@@ -17,8 +17,8 @@ static void add_candidate(subject *s, mo_candidate c) {
 }
 
 /* The heads of a label share its encoder. */
-static void add_model(subject *s, mo_model model, const mo_head *head, const char *label) {
-    if (!model.table)
+static void add_model(subject *s, mo_model *model, const mo_head *head, const char *label) {
+    if (!model)
         return;
     s->models[s->n_models++] = model;
     int encoder = strcmp(label, "random") ? 1 : 2;
@@ -39,7 +39,7 @@ static void add_transductive(subject *s) {
 }
 
 /* A model under a head, or (NULL) its own readout: with the weights' parameters or, if untrained, the initial ones. */
-static mo_model make_model(mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head,
+static mo_model *make_model(mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head,
     const mo_weights *weights, bool untrained) {
     uint64_t seed = o->evaluation.seed;
     if (weights) {

@@ -15,7 +15,7 @@ typedef struct subject {
     double lambda;          /* penalty of heads on single hops */
     const char *block_head; /* the readout under whose name figures of all heads are shown; NULL: each head's own */
     int best_hop[MO_TASKS];
-    mo_model models[2 * (MAX_HEADS + 1)]; /* trained and random for each head */
+    mo_model *models[2 * (MAX_HEADS + 1)]; /* trained and random for each head */
     mo_candidate candidates[MAX_CANDIDATES];
     gin gin[2]; /* of weights of `mochi gin`: trained and untrained, whose rows are behind the last hop */
     int n_models, n_candidates, n_gin;

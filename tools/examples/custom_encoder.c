@@ -6,7 +6,7 @@
  *                     mochi gradcheck --encoder ./custom_encoder.so
  *                     mochi train --encoder ./custom_encoder.so --pool citeseer,enzymes --out run
  *                     mochi eval --encoder ./custom_encoder.so --weights run/weights.safetensors --data cora */
-#include <mochi/inside.h>
+#include <mochi/mochi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static void print_ring_row(const mo_eval_row *r, void *state) {
     printf("%s %s, k = %d, %s: accuracy %.1f\n", r->data, r->features, (int)r->k, r->head, r->mean);
 }
 
-static void train_ring(mo_model model, mo_pool *pool, const char *folder) {
+static void train_ring(mo_model *model, mo_pool *pool, const char *folder) {
     mo_trainer_options o = {.steps = 60,
         .episodes_per_step = 1,
         .adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1},
@@ -49,28 +49,23 @@ static void train_ring(mo_model model, mo_pool *pool, const char *folder) {
 }
 
 int main(void) {
-    char folder[] = "/tmp/custom_encoder-XXXXXX", weights[64];
+    char folder[] = "/tmp/custom_encoder-XXXXXX";
     mo_context *ctx = mo_context_create(NULL);
-    mo_feature_options features = {.dim = 64, .hops = 3, .power_iterations = 2};
     mo_check_result check = mo_check_encoder(ctx, &mo_encoder_plugin, 2, 0);
     printf("order 2: error %.1e, %s\n", check.error, check.pass ? "pass" : check.worst);
-    mo_pool *pool = mo_pool_open(ctx, (const char *[]){"citeseer:nc"}, 1, &features, 0.2, NULL, NULL);
-    mo_pool *asked = mo_pool_open(ctx, (const char *[]){"cora:nc"}, 1, &features, 0.2, NULL, NULL);
     mo_readout_options ridge = {.lambda = 1, .smoothing = 0.1}, logistic = {.head = &mo_head_logistic};
-    mo_encoder_rows rows = {features.hops, features.dim};
-    mo_model model = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &ridge, 0);
+    mo_model *model = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, (mo_encoder_rows){3, 64}, &ridge, 0);
+    mo_pool *pool = mo_pool_for(ctx, model, (const char *[]){"citeseer:nc"}, 1);
+    mo_pool *asked = mo_pool_for(ctx, model, (const char *[]){"cora:nc"}, 1);
     train_ring(model, pool, mkdtemp(folder));
-    snprintf(weights, sizeof weights, "%s/weights.safetensors", folder);
-    mo_weights *w = mo_weights_read(ctx, weights); /* under another head: only the encoder's weights are used */
-    mo_model other = mo_encoder_create(ctx, MO_F32, &mo_encoder_plugin, rows, &logistic, 0);
-    if (mo_ok(ctx) && mo_model_load(other, w->arrays) == MO_OK) {
-        mo_candidate c[] = {{.features = "trained", .model = model, .head = &mo_head_ridge},
-            {.features = "trained", .model = other, .head = &mo_head_logistic}};
-        mo_eval_options o = {.n_shots = 1, .shots = (int64_t[]){16}, .seeds = 3};
-        mo_evaluate(ctx, mo_pool_source(asked, 0), c, 2, &o, print_ring_row, NULL);
-        mo_tensor *Z = mo_embed_all(model, mo_pool_source(asked, 0), 0);
-        printf("embeddings of %d nodes, %d wide\n", (int)mo_dim(Z, 0), (int)mo_dim(Z, 1));
-    }
+    mo_eval_options o = {.n_shots = 1, .shots = (int64_t[]){16}, .seeds = 3};
+    mo_candidate c = {.features = "trained", .model = model, .head = &mo_head_ridge};
+    mo_evaluate(ctx, mo_pool_source(asked, 0), &c, 1, &o, print_ring_row, NULL);
+    c.model = mo_model_under_head(model, &logistic, 0); /* the same encoder */
+    c.head = logistic.head;
+    mo_evaluate(ctx, mo_pool_source(asked, 0), &c, 1, &o, print_ring_row, NULL);
+    mo_tensor *Z = mo_embed_all(c.model, mo_pool_source(asked, 0), 0);
+    printf("embeddings of %d nodes, %d wide\n", (int)mo_dim(Z, 0), (int)mo_dim(Z, 1));
     if (!mo_ok(ctx))
         fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
     return !mo_ok(ctx); /* the process ends: nothing is released */

@@ -84,7 +84,7 @@ bool reads_itself(const recipe *r) {
 }
 
 /* Finds the widths of the tasks' embeddings by encoding one example of each. */
-static void measure_embeddings(mo_model encoder, const mo_pool *pool, int64_t width[MO_TASKS]) {
+static void measure_embeddings(mo_model *encoder, const mo_pool *pool, int64_t width[MO_TASKS]) {
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);
         if (width[source->task] == 0)
@@ -99,28 +99,18 @@ static mo_readout_options readout_of(const recipe *r) {
         .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
 }
 
-/* A model of the user's encoder under a head whose tensors have the width of its embeddings. */
-static mo_model make_recipe_encoder(mo_context *ctx, const recipe *r, const mo_pool *pool) {
+/* The tensors of a head over the user's encoder, or that of best, have the width of its embeddings. */
+mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     mo_encoder_rows rows = {r->features.hops, r->features.dim};
     mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);
-    mo_model alone = mo_encoder_create(ctx, MO_F32, r->encoder, rows, &ridge, r->seed);
-    if (alone.table)
-        measure_embeddings(alone, pool, o.width);
-    mo_model_release(alone);
-    return mo_encoder_create(ctx, MO_F32, r->encoder, rows, &o, r->seed);
-}
-
-mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
-    if (r->encoder)
-        return make_recipe_encoder(ctx, r, pool);
-    if (r->number != RECIPE_BEST)
+    if (!r->encoder && r->number != RECIPE_BEST)
         return mo_mochi_create(ctx, MO_F32, &r->model, r->seed);
-    mo_model encoder = mo_invariant_create(ctx, MO_F32, &r->invariant);
-    if (reads_itself(r) || !encoder.table)
-        return encoder;
-    mo_readout_options o = readout_of(r);
-    measure_embeddings(encoder, pool, o.width);
-    return mo_headed_create(ctx, MO_F32, encoder, &o, r->seed);
+    mo_model *model = r->encoder ? mo_encoder_create(ctx, MO_F32, r->encoder, rows, &ridge, r->seed)
+                                 : mo_invariant_create(ctx, MO_F32, &r->invariant);
+    if (reads_itself(r) || !model)
+        return model;
+    measure_embeddings(model, pool, o.width);
+    return mo_model_under_head(model, &o, r->seed);
 }
 
 mo_trainer_options recipe_training(const recipe *r) {

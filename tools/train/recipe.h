@@ -37,7 +37,7 @@ recipe recipe_defaults(int number);
 /* Whether the recipe is the encoder of best under its own readout. */
 bool reads_itself(const recipe *r);
 /* A new model of the recipe for the graphs of a pool; its table is NULL on failure. */
-mo_model recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
+mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);
 /* The options of a trainer that follow from the recipe; the others are zero. */
 mo_trainer_options recipe_training(const recipe *r);
 /* Raises if the weights of a file are not of the given recipe (NULL: any). */

@@ -71,9 +71,9 @@ static uint64_t first_held_out(const recipe *r) {
 }
 
 /* Reports where the trained model is below the untrained one on episodes of the pool outside its training. */
-static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model model) {
+static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model *model) {
     const recipe *r = &now->options->recipe;
-    mo_model models[2] = {model, recipe_model(ctx, r, pool)};
+    mo_model *models[2] = {model, recipe_model(ctx, r, pool)};
     mo_paired figures[MO_TASKS];
     mo_code code = mo_compare_models(pool, models, &r->plan, first_held_out(r), HELD_OUT_EPISODES, figures);
     for (int task = 0; task < MO_TASKS && code == MO_OK; task++)
@@ -96,7 +96,7 @@ static int report_interruption(const run *now) {
 }
 
 /* Trains to the end or to an interruption. Returns the exit code. */
-static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model model, mo_trainer *trainer, run *now) {
+static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model *model, mo_trainer *trainer, run *now) {
     const train_options *o = now->options;
     now->progress = progress_start(now->progress.form, o->recipe.steps);
     catch_interrupts(SA_RESTART);
@@ -128,7 +128,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     const train_options *o = now->options;
     const recipe *r = &o->recipe;
     char *text = o->kept_text ? NULL : recipe_text(r);
-    mo_model model = recipe_model(ctx, r, pool);
+    mo_model *model = recipe_model(ctx, r, pool);
     mo_trainer_options options = recipe_training(r);
     options.checkpoint_every = o->checkpoint_every;
     options.replay = o->replay;
@@ -137,7 +137,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     options.out = o->out;
     options.settings = o->kept_text ? o->kept_text : text;
     options.other_rate = o->new_lr > 0;
-    mo_trainer *trainer = model.table ? mo_trainer_create(model, pool, &options) : NULL;
+    mo_trainer *trainer = model ? mo_trainer_create(model, pool, &options) : NULL;
     int code = EXIT_FAILED;
     bool made = now->ranks.size > 1 ? mo_ranks_agree(ctx, &now->ranks, true) : trainer != NULL;
     if (!made || mo_trainer_share(trainer, &now->ranks) != MO_OK || (o->resume && mo_trainer_resume(trainer) != MO_OK))

@@ -85,8 +85,8 @@ static const struct argp_option options[] = {
         "with --resume: continue at another learning rate after a failed step; the only setting that may change", 0},
     {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
     {"digest", KEY_DIGEST, NULL, 0,
-        "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters, which `mochi "
-        "diff-run` compares with another run's",
+        "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters: two "
+        "runs with equal files went the same way",
         0},
     {"solve-health", KEY_SOLVES, NULL, 0,
         "log the worst reciprocal condition and residual of each step's linear systems; costs an inverse in float64 of "

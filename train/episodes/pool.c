@@ -235,12 +235,12 @@ const mo_source *mo_pool_source(const mo_pool *pool, int i) {
     return pool && i >= 0 && i < pool->n ? &pool->source[i] : NULL;
 }
 
-mo_pool *mo_pool_for(mo_context *ctx, mo_model model, const char *const *names, int n) {
-    if (!mo_model_validate(ctx, model))
+mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names, int n) {
+    if (!mo_given(ctx, "pool", "the model", model))
         return NULL;
     double dim = mo_model_setting(model, "dim");
     mo_feature_options options = {
-        .form = model.table->of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES,
+        .form = model->encoder.of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES,
         .dim = dim >= 1 ? (int)dim : 256, /* rows of examples are read at any width: that of the recipe `best` */
         .hops = (int)mo_model_setting(model, "hops"),
         .power_iterations = 2,

@@ -16,7 +16,7 @@ static double *accuracy_place(const accuracies *a, int task, int model) {
     return a->value + (2 * task + model) * a->room;
 }
 
-static void add_episode(mo_tape *t, const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan,
+static void add_episode(mo_tape *t, const mo_pool *pool, mo_model *const models[2], const mo_plan_options *plan,
     uint64_t number, accuracies *a) {
     mo_episode e;
     mo_tape_reset(t);
@@ -52,7 +52,7 @@ static int count_families(const mo_pool *pool) {
     return __builtin_popcount(present);
 }
 
-mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const mo_plan_options *plan, uint64_t first,
+mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2], const mo_plan_options *plan, uint64_t first,
     int64_t episodes, mo_paired figures[MO_TASKS]) {
     if (!pool)
         return MO_INVALID;
@@ -63,7 +63,7 @@ mo_code mo_compare_models(const mo_pool *pool, const mo_model models[2], const m
     accuracies a = {.room = episodes};
     if (mo_ok(ctx) && episodes < 1)
         mo_fail(ctx, MO_INVALID, "compare: %lld episodes, expected 1 or more", (long long)episodes);
-    bool able = mo_model_validate(ctx, models[0]) && mo_model_validate(ctx, models[1]);
+    bool able = mo_given(ctx, "compare", "two models", models[0] && models[1] ? models : NULL);
     mo_tape *t = able ? mo_tape_create(ctx, MO_EVAL) : NULL;
     a.value = t ? calloc((size_t)(2 * MO_TASKS * episodes), sizeof *a.value) : NULL;
     if (t && !a.value)

@@ -40,7 +40,7 @@ static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const mo_em
 }
 
 /* The embeddings of a block, on the tape. */
-static mo_tensor *encode_block(mo_tape *t, mo_model model, const mo_source *source, const mo_embed_block *b) {
+static mo_tensor *encode_block(mo_tape *t, mo_model *model, const mo_source *source, const mo_embed_block *b) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     mo_episode e = {.task = source->task, .n_rows = 1};
     e.rows[0] = (mo_named){"hops", mo_fetch_range(t, hops, 1, b->first_node, b->first_node + b->rows), NULL};
@@ -52,17 +52,17 @@ static int64_t example_count(const mo_source *source) {
     return is_set(source) ? source->graph->graphs : source->graph->nodes;
 }
 
-static bool check_embeddings(mo_context *ctx, mo_model model, const mo_tensor *Z, const mo_embed_block *b) {
+static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *Z, const mo_embed_block *b) {
     char got[160];
     if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != b->last - b->first))
         mo_fail(ctx, MO_INVALID, "embed: the model %s made %s of %" PRId64 " examples, expected a row of each",
-            model.table->name, mo_is_null(Z) ? "nothing" : mo_shape_string(Z, got, sizeof got), b->last - b->first);
+            model->encoder.name, mo_is_null(Z) ? "nothing" : mo_shape_string(Z, got, sizeof got), b->last - b->first);
     return mo_ok(ctx);
 }
 
 /* Embeddings of n examples: [n, d], those of several experts side by side, each followed by a 1 if asked for. */
 static mo_tensor *embed_listed(
-    mo_tape *t, mo_model model, const mo_source *source, const int64_t *id, int64_t n, bool ones) {
+    mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n, bool ones) {
     mo_episode e = {.task = source->task, .classes = 2};
     int64_t *zero = mo_tape_scratch(t, n, sizeof *zero); /* as labels: no head is fitted */
     mo_tensor *Z, *none;
@@ -77,12 +77,13 @@ static mo_tensor *embed_listed(
     return Z;
 }
 
-mo_tensor *mo_embed_listed(mo_tape *t, mo_model model, const mo_source *source, const int64_t *id, int64_t n) {
+mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n) {
     return embed_listed(t, model, source, id, n, false);
 }
 
 /* Those of examples first .. first + n - 1. */
-static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source, int64_t first, int64_t n, bool ones) {
+static mo_tensor *embed_some(
+    mo_tape *t, mo_model *model, const mo_source *source, int64_t first, int64_t n, bool ones) {
     int64_t *id = mo_tape_scratch(t, n, sizeof *id);
     for (int64_t i = 0; id && i < n; i++)
         id[i] = first + i;
@@ -90,12 +91,12 @@ static mo_tensor *embed_some(mo_tape *t, mo_model model, const mo_source *source
 }
 
 int64_t mo_embed_examples(const mo_embedding *e) {
-    bool rows = e->model.table->of_examples;
+    bool rows = e->model->encoder.of_examples;
     return rows ? mo_dim(mo_arrays_find(e->source->features->arrays, "extras"), 0) : example_count(e->source);
 }
 
 mo_embed_block mo_embed_block_from(const mo_embedding *e, int64_t first) {
-    if (!e->model.table->of_examples)
+    if (!e->model->encoder.of_examples)
         return next_block(e->source, first, e->max_rows);
     int64_t left = mo_embed_examples(e) - first, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
     return (mo_embed_block){.first = first, .last = first + n, .rows = n};
@@ -103,7 +104,7 @@ mo_embed_block mo_embed_block_from(const mo_embedding *e, int64_t first) {
 
 mo_tensor *mo_embed_block_rows(mo_tape *t, const mo_embedding *e, const mo_embed_block *b) {
     mo_context *ctx = mo_tape_context(t);
-    bool examples = e->model.table->of_examples;
+    bool examples = e->model->encoder.of_examples;
     mo_tensor *Z = examples ? embed_some(t, e->model, e->source, b->first, b->last - b->first, e->ones)
                             : encode_block(t, e->model, e->source, b);
     if (!examples && !check_embeddings(ctx, e->model, Z, b))
@@ -126,13 +127,13 @@ void mo_embed_blocks(mo_tape *t, const mo_embedding *e) {
 
 static mo_code embed_source(const mo_embedding *e, const mo_ranks *ranks) {
     mo_context *ctx = e->source->graph->ctx;
-    if (!mo_given(ctx, "embed", "the model's table", e->model.table) ||
+    if (!mo_given(ctx, "embed", "the model", e->model) ||
         !mo_given(ctx, "embed", "the source's features", e->source->features))
         return mo_code_of(ctx);
     if (mo_ok(ctx) && e->max_rows < 0)
         mo_fail(ctx, MO_INVALID, "embed: max_rows is %" PRId64 ", expected 0 (all) or more", e->max_rows);
-    if (mo_model_validate(ctx, e->model) && e->model.table->of_examples != mo_has_example_rows(e->source))
-        mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", e->model.table->name,
+    if (mo_ok(ctx) && e->model->encoder.of_examples != mo_has_example_rows(e->source))
+        mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", e->model->encoder.name,
             e->source->graph->name, mo_task_name(e->source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (ranks)
@@ -154,7 +155,7 @@ static bool keep_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples
 }
 
 /* All rows in one tensor; the null tensor on failure, NULL without a source. */
-static mo_tensor *embed_kept(mo_model model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
+static mo_tensor *embed_kept(mo_model *model, const mo_source *source, int64_t max_rows, bool ones, mo_tensor *sketch) {
     mo_tensor *all = NULL;
     if (!source || !source->graph)
         return NULL;
@@ -165,11 +166,11 @@ static mo_tensor *embed_kept(mo_model model, const mo_source *source, int64_t ma
     return mo_null_tensor(source->graph->ctx);
 }
 
-mo_tensor *mo_embed_all(mo_model model, const mo_source *source, int64_t max_rows) {
+mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows) {
     return embed_kept(model, source, max_rows, false, NULL);
 }
 
-mo_code mo_embed_each(mo_model model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state) {
+mo_code mo_embed_each(mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state) {
     if (!source || !source->graph)
         return MO_INVALID;
     if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit))
@@ -178,7 +179,7 @@ mo_code mo_embed_each(mo_model model, const mo_source *source, int64_t max_rows,
     return embed_source(&e, NULL);
 }
 
-mo_code mo_embed_share(mo_model model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
+mo_code mo_embed_share(mo_model *model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
     mo_embed_visit visit, void *state) {
     if (!ranks || ranks->size < 2)
         return mo_embed_each(model, source, max_rows, visit, state);
@@ -189,17 +190,17 @@ mo_code mo_embed_share(mo_model model, const mo_source *source, int64_t max_rows
     return embed_source(&e, ranks);
 }
 
-mo_tensor *mo_embed_sketched(mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
+mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
     return embed_kept(model, source, max_rows, false, sketch);
 }
 
-int64_t mo_embedding_width(mo_model model, const mo_source *source) {
+int64_t mo_embedding_width(mo_model *model, const mo_source *source) {
     if (!source || !source->graph)
         return 0;
     mo_context *ctx = source->graph->ctx;
-    mo_tape *t = mo_model_validate(ctx, model) ? mo_tape_create(ctx, MO_EVAL) : NULL;
+    mo_tape *t = mo_given(ctx, "embed", "the model", model) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     int64_t width = 0;
-    if (t && !model.table->of_examples) {
+    if (t && !model->encoder.of_examples) {
         mo_embed_block b = next_block(source, 0, 1);
         width = mo_dim(encode_block(t, model, source, &b), -1);
     } else if (t) {
@@ -211,11 +212,11 @@ int64_t mo_embedding_width(mo_model model, const mo_source *source) {
 
 /* A graph may have any number of nodes, as their system is as wide as an embedding; the system of a set of graphs has a
  * row of each. */
-static bool check_population(mo_model model, const mo_source *source) {
+static bool check_population(mo_model *model, const mo_source *source) {
     mo_context *ctx = source->graph->ctx;
-    if (mo_model_validate(ctx, model) &&
-        !(model.table->of_examples && model.table->transduce && source->task != MO_TASK_LP))
-        mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model.table->name,
+    if (mo_given(ctx, "embed", "the model", model) &&
+        !(model->encoder.of_examples && model->readout && source->task != MO_TASK_LP))
+        mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model->encoder.name,
             source->graph->name, mo_task_name(source->task));
     else if (source->task == MO_TASK_GC && source->graph->graphs > MOST_GRAPHS)
         mo_fail(ctx, MO_UNSUPPORTED,
@@ -226,7 +227,7 @@ static bool check_population(mo_model model, const mo_source *source) {
 
 /* Z^T Z of nodes; Z_m Z_m^T of graphs, for every expert m. Each of the M experts has a column of ones in Z, which the
  * width of an embedding does not count. */
-static mo_tensor *population_gram(mo_tape *t, mo_model model, const mo_source *source, mo_tensor *Z) {
+static mo_tensor *population_gram(mo_tape *t, mo_model *model, const mo_source *source, mo_tensor *Z) {
     if (source->task != MO_TASK_GC)
         return mo_gram(t, mo_transpose(t, Z));
     int64_t M = mo_dim(Z, 1) - mo_embedding_width(model, source), N = mo_dim(Z, 0);
@@ -236,7 +237,7 @@ static mo_tensor *population_gram(mo_tape *t, mo_model model, const mo_source *s
     return mo_gram(t, mo_contiguous(t, mo_permute(t, experts, (const int[]){1, 0, 2})));
 }
 
-mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows) {
+mo_population mo_embed_population(mo_model *model, const mo_source *source, int64_t max_rows) {
     mo_context *ctx = source->graph->ctx;
     mo_population all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
     mo_tape *t = check_population(model, source) ? mo_tape_create(ctx, MO_EVAL) : NULL;

@@ -11,7 +11,7 @@ typedef struct mo_embed_block {
 
 /* What an embedding of all examples is done with: a visit gets each block. */
 typedef struct mo_embedding {
-    mo_model model;
+    mo_model *model;
     const mo_source *source;
     int64_t max_rows;
     bool ones;         /* behind each row of a model of examples */

@@ -189,7 +189,7 @@ static void open_rows(division *d) {
     d->owns = true;
     d->rows = mo_host_array(ev->ctx, ev->n, sizeof *d->rows);
     for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++)
-        if (!ev->candidate[c].model.table && !(d->rows[c] = mo_eval_known_rows(ev, d->rows, c)))
+        if (!ev->candidate[c].model && !(d->rows[c] = mo_eval_known_rows(ev, d->rows, c)))
             d->rows[c] = mo_embed_hop(&d->source, ev->candidate[c].hop);
 }
 

@@ -59,7 +59,7 @@ static json_t *digest_of(const void *bytes, size_t n) {
 }
 
 /* One digest of the digests of all parameters. */
-static json_t *digest_parameters(mo_context *ctx, mo_model model) {
+static json_t *digest_parameters(mo_context *ctx, mo_model *model) {
     int n = mo_model_n_parameters(model);
     size_t all = (size_t)n * MO_DIGITS + 1;
     char *digits = mo_host_alloc(ctx, all);
@@ -80,10 +80,10 @@ static json_t *json_figure(double x) {
     return isfinite(x) ? json_real(x) : json_null();
 }
 
-static json_t *describe_model(mo_context *ctx, mo_model model) {
+static json_t *describe_model(mo_context *ctx, mo_model *model) {
     mo_setting list[MO_MAX_SETTINGS];
-    int n = model.table->settings(model.content, list);
-    description d = {json_pack("{s:s}", "kind", model.table->name), true};
+    int n = mo_model_settings(model, list);
+    description d = {json_pack("{s:s}", "kind", model->encoder.name), true};
     for (int i = 0; i < n; i++)
         describe(&d, list[i].key, list[i].word ? json_string(list[i].word) : json_figure(list[i].number));
     describe(&d, "parameters", digest_parameters(ctx, model));
@@ -97,7 +97,7 @@ static json_t *describe_candidate(mo_context *ctx, const mo_candidate *c) {
     describe(&d, "lambda", json_figure(c->lambda));
     if (c->head)
         describe(&d, "head", json_string(c->head->name));
-    if (c->model.table)
+    if (c->model)
         describe(&d, "model", describe_model(ctx, c->model));
     return end_description(&d);
 }

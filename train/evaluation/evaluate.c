@@ -50,11 +50,9 @@ static bool check_evaluation(
         if (o->shots[i] < 1 || o->shots[i] > 1 << 20)
             mo_fail(ctx, MO_INVALID, "evaluate: k is %" PRId64 ", expected 1 to %d", o->shots[i], 1 << 20);
     for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (c[i].model.table)
-            mo_model_validate(ctx, c[i].model);
-        else if (!c[i].head)
+        if (!c[i].model && !c[i].head)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
-        else if (c[i].transductive)
+        else if (!c[i].model && c[i].transductive)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (c[i].dot && (!links || mo_has_example_rows(source)))
@@ -107,9 +105,9 @@ static void require_example_rows(const mo_evaluation *ev) {
 static bool same_rows(const mo_candidate *a, const mo_candidate *b) {
     if (a->transductive || b->transductive)
         return false;
-    if (a->model.table && b->model.table)
+    if (a->model && b->model)
         return a->encoder > 0 && a->encoder == b->encoder;
-    return !a->model.table && !b->model.table && a->hop == b->hop;
+    return !a->model && !b->model && a->hop == b->hop;
 }
 
 mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c) {
@@ -147,9 +145,9 @@ static bool prepare_evaluation(mo_evaluation *ev) {
             continue;
         if (c->transductive)
             ev->all[i] = mo_embed_population(c->model, ev->source, ev->options->max_rows);
-        else if (c->model.table && c->model.table->of_examples)
+        else if (c->model && c->model->encoder.of_examples)
             require_example_rows(ev);
-        else if (c->model.table)
+        else if (c->model)
             ev->rows[i] = mo_embed_all(c->model, ev->source, ev->options->max_rows);
         else
             ev->rows[i] = mo_embed_hop(ev->source, c->hop);
@@ -181,7 +179,7 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                 mo_summary summary = mo_summarize(values, ev->repeats);
                 mo_eval_row row = {.data = s->graph->name,
                     .task = mo_task_name(s->task),
-                    .head = candidate->head ? candidate->head->name : candidate->model.table->name,
+                    .head = candidate->head ? candidate->head->name : candidate->model->encoder.name,
                     .features = candidate->features,
                     .k = candidate->dot   ? 0
                          : last->public_k ? last->public_k

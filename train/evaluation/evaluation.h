@@ -92,12 +92,12 @@ mo_tensor *mo_population_logits(
 double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan);
 
 /* embed.c: mo_embed_all with every row multiplied by a matrix [d, r] (NULL: as it is), block by block. */
-mo_tensor *mo_embed_sketched(mo_model model, const mo_source *source, int64_t max_rows, mo_tensor *sketch);
+mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch);
 /* embed.c: rows [n, d] of listed examples by a model of rows of examples, on the tape. The null tensor on failure. */
-mo_tensor *mo_embed_listed(mo_tape *t, mo_model model, const mo_source *source, const int64_t *id, int64_t n);
+mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n);
 /* embed.c: all nodes or graphs as a model's experts embed them, and their Gram matrices; release both. Null tensors on
  * failure. */
-mo_population mo_embed_population(mo_model model, const mo_source *source, int64_t max_rows);
+mo_population mo_embed_population(mo_model *model, const mo_source *source, int64_t max_rows);
 
 /* eval_link_rows.c: the test part of a source's links, as numbers of its positives and of its negatives, and the pairs
  * (positives, then negatives) on which heads are fitted. */

@@ -1,6 +1,6 @@
 /* train/evaluation/readout.c - a candidate's head on rows that were embedded once: rows of nodes or graphs, products of
  * two rows for links; or rows of examples. */
-#include "models/encoded.h"
+#include "models/model.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 
@@ -21,7 +21,7 @@ static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *pla
 
 /* The logits of a model that embeds the episode's own rows. */
 static mo_tensor *embed_and_read(
-    mo_tape *t, const mo_source *source, mo_model model, const mo_plan *plan, int64_t max_rows) {
+    mo_tape *t, const mo_source *source, mo_model *model, const mo_plan *plan, int64_t max_rows) {
     mo_episode e;
     if (mo_episode_build(t, source, plan, &e) != MO_OK)
         return mo_null_tensor(mo_tape_context(t));
@@ -32,7 +32,7 @@ static mo_tensor *embed_and_read(
 mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *c, const mo_episode *e, mo_tensor *rows) {
     mo_tensor *Zs, *Zq;
     mo_episode_examples(t, e, rows, false, &Zs, &Zq);
-    if (c->model.table)
+    if (c->model)
         return mo_model_readout(t, c->model, e, Zs, Zq);
     mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
     mo_dtype real = mo_tensor_dtype(rows);

@@ -103,7 +103,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && o->transductive)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
-    else if (mo_ok(f->ctx) && !f->candidate.model.table->of_examples)
+    else if (mo_ok(f->ctx) && !f->candidate.model->encoder.of_examples)
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
 }
 

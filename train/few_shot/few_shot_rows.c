@@ -42,7 +42,7 @@ static mo_tensor *few_shot_short_given(mo_few_shot *f) {
 }
 
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f) {
-    if (!f->candidate.model.table)
+    if (!f->candidate.model)
         return few_shot_short_given(f);
     mo_tensor *S = few_shot_sketch(f->ctx, mo_embedding_width(f->candidate.model, &f->source));
     mo_tensor *Z = mo_embed_sketched(f->candidate.model, &f->source, f->max_rows, S);

@@ -1,7 +1,7 @@
 /* train/few_shot/link_blocks.c - scores of any number of pairs, a block of queries at a time, and the memory that this
  * takes.
  *
- * The rows of a block are those of the support, then those of the queries. A readout in two steps (mo_model_table)
+ * The rows of a block are those of the support, then those of the queries. A readout in two steps (mo_own_readout)
  * learns from the support once and is applied to parts of a block: of the queries its Gaussian kernel takes as many
  * matrices as it has steps. Without a limit of memory a part is a whole block; the rounding of a product depends on its
  * number of rows, so that scores of smaller parts may differ in their last digits. */
@@ -32,7 +32,7 @@ enum {
 /* What a block takes in parts of that many queries, which come after the fit. */
 static double block_bytes(const mo_link_scorer *s, int64_t part) {
     double n = (double)s->n_fit;
-    bool kept = s->candidate.model.table->learn;
+    bool kept = s->candidate.model->readout;
     double queries =
         (double)BYTES_PER_QUERY * MO_LINK_QUERIES + n * BYTES_PER_KERNEL * (double)(kept ? part : MO_LINK_QUERIES);
     return fmax(queries, n * n * BYTES_PER_SYSTEM);
@@ -154,15 +154,15 @@ static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *sco
  * support. Blocks embed the support anew, since the rounding of a row depends on where it stands among the rows of a
  * product. */
 static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
-    const mo_model *m = &s->candidate.model;
+    const mo_model *m = s->candidate.model;
     mo_tensor *Zs, *Zq, *learned[MO_MOST_LEARNED];
     mo_episode e;
     Z[0] = Z[1] = NULL;
     if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
-        mo_model_embed(s->t, *m, &e, NULL, &Zs, &Zq);
+        mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
         Z[0] = keep_tensor(s->ctx, Zs);
         Z[1] = keep_tensor(s->ctx, Zq);
-        int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->table->learn(s->t, m->content, &e, Zs, learned);
+        int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->readout->learn(s->t, m, &e, Zs, learned);
         for (int i = 0; i < n; i++)
             s->learned[i] = keep_tensor(s->ctx, learned[i]);
     }
@@ -173,7 +173,7 @@ static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_pla
 /* Scores of a block by a readout in two steps, which learns once; a part of the queries at a time, as a kernel has a
  * number for each of them and each example of the support. */
 static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, double *score) {
-    const mo_model *m = &s->candidate.model;
+    const mo_model *m = s->candidate.model;
     const mo_episode e = {.task = MO_TASK_LP, .classes = 2};
     mo_tensor *Z[2], *learned[MO_MOST_LEARNED];
     bool embedded = embed_block(s, source, plan, Z);
@@ -182,7 +182,7 @@ static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_
     for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += s->part, mo_tape_reset(s->t)) {
         int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query, axis = mo_ndim(Z[1]) - 2;
         mo_tensor *Zq = mo_contiguous(s->t, mo_slice(s->t, Z[1], MO_AXIS((int)axis), first, stop));
-        read_margins(s, m->table->apply(s->t, m->content, &e, Z[0], learned, Zq), stop - first, score + first);
+        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], learned, Zq), stop - first, score + first);
     }
     mo_tensor_release(Z[0]);
     mo_tensor_release(Z[1]);
@@ -194,7 +194,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
     source.features = open_block_rows(s, b);
     mo_tape_reset(s->t);
     if (source.features && plan_block(s, b, &plan)) {
-        if (s->candidate.model.table->learn)
+        if (s->candidate.model->readout)
             score_in_parts(s, &source, &plan, score);
         else
             read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0), b->n, score);

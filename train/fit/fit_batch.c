@@ -3,7 +3,7 @@
  */
 #include "train/fit/fit_batch.h"
 
-#include "models/encoded.h"
+#include "models/model.h"
 #include "tensor/host_array.h"
 #include "train/episodes/episode_rows.h"
 

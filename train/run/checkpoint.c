@@ -119,12 +119,8 @@ static int sync_log(int log) {
     return code;
 }
 
-mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
-    if (!trainer)
-        return MO_INVALID;
+void mo_checkpoint_write(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
-    if (!mo_trainer_leads(trainer))
-        return mo_code_of(ctx);
     int64_t count = 3 * (int64_t)trainer->n;
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)count * sizeof *items) : NULL;
     char(*names)[NAME] = items ? mo_host_alloc(ctx, (size_t)count * sizeof *names) : NULL;
@@ -146,7 +142,6 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     free(metadata);
     mo_host_free(ctx, names, (size_t)count * sizeof *names);
     mo_host_free(ctx, items, (size_t)count * sizeof *items);
-    return mo_context_status(ctx)->code;
 }
 
 /* ---- reading ---- */

@@ -6,7 +6,7 @@
  * features stay in place already. No memory is given back while the trainer lives, as that would make every capture
  * stale. A capture that is stale because memory moved is made anew; work that cannot be captured is done directly,
  * without an error. */
-#include "train/run/replay.h"
+#include "train/run/trainer.h"
 
 #include "autograd/tape.h"
 
@@ -38,30 +38,12 @@ typedef struct captured {
     int64_t step; /* the captured step */
 } captured;
 
-struct mo_replay {
+typedef struct replay {
     mo_context *ctx;
     int64_t episodes;
     int n;
     captured shape[SHAPES];
-};
-
-mo_replay *mo_replay_create(mo_context *ctx, int64_t episodes) {
-    mo_replay *r = mo_require_capture(ctx, "train") ? mo_host_alloc(ctx, sizeof *r) : NULL;
-    if (r)
-        *r = (mo_replay){.ctx = ctx, .episodes = episodes};
-    return r;
-}
-
-void mo_replay_release(mo_replay *r) {
-    if (!r)
-        return;
-    for (int i = 0; i < r->n; i++) {
-        mo_capture_release(r->shape[i].capture);
-        for (int j = 0; j < r->shape[i].n; j++)
-            mo_tensor_release(r->shape[i].own[j]);
-    }
-    mo_host_free(r->ctx, r, sizeof *r);
-}
+} replay;
 
 /* ---- shapes ---- */
 
@@ -126,7 +108,7 @@ static bool same_shape(const captured *a, const captured *b) {
 }
 
 /* The entry of the episode's shape, new if the shape is; NULL if there are too many shapes. */
-static captured *find_captured(mo_replay *r, int place, const mo_episode *e) {
+static captured *find_captured(replay *r, int place, const mo_episode *e) {
     captured now = describe_episode(place, e);
     for (int i = 0; i < r->n; i++)
         if (same_shape(&r->shape[i], &now))
@@ -140,7 +122,7 @@ static captured *find_captured(mo_replay *r, int place, const mo_episode *e) {
 /* ---- inputs ---- */
 
 /* Copies the inputs that lie on the tape to tensors of this entry, which are made the first time. */
-static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
+static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
     mo_context *ctx = r->ctx;
     mo_episode given = e ? *e : (mo_episode){0};
     input from[INPUTS], to[INPUTS];
@@ -164,40 +146,63 @@ static bool take_inputs(mo_replay *r, captured *s, const mo_episode *e) {
 /* ---- work ---- */
 
 /* Clears a failure of capturing: the work is then done directly and raises its own errors. */
-static bool forgive_capture(mo_replay *r, captured *s) {
+static bool forgive_capture(replay *r, captured *s) {
     mo_clear_error(r->ctx);
     s->tries++;
     return false;
 }
 
-static bool capture_step(mo_replay *r, mo_tape *t, int64_t step, captured *s, mo_replay_work work, void *state) {
+static bool capture_step(replay *r, captured *s, mo_step_work work, mo_trainer *trainer) {
     mo_context *ctx = r->ctx;
     mo_capture_release(s->capture);
     s->capture = NULL;
     if (s->tries == TRIES || mo_capture_begin(ctx, r->episodes) != MO_OK)
         return mo_ok(ctx) ? false : forgive_capture(r, s);
-    work(state, s->place, s->n ? &s->e : NULL);
-    mo_tape_reset(t);
+    work(trainer, s->place, s->n ? &s->e : NULL);
+    mo_tape_reset(trainer->tape);
     s->capture = mo_capture_end(ctx);
-    s->step = step;
+    s->step = trainer->step;
     return s->capture ? true : forgive_capture(r, s);
 }
 
-bool mo_replay_do(
-    mo_replay *r, mo_tape *t, int64_t step, int place, const mo_episode *e, mo_replay_work work, void *state) {
+static bool replay_work(mo_trainer *trainer, void *state, int place, const mo_episode *e, mo_step_work work) {
+    replay *r = state;
     captured *s = mo_ok(r->ctx) ? find_captured(r, place, e) : NULL;
     mo_episode own;
     if (!s || s->seen++ < WARM || s->tries == TRIES || (!take_inputs(r, s, e) && !forgive_capture(r, s))) {
-        work(state, place, e);
+        work(trainer, place, e);
         return false;
     }
     own = s->e; /* the tape's reset frees the tensors of e */
-    mo_tape_reset(t);
-    if (s->capture && mo_capture_replay(s->capture, step - s->step))
+    mo_tape_reset(trainer->tape);
+    if (s->capture && mo_capture_replay(s->capture, trainer->step - s->step))
         return true;
-    if (mo_ok(r->ctx) && capture_step(r, t, step, s, work, state) && mo_capture_replay(s->capture, 0))
+    if (mo_ok(r->ctx) && capture_step(r, s, work, trainer) && mo_capture_replay(s->capture, 0))
         return true;
     if (mo_ok(r->ctx))
-        work(state, place, e ? &own : NULL);
+        work(trainer, place, e ? &own : NULL);
     return false;
+}
+
+/* ---- watching ---- */
+
+static void release_replay(mo_trainer *trainer, void *state, int none, const mo_episode *e) {
+    replay *r = state;
+    (void)trainer, (void)none, (void)e;
+    for (int i = 0; i < r->n; i++) {
+        mo_capture_release(r->shape[i].capture);
+        for (int j = 0; j < r->shape[i].n; j++)
+            mo_tensor_release(r->shape[i].own[j]);
+    }
+    mo_host_free(r->ctx, r, sizeof *r);
+}
+
+void mo_watch_replay(mo_trainer *trainer) {
+    static const mo_watcher replaying = {.on = {[MO_RELEASED] = release_replay}, .perform = replay_work};
+    mo_context *ctx = trainer->ctx;
+    replay *r = mo_require_capture(ctx, "train") ? mo_host_alloc(ctx, sizeof *r) : NULL;
+    if (!r)
+        return;
+    *r = (replay){.ctx = ctx, .episodes = trainer->options.episodes_per_step};
+    mo_watch(trainer, &replaying, r);
 }

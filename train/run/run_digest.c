@@ -26,20 +26,20 @@ typedef struct frozen {
     char digits[MO_DIGITS + 1];
 } frozen;
 
-struct mo_run_digest {
+typedef struct run_digest {
     mo_context *ctx;
     int file;
     json_t *digests; /* of the step */
     int n;
     frozen frozen[FROZEN];
-};
+} run_digest;
 
 /* ---- one digest ---- */
 
-static void note_digest(mo_run_digest *d, const char *digits, const char *format, ...)
+static void note_digest(run_digest *d, const char *digits, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void note_digest(mo_run_digest *d, const char *digits, const char *format, ...) {
+static void note_digest(run_digest *d, const char *digits, const char *format, ...) {
     char name[256];
     va_list arguments;
     va_start(arguments, format);
@@ -50,7 +50,7 @@ static void note_digest(mo_run_digest *d, const char *digits, const char *format
 }
 
 /* The digest of the values of a tensor, row by row. */
-static void digest_tensor(mo_run_digest *d, const mo_tensor *T, char digits[MO_DIGITS + 1]) {
+static void digest_tensor(run_digest *d, const mo_tensor *T, char digits[MO_DIGITS + 1]) {
     size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
     void *values = mo_ok(d->ctx) ? mo_host_alloc(d->ctx, bytes + 1) : NULL;
     digits[0] = '\0';
@@ -60,7 +60,7 @@ static void digest_tensor(mo_run_digest *d, const mo_tensor *T, char digits[MO_D
 }
 
 /* The same of a tensor that no tape holds, which does not change during a run. */
-static const char *digest_frozen(mo_run_digest *d, const mo_tensor *T, char digits[MO_DIGITS + 1]) {
+static const char *digest_frozen(run_digest *d, const mo_tensor *T, char digits[MO_DIGITS + 1]) {
     for (int i = 0; i < d->n; i++)
         if (d->frozen[i].tensor == T)
             return d->frozen[i].digits;
@@ -73,7 +73,7 @@ static const char *digest_frozen(mo_run_digest *d, const mo_tensor *T, char digi
     return digits;
 }
 
-static void digest_input(mo_run_digest *d, int j, const char *name, const mo_tensor *T) {
+static void digest_input(run_digest *d, int j, const char *name, const mo_tensor *T) {
     char digits[MO_DIGITS + 1];
     if (mo_is_null(T))
         return;
@@ -84,8 +84,10 @@ static void digest_input(mo_run_digest *d, int j, const char *name, const mo_ten
 
 /* ---- a step ---- */
 
-void mo_run_digest_episode(mo_run_digest *d, int j, const mo_source *source, const mo_episode *e) {
-    if (!d || !mo_ok(d->ctx))
+static void digest_episode(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+    run_digest *d = state;
+    const mo_source *source = mo_episode_source(trainer, j);
+    if (!mo_ok(d->ctx))
         return;
     char name[160];
     snprintf(name, sizeof name, "%.120s:%s", source->graph->name, mo_task_name(source->task));
@@ -106,7 +108,7 @@ void mo_run_digest_episode(mo_run_digest *d, int j, const mo_source *source, con
 }
 
 static void digest_parameters(
-    mo_run_digest *d, const char *kind, mo_tensor *const *tensor, mo_tensor *const *parameter, int n) {
+    run_digest *d, const char *kind, mo_tensor *const *tensor, mo_tensor *const *parameter, int n) {
     char digits[MO_DIGITS + 1];
     for (int i = 0; i < n && mo_ok(d->ctx); i++) {
         digest_tensor(d, tensor[i], digits);
@@ -114,16 +116,16 @@ static void digest_parameters(
     }
 }
 
-mo_code mo_run_digest_step(mo_run_digest *d, const mo_trainer *trainer, mo_tensor *const *gradient) {
+static void digest_step(mo_trainer *trainer, void *state, int none, const mo_episode *e) {
+    run_digest *d = state;
     mo_context *ctx = trainer->ctx;
     char digits[MO_DIGITS + 1];
-    if (!d || !mo_ok(ctx))
-        return mo_code_of(ctx);
+    (void)none, (void)e;
     for (int j = 0; j < trainer->options.episodes_per_step; j++) {
-        mo_safetensors_digest(&trainer->host_figures[2 * j], sizeof *trainer->host_figures, digits);
+        mo_safetensors_digest(&trainer->record[j].loss, sizeof trainer->record[j].loss, digits);
         note_digest(d, digits, "episode.%d.loss", j);
     }
-    digest_parameters(d, "gradient", gradient, trainer->parameter, trainer->n);
+    digest_parameters(d, "gradient", trainer->gradient, trainer->parameter, trainer->n);
     digest_parameters(d, "parameter", trainer->parameter, trainer->parameter, trainer->n);
     json_t *line =
         mo_ok(ctx) ? json_pack("{s:I, s:O}", "step", (json_int_t)trainer->step, "digests", d->digests) : NULL;
@@ -135,7 +137,6 @@ mo_code mo_run_digest_step(mo_run_digest *d, const mo_trainer *trainer, mo_tenso
     free(text);
     json_decref(line);
     json_object_clear(d->digests);
-    return mo_code_of(ctx);
 }
 
 /* ---- the file ---- */
@@ -157,13 +158,18 @@ static size_t end_of_earlier(const mo_file_bytes *content, int64_t step) {
     return at;
 }
 
-static void open_digests(mo_run_digest *d, const char *path, int64_t step) {
+/* Opens the file for the steps that follow; lines of earlier steps are kept. */
+static void open_digests(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+    run_digest *d = state;
     mo_file_bytes content = {0};
-    char label[MO_LABEL];
-    mo_file_label("digests", path, label);
+    char label[MO_LABEL], path[MO_PATH];
+    (void)j, (void)e;
+    if (!mo_ok(d->ctx))
+        return;
+    mo_file_label("digests", mo_run_path(trainer, MO_DIGESTS, path), label);
     size_t end = 0;
-    if (step > 0 && access(path, F_OK) == 0 && mo_file_read(d->ctx, label, path, &content)) {
-        end = end_of_earlier(&content, step);
+    if (trainer->step > 0 && access(path, F_OK) == 0 && mo_file_read(d->ctx, label, path, &content)) {
+        end = end_of_earlier(&content, trainer->step);
         mo_file_bytes_free(d->ctx, &content);
     }
     d->file = mo_ok(d->ctx) ? mo_file_open_own(d->ctx, label, path, O_WRONLY | O_CREAT | O_APPEND) : -1;
@@ -171,25 +177,25 @@ static void open_digests(mo_run_digest *d, const char *path, int64_t step) {
         mo_fail(d->ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
 }
 
-mo_run_digest *mo_run_digest_open(mo_context *ctx, const char *path, int64_t step) {
-    mo_run_digest *d = mo_host_alloc(ctx, sizeof *d);
-    if (!d)
-        return NULL;
-    *d = (mo_run_digest){.ctx = ctx, .file = -1, .digests = json_object()};
-    if (!d->digests)
-        mo_fail(ctx, MO_MEMORY, "digests: out of memory");
-    open_digests(d, path, step);
-    if (mo_ok(ctx))
-        return d;
-    mo_run_digest_release(d);
-    return NULL;
-}
-
-void mo_run_digest_release(mo_run_digest *d) {
-    if (!d)
-        return;
+static void release_digests(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+    run_digest *d = state;
+    (void)trainer, (void)j, (void)e;
     if (d->file >= 0)
         close(d->file);
     json_decref(d->digests);
     mo_host_free(d->ctx, d, sizeof *d);
+}
+
+void mo_watch_digests(mo_trainer *trainer) {
+    static const mo_watcher digests = {.on = {[MO_STARTS] = open_digests,
+                                           [MO_FETCHED] = digest_episode,
+                                           [MO_TAKEN] = digest_step,
+                                           [MO_RELEASED] = release_digests}};
+    run_digest *d = mo_host_alloc(trainer->ctx, sizeof *d);
+    if (!d)
+        return;
+    *d = (run_digest){.ctx = trainer->ctx, .file = -1, .digests = json_object()};
+    if (!d->digests)
+        mo_fail(trainer->ctx, MO_MEMORY, "digests: out of memory");
+    mo_watch(trainer, &digests, d);
 }

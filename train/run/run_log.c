@@ -126,7 +126,7 @@ static char *encode_log_line(const mo_trainer *trainer, const mo_step_report *r)
         if (!isnan(r->accuracy[task]))
             whole &= !json_object_set_new(accuracy, mo_task_name((mo_task)task), json_real(r->accuracy[task]));
     for (int i = 0; i < trainer->options.episodes_per_step; i++) {
-        const mo_source *data = trainer->source[i];
+        const mo_source *data = mo_episode_source(trainer, i);
         whole &= !json_array_append_new(sources, json_pack("s++", data->graph->name, ":", mo_task_name(data->task)));
     }
     json_t *line = json_pack("{s:I, s:f, s:f, s:f, s:o, s:o, s:f}", "step", (json_int_t)r->step, "loss", r->loss, "lr",

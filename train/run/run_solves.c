@@ -30,12 +30,20 @@ static void note_solve(mo_trainer *trainer, const mo_node *node, bool spd) {
     f->matrices += mo_numel(A) / (mo_dim(A, -1) * mo_dim(A, -1));
 }
 
-void mo_note_solves(mo_trainer *trainer) {
+static void note_solves(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
     const mo_tape *t = trainer->tape;
+    (void)state, (void)e;
+    if (j == trainer->first)
+        trainer->solves = (mo_solve_figures){0};
     for (int64_t i = 0; i < t->n_nodes && mo_ok(trainer->ctx); i++) {
         const mo_node *node = t->nodes[i];
         bool spd = !strcmp(node->op->name, "solve_spd");
         if ((spd || !strcmp(node->op->name, "solve")) && node->n_in == 2 && mo_numel(node->in[0]))
             note_solve(trainer, node, spd);
     }
+}
+
+void mo_watch_solves(mo_trainer *trainer) {
+    static const mo_watcher solve_health = {.on = {[MO_RECORDED] = note_solves}};
+    mo_watch(trainer, &solve_health, NULL);
 }

@@ -25,10 +25,10 @@ static json_t *whole_value(json_t *value, bool whole) {
     return NULL;
 }
 
-static json_t *describe_model(mo_model model) {
+static json_t *describe_model(mo_model *model) {
     mo_setting list[MO_MAX_SETTINGS];
-    int n = model.table->settings(model.content, list);
-    json_t *o = json_pack("{s:s}", "kind", model.table->name);
+    int n = mo_model_settings(model, list);
+    json_t *o = json_pack("{s:s}", "kind", model->encoder.name);
     bool whole = true;
     for (int i = 0; i < n; i++)
         whole &=
@@ -86,7 +86,7 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
 /* fp32 is not written: a run without the word, of an older version too, is of fp32. */
 static const char *const math_names[] = {[MO_MATH_FP32] = "fp32", [MO_MATH_TF32] = "tf32", [MO_MATH_BF16] = "bf16"};
 
-json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options) {
+json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options) {
     json_error_t error = {.text = "out of memory"};
     json_t *own = options->settings
                       ? mo_json_decode(options->settings, strlen(options->settings), JSON_REJECT_DUPLICATES, &error)
@@ -193,28 +193,13 @@ mo_code mo_compare_with_first(mo_context *ctx, const char *command, const json_t
     return mo_context_status(ctx)->code;
 }
 
-/* The processes of a run and where they run; true if there is one alone, or memory for that. */
-static bool describe_ranks(const mo_trainer *trainer, json_t *run) {
-    const mo_ranks *ranks = trainer->shared ? &trainer->shared->ranks : NULL;
-    if (!ranks)
-        return true;
-    json_t *hosts = json_array();
-    bool whole = true;
-    for (int r = 0; r < ranks->size && ranks->host; r++)
-        whole &= !json_array_append_new(hosts, json_string(ranks->host[r]));
-    return !json_object_set_new(run, "ranks",
-               json_pack("{s:i, s:s, s:o}", "size", ranks->size, "sums",
-                   trainer->shared->on_devices ? "devices" : "messages", "hosts", hosts)) &&
-           whole;
-}
-
 mo_code mo_write_run(const mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     json_t *run = json_copy(trainer->settings);
     bool whole = !json_object_set_new(run, "version", json_string(MO_VERSION)) &&
                  !json_object_set_new(run, "blas_core", json_string(trainer->blas_core)) &&
-                 describe_ranks(trainer, run);
+                 (!trainer->processes || !json_object_set(run, "ranks", trainer->processes));
     char *text = whole ? mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) {
         size_t length = strlen(text);

@@ -1,6 +1,6 @@
-/* train/run/sum_tree.c - a stack of nodes of a binary tree over the episodes of a step. A node whose left neighbour has
- * the same parent is joined with it, so that the sums, and with them the rounding, are those of the whole tree whoever
- * computed its parts: a process that has all episodes, or several that have some of them each. */
+/* train/run/sum_tree.c - sums along a binary tree over the episodes of a step, as a binary counter carries. The sums,
+ * and with them the rounding, are those of the whole tree whoever computed its parts: a process that has all episodes,
+ * or several that have some of them each. */
 #include "train/run/sum_tree.h"
 
 #include "tensor/storage.h"
@@ -56,87 +56,12 @@ void mo_sum_tree_release(mo_sum_tree *tree) {
 
 mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n) {
     mo_sum_tree *tree = mo_host_alloc(ctx, sizeof *tree);
-    if (!tree)
-        return NULL;
-    *tree = (mo_sum_tree){.ctx = ctx, .like = like, .n = n};
-    if (make_node(tree, &tree->spare))
-        return tree;
-    mo_sum_tree_release(tree);
-    return NULL;
+    if (tree)
+        *tree = (mo_sum_tree){.ctx = ctx, .like = like, .n = n};
+    return tree;
 }
 
 /* ---- nodes ---- */
-
-static void add_node(mo_sum_tree *tree, mo_tape *t, mo_tree_node *left, mo_tensor *const *right) {
-    for (int i = 0; i < tree->n && mo_ok(tree->ctx); i++)
-        mo_accumulate_in_place(t, left->sum[i], right[i]);
-}
-
-static bool have_one_parent(const mo_tree_node *left, int level, int64_t index) {
-    return left->level == level && left->index + 1 == index && index % 2 == 1;
-}
-
-static void rise(mo_tree_node *node) {
-    node->level++;
-    node->index /= 2;
-}
-
-/* Adds X to the last node, if both have the same parent, and joins what then can be. */
-static bool joins_last(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X) {
-    mo_tree_node *top = tree->node + tree->depth - 1;
-    if (!tree->depth || !have_one_parent(top, level, index))
-        return false;
-    add_node(tree, t, top, X);
-    rise(top);
-    for (; tree->depth > 1 && have_one_parent(top - 1, top->level, top->index); top--, tree->depth--) {
-        add_node(tree, t, top - 1, top->sum);
-        rise(top - 1);
-    }
-    return true;
-}
-
-/* A new last node, whose sum is still to be written; NULL on failure. */
-static mo_tree_node *open_node(mo_sum_tree *tree, int level, int64_t index) {
-    mo_tree_node *top = tree->node + tree->depth;
-    if (!make_node(tree, top))
-        return NULL;
-    tree->depth++;
-    top->level = level;
-    top->index = index;
-    return top;
-}
-
-void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int level, int64_t index, mo_tensor *const *X) {
-    if (!mo_ok(tree->ctx) || joins_last(tree, t, level, index, X))
-        return;
-    mo_tree_node *top = open_node(tree, level, index);
-    for (int i = 0; top && i < tree->n && mo_ok(tree->ctx); i++)
-        mo_tensor_copy(top->sum[i], X[i]);
-}
-
-void mo_sum_tree_push_spare(mo_sum_tree *tree, mo_tape *t, int level, int64_t index) {
-    if (!mo_ok(tree->ctx) || joins_last(tree, t, level, index, tree->spare.sum))
-        return;
-    mo_tree_node *top = open_node(tree, level, index);
-    if (!top)
-        return;
-    mo_tree_node other = *top;
-    top->whole = tree->spare.whole;
-    top->sum = tree->spare.sum;
-    tree->spare = other;
-}
-
-mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t) {
-    for (int k = tree->depth - 1; k > 0; k--)
-        add_node(tree, t, &tree->node[k - 1], tree->node[k].sum);
-    return tree->depth ? tree->node[0].sum : NULL;
-}
-
-mo_tensor *mo_sum_tree_whole(const mo_sum_tree *tree) {
-    return tree->depth ? tree->node[0].whole : mo_null_tensor(tree->ctx);
-}
-
-/* ---- several ranks ---- */
 
 /* The level of the first of the largest nodes that together are the episodes first .. end - 1. */
 static int level_of(int64_t first, int64_t end) {
@@ -144,6 +69,52 @@ static int level_of(int64_t first, int64_t end) {
     while (first % ((int64_t)2 << level) == 0 && first + ((int64_t)2 << level) <= end)
         level++;
     return level;
+}
+
+/* The number of these nodes. */
+static int count_nodes(int64_t first, int64_t end) {
+    int n = 0;
+    for (; first < end; n++)
+        first += (int64_t)1 << level_of(first, end);
+    return n;
+}
+
+static void add_to_node(mo_sum_tree *tree, mo_tape *t, int k, mo_tensor *const *X) {
+    for (int i = 0; i < tree->n && mo_ok(tree->ctx); i++)
+        mo_accumulate_in_place(t, tree->node[k].sum[i], X[i]);
+}
+
+void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t at, int level, mo_tensor *const *X) {
+    int before = count_nodes(first, at), after = count_nodes(first, at + ((int64_t)1 << level));
+    mo_tree_node *next = tree->node + before;
+    if (!mo_ok(tree->ctx))
+        return;
+    if (after > before && !make_node(tree, next))
+        return;
+    if (after > before && X == tree->spare.sum) {
+        mo_tree_node other = *next;
+        *next = tree->spare;
+        tree->spare = other;
+    } else if (after > before) {
+        for (int i = 0; i < tree->n && mo_ok(tree->ctx); i++)
+            mo_tensor_copy(next->sum[i], X[i]);
+    } else {
+        add_to_node(tree, t, before - 1, X); /* both have one parent, which may join the node before it */
+        for (int k = before - 1; k >= after; k--)
+            add_to_node(tree, t, k - 1, tree->node[k].sum);
+    }
+}
+
+mo_tensor *const *mo_sum_tree_join(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t end) {
+    for (int k = count_nodes(first, end) - 1; k > 0; k--)
+        add_to_node(tree, t, k - 1, tree->node[k].sum);
+    return tree->node[0].sum;
+}
+
+/* ---- several ranks ---- */
+
+bool mo_sum_tree_reserve(mo_sum_tree *tree) {
+    return make_node(tree, &tree->spare);
 }
 
 /* A sum in host memory: its own on a CPU, else the message, into which `read` copies it. */
@@ -157,23 +128,22 @@ static char *bytes_of_sum(mo_tensor *whole, char *message, bool read) {
 static void send_nodes(
     const mo_sum_tree *tree, const mo_ranks *ranks, int to, int64_t first, int64_t end, char *message) {
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
-    int k = 0;
-    for (int64_t j = first; j < end; j += (int64_t)1 << level_of(j, end), k++) {
-        mo_tensor *whole = k < tree->depth ? tree->node[k].whole : tree->spare.whole; /* a rank that has failed */
+    for (int k = 0, n = count_nodes(first, end); k < n; k++) {
+        mo_tensor *whole = tree->node[k].sum ? tree->node[k].whole : tree->spare.whole; /* a rank that has failed */
         ranks->send(ranks->state, to, bytes_of_sum(whole, message, true), bytes);
     }
 }
 
-/* Takes the nodes of the episodes first .. end - 1 behind those that the tree has. */
-static void receive_nodes(
-    mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int from, int64_t first, int64_t end, char *message) {
+/* Takes the nodes of the episodes at .. end - 1 behind those that the tree has, from `first` on. */
+static void receive_nodes(mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int from, int64_t first, int64_t at,
+    int64_t end, char *message) {
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
-    for (int64_t j = first, level; j < end; j += (int64_t)1 << level) {
-        level = level_of(j, end);
+    for (int level; at < end; at += (int64_t)1 << level) {
+        level = level_of(at, end);
         ranks->receive(ranks->state, from, bytes_of_sum(tree->spare.whole, message, false), bytes);
         if (message)
             mo_tensor_write(tree->spare.whole, message, bytes);
-        mo_sum_tree_push_spare(tree, t, (int)level, j >> level);
+        mo_sum_tree_push(tree, t, first, at, level, tree->spare.sum);
     }
 }
 
@@ -181,20 +151,20 @@ static void receive_nodes(
 mo_tensor *const *mo_sum_tree_share(
     mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message) {
     int E = (int)episodes, rank = ranks->rank;
-    int64_t end = mo_ranks_first(E, ranks->size, rank + 1);
+    int64_t first = mo_ranks_first(E, ranks->size, rank), end = mo_ranks_first(E, ranks->size, rank + 1);
     for (int bit = 1; bit < ranks->size; bit *= 2) {
         if (rank & bit) {
-            send_nodes(tree, ranks, rank - bit, mo_ranks_first(E, ranks->size, rank), end, message);
+            send_nodes(tree, ranks, rank - bit, first, end, message);
             break;
         }
         if (rank + bit >= ranks->size)
             continue;
         int64_t more = mo_ranks_first(E, ranks->size, mo_ranks_end(ranks, rank + bit, bit));
-        receive_nodes(tree, t, ranks, rank + bit, end, more, message);
+        receive_nodes(tree, t, ranks, rank + bit, first, end, more, message);
         end = more;
     }
-    mo_tensor *const *total = rank ? NULL : mo_sum_tree_join(tree, t);
-    mo_tensor *whole = total ? mo_sum_tree_whole(tree) : tree->spare.whole;
+    mo_tensor *const *total = !rank && mo_ok(tree->ctx) ? mo_sum_tree_join(tree, t, 0, E) : NULL;
+    mo_tensor *whole = total ? tree->node[0].whole : tree->spare.whole;
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
     char *data = bytes_of_sum(whole, message, !rank);
     mo_ranks_broadcast(ranks, data, bytes);

@@ -1,19 +1,12 @@
-/* train/run/trainer.c - a run: created, started in an empty folder or resumed from its checkpoint, stepped, finished.
- *
- * No file is written before the first step, and then only into a folder that is new, empty, or the run's own. */
+/* train/run/trainer.c - a run: created, started or resumed, stepped, finished; and what watches it. */
 #include "train/run/trainer.h"
 #include "tensor/given.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *o) {
-    if (!mo_model_validate(ctx, model))
-        return false;
+static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *o) {
     double hops = mo_model_setting(model, "hops"), dim = mo_model_setting(model, "dim");
     bool of_examples = pool->options.form == MO_FEATURES_OF_EXAMPLES;
     if (o->steps < 1)
@@ -38,9 +31,9 @@ static bool check_trainer_options(mo_context *ctx, mo_model model, const mo_pool
             "train: solves and replay are both asked for, expected one: replayed solves cannot be read");
     else if (!o->out || !*o->out)
         mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
-    else if (of_examples != model.table->of_examples)
+    else if (of_examples != model->encoder.of_examples)
         mo_fail(ctx, MO_INVALID, "train: the pool has rows of %s, the model %s reads rows of %s",
-            of_examples ? "examples" : "nodes", model.table->name, of_examples ? "nodes" : "examples");
+            of_examples ? "examples" : "nodes", model->encoder.name, of_examples ? "nodes" : "examples");
     else if ((!of_examples && dim != pool->options.dim) || hops != pool->options.hops)
         mo_fail(ctx, MO_INVALID, "train: the pool has %d hops of width %d, the model reads %g of width %g",
             pool->options.hops, pool->options.dim, hops, dim);
@@ -57,17 +50,12 @@ static bool create_buffers(mo_trainer *trainer) {
     for (int i = 0; i < trainer->n && mo_ok(ctx); i++)
         trainer->parameter[i] = mo_model_parameter(trainer->model, i);
     int E = trainer->options.episodes_per_step;
-    trainer->source = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->source);
-    trainer->task = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->task);
+    trainer->record = mo_host_alloc(ctx, (size_t)E * sizeof *trainer->record);
     trainer->figures = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){E, 2});
     trainer->host_figures = mo_host_alloc(ctx, 2 * (size_t)E * sizeof *trainer->host_figures);
-    for (; E > 1 && (E >> trainer->levels) > 0 && mo_ok(ctx); trainer->levels++) {
-        mo_tensor **sum = trainer->level[trainer->levels] = mo_host_alloc(ctx, bytes);
-        for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
-            const mo_tensor *P = trainer->parameter[i];
-            sum[i] = mo_tensor_create(ctx, P->dtype, P->ndim, P->shape);
-        }
-    }
+    if (E > 1)
+        trainer->tree = mo_sum_tree_create(ctx, trainer->parameter, trainer->n);
+    trainer->end = E;
     return mo_ok(ctx);
 }
 
@@ -86,13 +74,18 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     int E = options->episodes_per_step;
     trainer->episodes = mo_prefetch_create(trainer->pool, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &options->plan,
         (uint64_t)options->steps * (uint64_t)E);
+    mo_watch(trainer, &mo_run_files, NULL);
+    if (options->digest)
+        mo_watch_digests(trainer);
+    if (options->solves)
+        mo_watch_solves(trainer);
     if (options->replay)
-        trainer->replay = mo_replay_create(ctx, E);
+        mo_watch_replay(trainer);
     return mo_ok(ctx) && trainer->tape && trainer->episodes;
 }
 
-mo_trainer *mo_trainer_create(mo_model model, mo_pool *pool, const mo_trainer_options *options) {
-    if (!pool || !mo_given(pool->ctx, "train", "the model's table", model.table) ||
+mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_trainer_options *options) {
+    if (!pool || !mo_given(pool->ctx, "train", "the model", model) ||
         !mo_given(pool->ctx, "train", "options", options) ||
         !mo_given(pool->ctx, "train", "the folder out", options->out))
         return NULL;
@@ -116,93 +109,79 @@ void mo_trainer_release(mo_trainer *trainer) {
         return;
     mo_context *ctx = trainer->ctx;
     size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
-    for (int level = 0; level < MO_TREE_LEVELS; level++) {
-        for (int i = 0; trainer->level[level] && i < trainer->n; i++)
-            mo_tensor_release(trainer->level[level][i]);
-        mo_host_free(ctx, trainer->level[level], bytes);
-    }
     size_t E = (size_t)trainer->options.episodes_per_step;
     mo_context_wait(ctx); /* a pending check of a step may refer to this trainer */
-    mo_host_free(ctx, trainer->source, E * sizeof *trainer->source);
-    mo_host_free(ctx, trainer->task, E * sizeof *trainer->task);
+    mo_tell(trainer, MO_RELEASED, 0, NULL);
+    mo_host_free(ctx, trainer->record, E * sizeof *trainer->record);
     mo_tensor_release(trainer->figures);
     mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
     mo_host_free(ctx, trainer->parameter, bytes);
     mo_host_free(ctx, trainer->grad, bytes);
-    mo_shared_release(trainer);
-    mo_run_digest_release(trainer->digest);
-    mo_replay_release(trainer->replay);
+    mo_sum_tree_release(trainer->tree);
     mo_prefetch_release(trainer->episodes);
     mo_optimizer_release(trainer->optimizer);
     mo_tape_release(trainer->tape);
-    if (trainer->log >= 0)
-        close(trainer->log);
     json_decref(trainer->settings);
+    json_decref(trainer->processes);
     free((char *)trainer->options.out);
     free((char *)trainer->options.settings);
     free(trainer->blas_core);
     mo_host_free(ctx, trainer, sizeof *trainer);
 }
 
-/* ---- starting ---- */
+/* ---- watchers ---- */
 
-/* Holds the run, unless this process does already. */
-static void open_log(mo_trainer *trainer, bool make) {
-    char path[MO_PATH];
-    mo_run_path(trainer, "log.jsonl", path);
-    if (trainer->log < 0)
-        trainer->log =
-            mo_log_open(trainer->ctx, path, make, trainer->pool->options.notice, trainer->pool->options.notice_state);
+void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state) {
+    trainer->watcher[trainer->n_watchers].hooks = watcher;
+    trainer->watcher[trainer->n_watchers++].state = state;
 }
 
-static void start_files(mo_trainer *trainer) {
-    mo_context *ctx = trainer->ctx;
-    char path[MO_PATH];
-    if (!trainer->resumed)
-        mo_run_folder(ctx, trainer->options.out);
-    if (mo_ok(ctx))
-        mo_run_tidy(trainer->options.out);
-    mo_write_run(trainer); /* first: a folder with run.json alone can be resumed, from step 0 */
-    if (!trainer->restored)
-        mo_trainer_checkpoint(trainer); /* from now on there is a checkpoint to resume from */
-    open_log(trainer, true);
-    mo_log_cut(ctx, trainer->log, mo_run_path(trainer, "log.jsonl", path), trainer->step);
-    if (trainer->options.digest && mo_ok(ctx))
-        trainer->digest = mo_run_digest_open(ctx, mo_run_path(trainer, MO_DIGESTS, path), trainer->step);
-    trainer->started = mo_ok(ctx);
+void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher) {
+    int n = 0;
+    for (int i = 0; i < trainer->n_watchers; i++)
+        if (trainer->watcher[i].hooks != watcher)
+            trainer->watcher[n++] = trainer->watcher[i];
+    trainer->n_watchers = n;
 }
 
-static bool has_started(const mo_trainer *trainer) {
-    return trainer->shared ? trainer->shared->started : trainer->started;
+void mo_tell(mo_trainer *trainer, mo_moment moment, int j, const mo_episode *e) {
+    for (int i = 0; i < trainer->n_watchers; i++)
+        if (trainer->watcher[i].hooks->on[moment])
+            trainer->watcher[i].hooks->on[moment](trainer, trainer->watcher[i].state, j, e);
 }
+
+bool mo_trainer_agree(mo_trainer *trainer, bool go_on) {
+    trainer->go_on = mo_ok(trainer->ctx) && go_on;
+    mo_tell(trainer, MO_AGREES, 0, NULL);
+    return trainer->go_on;
+}
+
+/* ---- a run ---- */
 
 mo_code mo_trainer_start(mo_trainer *trainer) {
-    mo_context *ctx = trainer->ctx;
-    if (has_started(trainer))
-        return mo_code_of(ctx);
-    if (mo_trainer_leads(trainer) && mo_ok(ctx))
-        start_files(trainer);
-    if (trainer->shared)
-        mo_shared_start(trainer);
-    return mo_code_of(ctx);
+    if (!trainer->started) {
+        mo_tell(trainer, MO_STARTS, 0, NULL);
+        trainer->started = mo_ok(trainer->ctx);
+    }
+    return mo_code_of(trainer->ctx);
 }
 
 mo_code mo_trainer_resume(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
-    mo_context *ctx = trainer->ctx;
-    if (mo_ok(ctx) && has_started(trainer))
-        mo_fail(ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
-    bool leads = mo_trainer_leads(trainer);
-    if (leads && mo_ok(ctx))
-        open_log(trainer, false); /* before the checkpoint is read: none is written in between */
-    bool begun = leads && mo_ok(ctx) && mo_run_is_begun(trainer->options.out);
-    if (leads && mo_ok(ctx))
-        trainer->restored = !begun && mo_checkpoint_read(trainer) == MO_OK;
-    if (begun)
-        mo_compare_run(trainer);
-    trainer->resumed = mo_ok(ctx);
-    return mo_trainer_start(trainer);
+    if (mo_ok(trainer->ctx) && trainer->started)
+        mo_fail(trainer->ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
+    trainer->resumed = mo_ok(trainer->ctx);
+    mo_trainer_start(trainer);
+    trainer->resumed = trainer->started;
+    return mo_code_of(trainer->ctx);
+}
+
+mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
+    if (!trainer)
+        return MO_INVALID;
+    mo_tell(trainer, MO_SAVES, 0, NULL);
+    return mo_code_of(trainer->ctx);
 }
 
 /* The failed step has changed nothing, since the CPU does all work in order: the state is that of the step before. The
@@ -238,37 +217,11 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     return mo_context_status(trainer->ctx)->code;
 }
 
-/* The candidate that reads single hops: with the model's own head, or the ridge. */
-static mo_candidate hop_candidate(mo_model model) {
-    mo_setting list[MO_MAX_SETTINGS];
-    const mo_head *head = NULL;
-    double lambda = mo_model_setting(model, "lambda");
-    for (int i = model.table->settings(model.content, list) - 1; i >= 0; i--)
-        if (list[i].word && !strcmp(list[i].key, "head"))
-            head = mo_find_head(list[i].word);
-    return (mo_candidate){.head = head ? head : &mo_head_ridge, .lambda = lambda > 0 ? lambda : MO_HOP_LAMBDA};
-}
-
 mo_code mo_trainer_finish(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
-    mo_context *ctx = trainer->ctx;
-    char path[MO_PATH];
-    int best_hop[MO_TASKS];
-    if (!mo_trainer_leads(trainer)) {
-        mo_trainer_start(trainer);
-        mo_trainer_agree(trainer, true);
-        return mo_code_of(ctx);
-    }
-    mo_candidate hop = hop_candidate(trainer->model);
-    for (int task = 0; task < MO_TASKS; task++)
-        best_hop[task] =
-            mo_best_hop(ctx, trainer->pool, (mo_task)task, hop.head, hop.lambda, trainer->options.plan.seed);
-    const json_t *recipe = json_object_get(json_object_get(trainer->settings, "settings"), "recipe");
     mo_trainer_start(trainer); /* a run of zero steps may be finished too */
-    mo_weights_about about = {&trainer->pool->options, best_hop, hop.lambda, json_string_value(recipe), trainer->pool};
-    if (mo_ok(ctx))
-        mo_weights_write(ctx, trainer->model, &about, mo_run_path(trainer, "weights.safetensors", path));
+    mo_tell(trainer, MO_FINISHES, 0, NULL);
     mo_trainer_agree(trainer, true);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(trainer->ctx);
 }

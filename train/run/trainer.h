@@ -5,13 +5,50 @@
 #include "train/episodes/pool.h"
 #include "train/episodes/prefetch.h"
 #include "train/run/optimizer.h"
-#include "train/run/replay.h"
-#include "train/run/shared.h"
+#include "train/run/sum_tree.h"
 
 #include <jansson.h>
 
-/* Writes digests.jsonl (run_digest.c). */
-typedef struct mo_run_digest mo_run_digest;
+/* ---- watchers: what follows the steps of a run, each in a file of its own ---- */
+
+typedef enum mo_moment {
+    MO_STARTS,   /* before the first step */
+    MO_FETCHED,  /* episode j lies on the tape */
+    MO_RECORDED, /* the loss of episode j is on the tape, its gradients are not computed yet */
+    MO_SUMMED,   /* the gradients of this process's episodes are added up, or it has failed */
+    MO_TAKEN,    /* the step's report is made */
+    MO_AGREES,   /* whether to go on: trainer->go_on */
+    MO_SAVES,    /* a checkpoint is due */
+    MO_FINISHES, /* the weights are wanted */
+    MO_RELEASED,
+    MO_MOMENTS
+} mo_moment;
+
+/* j and e are those of the moments that name an episode. */
+typedef void (*mo_hook)(mo_trainer *trainer, void *state, int j, const mo_episode *e);
+/* The work of one episode of a step, or (e: NULL) of its end. It depends on the episode's shape and its place in the
+ * step alone: it reads no value, and all that changes from step to step lies on the device. */
+typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e);
+
+typedef struct mo_watcher {
+    mo_hook on[MO_MOMENTS]; /* NULL where it does nothing */
+    /* Does the work at a place of a step in its own way, or NULL. The work leaves no value on the tape that is read
+     * later; e may lie on the tape, which is reset. Returns whether it was replayed. */
+    bool (*perform)(mo_trainer *trainer, void *state, int place, const mo_episode *e, mo_step_work work);
+} mo_watcher;
+
+/* In the order in which they are told. */
+extern const mo_watcher mo_run_files; /* run_files.c: run.json, log, checkpoints, weights; without state */
+/* Of the options of the trainer. They raise and add nothing on failure. */
+void mo_watch_digests(mo_trainer *trainer);
+void mo_watch_solves(mo_trainer *trainer);
+void mo_watch_replay(mo_trainer *trainer);
+
+void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state);
+void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
+void mo_tell(mo_trainer *trainer, mo_moment moment, int j, const mo_episode *e);
+
+/* ---- trainer ---- */
 
 /* Of the solves of a step: run_solves.c. */
 typedef struct mo_solve_figures {
@@ -19,44 +56,64 @@ typedef struct mo_solve_figures {
     double rcond, residual; /* the smallest, the largest */
 } mo_solve_figures;
 
+/* What is known of an episode of a step. */
+typedef struct mo_episode_record {
+    double loss, wrong;
+    int64_t asked, source; /* query rows; index in the pool */
+} mo_episode_record;
+
+enum { MO_WATCHERS = 5 };
+
 struct mo_trainer {
     mo_context *ctx;
-    mo_model model;
+    mo_model *model;
     mo_pool *pool;
     mo_trainer_options options; /* out and settings are owned copies */
     json_t *settings;           /* everything that decides the result; compared on resume */
+    json_t *processes;          /* what run.json says of several; NULL: one */
     mo_optimizer *optimizer;
     mo_tape *tape;
     mo_prefetch *episodes;
-    mo_replay *replay; /* NULL: options.replay is false */
-    int64_t step;      /* steps taken */
-    int n;             /* parameters */
+    int64_t step; /* steps taken */
+    int n;        /* parameters */
     mo_tensor **parameter, **grad;
-    /* Gradients of several episodes per step, added pairwise like a binary counter: level i holds the sum of 2^i
-     * consecutive episodes. */
-    int levels;
-    mo_tensor **level[MO_TREE_LEVELS]; /* owned */
-    mo_tensor **sum[MO_TREE_LEVELS];   /* the tensors of level, exchanged within a step */
-    const mo_source **source;          /* of the episodes of a step, as is task */
-    mo_task *task;                     /* of the episodes of a step */
-    mo_tensor *figures; /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
+    mo_sum_tree *tree;         /* of the gradients; NULL: a step is one episode */
+    int first, end;            /* the episodes of a step that this process takes */
+    mo_episode_record *record; /* [episodes] of a step */
+    mo_tensor *figures;        /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
     double *host_figures;
-    mo_solve_figures solves; /* of the step so far, if options.solves */
-    bool resumed, restored;  /* restored: from a checkpoint, not from the beginning */
-    bool started;            /* its files are written */
-    int log;                 /* file descriptor of log.jsonl, -1 before the first step */
-    mo_run_digest *digest;   /* NULL before the first step, and where options.digest is false */
-    mo_shared *shared;       /* NULL: this process takes all episodes */
-    char *blas_core;         /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
+    mo_tensor *const *gradient; /* of the step's loss, once it is summed, up to the next step; NULL under replay */
+    mo_step_report report;      /* of the last step */
+    mo_solve_figures solves;    /* of the step so far, if options.solves */
+    bool go_on;                 /* see MO_AGREES */
+    bool started;
+    bool resumed, restored; /* restored: from a checkpoint, not from the beginning */
+    int log;                /* file descriptor of log.jsonl, -1 before the first step */
+    char *blas_core;        /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
+    int n_watchers;
+    struct {
+        const mo_watcher *hooks;
+        void *state;
+    } watcher[MO_WATCHERS];
 };
+
+/* The source of episode j of a step. */
+static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int j) {
+    return trainer->pool->source + trainer->record[j].source;
+}
+
+/* Before the first step: tells MO_STARTS. */
+mo_code mo_trainer_start(mo_trainer *trainer);
+/* Whether all processes of the run are well and want to go on. */
+bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
+/* Waits for the figures of this process's episodes. */
+void mo_read_figures(mo_trainer *trainer);
 
 #define MO_HOP_LAMBDA 3 /* of the ridge on unit rows of one hop; chosen on the training pool */
 
-/* Before the first step: run.json is written, the folder of a new run gets its first checkpoint, the log is opened. */
-mo_code mo_trainer_start(mo_trainer *trainer);
-
 /* ---- run_folder.c ---- */
 
+#define MO_DIGESTS "digests.jsonl"
 #define MO_CHECKPOINT "checkpoint.safetensors"
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
 /* Whether the folder holds a run whose first save was cut short: run.json, and no file that is written after it. */
@@ -67,7 +124,7 @@ void mo_run_tidy(const char *folder);
 /* ---- settings.c ---- */
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
-json_t *mo_run_settings(mo_context *ctx, mo_model model, const mo_pool *pool, const mo_trainer_options *options);
+json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options);
 /* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
 /* Raises MO_INVALID naming the first setting in which this process differs from rank 0. */
@@ -92,26 +149,12 @@ mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
 /* Writes text to the file `name` of the run and a line feed, for which it takes the place of the closing zero. */
 mo_code mo_log_write(const mo_trainer *trainer, int file, const char *name, int64_t step, char *text);
 
-/* ---- run_solves.c ---- */
-
-/* Notes the solves that the tape has recorded, before backward consumes them. */
-void mo_note_solves(mo_trainer *trainer);
-
-/* ---- run_digest.c ---- */
-
-#define MO_DIGESTS "digests.jsonl"
-/* Opens the file for the steps from `step` on; lines of earlier steps are kept. NULL on failure. */
-mo_run_digest *mo_run_digest_open(mo_context *ctx, const char *path, int64_t step);
-void mo_run_digest_release(mo_run_digest *d);
-/* Notes the tensors of episode j of a step; nothing without d. */
-void mo_run_digest_episode(mo_run_digest *d, int j, const mo_source *source, const mo_episode *e);
-/* Notes losses, gradients and the new parameters, and writes the line of the step; nothing without d. */
-mo_code mo_run_digest_step(mo_run_digest *d, const mo_trainer *trainer, mo_tensor *const *gradient);
-
 /* ---- checkpoint.c ---- */
 
 /* The tensors of part 0 .. 2 of a checkpoint, one per parameter: weights, first moments, second moments. */
 mo_tensor *const *mo_trainer_state(const mo_trainer *trainer, int part);
+/* Writes out/checkpoint.safetensors. */
+void mo_checkpoint_write(mo_trainer *trainer);
 /* Restores weights, moments and step from out/checkpoint.safetensors; nothing is changed on failure. */
 mo_code mo_checkpoint_read(mo_trainer *trainer);
 /* out/name into a buffer of MO_PATH bytes. Returns it. */
@@ -135,6 +178,6 @@ typedef struct mo_weights_about {
     const char *recipe;  /* or NULL */
     const mo_pool *pool; /* what the weights were trained on; NULL: unknown */
 } mo_weights_about;
-mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_weights_about *about, const char *path);
+mo_code mo_weights_write(mo_context *ctx, mo_model *model, const mo_weights_about *about, const char *path);
 
 #endif

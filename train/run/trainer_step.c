@@ -1,10 +1,10 @@
-/* train/run/trainer_step.c - one optimizer step: each episode forward and backward by itself on one tape, gradients
- * added along a fixed binary tree over the episodes, clipped, AdamW, one line of the log.
+/* train/run/trainer_step.c - one optimizer step: each episode is drawn and fetched, encoded, and read out to its loss
+ * on one tape; backward gives its gradients, which are added along a fixed binary tree over the episodes (sum_tree.c);
+ * the optimizer takes the step with their sum. Log, digests, solve health, replay and other processes watch
+ * (trainer.h).
  *
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory
- * holds one episode and one gradient per level of the tree. The work queued for an episode depends only on its shape
- * and its place in the step, so that it can be captured and replayed (replay.c). */
-#include "tensor/given.h"
+ * holds one episode and one gradient per level of the tree. */
 #include "train/evaluation/evaluation.h"
 #include "train/run/trainer.h"
 
@@ -16,23 +16,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The sums over the episodes of a step. */
-typedef struct tally {
-    double loss;
-    int64_t wrong[MO_TASKS], asked[MO_TASKS];
-    const mo_source **source; /* one per episode */
-    int replayed;             /* number of replayed episodes */
-} tally;
-
 /* ---- figures of an episode, which stay on the device until the step is queued ---- */
 
 static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
     (void)position;
     (void)before;
-    const mo_trainer *trainer = note->check.caller;
+    const mo_source *source = mo_episode_source(note->check.caller, (int)note->check.shape[0]);
     mo_fail(ctx, MO_NUMERICAL, "train: step %" PRId64 ": the loss on %s:%s is %g, expected it finite",
-        note->check.limit + note->ahead, trainer->source[note->check.shape[0]]->graph->name,
-        mo_task_name((mo_task)note->check.shape[1]), found.real);
+        note->check.limit + note->ahead, source->graph->name, mo_task_name(source->task), found.real);
 }
 
 static void describe_training_step(const void *caller, mo_note *note) {
@@ -45,184 +36,46 @@ static mo_tensor *step_figure(mo_trainer *trainer, int j, int k) {
     return mo_tape_window(trainer->tape, trainer->figures, 0, NULL, NULL, 2 * j + k);
 }
 
-/* Records loss and wrong rows of episode j; raises if the loss is not finite. */
-static bool note_figures(
-    mo_trainer *trainer, int j, mo_task task, mo_tensor *loss, mo_tensor *logits, mo_tensor *label) {
+/* Keeps loss and wrong rows of episode j; raises if the loss is not finite. */
+static void note_figures(mo_trainer *trainer, int j, mo_tensor *loss, mo_tensor *logits, mo_tensor *label) {
     mo_context *ctx = trainer->ctx;
-    mo_tape *t = trainer->tape;
     if (!mo_ok(ctx))
-        return false;
+        return;
     mo_tensor_copy(step_figure(trainer, j, 0), loss);
-    mo_tensor_copy(step_figure(trainer, j, 1), mo_count_wrong(t, logits, label));
+    mo_tensor_copy(step_figure(trainer, j, 1), mo_count_wrong(trainer->tape, logits, label));
     mo_check check = {.condition = MO_VALUES_FINITE,
         .values = mo_tensor_view(step_figure(trainer, j, 0)),
         .limit = trainer->step,
-        .shape = {j, (int64_t)task},
+        .shape = {j},
         .raise = fail_loss,
         .describe = describe_training_step,
         .caller = trainer};
-    return mo_check_values(ctx, &check);
+    mo_check_values(ctx, &check);
 }
 
-/* Reads the figures; this is the only wait of a step, after all of it has been queued. */
-static void read_step_figures(mo_trainer *trainer, tally *sum) {
-    int E = trainer->options.episodes_per_step;
-    double *figures = trainer->host_figures;
-    if (trainer->shared ? !mo_ok(trainer->ctx)
-                        : mo_tensor_read(trainer->figures, figures, 2 * (size_t)E * sizeof *figures) != MO_OK)
+void mo_read_figures(mo_trainer *trainer) {
+    size_t bytes = 2 * (size_t)trainer->options.episodes_per_step * sizeof *trainer->host_figures;
+    if (!mo_ok(trainer->ctx) || mo_tensor_read(trainer->figures, trainer->host_figures, bytes) != MO_OK)
         return;
+    for (int j = trainer->first; j < trainer->end; j++) {
+        trainer->record[j].loss = trainer->host_figures[2 * j];
+        trainer->record[j].wrong = trainer->host_figures[2 * j + 1];
+    }
+}
+
+static void report_step(mo_trainer *trainer, double start) {
+    mo_step_report *r = &trainer->report;
+    int E = trainer->options.episodes_per_step;
+    int64_t wrong[MO_TASKS] = {0}, asked[MO_TASKS] = {0};
     for (int j = 0; j < E; j++) {
-        sum->loss += figures[2 * j] / E;
-        sum->wrong[trainer->task[j]] += (int64_t)figures[2 * j + 1];
-        if (trainer->shared)
-            sum->asked[trainer->task[j]] += trainer->shared->record[j].asked;
+        mo_task task = mo_episode_source(trainer, j)->task;
+        r->loss += trainer->record[j].loss / E;
+        wrong[task] += (int64_t)trainer->record[j].wrong;
+        asked[task] += trainer->record[j].asked;
     }
-}
-
-static uint64_t episode_number(const mo_trainer *trainer, int j) {
-    return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
-}
-
-static void add_gradients(mo_trainer *trainer, mo_tensor *const *sum, mo_tensor *const *more) {
-    for (int i = 0; i < trainer->n && mo_ok(trainer->ctx); i++)
-        mo_accumulate_in_place(trainer->tape, sum[i], more[i]);
-}
-
-/* The number of levels that the gradients of episode j carry over, as in a binary counter; -1: they start a level. */
-static int step_carries(int j) {
-    return j % 2 == 0 ? -1 : __builtin_ctz((unsigned)(j + 1) >> 1);
-}
-
-/* Adds the gradients of episode j, which lie on the tape, to the tree: sums of equal size are joined. */
-static void add_to_tree(mo_trainer *trainer, int j) {
-    mo_tensor ***sum = trainer->sum;
-    if (step_carries(j) < 0) {
-        for (int i = 0; i < trainer->n && mo_ok(trainer->ctx); i++)
-            mo_tensor_copy(sum[0][i], trainer->grad[i]);
-        return;
-    }
-    add_gradients(trainer, sum[0], trainer->grad);
-    for (int level = 1; level <= step_carries(j); level++)
-        add_gradients(trainer, sum[level], sum[level - 1]);
-}
-
-/* Stores the sum that episode j has completed at a free level. */
-static void place_sum(mo_trainer *trainer, int j) {
-    mo_tensor ***sum = trainer->sum;
-    int level = step_carries(j) + 1;
-    if (level == 0)
-        return;
-    mo_tensor **free_level = sum[level];
-    sum[level] = sum[level - 1];
-    sum[level - 1] = free_level;
-}
-
-/* The gradients of a finished step, where they lie until the next one. */
-static mo_tensor *const *step_gradient(const mo_trainer *trainer) {
-    int E = trainer->options.episodes_per_step, highest = 0;
-    if (E == 1)
-        return trainer->grad;
-    while (E >> (highest + 1))
-        highest++;
-    return trainer->sum[highest];
-}
-
-/* The sum over all E episodes: joins the occupied levels from the lowest. */
-static mo_tensor *const *join_tree(mo_trainer *trainer) {
-    mo_tensor *const *total = NULL;
-    for (int level = 0; level < trainer->levels; level++) {
-        if (!(trainer->options.episodes_per_step >> level & 1))
-            continue;
-        if (total)
-            add_gradients(trainer, trainer->sum[level], total);
-        total = trainer->sum[level];
-    }
-    return total;
-}
-
-/* Queues loss, figures and gradients of episode j. A single episode is the step; of several, each is added to the tree.
- */
-static void queue_episode(void *state, int j, const mo_episode *e) {
-    mo_trainer *trainer = state;
-    mo_tape *t = trainer->tape;
-    int E = trainer->options.episodes_per_step;
-    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
-    mo_tensor *logits, *loss = mo_model_loss(t, trainer->model, e, &dropout, &logits);
-    if (!note_figures(trainer, j, e->task, loss, logits, e->query_label))
-        return;
-    if (E > 1)
-        loss = mo_scale(t, loss, 1.0 / E, 0);
-    if (trainer->options.solves)
-        mo_note_solves(trainer);
-    if (trainer->shared) {
-        mo_shared_gradients(trainer, j, loss);
-        return;
-    }
-    mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
-    if (E > 1)
-        add_to_tree(trainer, j);
-    else
-        mo_optimizer_apply(trainer->optimizer, trainer->grad);
-}
-
-static void queue_update(void *state, int place, const mo_episode *e) {
-    mo_trainer *trainer = state;
-    (void)place;
-    (void)e;
-    mo_optimizer_apply(trainer->optimizer, join_tree(trainer));
-}
-
-/* Queues work, or the replay of its capture. */
-static bool do_work(mo_trainer *trainer, int place, const mo_episode *e, mo_replay_work work) {
-    if (trainer->replay)
-        return mo_replay_do(trainer->replay, trainer->tape, trainer->step, place, e, work, trainer);
-    work(trainer, place, e);
-    return false;
-}
-
-static void run_episode(mo_trainer *trainer, int j, tally *sum) {
-    mo_episode e;
-    mo_tape_reset(trainer->tape);
-    if (mo_prefetch_take(trainer->episodes, trainer->tape, episode_number(trainer, j), &e, &sum->source[j]) != MO_OK)
-        return;
-    mo_run_digest_episode(trainer->digest, j, sum->source[j], &e);
-    e.max_rows = trainer->options.max_rows;
-    trainer->task[j] = e.task;
-    if (trainer->shared)
-        trainer->shared->record[j].asked = mo_numel(e.query_label);
-    else
-        sum->asked[e.task] += mo_numel(e.query_label);
-    sum->replayed += do_work(trainer, j, &e, queue_episode);
-    if (trainer->options.episodes_per_step > 1 && !trainer->shared)
-        place_sum(trainer, j);
-    mo_prefetch_ahead(trainer->episodes, episode_number(trainer, j)); /* the device is busy now */
-}
-
-/* Queues a whole step at a learning rate. */
-static void queue_step(mo_trainer *trainer, double lr, tally *sum) {
-    mo_shared *shared = trainer->shared;
-    int E = trainer->options.episodes_per_step, end = shared ? shared->end : E;
-    memcpy(trainer->sum, trainer->level, sizeof trainer->sum);
-    if (shared)
-        mo_shared_begin(trainer);
-    mo_optimizer_advance(trainer->optimizer, lr);
-    for (int j = shared ? shared->first : 0; j < end && mo_ok(trainer->ctx); j++)
-        run_episode(trainer, j, sum);
-    if (shared)
-        mo_shared_update(trainer);
-    else if (E > 1 && mo_ok(trainer->ctx))
-        do_work(trainer, E, NULL, queue_update);
-}
-
-static void fill_report(const mo_trainer *trainer, const tally *sum, mo_step_report *r) {
-    const mo_trainer_options *o = &trainer->options;
-    r->step = trainer->step;
-    r->steps = o->steps;
-    r->loss = sum->loss;
-    r->replayed = sum->replayed;
     for (int task = 0; task < MO_TASKS; task++)
-        r->accuracy[task] =
-            sum->asked[task] ? (double)(sum->asked[task] - sum->wrong[task]) / (double)sum->asked[task] : NAN;
+        r->accuracy[task] = asked[task] ? (double)(asked[task] - wrong[task]) / (double)asked[task] : NAN;
+    r->seconds = mo_clock(CLOCK_MONOTONIC) - start;
 }
 
 /* Adds the step to the message of a failed op, if it is missing. */
@@ -235,38 +88,104 @@ static void name_step(const mo_trainer *trainer) {
     memcpy(status->message, text, sizeof text);
 }
 
+/* ---- the step ---- */
+
+static uint64_t episode_number(const mo_trainer *trainer, int j) {
+    return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
+}
+
+/* Encodes episode j, computes its loss and goes backward. Its gradients are added to the tree; of a single episode they
+ * are those of the step. */
+static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
+    mo_tape *t = trainer->tape;
+    int E = trainer->options.episodes_per_step;
+    mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
+    mo_tensor *Zs, *Zq;
+    mo_model_embed(t, trainer->model, e, &dropout, &Zs, &Zq);
+    mo_tensor *logits = mo_keep(mo_model_readout(t, trainer->model, e, Zs, Zq));
+    mo_tensor *loss =
+        mo_softmax_cross_entropy(t, logits, e->query_label, mo_model_setting(trainer->model, "smoothing"));
+    note_figures(trainer, j, loss, logits, e->query_label);
+    if (E > 1)
+        loss = mo_scale(t, loss, 1.0 / E, 0);
+    mo_tell(trainer, MO_RECORDED, j, e);
+    mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
+    if (E > 1) {
+        mo_sum_tree_push(trainer->tree, t, trainer->first, j, 0, trainer->grad);
+        return;
+    }
+    trainer->gradient = trainer->grad;
+    mo_optimizer_apply(trainer->optimizer, trainer->gradient);
+}
+
+/* The step of several episodes; where other processes took some, the gradients are added up already (share.c). */
+static void queue_update(mo_trainer *trainer, int episodes, const mo_episode *e) {
+    (void)e;
+    if (trainer->end - trainer->first == episodes)
+        trainer->gradient = mo_sum_tree_join(trainer->tree, trainer->tape, trainer->first, trainer->end);
+    mo_optimizer_apply(trainer->optimizer, trainer->gradient);
+}
+
+/* Queues work at a place of the step: itself, or as a watcher does it. */
+static void perform(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
+    for (int i = 0; i < trainer->n_watchers; i++)
+        if (trainer->watcher[i].hooks->perform) {
+            trainer->report.replayed +=
+                trainer->watcher[i].hooks->perform(trainer, trainer->watcher[i].state, place, e, work) && e;
+            return;
+        }
+    work(trainer, place, e);
+}
+
+static void run_episode(mo_trainer *trainer, int j) {
+    uint64_t number = episode_number(trainer, j);
+    const mo_source *source;
+    mo_episode e;
+    mo_tape_reset(trainer->tape);
+    if (mo_prefetch_take(trainer->episodes, trainer->tape, number, &e, &source) != MO_OK)
+        return;
+    e.max_rows = trainer->options.max_rows;
+    trainer->record[j] =
+        (mo_episode_record){.asked = mo_numel(e.query_label), .source = source - trainer->pool->source};
+    mo_tell(trainer, MO_FETCHED, j, &e);
+    perform(trainer, j, &e, queue_episode);
+    mo_prefetch_ahead(trainer->episodes, number); /* the device is busy now */
+}
+
 mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     if (!trainer)
         return MO_INVALID;
     mo_context *ctx = trainer->ctx;
+    const mo_trainer_options *o = &trainer->options;
     double start = mo_clock(CLOCK_MONOTONIC);
-    if (mo_ok(ctx) && trainer->step >= trainer->options.steps)
-        mo_fail(ctx, MO_STATE, "train: all %" PRId64 " steps have been taken", trainer->options.steps);
+    if (mo_ok(ctx) && trainer->step >= o->steps)
+        mo_fail(ctx, MO_STATE, "train: all %" PRId64 " steps have been taken", o->steps);
     if (mo_trainer_start(trainer) != MO_OK)
         return mo_context_status(ctx)->code;
-    tally sum = {.source = trainer->source};
-    const mo_adamw_options *adamw = &trainer->options.adamw;
-    mo_step_report r = {.lr = mo_cosine(adamw->lr, adamw->lr_min, trainer->step, trainer->options.steps)};
+    mo_step_report *r = &trainer->report;
+    *r = (mo_step_report){.step = trainer->step, .steps = o->steps};
+    r->lr = mo_cosine(o->adamw.lr, o->adamw.lr_min, trainer->step, o->steps);
     int64_t before = trainer->optimizer->step;
-    trainer->solves = (mo_solve_figures){0};
-    queue_step(trainer, r.lr, &sum);
-    mo_optimizer_norm(trainer->optimizer, &r.gradient_norm);
-    read_step_figures(trainer, &sum);
-    fill_report(trainer, &sum, &r);
-    bool taken = mo_ok(ctx);
-    mo_run_digest_step(trainer->digest, trainer, step_gradient(trainer));
-    mo_tape_reset(trainer->tape); /* joins the slabs of the first step, so that the second allocates nothing */
-    if (!taken) {
+    trainer->gradient = NULL;
+    mo_optimizer_advance(trainer->optimizer, r->lr);
+    for (int j = trainer->first; j < trainer->end && mo_ok(ctx); j++)
+        run_episode(trainer, j);
+    mo_tell(trainer, MO_SUMMED, 0, NULL);
+    if (o->episodes_per_step > 1 && mo_ok(ctx))
+        perform(trainer, o->episodes_per_step, NULL, queue_update);
+    mo_optimizer_norm(trainer->optimizer, &r->gradient_norm);
+    mo_read_figures(trainer); /* the only wait of a step, after all of it has been queued */
+    if (mo_ok(ctx)) {
+        report_step(trainer, start);
+        mo_tell(trainer, MO_TAKEN, 0, NULL);
+        trainer->step++;
+    } else {
         if (trainer->optimizer->step > before)
             mo_optimizer_withdraw(trainer->optimizer);
         name_step(trainer);
-        return mo_context_status(ctx)->code;
     }
-    trainer->step++;
-    r.seconds = mo_clock(CLOCK_MONOTONIC) - start;
-    if (mo_trainer_leads(trainer))
-        mo_log_step(trainer, &r);
-    if (report)
-        *report = r;
+    mo_tape_reset(trainer->tape); /* joins the slabs of the first step, so that the second allocates nothing */
+    if (report && mo_ok(ctx))
+        *report = *r;
     return mo_context_status(ctx)->code;
 }

@@ -10,7 +10,7 @@ static bool weights_are_kind(const mo_weights *w, const char *kind) {
     return strcmp(w->kind, kind) == 0;
 }
 
-static mo_model make_mochi(const mo_weights *w, const mo_model_choice *c) {
+static mo_model *make_mochi(const mo_weights *w, const mo_model_choice *c) {
     mo_mochi_options o = w->mochi;
     if (c->head)
         o.head = c->head;
@@ -49,24 +49,23 @@ static mo_readout_options choose_readout(const mo_weights *w, const mo_model_cho
 }
 
 /* An encoder under its own readout or, where one was chosen or trained with, a head. */
-static mo_model make_weights_encoder(const mo_weights *w, const mo_model_choice *c) {
+static mo_model *make_weights_encoder(const mo_weights *w, const mo_model_choice *c) {
     mo_context *ctx = w->ctx;
     mo_readout_options o = choose_readout(w, c);
     if (!weights_are_kind(w, "invariant")) {
         mo_encoder_rows rows = {w->features.hops, w->features.dim};
         return mo_encoder_create(ctx, MO_F32, c->encoder, rows, &o, c->seed);
     }
-    mo_model encoder = mo_invariant_create(ctx, MO_F32, &w->invariant);
-    if (!w->head[0] && (!c->head || c->head == &mo_head_ridge_mixture))
-        return encoder;
-    return mo_headed_create(ctx, MO_F32, encoder, &o, c->seed);
+    mo_model *model = mo_invariant_create(ctx, MO_F32, &w->invariant);
+    bool own = !w->head[0] && (!c->head || c->head == &mo_head_ridge_mixture);
+    return own ? model : mo_model_under_head(model, &o, c->seed);
 }
 
-mo_model mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice) {
+mo_model *mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice) {
     if (!w || !mo_given(w->ctx, "weights", "the choice", choice))
-        return (mo_model){NULL, NULL};
+        return NULL;
     mo_context *ctx = w->ctx;
-    mo_model model = {NULL, NULL};
+    mo_model *model = NULL;
     if (mo_ok(ctx) && w->head[0] && !choice->head && !mo_find_head(w->head))
         mo_fail(ctx, MO_UNSUPPORTED, "weights: they were trained with the head %s, which is not one of the library's",
             w->head);
@@ -74,19 +73,19 @@ mo_model mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice)
     if (mo_ok(ctx) && check_encoder(w, choice->encoder))
         model = (weights_are_kind(w, "mochi") ? make_mochi : make_weights_encoder)(w, choice);
     ctx->promised = NULL;
-    if (!model.table || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
+    if (!model || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
         return model;
     mo_model_release(model);
-    return (mo_model){NULL, NULL};
+    return NULL;
 }
 
-mo_model mo_weights_model(const mo_weights *w) {
+mo_model *mo_weights_model(const mo_weights *w) {
     return mo_weights_model_as(w, &(mo_model_choice){0});
 }
 
-mo_model mo_model_open(mo_context *ctx, const char *path_or_name) {
+mo_model *mo_model_open(mo_context *ctx, const char *path_or_name) {
     mo_weights *weights = mo_weights_read(ctx, path_or_name);
-    mo_model model = mo_weights_model(weights);
+    mo_model *model = mo_weights_model(weights);
     mo_weights_release(weights);
     return model;
 }

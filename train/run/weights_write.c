@@ -44,22 +44,22 @@ static bool put_pool(json_t *metadata, const mo_pool *pool) {
     return whole;
 }
 
-static char *encode_weights_metadata(mo_model model, const mo_weights_about *o) {
+static char *encode_weights_metadata(mo_model *model, const mo_weights_about *o) {
     const mo_feature_options *features = o->features;
     json_t *metadata = json_object();
     char key[32];
     bool whole = metadata != NULL;
     mo_setting list[MO_MAX_SETTINGS];
-    int n = model.table->settings(model.content, list);
+    int n = mo_model_settings(model, list);
     whole &= !json_object_set_new(metadata, "format", json_string(MO_WEIGHTS_FORMAT));
-    whole &= !json_object_set_new(metadata, "kind", json_string(model.table->name));
+    whole &= !json_object_set_new(metadata, "kind", json_string(model->encoder.name));
     for (int i = 0; i < n; i++)
         if (list[i].word)
             whole &= !json_object_set_new(metadata, list[i].key, json_string(list[i].word));
         else
             whole &= put_number(metadata, list[i].key, list[i].number);
-    if (strcmp(model.table->name, MO_KIND_MOCHI) != 0 && strcmp(model.table->name, MO_KIND_INVARIANT) != 0)
-        whole &= !json_object_set_new(metadata, "rows", json_string(model.table->of_examples ? "examples" : "nodes"));
+    if (strcmp(model->encoder.name, MO_KIND_MOCHI) != 0 && strcmp(model->encoder.name, MO_KIND_INVARIANT) != 0)
+        whole &= !json_object_set_new(metadata, "rows", json_string(model->encoder.of_examples ? "examples" : "nodes"));
     whole &= put_number(metadata, "dim", features->dim);
     whole &= !json_object_set_new(
         metadata, "combine", json_string(features->combine == MO_COMBINE_CONCAT ? "concat" : "sum"));
@@ -83,7 +83,7 @@ static char *encode_weights_metadata(mo_model model, const mo_weights_about *o) 
     return text;
 }
 
-mo_code mo_weights_write(mo_context *ctx, mo_model model, const mo_weights_about *about, const char *path) {
+mo_code mo_weights_write(mo_context *ctx, mo_model *model, const mo_weights_about *about, const char *path) {
     int n = mo_model_n_parameters(model);
     mo_array *items = mo_ok(ctx) ? mo_host_alloc(ctx, (size_t)n * sizeof *items) : NULL;
     char *metadata = items ? encode_weights_metadata(model, about) : NULL;

@@ -17,11 +17,6 @@ mo_tensor *mo_fold_concat(mo_tape *t, mo_tensor *const *rows, const mo_folds *fo
 mo_tensor *mo_refit_folds(mo_tape *t, mo_head_logits logits, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);
 
-/* The parameters of the head mlp (mlp.c), and its fits side by side (mlp_folds.c). */
-enum { MO_MLP_LR = 0, MO_MLP_STEPS, MO_MLP_W1, MO_MLP_B1, MO_MLP_PARAMETERS };
-mo_tensor *mo_mlp_fit_folds(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters,
-    int64_t steps, const mo_folds *folds, mo_tensor **held);
-
 /* ridge_folds.c: mo_head_cross_validate of the head ridge. */
 mo_tensor *mo_ridge_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held);

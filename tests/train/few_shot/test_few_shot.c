@@ -76,7 +76,7 @@ static void logits_are_those_of_an_evaluation(void **state) {
     mo_pool *pool = planted_pool(s->ctx);
     for (int task = 0; task < MO_TASKS; task += 2) {
         const mo_source *source = planted_source(pool, (mo_task)task);
-        mo_model model = planted_model(s->ctx, 1);
+        mo_model *model = planted_model(s->ctx, 1);
         mo_plan plan;
         assert_int_equal(mo_plan_split(source->graph, source->task, 4, 3, &plan), MO_OK);
         mo_few_shot f = {.ctx = s->ctx, .source = *source, .candidate = {.model = model}, .temperature = 1};

@@ -108,12 +108,12 @@ class Model(Handle):
     """An encoder with a readout, as `Model.open`, `Model.mochi` and `Model.invariant` make them."""
 
     def __init__(self, context: Context, model: Any, source: Any = None) -> None:
-        if not model.table:
+        if not model:
             context.fail()
-        super().__init__(context, ffi.new("mo_model *", model))
+        super().__init__(context, model)
         self._source = source
 
-    release = staticmethod(lambda gate, pointer: lib.gate_mo_model_release(gate, pointer[0]))
+    release = lib.gate_mo_model_release
 
     @classmethod
     def open(cls, name: str | os.PathLike[str] = "best", context: Context | None = None) -> Model:
@@ -129,7 +129,7 @@ class Model(Handle):
         temperature: str = "logit", smoothing: float = 0.1, head: str = "ridge", lam: float = 10.0, dtype: str = "float32",
         seed: int = 0, context: Context | None = None,
     ) -> Model:  # fmt: skip
-        """MOCHI: GAMLP with node-adaptive hop attention under a head; parameters drawn from the seed (models/mochi.c)."""
+        """MOCHI: GAMLP with node-adaptive hop attention under a head; parameters drawn from the seed (models/gamlp.c)."""
         context = context or default_context()
         if temperature not in TEMPERATURES:
             raise errors.InvalidError(f"temperature {temperature!r}, expected one of {', '.join(TEMPERATURES)}")
@@ -157,7 +157,7 @@ class Model(Handle):
     @property
     def parameters(self) -> list[Parameter]:
         """All parameters, each with its name."""
-        m = self.pointer()[0]
+        m = self.pointer()
         return [Parameter(lib.mo_model_parameter(m, i), self) for i in range(lib.mo_model_n_parameters(m))]
 
     def load(self, arrays: Mapping[str, ArrayLike]) -> None:
@@ -189,7 +189,7 @@ class Model(Handle):
 
     def _given(self, tape, episode, random):
         tape.holds((self, episode))
-        return self.pointer()[0], episode.struct, ffi.NULL if random is None else random.position
+        return self.pointer(), episode.struct, ffi.NULL if random is None else random.position
 
     def __reduce__(self):
         return _remade, (self._source, self.state())

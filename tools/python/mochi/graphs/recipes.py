@@ -96,7 +96,7 @@ class Recipe:
         return o
 
     def model(self, context: Any, pool: Any) -> Any:
-        """A new model for the graphs of a pool, as the library's struct."""
+        """A new model for the graphs of a pool, as the library's pointer."""
         s = self.s
         if self.name != "best":
             o = ffi.new("mo_mochi_options *", lib.mo_mochi_defaults())
@@ -105,17 +105,17 @@ class Recipe:
             o.temperature, o.smoothing, o.head = TEMPERATURES[s["temperature"]], s["smoothing"], self.head.pointer
             setattr(o, "lambda", s["lam"])
             return context.call(lib.gate_mo_mochi_create, context.pointer, lib.MO_F32, o, s["seed"])
-        encoder = context.call(lib.gate_mo_invariant_create, context.pointer, lib.MO_F32, self.invariant)
+        model = context.call(lib.gate_mo_invariant_create, context.pointer, lib.MO_F32, self.invariant)
         if self.reads_itself:
-            return encoder
+            return model
         o = ffi.new("mo_readout_options *")
         o.head, o.temperature, o.smoothing = self.head.pointer, TEMPERATURES[s["temperature"]], self.invariant.smoothing
         setattr(o, "lambda", s["lam"])
         for i in range(lib.mo_pool_size(pool)):
             source = lib.mo_pool_source(pool, i)
             if not o.width[source.task]:
-                o.width[source.task] = context.call(lib.gate_mo_embedding_width, encoder, source)
-        return context.call(lib.gate_mo_headed_create, context.pointer, lib.MO_F32, encoder, o, s["seed"])
+                o.width[source.task] = context.call(lib.gate_mo_embedding_width, model, source)
+        return context.call(lib.gate_mo_model_under_head, model, o, s["seed"])
 
     def training(self) -> Any:
         """The library's options of the trainer; folder, settings and checkpoints are not set."""
