@@ -102,6 +102,8 @@ MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
  * do not depend on xs cost nothing. Returns the status. */
 MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
     mo_tensor **grads, int nx, unsigned flags);
+/* The same for one scalar loss and n tensors, the common case: no other weights, no flags. */
+MO_API mo_code mo_gradients(mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int n);
 
 /* Jacobian-vector product: tangents[i] = sum_j (d ys[i] / d xs[j]) vs[j], the exact derivative of ys where xs moves in
  * the direction vs; vs[j] has the shape and dtype of xs[j]. Tensors of the tape, zero if no path leads from xs to

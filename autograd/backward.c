@@ -236,6 +236,22 @@ mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, 
     return take_gradients(&r, ys, gs, ny);
 }
 
+/* Raises MO_INVALID unless the loss is one number. */
+static bool is_scalar_loss(mo_context *ctx, const char *caller, const mo_tensor *loss) {
+    char text[160];
+    if (mo_ok(ctx) && mo_numel(loss) != 1)
+        mo_fail(
+            ctx, MO_INVALID, "%s: the loss is %s, expected a scalar", caller, mo_shape_string(loss, text, sizeof text));
+    return mo_ok(ctx);
+}
+
+mo_code mo_gradients(mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int n) {
+    mo_context *ctx = mo_context_of_tape(t);
+    if (mo_tape_lives(t, "gradients") && mo_check_gradient_tensors(t, "output", &loss, 1))
+        is_scalar_loss(ctx, "gradients", loss);
+    return mo_grad(t, &loss, NULL, 1, xs, grads, n, 0);
+}
+
 /* Adds the gradients of the leaves to the buffers that they own. */
 static void deliver(run *r) {
     for (int64_t i = 0; i < r->slots.capacity && mo_ok(r->t->ctx); i++) {
@@ -252,11 +268,7 @@ mo_code mo_backward(mo_tape *t, mo_tensor *loss) {
     run r = {.t = t, .all_leaves = true};
     if (!mo_tape_lives(t, "backward") || !mo_ok(ctx) || !mo_check_gradient_tensors(t, "output", &loss, 1))
         return mo_code_of(ctx);
-    char text[160];
-    if (mo_numel(loss) != 1)
-        mo_fail(
-            ctx, MO_INVALID, "backward: the loss is %s, expected a scalar", mo_shape_string(loss, text, sizeof text));
-    else if (!loss->requires_grad)
+    if (is_scalar_loss(ctx, "backward", loss) && !loss->requires_grad)
         mo_fail(ctx, MO_INVALID, "backward: the loss depends on nothing that needs a gradient%s",
             t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : "");
     if (!mo_ok(ctx))

@@ -1,8 +1,8 @@
 /* ops/gather.c - reading and adding rows at integer positions.
  *
- * gather_rows: X [n, ..], index int64 [m] -> Y [m, ..], Y_i = X_index(i). scatter_add_rows: X [m, ..], index [m] ->
- * Y [n, ..], Y_index(i) += X_i from zeros, in rising i. float32 or float64. Errors: sizes that do not fit; an index out
- * of range, named with its position. Saved: nothing beyond the inputs.
+ * gather_rows: X [n, ..], index int64 [m] -> Y [m, ..], Y_i = X_index(i); X may be int64 too (labels of a batch).
+ * scatter_add_rows: X [m, ..], index [m] -> Y [n, ..], Y_index(i) += X_i from zeros, in rising i. float32 or float64.
+ * Errors: sizes that do not fit; an index out of range, named with its position. Saved: nothing beyond the inputs.
  *
  * Reading is Y = P X with a 0/1 matrix P that has a single one in each row, adding is Y = P^T X. Both are linear, so
  *     gather_rows: X_bar = scatter_add_rows(Y_bar),   scatter_add_rows: X_bar = gather_rows(Y_bar). */
@@ -21,8 +21,8 @@ typedef struct scatter_options {
 
 extern const mo_op mo_op_scatter_add_rows;
 
-static bool index_vector(mo_call *c) {
-    if (!mo_call_real(c, 0, 0))
+static bool index_vector(mo_call *c, bool integers) {
+    if (!(integers && c->in[0]->dtype == MO_I64) && !mo_call_real(c, 0, 0))
         return false;
     if (c->in[0]->ndim < 1 || c->in[1]->ndim != 1)
         return mo_call_fail(c, MO_INVALID, "expected rows [n, ..] and an index [m]");
@@ -32,7 +32,7 @@ static bool index_vector(mo_call *c) {
 static bool gather_rows_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
-    if (!index_vector(c) || !mo_check_indices(c, 1, X->shape[0], "index"))
+    if (!index_vector(c, true) || !mo_check_indices(c, 1, X->shape[0], "index"))
         return false;
     memcpy(size, X->shape, sizeof size);
     size[0] = c->in[1]->shape[0];
@@ -41,6 +41,8 @@ static bool gather_rows_shape(mo_call *c) {
 
 static void gather_rows_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
+    if (y.dtype == MO_I64) /* rows are moved as they are, whatever their bits mean */
+        x.dtype = y.dtype = MO_F64;
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->gather_rows(c->ctx, &x, &index, &y);
 }
@@ -55,6 +57,7 @@ static const mo_sample gather_rows_samples[] = {
     {.name = "vector", .in = "[5] index<5>[3]"},
     {.name = "three axes", .in = "[4, 2, 3] index<4>[2]"},
     {.name = "no rows", .in = "[3, 4] index<3>[0]"},
+    {.name = "labels", .in = "index<9>[5] index<5>[3]"},
     {.name = "range", .in = "[2, 4] index<1000>[9]", .error = "expected 0 to 1; got [2, 4] float64, [9] int64"},
     {.name = "real index",
         .in = "[2, 4] [2]",
@@ -85,7 +88,7 @@ static bool scatter_add_rows_shape(mo_call *c) {
     bool known =
         o->checked && c->ctx->backend->check; /* a host's index may have changed since; a device skips wrong ones */
     int64_t n = o->n, size[MO_MAX_AXES];
-    if (!index_vector(c))
+    if (!index_vector(c, false))
         return false;
     if (X->shape[0] != c->in[1]->shape[0])
         return mo_call_fail(

@@ -72,9 +72,8 @@ typedef struct mo_sgd_options {
 
 typedef struct mo_optimizer mo_optimizer;
 /* Both return NULL on failure. */
-MO_API mo_optimizer *mo_optimizer_sgd(
-    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options);
-MO_API mo_optimizer *mo_optimizer_create(
+MO_API mo_optimizer *mo_sgd_create(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options);
+MO_API mo_optimizer *mo_adamw_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options);
 MO_API void mo_optimizer_release(mo_optimizer *o);
 /* One step at the given rate with grads[i] (tensors of any tape); norm: the gradient norm before clipping. Returns the

@@ -204,6 +204,11 @@ static void errors_of_backward_say_what_is_wrong(void **state) {
     data->requires_grad = false;
     mo_backward(y->t, toy_mul(y->t, a, a));
     assert_failed(y->ctx, MO_INVALID, PARTS("backward: the loss is [2], expected a scalar"));
+    mo_gradients(y->t, toy_mul(y->t, a, a), &a, &g, 1);
+    assert_failed(y->ctx, MO_INVALID, PARTS("gradients: the loss is [2], expected a scalar"));
+    assert_true(mo_is_null(g));
+    assert_int_equal(mo_gradients(y->t, toy_sum(y->t, toy_mul(y->t, a, a)), &a, &g, 1), MO_OK);
+    assert_true(at(g, 0) == 4 && at(g, 1) == 6);
     mo_backward(y->t, toy_sum(y->t, data));
     assert_failed(y->ctx, MO_INVALID, PARTS("depends on nothing that needs a gradient"));
     mo_tensor *root = toy_mul(y->t, a, a), *wrong = mo_scalar(y->t, MO_F64, 1);

@@ -59,7 +59,7 @@ static void a_hundred_thousand_steps_grow_nothing(void **state) {
     for (int i = 0; i < WIDTH * WIDTH; i++)
         w[i] = (float)mo_random_uniform(&s.r) - 0.5f;
     mo_tensor_write(s.W, w, sizeof w);
-    s.adamw = mo_optimizer_create(s.ctx, &s.W, 1, &(mo_adamw_options){1e-3, 0, 0.9, 0.999, 1e-8, 0, 1});
+    s.adamw = mo_adamw_create(s.ctx, &s.W, 1, &(mo_adamw_options){1e-3, 0, 0.9, 0.999, 1e-8, 0, 1});
     for (int i = 0; i < WARM; i++)
         take_step(&s);
     mo_counters before = mo_context_counters(s.ctx);

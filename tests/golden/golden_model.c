@@ -147,7 +147,7 @@ static void check_after(golden *g, const char *test, const char *prefix, double 
     }
     mo_adamw_options options = golden_adamw(g);
     options.clip = clip;
-    mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);
+    mo_optimizer *o = mo_adamw_create(g->ctx, P, n, &options);
     double norm;
     mo_optimizer_step(o, grads, options.lr, &norm);
     for (int i = 0; i < n; i++) {
@@ -178,7 +178,7 @@ static void check_step(golden *g, const char *task, const char *mode) {
         golden_compare(g, test, name, grads[i]);
     }
     mo_adamw_options options = golden_adamw(g);
-    mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);
+    mo_optimizer *o = mo_adamw_create(g->ctx, P, n, &options);
     double norm = NAN;
     mo_optimizer_step(o, grads, options.lr, &norm);
     golden_compare(g, test, "grad_norm", mo_scalar(g->t, MO_F64, norm));
@@ -214,7 +214,7 @@ static void check_trajectory(golden *g) {
     int64_t steps = mo_numel(rates);
     mo_adamw_options options = golden_adamw(g);
     options.clip = golden_number(g, "traj", "clip", 1);
-    mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);
+    mo_optimizer *o = mo_adamw_create(g->ctx, P, n, &options);
     double losses[64 * 3], lr[64], norm[64];
     for (int64_t s = 0; s < steps && s < 64; s++) {
         lr[s] = mo_cosine(options.lr, 1e-5, s, steps);

@@ -76,7 +76,7 @@ void golden_peer(golden *g) {
     mo_model *m = golden_model(g, MO_TEMPERATURE_EMBED, golden_number(g, "", "lam", 10));
     int n = golden_parameters(m, P);
     mo_adamw_options options = golden_adamw(g);
-    mo_optimizer *o = mo_optimizer_create(g->ctx, P, n, &options);
+    mo_optimizer *o = mo_adamw_create(g->ctx, P, n, &options);
     double *losses = calloc((size_t)(steps * (TASKS + 1)), sizeof *losses), *norms = losses + steps * TASKS;
     for (int64_t s = 0; s < steps; s++)
         norms[s] = peer_step(g, m, o, s, losses + TASKS * s);

@@ -32,7 +32,7 @@ static int training_create(void **state) {
     for (int i = 0; i < WIDTH * WIDTH; i++)
         w[i] = (float)mo_random_normal(&r);
     mo_tensor_write(s->W, w, sizeof w);
-    s->adamw = mo_optimizer_create(s->ctx, &s->W, 1, &(mo_adamw_options){1e-2, 0, 0.9, 0.999, 1e-8, 0.01, 1});
+    s->adamw = mo_adamw_create(s->ctx, &s->W, 1, &(mo_adamw_options){1e-2, 0, 0.9, 0.999, 1e-8, 0.01, 1});
     *state = s;
     return 0;
 }

@@ -81,7 +81,7 @@ static void steps_equal_the_formulas(void **state) {
     const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
     for (int type = 0; type < 2; type++) {
         problem q = problem_create(s->ctx, types[type], 0.1);
-        mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+        mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double p[TOTAL], m[TOTAL] = {0}, v[TOTAL] = {0}, g[TOTAL], got[TOTAL], norm;
         read_all(q.p, p);
         for (int step = 1; step <= 10; step++) {
@@ -105,8 +105,8 @@ static void an_optimizer_goes_on_from_the_state_of_another(void **state) {
     scratch *s = *state;
     double after[2][TOTAL], values[SIZE];
     problem q = problem_create(s->ctx, MO_F64, 1);
-    mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
-    mo_optimizer *other = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
+    mo_optimizer *other = mo_adamw_create(s->ctx, q.p, N, &defaults);
     for (int step = 0; step < 3; step++)
         mo_optimizer_step(o, q.g, 1e-2, NULL);
     assert_int_equal(mo_optimizer_set_steps(other, mo_optimizer_steps(o)), MO_OK);
@@ -139,7 +139,7 @@ static void norm_that_is_not_finite_changes_nothing(void **state) {
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++) {
         problem q = problem_create(s->ctx, MO_F32, 1);
-        mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+        mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double before[TOTAL], after[TOTAL];
         mo_optimizer_step(o, q.g, 1e-3, NULL);
         read_all(q.p, before);
@@ -160,7 +160,7 @@ static void gradient_may_have_any_strides(void **state) {
     for (int strided = 0; strided < 2; strided++) {
         problem q = problem_create(s->ctx, MO_F64, 1);
         mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+        mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
         double value[SIZE], turned[SIZE];
         mo_tensor_read(q.g[0], value, sizeof value);
         for (int i = 0; i < SIZE; i++)
@@ -180,14 +180,14 @@ static void gradient_may_have_any_strides(void **state) {
 static void wrong_gradients_and_options_are_refused(void **state) {
     scratch *s = *state;
     problem q = problem_create(s->ctx, MO_F32, 1);
-    mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
     mo_optimizer_step(o, (mo_tensor *[]){q.g[1], q.g[0]}, 1e-3, NULL);
     assert_failed(s->ctx, MO_MISMATCH, PARTS("adamw", "weight", "[3, 5]"));
     mo_optimizer_step(o, q.g, -1, NULL);
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw", "-1"));
     mo_adamw_options bad = defaults;
     bad.beta2 = 1;
-    assert_null(mo_optimizer_create(s->ctx, q.p, N, &bad));
+    assert_null(mo_adamw_create(s->ctx, q.p, N, &bad));
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw", "betas 0.9 and 1"));
     mo_optimizer_release(o);
     problem_release(&q);
@@ -221,7 +221,7 @@ static double stored_error(mo_context *ctx, const mo_arrays *file, const char *e
         .epsilon = mo_item(mo_arrays_find(file, "eps")),
         .weight_decay = mo_item(mo_arrays_find(file, "weight_decay")),
         .clip = tight ? stored_norm / 2 : mo_item(mo_arrays_find(file, "clip"))};
-    mo_optimizer *optimizer = mo_optimizer_create(ctx, p, n, &o);
+    mo_optimizer *optimizer = mo_adamw_create(ctx, p, n, &o);
     assert_int_equal(mo_optimizer_step(optimizer, g, mo_item(mo_arrays_find(file, "lr")), &norm), MO_OK);
     assert_true(fabs(norm - stored_norm) < 1e-9 * stored_norm);
     for (int i = 0; i < n; i++) {
@@ -239,7 +239,7 @@ static double stored_error(mo_context *ctx, const mo_arrays *file, const char *e
 /* Three steps from one start with each set of options; the parameters after them. */
 static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, double *after) {
     problem q = problem_create(ctx, MO_F64, 1);
-    mo_optimizer *o = mo_optimizer_create(ctx, q.p, N, options);
+    mo_optimizer *o = mo_adamw_create(ctx, q.p, N, options);
     for (int step = 0; step < 3; step++)
         assert_int_equal(mo_optimizer_step(o, q.g, 1e-2, NULL), MO_OK);
     read_all(q.p, after);
@@ -276,7 +276,7 @@ static void sgd_equals_its_formula(void **state) {
     for (int k = 0; k < 6; k++) {
         const mo_sgd_options *c = &options[k % 3];
         problem q = problem_create(s->ctx, k < 3 ? MO_F32 : MO_F64, 0.1);
-        mo_optimizer *o = mo_optimizer_sgd(s->ctx, q.p, N, c);
+        mo_optimizer *o = mo_sgd_create(s->ctx, q.p, N, c);
         double p[TOTAL], m[TOTAL] = {0}, g[TOTAL], got[TOTAL];
         read_all(q.p, p);
         for (int step = 1; step <= 10; step++) {
@@ -297,13 +297,13 @@ static void sgd_equals_its_formula(void **state) {
 static void wrong_uses_of_sgd_are_named(void **state) {
     scratch *s = *state;
     problem q = problem_create(s->ctx, MO_F64, 1);
-    assert_null(mo_optimizer_sgd(s->ctx, q.p, N, &(mo_sgd_options){.momentum = 1}));
+    assert_null(mo_sgd_create(s->ctx, q.p, N, &(mo_sgd_options){.momentum = 1}));
     assert_failed(s->ctx, MO_INVALID, PARTS("sgd: momentum is 1, expected 0 or more and below 1"));
-    assert_null(mo_optimizer_sgd(s->ctx, q.p, N, &(mo_sgd_options){.clip = -1}));
+    assert_null(mo_sgd_create(s->ctx, q.p, N, &(mo_sgd_options){.clip = -1}));
     assert_failed(s->ctx, MO_INVALID, PARTS("sgd: clip is -1, expected 0 (none) or more"));
-    assert_null(mo_optimizer_sgd(s->ctx, NULL, N, &(mo_sgd_options){0}));
+    assert_null(mo_sgd_create(s->ctx, NULL, N, &(mo_sgd_options){0}));
     assert_failed(s->ctx, MO_INVALID, PARTS("sgd: parameters is NULL"));
-    mo_optimizer *o = mo_optimizer_sgd(s->ctx, q.p, N, &(mo_sgd_options){0});
+    mo_optimizer *o = mo_sgd_create(s->ctx, q.p, N, &(mo_sgd_options){0});
     mo_optimizer_step(o, (mo_tensor *[]){q.g[0], NULL}, 0.1, NULL);
     assert_failed(s->ctx, MO_INVALID, PARTS("sgd: the gradient of temperature, parameter 1, is null"));
     mo_tensor_fill(q.g[1], NAN);
@@ -316,9 +316,9 @@ static void wrong_uses_of_sgd_are_named(void **state) {
 static void null_gradients_and_released_parameters_are_named(void **state) {
     scratch *s = *state;
     problem q = problem_create(s->ctx, MO_F64, 1);
-    assert_null(mo_optimizer_create(s->ctx, q.p, N, NULL));
+    assert_null(mo_adamw_create(s->ctx, q.p, N, NULL));
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw: options is NULL"));
-    mo_optimizer *o = mo_optimizer_create(s->ctx, q.p, N, &defaults);
+    mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
     mo_tensor *g[N] = {q.g[0], NULL};
     assert_int_equal(mo_optimizer_step(o, g, 1e-2, NULL), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("adamw: the gradient of temperature, parameter 1, is null, expected []"));

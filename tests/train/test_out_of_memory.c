@@ -15,9 +15,9 @@ static double differentiate(mo_context *ctx, scratch *s) {
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){3, 3});
     mo_tensor_fill(W, 0.5);
-    mo_optimizer *o = mo_optimizer_create(
+    mo_optimizer *o = mo_adamw_create(
         ctx, &W, 1, &(mo_adamw_options){.lr = 0.1, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .clip = 1});
-    mo_optimizer *plain = mo_optimizer_sgd(ctx, &W, 1, &(mo_sgd_options){.momentum = 0.9});
+    mo_optimizer *plain = mo_sgd_create(ctx, &W, 1, &(mo_sgd_options){.momentum = 0.9});
     for (int step = 0; step < 2; step++) {
         mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){2, 3}, x), *first, *second;
         mo_tensor *loss = mo_mean(t, mo_gelu(t, mo_matmul(t, X, W)), MO_AXES(0, 1), MO_DROP_AXES);

@@ -191,9 +191,9 @@ static void an_optimiser_without_what_it_needs(void **state) {
     use *u = *state;
     mo_tensor *none = NULL;
     mo_adamw_options usual = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, wrong = {.beta1 = 0.9, .beta2 = 0.999};
-    assert_null(mo_optimizer_create(u->ctx, &u->W, 1, &wrong));
+    assert_null(mo_adamw_create(u->ctx, &u->W, 1, &wrong));
     assert_failed(u->ctx, MO_INVALID, PARTS("adamw: epsilon is 0, expected more than 0"));
-    mo_optimizer *o = mo_optimizer_create(u->ctx, &u->W, 1, &usual);
+    mo_optimizer *o = mo_adamw_create(u->ctx, &u->W, 1, &usual);
     mo_optimizer_step(o, &none, 0.1, NULL);
     assert_failed(u->ctx, MO_INVALID, PARTS("adamw: the gradient of W, parameter 0, is null, expected [3, 4] float64"));
     none = mo_full(T, MO_F64, 1, matrix, 1);

@@ -109,7 +109,7 @@ static void read_out(void *state) {
                 xs[n++] = e->parameter[i];
         mo_tensor *flat = mo_reshape(e->t, logits, 2, (int64_t[]){e->rows, e->classes});
         mo_tensor *loss = mo_softmax_cross_entropy(e->t, flat, e->target, 0);
-        mo_grad(e->t, &loss, NULL, 1, xs, grads, n, 0);
+        mo_gradients(e->t, loss, xs, grads, n);
     }
     mo_tape_reset(e->t);
 }

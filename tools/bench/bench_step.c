@@ -71,7 +71,7 @@ typedef struct training {
 
 static void find_gradients(training *s) {
     mo_tensor *loss = mo_model_loss(s->t, s->model, &s->episode, NULL, NULL);
-    mo_grad(s->t, &loss, NULL, 1, s->parameter, s->grad, s->n, 0);
+    mo_gradients(s->t, loss, s->parameter, s->grad, s->n);
 }
 
 static void take_timed_step(void *state) {
@@ -117,7 +117,7 @@ static bool start_training(mo_context *ctx, training *s, const bench_options *o)
         return false;
     for (int i = 0; i < s->n; i++)
         s->parameter[i] = mo_model_parameter(s->model, i);
-    s->optimizer = mo_optimizer_create(ctx, s->parameter, s->n, &adamw);
+    s->optimizer = mo_adamw_create(ctx, s->parameter, s->n, &adamw);
     return s->optimizer != NULL;
 }
 

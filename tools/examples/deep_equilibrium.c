@@ -42,7 +42,7 @@ int main(void) {
             w[i] = (k == 1 ? 0.7f : 0.15f) * (float)mo_random_normal(&r);
         mo_tensor_write(p[k], w, (size_t)mo_numel(p[k]) * sizeof *w);
     }
-    mo_optimizer *adamw = mo_optimizer_create(ctx, p, 5, &(mo_adamw_options){0.02, 0, 0.9, 0.999, 1e-8, 0, 1});
+    mo_optimizer *adamw = mo_adamw_create(ctx, p, 5, &(mo_adamw_options){0.02, 0, 0.9, 0.999, 1e-8, 0, 1});
     mo_solver_report report = {0};
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         float x[N][2], logit[N][2];
@@ -62,7 +62,7 @@ int main(void) {
         if (step % 30 == 0)
             printf("step %3d  loss %.3f  accuracy %.2f  Newton iterations %d\n", step, mo_item(loss), (double)right / N,
                 report.iterations);
-        mo_grad(t, &loss, NULL, 1, p, grads, 5, 0);
+        mo_gradients(t, loss, p, grads, 5);
         mo_optimizer_step(adamw, grads, 0.02, NULL);
     }
     if (!mo_ok(ctx))

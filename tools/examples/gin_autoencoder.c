@@ -64,12 +64,12 @@ int main(int argc, char **argv) {
         A[i] = mo_ok(ctx) ? adjacency(ctx, g[i]) : NULL;
         X[i] = mo_ok(ctx) ? mo_embed_hop(&(mo_source){.graph = g[i], .features = mo_features_open(g[i], &o)}, 0) : NULL;
     }
-    mo_optimizer *adamw = mo_optimizer_create(ctx, p, PARAMETERS, &(mo_adamw_options){0});
+    mo_optimizer *adamw = mo_adamw_create(ctx, p, PARAMETERS, &(mo_adamw_options){0});
     for (int step = 0, steps = argc > 4 ? atoi(argv[4]) : 200; step <= steps && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor *loss = autoencoder_loss(t, g[0], gin_encode(t, A[0], X[0], p), &random);
         if (step % 50 == 0)
             printf("step %3d  loss %.3f\n", step, mo_item(loss));
-        mo_grad(t, &loss, NULL, 1, p, grad, PARAMETERS, 0);
+        mo_gradients(t, loss, p, grad, PARAMETERS);
         mo_optimizer_step(adamw, grad, 0.003, NULL);
     }
     if (mo_ok(ctx) && argc > 3)

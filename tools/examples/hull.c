@@ -35,7 +35,7 @@ int main(void) {
     const double first[POINTS][2] = {{1, 0}, {0.9, 0.5}, {0.5, 0.9}, {-0.2, 1}, {0.3, -1}};
     mo_tensor *P = mo_parameter(ctx, "P", MO_F64, 2, (int64_t[]){POINTS, 2}), *grad;
     mo_tensor_write(P, first, sizeof first);
-    mo_optimizer *adam = mo_optimizer_create(ctx, &P, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 0});
+    mo_optimizer *adam = mo_adamw_create(ctx, &P, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 0});
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor *distance = hull_distances(t, mo_l2_normalize(t, P, 1e-12));
         mo_tensor *loss = mo_neg(t, mo_sum(t, mo_log(t, distance), MO_ALL, MO_DROP_AXES));
@@ -44,7 +44,7 @@ int main(void) {
         if (step % 40 == 0)
             printf("step %3d  distances to the hull of the others %.3f %.3f %.3f %.3f %.3f\n", step, d[0], d[1], d[2],
                 d[3], d[4]);
-        mo_grad(t, &loss, NULL, 1, &P, &grad, 1, 0);
+        mo_gradients(t, loss, &P, &grad, 1);
         mo_optimizer_step(adam, &grad, mo_cosine(0.05, 0, step, STEPS + 1), NULL);
     }
     if (!mo_ok(ctx))

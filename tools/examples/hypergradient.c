@@ -49,7 +49,7 @@ int main(void) {
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor_write(log_lambda, &value, sizeof value);
         mo_tensor *L = held_loss(t, log_lambda, fit, held);
-        mo_grad(t, &L, NULL, 1, &log_lambda, &grad, 1, 0);
+        mo_gradients(t, L, &log_lambda, &grad, 1);
         loss = mo_item(L);
         if (step % 10 == 0)
             printf(

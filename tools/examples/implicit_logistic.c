@@ -43,7 +43,7 @@ int main(void) {
             &(mo_solver_options){.unrolled = unrolled, .tolerance = 1e-10, .report = &report});
         mo_tensor *target = mo_from(t, MO_I64, 1, (int64_t[]){N}, held_label);
         mo_tensor *loss = mo_softmax_cross_entropy(t, mo_matmul(t, held, W), target, 0);
-        mo_grad(t, &loss, NULL, 1, theta, grads, 2, 0);
+        mo_gradients(t, loss, theta, grads, 2);
         printf("%s: %d iterations, loss %.6f, d loss / d log lambda %+.9f, tape %.1f KiB\n",
             unrolled ? "unrolled" : "implicit", report.iterations, mo_item(loss), mo_item(grads[0]),
             (double)mo_context_counters(ctx).tape_peak / 1024);

@@ -52,7 +52,7 @@ int main(void) {
         mo_tensor_write(parameters[i], first, (size_t)(rows * out) * sizeof(float));
     }
     mo_optimizer *adam =
-        mo_optimizer_create(ctx, parameters, WEIGHTS, &(mo_adamw_options){0.002, 0, 0.9, 0.999, 1e-8, 0, 10});
+        mo_adamw_create(ctx, parameters, WEIGHTS, &(mo_adamw_options){0.002, 0, 0.9, 0.999, 1e-8, 0, 10});
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         draw_waves(t, &r, X, Y);
         for (int i = 0; i < WEIGHTS; i++) /* a copy of the start for every task, so that each has its own gradient */
@@ -67,7 +67,7 @@ int main(void) {
         if (step % 500 == 0)
             printf("step %4d  squared error on new points: %.3f, after one inner step %.3f\n", step, mo_item(before),
                 mo_item(after));
-        mo_grad(t, &after, NULL, 1, parameters, grads, WEIGHTS, 0);
+        mo_gradients(t, after, parameters, grads, WEIGHTS);
         mo_optimizer_step(adam, grads, mo_cosine(0.002, 0, step, STEPS + 1), NULL);
     }
     if (!mo_ok(ctx))

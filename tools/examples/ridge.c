@@ -14,7 +14,7 @@ int main(void) {
     mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){4, 32});
     mo_tensor_write(W, w, sizeof w);
     mo_adamw_options options = {.lr = 0.02, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .clip = 1};
-    mo_optimizer *adamw = mo_optimizer_create(ctx, &W, 1, &options);
+    mo_optimizer *adamw = mo_adamw_create(ctx, &W, 1, &options);
 
     for (int step = 0; step <= 200; step++) {
         /* A new task: 60 points of 32 numbers, whose class is the sign of one of the first four numbers. */
@@ -44,7 +44,7 @@ int main(void) {
             printf("step %3d  query loss %.3f\n", step, mo_item(loss));
 
         mo_tensor *gradient;
-        mo_grad(t, &loss, NULL, 1, &W, &gradient, 1, 0);
+        mo_gradients(t, loss, &W, &gradient, 1);
         mo_optimizer_step(adamw, &gradient, 0.02, NULL);
         mo_tape_reset(t);
     }

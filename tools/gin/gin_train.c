@@ -89,7 +89,7 @@ static void gin_step(
     draw_pairs(graph->graph, &random, d);
     mo_tensor *loss = pair_loss(t, gin_encode(t, g, graph->A, graph->X), d);
     double value = mo_ok(g->ctx) ? mo_item(loss) : NAN;
-    if (mo_grad(t, &loss, NULL, 1, g->p, grad, GIN_PARAMETERS, 0) == MO_OK)
+    if (mo_gradients(t, loss, g->p, grad, GIN_PARAMETERS) == MO_OK)
         mo_optimizer_step(adamw, grad, mo_cosine(o->lr, 0, step, o->steps), NULL);
     if (mo_ok(g->ctx) && o->report)
         o->report(step, graph->graph, value, o->state);
@@ -100,7 +100,7 @@ static void gin_step(
 mo_code gin_train(gin *g, const gin_graph *graphs, int n, const gin_training *o) {
     mo_adamw_options options = {.weight_decay = 1e-4, .clip = 1};
     mo_tape *t = mo_tape_create(g->ctx, MO_RECORD);
-    mo_optimizer *adamw = mo_optimizer_create(g->ctx, g->p, GIN_PARAMETERS, &options);
+    mo_optimizer *adamw = mo_adamw_create(g->ctx, g->p, GIN_PARAMETERS, &options);
     for (int64_t step = 0; step < o->steps && mo_ok(g->ctx); step++)
         gin_step(g, t, adamw, &graphs[step % n], step, o);
     mo_optimizer_release(adamw);

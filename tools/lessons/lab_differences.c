@@ -41,7 +41,7 @@ static double loss_along(mo_tape *t, const line *l, double s, mo_dtype real) {
 
 static double slope_by_gradient(mo_tape *t, const line *l) {
     mo_tensor *W = l->W, *W_bar, *loss = loss_of(t, l, W, MO_F64);
-    mo_grad(t, &loss, NULL, 1, &W, &W_bar, 1, 0);
+    mo_gradients(t, loss, &W, &W_bar, 1);
     return mo_item(mo_sum(t, mo_mul(t, W_bar, l->V), MO_ALL, MO_DROP_AXES));
 }
 

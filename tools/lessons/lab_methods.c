@@ -29,7 +29,7 @@ static mo_tensor *lab_iterate(mo_tape *t, const lab_problem *p, int iterations, 
 static mo_tensor *lab_neumann(mo_tape *t, const lab_problem *p, int iterations) {
     mo_tensor *w = mo_require_grad(lab_iterate(t, p, iterations, false)), *theta = p->theta, *w_bar, *theta_bar;
     mo_tensor *loss = p->kind->loss(t, p, w), *F;
-    mo_grad(t, &loss, NULL, 1, &w, &w_bar, 1, 0);
+    mo_gradients(t, loss, &w, &w_bar, 1);
     F = p->kind->residual(t, w, &theta, 1, (void *)(uintptr_t)p);
     mo_tensor *state[2] = {mo_scale(t, w_bar, p->step, 0), mo_scale(t, w_bar, p->step, 0)}; /* the term, and the sum */
     mo_scope scope = mo_scope_open(t);
@@ -69,7 +69,7 @@ bool lab_gradient(const lab_problem *p, int method, int iterations, double *grad
         theta_bar = lab_neumann(t, p, iterations);
     } else {
         mo_tensor *loss = p->kind->loss(t, p, lab_solution(t, p, method, iterations));
-        mo_grad(t, &loss, NULL, 1, &theta, &theta_bar, 1, 0);
+        mo_gradients(t, loss, &theta, &theta_bar, 1);
     }
     if (mo_ok(p->ctx))
         mo_tensor_read(theta_bar, gradient, (size_t)mo_numel(theta) * sizeof *gradient);

@@ -70,7 +70,7 @@ static double implicit_error(mo_tape *t, contraction *c, mo_tensor *w_K, double 
     const mo_implicit_options options = {.symmetric = true, .residual = -1, .state = c};
     mo_tensor *A = c->A, *A_bar, *w = mo_implicit(t, mo_stop_gradient(t, w_K), truncation_residual, &A, 1, &options);
     mo_tensor *loss = mo_sum(t, mo_mul(t, c->w_bar, w), MO_ALL, MO_DROP_AXES);
-    mo_grad(t, &loss, NULL, 1, &A, &A_bar, 1, 0);
+    mo_gradients(t, loss, &A, &A_bar, 1);
     return gradient_error(c, A_bar, work);
 }
 

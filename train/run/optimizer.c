@@ -79,15 +79,14 @@ static mo_optimizer *create(
     return NULL;
 }
 
-mo_optimizer *mo_optimizer_create(
-    mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
+mo_optimizer *mo_adamw_create(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
     if (!mo_given(ctx, "adamw", "options", options))
         return NULL;
     mo_adamw_options o = with_defaults(*options);
     return check_adamw_options(ctx, &o) ? create(ctx, "adamw", parameters, n, &o) : NULL;
 }
 
-mo_optimizer *mo_optimizer_sgd(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options) {
+mo_optimizer *mo_sgd_create(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options) {
     if (!mo_given(ctx, "sgd", "options", options))
         return NULL;
     if (!(options->momentum >= 0 && options->momentum < 1)) {

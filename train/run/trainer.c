@@ -69,7 +69,7 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     trainer->settings = mo_ok(ctx) ? mo_run_settings(ctx, trainer->model, trainer->pool, options) : NULL;
     if (!trainer->settings || !create_buffers(trainer))
         return false;
-    trainer->optimizer = mo_optimizer_create(ctx, trainer->parameter, trainer->n, &options->adamw);
+    trainer->optimizer = mo_adamw_create(ctx, trainer->parameter, trainer->n, &options->adamw);
     trainer->tape = mo_ok(ctx) ? mo_tape_create(ctx, MO_RECORD) : NULL;
     int E = options->episodes_per_step;
     trainer->episodes = mo_prefetch_create(trainer->pool, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &options->plan,

@@ -50,7 +50,7 @@ int main(void) {
         mo_tensor *logits = mo_matmul(t, X, W), *gradient;
         mo_tensor *size = mo_sum(t, mo_square(t, W), MO_AXES(0, 1), MO_DROP_AXES);
         mo_tensor *loss = mo_add(t, mo_softmax_cross_entropy(t, logits, Y, 0), mo_scale(t, size, lambda / 2, 0));
-        mo_grad(t, &loss, NULL, 1, &W, &gradient, 1, 0);
+        mo_gradients(t, loss, &W, &gradient, 1);
         if (step % 100 == 0)
             printf("step %3d  loss %.4f\n", step, mo_item(loss));
         double g[D * C];

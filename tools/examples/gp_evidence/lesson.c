@@ -40,13 +40,13 @@ int main(void) {
         mo_parameter(ctx, "log sigma", MO_F64, 0, NULL)};
     mo_check_result check = mo_check_function(ctx, checked_evidence, data, theta, 3, 1, 2, 1e-5, 0);
     printf("gradients to order 2: error %.1e, %s\n", check.error, check.pass ? "pass" : check.worst);
-    mo_optimizer *adamw = mo_optimizer_create(ctx, theta, 3, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 1});
+    mo_optimizer *adamw = mo_adamw_create(ctx, theta, 3, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 1});
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor *loss = negative_evidence(t, theta, data[0], data[1]), *grads[3];
         if (step % 50 == 0)
             printf("step %3d  log p(y) %7.2f  l %.3f  s %.3f  sigma %.3f\n", step, -mo_item(loss),
                 exp(mo_item(theta[0])), exp(mo_item(theta[1])), exp(mo_item(theta[2])));
-        mo_grad(t, &loss, NULL, 1, theta, grads, 3, 0);
+        mo_gradients(t, loss, theta, grads, 3);
         mo_optimizer_step(adamw, grads, 0.05, NULL);
     }
     double sigma = mo_ok(ctx) ? exp(mo_item(theta[2])) : NAN;

@@ -53,7 +53,7 @@ int main(void) {
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor_write(log_lambda, &value, sizeof value);
         mo_tensor *loss = mo_mean(t, mo_square(t, leave_one_out(t, log_lambda, X, Y)), MO_ALL, MO_DROP_AXES);
-        mo_grad(t, &loss, NULL, 1, &log_lambda, &grad, 1, 0);
+        mo_gradients(t, loss, &log_lambda, &grad, 1);
         slope = mo_item(grad);
         if (step % 20 == 0)
             printf("step %2d  lambda %8.3f  mean square error %.4f  gradient %+.4f\n", step, exp(value), mo_item(loss),

@@ -46,14 +46,14 @@ int main(void) {
     mo_tensor *q = mo_parameter(ctx, "q", MO_F64, 2, (int64_t[]){N, 1}), *grad;
     checked_layer(t, (mo_tensor *[]){in[0], in[1], A, b}, 4, &out, 1, NULL);
     mo_tensor_read(out, decided, sizeof decided);
-    mo_optimizer *adamw = mo_optimizer_create(ctx, &q, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 1});
+    mo_optimizer *adamw = mo_adamw_create(ctx, &q, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 1});
     double loss = 0;
     mo_tape_reset(t);
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         checked_layer(t, (mo_tensor *[]){in[0], q, A, b}, 4, &out, 1, NULL);
         mo_tensor *seen = mo_from(t, MO_F64, 2, (int64_t[]){N, 1}, decided);
         mo_tensor *L = mo_sum(t, mo_square(t, mo_sub(t, out, seen)), MO_ALL, MO_DROP_AXES);
-        mo_grad(t, &L, NULL, 1, &q, &grad, 1, 0);
+        mo_gradients(t, L, &q, &grad, 1);
         mo_optimizer_step(adamw, &grad, 0.05 * (1 - (double)step / (STEPS + 1)), NULL);
         loss = mo_item(L);
         if (step % 100 == 0)

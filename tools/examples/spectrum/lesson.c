@@ -30,14 +30,14 @@ int main(void) {
     mo_tensor *mask = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, N}, diagonal),
               *theta = mo_parameter(ctx, "theta", MO_F64, 2, (int64_t[]){N, N});
     mo_tensor_write(theta, first, sizeof first);
-    mo_optimizer *adamw = mo_optimizer_create(ctx, &theta, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 0});
+    mo_optimizer *adamw = mo_adamw_create(ctx, &theta, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 0});
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor *value = connectivity(t, theta, mask), *loss = mo_neg(t, value), *gradient;
         reached = mo_item(value);
         start = step ? start : reached;
         if (step % 100 == 0)
             printf("step %3d  connectivity %.3f of %.3f\n", step, reached, best);
-        mo_grad(t, &loss, NULL, 1, &theta, &gradient, 1, 0);
+        mo_gradients(t, loss, &theta, &gradient, 1);
         mo_optimizer_step(adamw, &gradient, 0.05 * (1 - (double)step / (STEPS + 1)), NULL);
     }
     if (!mo_ok(ctx))

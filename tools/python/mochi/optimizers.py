@@ -100,7 +100,7 @@ class AdamW(Optimizer):
         clip: float = 0.0,
     ) -> None:
         given = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "weight_decay": weight_decay, "clip": clip}
-        super().__init__(lib.gate_mo_optimizer_create, "mo_adamw_options", parameters, lr, given)
+        super().__init__(lib.gate_mo_adamw_create, "mo_adamw_options", parameters, lr, given)
 
 
 class SGD(Optimizer):
@@ -135,7 +135,7 @@ class SGD(Optimizer):
         clip: float = 0.0,
     ) -> None:
         given = {"momentum": momentum, "weight_decay": weight_decay, "clip": clip}
-        super().__init__(lib.gate_mo_optimizer_sgd, "mo_sgd_options", parameters, lr, given)
+        super().__init__(lib.gate_mo_sgd_create, "mo_sgd_options", parameters, lr, given)
 
 
 def _remade(kind, parameters, options, steps, *moments):
