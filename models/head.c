@@ -1,5 +1,5 @@
 /* models/head.c - calling a head: the check of its table, its initial parameters, the shapes of inputs and result. */
-#include "models/heads/residual.h"
+#include "models/heads/heads.h"
 #include "models/model.h"
 #include "tensor/files/file.h"
 #include "tensor/given.h"

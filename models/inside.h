@@ -54,10 +54,10 @@ typedef struct mo_transduction {
     mo_tensor *sharpness; /* scalar */
 } mo_transduction;
 /* The mixture fitted on the support (int64 [n_s], row numbers of Z; labels Ys [n_s, C]), then refitted on all rows
- * under the assumption that classes are of equal size (ridge_transduce.c) -> logits [N, C] of all rows. */
+ * under the assumption that classes are of equal size (transduce.c) -> logits [N, C] of all rows. */
 MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_mixture *mix, const mo_transduction *options);
-/* The same of a population of graphs, under the mixture's kernels (kernel_transduce.c). */
+/* The same of a population of graphs, under the mixture's kernels (transduce.c). */
 MO_API mo_tensor *mo_kernel_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_mixture *mix, const mo_transduction *options);
 

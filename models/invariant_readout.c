@@ -1,7 +1,7 @@
 /* models/invariant_readout.c - the readout of the invariant encoder: ridges of both experts and three penalties, for
  * links and graphs also those of a Gaussian kernel, mixed by their leave-one-out evidence (ridge_mixture.c). Every task
  * has its own penalties, priors, width, sharpness and temperatures. */
-#include "models/heads/ridge_mixture.h"
+#include "models/heads/heads.h"
 #include "models/invariant.h"
 
 static const invariant *invariant_of(const mo_model *m) {

@@ -5,6 +5,7 @@
  * times T before the head (the released program). Loss: the smoothed cross-entropy of the queries. */
 #include "models/model.h"
 #include "tensor/given.h"
+#include "tensor/storage.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -16,16 +17,13 @@
 /* First values of a parameter: a function of the seed and its number alone. */
 static void draw_first(mo_model *m, mo_tensor *P, const mo_encoder_parameter *p, uint64_t seed, int number) {
     int64_t n = mo_numel(P), fan_in = p->fan_in ? p->fan_in : p->ndim ? mo_dim(P, -1) : 1;
-    int64_t shape[3] = {0};
     mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, (uint64_t)number);
     double bound = p->spread / sqrt((double)fan_in), *x = malloc((size_t)n * sizeof *x + 1);
     if (!x)
         mo_fail(m->ctx, MO_MEMORY, "encoder: out of memory for %s", p->name);
     for (int64_t i = 0; x && i < n; i++)
         x[i] = p->values ? p->values[i] : p->start + bound * (2 * mo_random_uniform(&r) - 1);
-    for (int k = 0; k < p->ndim; k++)
-        shape[k] = mo_dim(P, k);
-    mo_tensor *X = x ? mo_tensor_from(m->ctx, MO_F64, p->ndim, shape, x) : NULL;
+    mo_tensor *X = x ? mo_tensor_from(m->ctx, MO_F64, P->ndim, P->shape, x) : NULL;
     if (X && mo_ok(m->ctx))
         mo_tensor_copy(P, X);
     mo_tensor_release(X);
@@ -60,12 +58,9 @@ static void add_encoder(mo_model *m, uint64_t seed) {
     add_parameters(m, "encoder.", m->encoder.parameters, n, seed);
     for (int i = 0; i < n && mo_ok(m->ctx); i++) {
         const mo_tensor *P = m->first[i] = m->parameter[i];
-        int64_t shape[3] = {0};
-        for (int k = 0; k < mo_ndim(P); k++)
-            shape[k] = mo_dim(P, k);
         if (!m->encoder.reads_first)
             continue;
-        m->first[n + i] = mo_tensor_create(m->ctx, m->real, mo_ndim(P), shape);
+        m->first[n + i] = mo_tensor_create(m->ctx, m->real, P->ndim, P->shape);
         if (mo_ok(m->ctx))
             mo_tensor_copy(m->first[n + i], P);
     }

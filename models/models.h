@@ -114,7 +114,7 @@ typedef struct mo_encoder {
     bool reads_first; /* behind its parameters, `whole` gets their first values */
     int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]); /* NULL: "hops" and "dim" */
     void *state;
-    void (*release)(void *state);
+    void (*release)(void *state); /* given the state when a model of it is released; or NULL */
 } mo_encoder;
 
 /* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */

@@ -3,7 +3,7 @@
  *
  * The solver is given G(W) = F(W) / |F(0)| of each episode: the tolerance then depends neither on the number of rows
  * nor on the scale of the embeddings, and the derivative of the solution is the same. */
-#include "models/heads/residual.h"
+#include "models/heads/heads.h"
 
 enum { ZS = 0, YS, SCALE, FIRST_PARAMETER }; /* theta */
 

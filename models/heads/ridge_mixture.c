@@ -14,10 +14,8 @@
  * different examples.
  *
  * As a head: one expert, the penalties lambda / 30, lambda and 30 lambda, no gamma. */
-#include "models/heads/ridge_mixture.h"
+#include "models/heads/heads.h"
 #include "tensor/given.h"
-
-#include "models/heads/ridge_loo.h"
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* tests/models/test_kernel_transduce.c - the mixture of kernels refitted on all graphs, against loops that follow the
+/* tests/models/test_transduce.c - the mixture of kernels refitted on all graphs, against loops that follow the
  * formulas in their unscaled form, alpha = (K + lambda W^-1)^-1 P. */
 #include "tests/models/transduced.h"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "models/heads/ridge_loo.h"
+#include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"

@@ -1,4 +1,4 @@
-/* tests/models/test_ridge_transduce.c - the mixture refitted on all rows, against loops that follow the formulas. */
+/* tests/models/test_transduce.c - the mixture refitted on all rows, against loops that follow the formulas. */
 #include "tests/models/transduced.h"
 
 enum { N = 26 };

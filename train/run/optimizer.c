@@ -13,6 +13,13 @@
 #include <math.h>
 #include <string.h>
 
+/* Half a cosine from lr down to lr_min (Loshchilov and Hutter 2017). */
+double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps) {
+    if (steps < 1)
+        return lr;
+    return lr_min + (lr - lr_min) * (1 + cos(3.14159265358979323846 * (double)step / (double)steps)) / 2;
+}
+
 /* A zeroed struct asks for the usual AdamW; a rate is given to every step. */
 static mo_adamw_options with_defaults(mo_adamw_options o) {
     if (o.beta1 == 0 && o.beta2 == 0 && o.epsilon == 0) {

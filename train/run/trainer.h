@@ -111,15 +111,13 @@ void mo_read_figures(mo_trainer *trainer);
 
 #define MO_HOP_LAMBDA 3 /* of the ridge on unit rows of one hop; chosen on the training pool */
 
-/* ---- run_folder.c ---- */
+/* ---- run_files.c ---- */
 
 #define MO_DIGESTS "digests.jsonl"
 #define MO_CHECKPOINT "checkpoint.safetensors"
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
 /* Whether the folder holds a run whose first save was cut short: run.json, and no file that is written after it. */
 bool mo_run_is_begun(const char *folder);
-/* Removes temporary files that a killed process left in the folder. */
-void mo_run_tidy(const char *folder);
 
 /* ---- settings.c ---- */
 
@@ -127,8 +125,6 @@ void mo_run_tidy(const char *folder);
 json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options);
 /* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
-/* Raises MO_INVALID naming the first setting in which this process differs from rank 0. */
-mo_code mo_compare_with_first(mo_context *ctx, const char *command, const json_t *first, const json_t *now);
 /* "SkylakeX", or "unknown" where the BLAS does not tell. */
 const char *mo_blas_core(void);
 /* Writes run.json. */

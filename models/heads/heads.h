@@ -1,0 +1,33 @@
+/* models/heads/heads.h - parts of heads that other files use (library internal). */
+#ifndef MO_HEADS_H
+#define MO_HEADS_H
+
+#include "models/inside.h"
+
+/* ---- residual.c: a head that gives only a residual ---- */
+
+/* W [.., d + 1, C] with head->residual(W, Zs, Ys, parameters) = 0, differentiable in all three. */
+mo_tensor *mo_head_weights(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
+
+/* ---- ridge_loo.c: ridges of a given kernel over a grid of penalties ---- */
+
+/* The dual form for kernels K [.., n_s, n_s] of the support: alpha [.., R, n_s, C], with which K(query, support) alpha
+ * predicts, and leave-one-out predictions [.., R, n_s, C]. weight: as of mo_ridge_loo_fit. */
+void mo_kernel_loo_fit(
+    mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha, mo_tensor **Yloo);
+
+/* ---- ridge_mixture.c: the readout of a mixture, before it is applied ---- */
+
+/* Logits are the sum over experts of [Zq_m | 1] W_m and, with gamma, of k(Zq_m, Zs_m) alpha_m. Null tensors where there
+ * is none. */
+typedef struct mo_mixed {
+    mo_tensor *W;     /* [.., M, d + 1, C] */
+    mo_tensor *alpha; /* [.., M, n_s, C] */
+    mo_tensor *share; /* [.., M, R], or [.., 2 M, R] */
+} mo_mixed;
+
+mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix);
+/* Logits [.., n_q, C] of queries Zq [.., M, n_q, d] by such a readout of Zs. */
+mo_tensor *mo_ridge_mixture_apply(mo_tape *t, mo_tensor *Zs, mo_tensor *Zq, const mo_mixture *mix, const mo_mixed *fit);
+
+#endif
