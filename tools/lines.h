@@ -10,7 +10,6 @@
 #define mo_tape_set_mode(t, ...) mo_tape_set_mode(MO_HERE(t), __VA_ARGS__)
 #define mo_tape_set_anomaly(t, ...) mo_tape_set_anomaly(MO_HERE(t), __VA_ARGS__)
 #define mo_tape_dot(t, ...) mo_tape_dot(MO_HERE(t), __VA_ARGS__)
-#define mo_tape_html(t, ...) mo_tape_html(MO_HERE(t), __VA_ARGS__)
 #define mo_tape_section(t, ...) mo_tape_section(MO_HERE(t), __VA_ARGS__)
 #define mo_tape_tensor(t, ...) mo_tape_tensor(MO_HERE(t), __VA_ARGS__)
 #define mo_scalar(t, ...) mo_scalar(MO_HERE(t), __VA_ARGS__)

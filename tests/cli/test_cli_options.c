@@ -385,10 +385,8 @@ static const option_row rows[] = {
     {"graph", "dot", SAYS, "graph", "--dot", "digraph", {NULL}},
     {"graph", "values", CHANGES, "graph", "--values", NULL, {NULL}},
     {"graph", "forward", CHANGES, "graph", "--forward", NULL, {NULL}},
-    {"graph", "html", FILE_OF, "graph", "--html #.html", ".html",
-        {"graph --html #.html --dot", "graph --html #.html --text"}},
     {"graph", "out", FILE_OF, "graph", "--out #.tape", ".tape",
-        {"graph --out #.tape --dot", "graph --html #.html --out #.tape", "graph #.tape --out #2.tape"}},
+        {"graph --out #.tape --dot", "graph --out #.tape --text"}},
     /* explain */
     {"explain", "matrix", CHANGES, "explain solve", "--matrix @/A.csv", NULL,
         {"explain --matrix @/A.csv", "explain hull --matrix @/A.csv"}},
