@@ -35,13 +35,11 @@ MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
  * Every result is read once more. */
 MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 
-/* Draws the recorded graph as a file for graphviz (dot -Tsvg), or as a page that steps forward and back through the
- * run: shapes, the elements of small values, sections, what backward has freed, and gradients. Where the graph still
- * holds its values (before mo_backward), these are the gradients of the newest scalar in every value; after it, those
- * of the leaves. The tape stays as it was; an error that stands in the context is no obstacle, and stays. Return the
- * status. */
+/* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections, what
+ * backward has freed, and gradients. Where the graph still holds its values (before mo_backward), these are the
+ * gradients of the newest scalar in every value; after it, those of the leaves. The tape stays as it was; an error that
+ * stands in the context is no obstacle, and stays. Returns the status. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
-MO_API mo_code mo_tape_html(mo_tape *t, const char *path);
 /* Names what is recorded from now on, "encoder", "head" (copied; NULL: no name), up to the reset. Returns the name
  * before, so that sections nest. In MO_EVAL it has no effect. */
 MO_API const char *mo_tape_section(mo_tape *t, const char *name);

@@ -11,8 +11,7 @@ typedef void (*mo_write)(const char *text, void *state);
 typedef enum mo_print_format {
     MO_PRINT_TEXT = 0,
     MO_PRINT_DOT,
-    MO_PRINT_HTML, /* a page that steps through the run */
-    MO_PRINT_TAPE  /* mo_tape_write alone: a file that mo_tape_file_print reads */
+    MO_PRINT_TAPE /* mo_tape_write alone: a safetensors file whose metadata hold the graph (print.c) */
 } mo_print_format;
 
 /* A name for a tensor in a printed graph: "loss", "gradient of W". */
@@ -26,7 +25,7 @@ typedef struct mo_print_options {
     int64_t values; /* tensors with at most this number of elements are printed with their values; 0: none */
     int n_labels;
     const mo_label *labels;
-    bool no_gradients; /* of mo_tape_write, which shows them otherwise (mo_tape_html) */
+    bool no_gradients; /* of mo_tape_write, which shows them otherwise (mo_tape_dot) */
 } mo_print_options;
 
 /* Writes the recorded graph, oldest node first: every node with its inputs, shapes and dtypes, as lines of text or for
@@ -34,9 +33,6 @@ typedef struct mo_print_options {
 MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state);
 /* The same as a file, with gradients, in any format. Returns the status. */
 MO_API mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *path);
-/* Reads a file of MO_PRINT_TAPE and writes its graph; labels have no effect. Returns the status. */
-MO_API mo_code mo_tape_file_print(
-    mo_context *ctx, const char *path, const mo_print_options *options, mo_write write, void *state);
 
 /* One op at one place (forward, or the rule that calls it): its calls since mo_profile_start, and their cost. */
 typedef struct mo_profile_entry {

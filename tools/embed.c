@@ -259,7 +259,6 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
     features.stack = o->stack;
-    features.ranks = &o->ranks;
     count_block(o, graph, weights != NULL, &features);
     features.notice = o->quiet ? NULL : print_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");

@@ -1,5 +1,4 @@
-/* tools/graph.c - `mochi graph`: the tape after one training step of a small MOCHI, or a recorded one, printed, as a
- * page that steps through it, or as a file. */
+/* tools/graph.c - `mochi graph`: the tape after one training step of a small MOCHI, printed or as a file. */
 #include "tools/bench/synthetic.h"
 #include "tools/command.h"
 #include "tools/given.h"
@@ -7,23 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    KEY_DOT = 0x100,
-    KEY_TEXT,
-    KEY_VALUES,
-    KEY_FORWARD,
-    KEY_HTML,
-    KEY_OUT,
-    DIM = 8,
-    MAX_LABELS = 64,
-    FEW = 16,
-    SHOWN = 64,
-    KEPT = 4096
-};
+enum { KEY_DOT = 0x100, KEY_TEXT, KEY_VALUES, KEY_FORWARD, KEY_OUT, DIM = 8, MAX_LABELS = 64, FEW = 16, KEPT = 4096 };
 
 typedef struct graph_options {
     mo_task task;
-    const char *tape, *html, *out; /* a recorded tape, files to write; NULL: none */
+    const char *out; /* a file to write; NULL: none */
     mo_print_format format;
     int64_t values;
     bool forward;
@@ -36,40 +23,29 @@ static const struct argp_option options[] = {
     {"values", KEY_VALUES, "N", OPTION_ARG_OPTIONAL, "with the elements of tensors that have at most N (default 16)",
         0},
     {"forward", KEY_FORWARD, NULL, 0, "without the gradient", 0},
-    {"html", KEY_HTML, "FILE", 0, "write a page that steps forward and back through the run", 0},
-    {"out", KEY_OUT, "FILE.tape", 0, "write the graph, with elements and gradients, for `mochi graph FILE.tape`", 0},
+    {"out", KEY_OUT, "FILE.tape", 0,
+        "write the graph with elements and gradients, a safetensors file for other programs", 0},
     {0},
 };
 
 static const char description[] =
     "Shows the ops of one training step of a small MOCHI (dim 8, two classes, two support and two query examples of "
     "each) on standard normal rows: the loss of an episode of nodes, links or graphs, and its gradient in every "
-    "parameter, recorded so that it could be differentiated again. TASK is nc (default), lp or gc. FILE.tape, "
-    "which --out or a program's own mo_tape_write has written, is shown in their place.\v"
+    "parameter, recorded so that it could be differentiated again. TASK is nc (default), lp or gc.\v"
     "Examples:\n"
     "  mochi graph --forward\n"
     "  mochi graph gc --values\n"
     "  mochi graph lp --dot | dot -Tsvg > lp.svg\n"
-    "  mochi graph --html run.html\n"
-    "  mochi graph --out run.tape; mochi graph run.tape --values";
+    "  mochi graph --out run.tape";
 
-/* What a recorded tape, a page or a file leaves no use for. */
+/* What one form of the graph leaves no use for. */
 static void finish_graph_options(graph_options *o) {
     given_options *given = &o->given;
     refuse_given(given, "text", is_given(given, "dot"), "--dot is another form of the same graph");
-    const char *form = o->html ? "--html is another form of the same graph" : "--out writes another form of the graph";
-    refuse_given(given, "text", o->html || o->out, form);
-    refuse_given(given, "dot", o->html || o->out, form);
-    refuse_given(given, "out", o->html != NULL, "--html writes another file");
-    refuse_given(given, "out", o->tape != NULL, "the tape is a file already");
-    refuse_given(given, "forward", o->tape != NULL, "the tape is recorded as it is");
+    refuse_given(given, "text", o->out != NULL, "--out writes another form of the graph");
+    refuse_given(given, "dot", o->out != NULL, "--out writes another form of the graph");
     if (!o->values)
-        o->values = o->out ? KEPT : o->html ? SHOWN : 0;
-}
-
-static bool is_tape(const char *name) {
-    size_t n = strlen(name);
-    return n > 5 && !strcmp(name + n - 5, ".tape");
+        o->values = o->out ? KEPT : 0;
 }
 
 static error_t take_graph_option(int key, char *text, struct argp_state *state) {
@@ -83,12 +59,8 @@ static error_t take_graph_option(int key, char *text, struct argp_state *state) 
         o->values = text ? parse_integer(state, "--values", text, 1, 1 << 20) : FEW;
     else if (key == KEY_FORWARD)
         o->forward = true;
-    else if (key == KEY_HTML)
-        o->html = take_output(state, "--html", text, ".html");
     else if (key == KEY_OUT)
         o->out = take_output(state, "--out", text, ".tape");
-    else if (key == ARGP_KEY_ARG && state->arg_num == 0 && is_tape(text))
-        o->tape = text;
     else if (key == ARGP_KEY_ARG && state->arg_num == 0)
         o->task = (mo_task)parse_choice(state, "TASK", text, (const char *[]){"nc", "lp", "gc"}, 3);
     else if (key == ARGP_KEY_END)
@@ -113,38 +85,24 @@ static void print_step(mo_tape *t, mo_model *model, const mo_episode *e, const g
     labels[n_labels++] = (mo_label){"logits", logits};
     for (int i = 0; i < n; i++)
         parameters[i] = mo_model_parameter(model, i);
-    bool shown = !o->html && !o->out; /* a file has the gradients of every value, which nothing has to record */
+    bool shown = !o->out; /* a file has the gradients of every value, which nothing has to record */
     if (!o->forward && shown)
         mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
     for (int i = 0; i < n && !o->forward && shown; i++) {
         snprintf(texts[i], sizeof texts[i], "gradient of %s", mo_tensor_name(parameters[i]));
         labels[n_labels++] = (mo_label){texts[i], grads[i]};
     }
-    mo_print_options print = {
-        .format = o->format, .values = o->values, .n_labels = n_labels, .labels = labels, .no_gradients = o->forward};
-    if (o->html || o->out)
-        print.format = o->html ? MO_PRINT_HTML : MO_PRINT_TAPE;
+    mo_print_options print = {.format = shown ? o->format : MO_PRINT_TAPE,
+        .values = o->values,
+        .n_labels = n_labels,
+        .labels = labels,
+        .no_gradients = o->forward};
     if (!mo_ok(mo_tape_context(t)))
         return;
     if (shown)
         mo_tape_print(t, &print, write_graph_text, stdout);
     else
-        mo_tape_write(t, &print, o->html ? o->html : o->out);
-}
-
-static void append_page(const char *text, void *writer) {
-    mo_file_append(writer, text, strlen(text));
-}
-
-/* The page is put in place only if the tape could be read. */
-static void show_tape(mo_context *ctx, const graph_options *o) {
-    mo_print_options print = {.format = o->html ? MO_PRINT_HTML : o->format, .values = o->values};
-    mo_file_writer *page = o->html ? mo_file_start(ctx, o->html) : NULL;
-    if (page) {
-        mo_tape_file_print(ctx, o->tape, &print, append_page, page);
-        mo_file_finish(page);
-    } else if (!o->html)
-        mo_tape_file_print(ctx, o->tape, &print, write_graph_text, stdout);
+        mo_tape_write(t, &print, o->out);
 }
 
 static void record_step(mo_context *ctx, const graph_options *o) {
@@ -163,17 +121,14 @@ static void record_step(mo_context *ctx, const graph_options *o) {
 
 int graph_command(int argc, char **argv) {
     static const struct argp argp = {
-        .options = options, .parser = take_graph_option, .args_doc = "[TASK|FILE.tape]", .doc = description};
+        .options = options, .parser = take_graph_option, .args_doc = "[TASK]", .doc = description};
     graph_options o = {.task = MO_TASK_NC};
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);
     mo_context *ctx = open_context(1);
     if (!ctx)
         return EXIT_FAILED;
-    if (o.tape)
-        show_tape(ctx, &o);
-    else
-        record_step(ctx, &o);
+    record_step(ctx, &o);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);
     return code;

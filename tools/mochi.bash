@@ -46,7 +46,7 @@ _mochi() {
         *:--head:*) mapfile -t COMPREPLY < <(compgen -f -W "$(_mochi_heads)" -- "$current") ;;
         new:new:*) mapfile -t COMPREPLY < <(compgen -W 'head encoder' -- "$current") ;;
         graph:graph:*)
-            mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current"; compgen -f -X '!*.tape' -- "$current") ;;
+            mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
         *:--task:*) mapfile -t COMPREPLY < <(compgen -W 'nc lp gc' -- "$current") ;;
         *:--tune:*) mapfile -t COMPREPLY < <(compgen -W 'loo' -- "$current") ;;
         explain:explain:*)

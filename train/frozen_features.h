@@ -46,9 +46,6 @@ typedef struct mo_feature_options {
      * into the swap. */
     int64_t memory;
     int64_t beside, encoded; /* for that comparison: bytes taken beside the features; rows encoded together */
-    /* NULL, or the processes that all open these features, in the same order of graphs, and compute the hop stacks that
-     * go to files together (train/features/README.md): rows of nodes, one file system. Borrowed for the call. */
-    const struct mo_ranks *ranks;
     mo_dtype stack;   /* of hop stacks in files: MO_F32, or MO_F16, half as large, each value rounded to 11 bits */
     mo_notice notice; /* receives events of the cache and the progress of such files; may be NULL */
     void *notice_state;

@@ -209,11 +209,5 @@ MO_API void mo_link_scorer_release(mo_link_scorer *s);
 MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);
 /* As mo_few_shot_links. Returns the status. */
 MO_API mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
-/* The k best missing links of every node, best first, of equal scores the lower number first: to [nodes, k], score
- * [nodes, k]; -1 and NaN behind a list that is shorter. Asked about are a node's `candidates` (0: 64, at least k), by
- * walks of two and three steps and by attributes, and the nodes whose candidate it is
- * (train/few_shot/link_candidates.c); of candidates for all others, all pairs. Equal bits at any thread count. Returns
- * the status. */
-MO_API mo_code mo_link_scorer_top(mo_link_scorer *s, int64_t k, int64_t candidates, int64_t *to, double *score);
 
 #endif

@@ -84,7 +84,6 @@ static double tapes(mo_context *ctx, scratch *s) {
     mo_tensor *Y = mo_keep(mo_mul(t, mo_mul(t, p, kept), leaf));
     mo_tensor *loss = mo_sum(t, mo_mul(t, Y, mo_scalar(t, MO_F64, 0.5)), MO_AXIS(0), MO_DROP_AXES);
     value += mo_tape_dot(t, scratch_path(s, "tape.dot")) == MO_OK;
-    value += mo_tape_html(t, scratch_path(s, "tape.html")) == MO_OK;
     if (mo_backward(t, loss) == MO_OK && mo_grad_of(p))
         value += mo_item(mo_slice(t, mo_grad_of(p), MO_AXIS(0), 0, 1)) + mo_item(mo_slice(t, Y, MO_AXIS(0), 1, 2));
     mo_zero_grad(p);

@@ -1,4 +1,4 @@
-/* tests/autograd/test_print.c - the recorded graph as text and for graphviz. */
+/* tests/autograd/test_print.c - the recorded graph as text, for graphviz and as a .tape file. */
 #include "ops/inside.h"
 #include "tests/text_sink.h"
 #include "tests/toy_ops.h"
@@ -161,6 +161,132 @@ static void many_leaves_are_told_apart(void **state) {
         mo_tensor_release(leaves[i]);
 }
 
+static char folder[] = "/tmp/mochi-print-XXXXXX", path[64];
+
+static const char *in_folder(const char *name) {
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static const char *content(const char *name) {
+    static char text[1 << 17];
+    FILE *file = fopen(in_folder(name), "rb");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = '\0';
+    fclose(file);
+    return text;
+}
+
+__attribute__((noinline)) static void assert_has(const char *text, const char *part) {
+    if (!strstr(text, part))
+        fail_msg("expected '%s' in:\n%s", part, text);
+}
+
+/* loss = sum (W x)^2 with x = (1, 2): the encoder is W x, the head the rest. W x = (5, 11), the gradient 2 (W x) x^T.
+ */
+static mo_tensor *two_sections(toy *y, mo_tensor **W) {
+    *W = mo_parameter(y->ctx, "W", MO_F64, 2, (int64_t[]){2, 2});
+    mo_tensor_write(*W, (double[]){1, 2, 3, 4}, 4 * sizeof(double));
+    assert_null(mo_tape_section(y->t, "encoder"));
+    mo_tensor *z = mo_matmul(y->t, *W, mo_from(y->t, MO_F64, 2, (int64_t[]){2, 1}, (double[]){1, 2}));
+    assert_string_equal(mo_tape_section(y->t, "head"), "encoder");
+    mo_tensor *loss = mo_sum(y->t, mo_square(y->t, z), MO_ALL, MO_DROP_AXES);
+    assert_string_equal(mo_tape_section(y->t, NULL), "head");
+    return loss;
+}
+
+static void dot_has_values_gradients_and_clusters(void **state) {
+    toy *y = *state;
+    mo_tensor *W;
+    two_sections(y, &W);
+    assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
+    const char *text = content("x.dot");
+    assert_has(text, "label=\"W\\nfloat64 [2, 2]\\n[[1, 2], [3, 4]]\\ngradient [[10, 20], [22, 44]]\"];\n");
+    assert_has(text, "%0 matmul\\nfloat64 [2, 1]\\n[[5], [11]]\\ngradient [[10], [22]]");
+    assert_has(text, "  subgraph \"cluster_1\" {\n    label=\"encoder\";\n    n0;\n  }\n");
+    assert_has(text, "    label=\"head\";\n    n1; n2;\n  }\n}\n");
+    mo_tensor_release(W);
+}
+
+/* A picture leaves the tape as it was: the same backward afterwards, and the gradients that it announced. */
+static void a_picture_leaves_the_tape_as_it_was(void **state) {
+    toy *y = *state;
+    mo_tensor *W, *loss = two_sections(y, &W);
+    int64_t nodes = mo_tape_nodes(y->t);
+    mo_tape_dot(y->t, in_folder("x.dot"));
+    assert_int_equal(mo_tape_nodes(y->t), nodes);
+    assert_null(mo_grad_of(W));
+    assert_int_equal(mo_backward(y->t, loss), MO_OK);
+    assert_true(at(mo_grad_of(W), 0) == 10 && at(mo_grad_of(W), 3) == 44);
+    mo_tensor_release(W);
+}
+
+static void after_backward_leaves_have_gradients_and_values_are_freed(void **state) {
+    toy *y = *state;
+    mo_tensor *W, *loss = two_sections(y, &W);
+    mo_backward(y->t, loss);
+    assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
+    const char *text = content("x.dot");
+    assert_has(text, "gradient [[10, 20], [22, 44]]\"];\n");
+    assert_has(text, "%0 matmul\\nfloat64 [2, 1]\\nreleased\"];\n");
+    mo_tensor_release(W);
+}
+
+static void a_leaf_that_was_released_is_no_obstacle(void **state) {
+    toy *y = *state;
+    mo_tensor *W, *loss = two_sections(y, &W);
+    mo_backward(y->t, loss);
+    mo_tensor_release(W);
+    assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
+    assert_has(content("x.dot"), "label=\"W\\nfloat64 [2, 2]\\nreleased\"];\n");
+}
+
+static void sections_of_backward_are_those_of_forward(void **state) {
+    toy *y = *state;
+    mo_tensor *W, *loss = two_sections(y, &W), *g;
+    mo_grad(y->t, &loss, NULL, 1, &W, &g, 1, MO_CREATE_GRAPH);
+    assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
+    assert_has(content("x.dot"), "    label=\"encoder\";\n    n0; n");
+    mo_tape_reset(y->t);
+    assert_null(mo_tape_section(y->t, NULL));
+    mo_tensor_release(W);
+}
+
+/* The metadata hold the graph, with quotes escaped once; the tensors its elements and gradients. */
+static void a_tape_file_holds_the_graph(void **state) {
+    toy *y = *state;
+    mo_tensor *W, *loss = two_sections(y, &W);
+    mo_print_options options = {
+        .format = MO_PRINT_TAPE, .values = 64, .n_labels = 1, .labels = &(mo_label){"loss", loss}};
+    assert_int_equal(mo_tape_write(y->t, &options, in_folder("x.tape")), MO_OK);
+    mo_arrays *arrays = mo_safetensors_read(y->ctx, in_folder("x.tape"));
+    assert_non_null(arrays);
+    assert_has(arrays->metadata, "\"format\":\"mochi-tape\"");
+    assert_has(arrays->metadata, "\\\"loss\\\":4,");
+    assert_has(arrays->metadata,
+        "{\\\"in\\\":[0,1],\\\"op\\\":\\\"matmul\\\",\\\"out\\\":[2],\\\"section\\\":\\\"encoder\\\"}");
+    assert_has(arrays->metadata, "\\\"name\\\":\\\"W\\\",\\\"reached\\\":true");
+    assert_has(arrays->metadata, "\\\"label\\\":\\\"loss\\\"");
+    assert_true(at(mo_arrays_find(arrays, "v4"), 0) == 146 && at(mo_arrays_find(arrays, "v2"), 1) == 11);
+    assert_true(at(mo_arrays_find(arrays, "g0"), 3) == 44 && !mo_arrays_find(arrays, "g1"));
+    mo_arrays_release(arrays);
+    assert_int_equal(mo_tape_dot(y->t, in_folder("no/such/x.dot")), MO_IO);
+    assert_failed(y->ctx, MO_IO, PARTS("x.dot"));
+    mo_tensor_release(W);
+}
+
+static int open_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state) {
+    (void)state;
+    remove(in_folder("x.dot"));
+    remove(in_folder("x.tape"));
+    return rmdir(folder);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(text_shows_ops_inputs_shapes_and_types, toy_create, toy_release),
@@ -173,6 +299,13 @@ int main(void) {
         cmocka_unit_test_setup_teardown(an_empty_tape_is_an_empty_graph, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(the_error_state_is_no_obstacle_and_stays, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(many_leaves_are_told_apart, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(dot_has_values_gradients_and_clusters, toy_create, release_with_context),
+        cmocka_unit_test_setup_teardown(a_picture_leaves_the_tape_as_it_was, toy_create, release_with_context),
+        cmocka_unit_test_setup_teardown(
+            after_backward_leaves_have_gradients_and_values_are_freed, toy_create, release_with_context),
+        cmocka_unit_test_setup_teardown(a_leaf_that_was_released_is_no_obstacle, toy_create, release_with_context),
+        cmocka_unit_test_setup_teardown(sections_of_backward_are_those_of_forward, toy_create, release_with_context),
+        cmocka_unit_test_setup_teardown(a_tape_file_holds_the_graph, toy_create, release_with_context),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_folder, remove_folder);
 }

@@ -154,8 +154,8 @@ static void features_that_number_the_nodes_are_told_wherever_a_graph_is_opened(v
     mkdir(folder, 0700);
     write_text(in_folder(p, "numbered/edges.txt"), "0 1\n1 2\n2 0\n3 4\n4 5\n5 3\n");
     write_text(in_folder(p, "numbered/labels.txt"), "0\n0\n0\n1\n1\n1\n");
-    write_text(in_folder(p, "numbered/features.mtx"),
-        "%%MatrixMarket matrix coordinate pattern general\n6 6 6\n1 3\n2 1\n3 2\n4 4\n5 6\n6 5\n");
+    write_text(in_folder(p, "numbered/features.csv"),
+        "0,0,0,1,0,0,0\n1,1,0,0,0,0,0\n2,0,1,0,0,0,0\n3,0,0,0,1,0,0\n4,0,0,0,0,0,1\n5,0,0,0,0,1,0\n");
     RUN(p, "data", "info", folder);
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "\n  left out   6 feature columns that number the nodes"));

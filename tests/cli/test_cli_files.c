@@ -75,7 +75,7 @@ static void an_output_replaces_no_file_that_is_read(void **state) {
         {"predict --data own --labels mine.csv --out own/../mine.csv", "mine.csv", {"--out", "--labels mine.csv"}},
         {"predict --data own --labels mine.csv --out own/edges.csv", "own/edges.csv", {"--out", "--data own"}},
         {"predict --data own/ --labels mine.csv --out own/edges.csv", "own/edges.csv", {"--out", "--data own/"}},
-        {"predict --data own --task lp --top 1 --out own/edges.csv", "own/edges.csv", {"--out", "--data own"}},
+        {"predict --data own --task lp --pairs none.csv --out own/edges.csv", "own/edges.csv", {"--out", "--data own"}},
         {"suggest --data own/edges.csv --out own/edges.csv", "own/edges.csv", {"--out", "--data own/edges.csv"}},
         {"predict --data own --out Z.npy --known Z.npy", "Z.npy", {"--out", "--known"}},
         {"predict --data own --labels mine.csv --weights kept.safetensors --save kept.safetensors", "kept.safetensors",
@@ -180,7 +180,7 @@ static void the_suffix_says_the_form(void **state) {
         {"fit Z.npy lab.txt --head ridge --predict Z.npy --out lab.txt", "--out: expected a file .csv"},
         {"fit Z.npy lab.txt --head ridge --save head.pt", "--save: expected a file .safetensors"},
         {"data convert k.gml k.gml", "OUT: expected a file .npz or .safetensors, found 'k.gml'"},
-        {"graph --out step.html", "--out: expected a file .tape"},
+        {"graph --out step.dot", "--out: expected a file .tape"},
         {"report own --out page.pdf", "--out: expected a file .html"},
         {"pitfalls origin --svg chart.png", "--svg: expected a file .svg"},
     };
@@ -199,7 +199,7 @@ static void a_missing_folder_is_found_before_the_data_are_read(void **state) {
         "predict --data none --labels none.csv --out no/p.csv",
         "predict --data none --labels none.csv --out mine.csv/p.csv",
         "predict --data none --labels none.csv --save no/p.safetensors",
-        "predict --data none --task lp --top 3 --out no/p.csv",
+        "predict --data none --task lp --pairs none.csv --out no/p.csv",
         "suggest --data none --out no/p.csv",
         "embed --data none --out no/p.npy",
         "embed --data none --out p.npy --labels no/p.npy",
@@ -209,7 +209,7 @@ static void a_missing_folder_is_found_before_the_data_are_read(void **state) {
         "gin --pool none --out no/p.safetensors",
         "lab adjoint --problem ./none.so --svg no/p.svg",
         "pitfalls hull none.npy none.npy --svg no/p.svg",
-        "graph none.tape --html no/p.html",
+        "graph --out no/p.tape",
         "eval --weights none --data none --draws no/draws/of",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -288,7 +288,7 @@ static void the_manifest_is_of_the_known_graph_alone(void **state) {
 static void a_tape_is_told_from_a_graph(void **state) {
     program *p = *state;
     run_here(p, "data info step.tape");
-    assert_ended(p, 1, "step.tape: expected a graph, an array or weights, found a tape: mochi graph shows it");
+    assert_ended(p, 1, "step.tape: expected a graph, an array or weights, found a tape");
 }
 
 /* The limit of `ulimit -f`, which sends a signal that ends a program which does not ask otherwise. */

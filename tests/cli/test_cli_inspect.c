@@ -45,54 +45,23 @@ static void graph_writes_for_graphviz_with_values(void **state) {
     assert_ended(p, 2, "--values");
 }
 
-static void write_file(const char *path, const char *text) {
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    fputs(text, file);
-    assert_int_equal(fclose(file), 0);
-}
-
-static long bytes_of(const char *path) {
-    struct stat status;
-    return stat(path, &status) ? -1 : (long)status.st_size;
-}
-
-/* The file is shown as the step itself would be, and its page is the page of the step. */
-static void graph_keeps_a_step_as_a_file_and_shows_it_again(void **state) {
+/* The file holds the graph, the elements of its values and their gradients; nothing is printed. */
+static void graph_keeps_a_step_as_a_file(void **state) {
     program *p = *state;
+    char text[1 << 16];
     RUN(p, "graph", "lp", "--out", in_folder(p, "run.tape"));
     assert_ended(p, 0, NULL);
     assert_string_equal(p->out, "");
-    RUN(p, "graph", in_folder(p, "run.tape"), "--values=8");
-    assert_ended(p, 0, NULL);
-    assert_int_equal(count(p->out, "(loss) = softmax_cross_entropy("), 1);
-    assert_int_equal(count(p->out, ": parameter"), 1 + 8 + 4 + 6);
-    assert_true(count(p->out, ", gradient ") > 5);
-    RUN(p, "graph", in_folder(p, "run.tape"), "--dot");
-    assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->out, "label=\"encoder\""));
-    assert_non_null(strstr(p->out, "label=\"head\""));
-    RUN(p, "graph", in_folder(p, "run.tape"), "--html", in_folder(p, "of_file.html"));
-    assert_ended(p, 0, NULL);
-    RUN(p, "graph", "lp", "--html", in_folder(p, "of_step.html"));
-    assert_ended(p, 0, NULL);
-    assert_true(bytes_of(in_folder(p, "of_step.html")) > 10000);
-    assert_int_equal(bytes_of(in_folder(p, "of_file.html")), bytes_of(in_folder(p, "of_step.html")));
-}
-
-/* Nor does a page come to be that holds a part of it. */
-static void graph_refuses_a_file_that_is_no_tape(void **state) {
-    program *p = *state;
-    write_file(in_folder(p, "bad.tape"), "no tape");
-    RUN(p, "graph", in_folder(p, "bad.tape"));
-    assert_ended(p, 1, "bad.tape");
-    RUN(p, "graph", in_folder(p, "bad.tape"), "--html", in_folder(p, "bad.html"));
-    assert_ended(p, 1, "bad.tape");
-    assert_int_equal(bytes_of(in_folder(p, "bad.html")), -1);
-    RUN(p, "graph", in_folder(p, "none.tape"));
-    assert_ended(p, 1, "none.tape");
-    RUN(p, "graph", in_folder(p, "bad.tape"), "--forward");
-    assert_ended(p, 2, "--forward");
+    FILE *file = fopen(in_folder(p, "run.tape"), "rb");
+    assert_non_null(file);
+    size_t n = fread(text, 1, sizeof text - 1, file), header = 8;
+    fclose(file);
+    text[n] = '\0';
+    assert_int_equal(count(text + header, "mochi-tape"), 1);
+    assert_int_equal(count(text + header, "softmax_cross_entropy"), 1);
+    assert_true(count(text + header, "\"g") > 5);
+    RUN(p, "graph", "--out", in_folder(p, "none/run.tape"));
+    assert_ended(p, 1, "none/run.tape");
 }
 
 /* The figures depend on the machine; the test checks what holds on every machine. */
@@ -270,8 +239,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(graph_shows_a_step_of_every_task),
         cmocka_unit_test(graph_writes_for_graphviz_with_values),
-        cmocka_unit_test(graph_keeps_a_step_as_a_file_and_shows_it_again),
-        cmocka_unit_test(graph_refuses_a_file_that_is_no_tape),
+        cmocka_unit_test(graph_keeps_a_step_as_a_file),
         cmocka_unit_test(doctor_measures_every_core_it_names),
         cmocka_unit_test(math_bf16_is_taken_where_doctor_finds_it),
         cmocka_unit_test(bench_solve_times_both_solves_and_adjoints),

@@ -1,5 +1,5 @@
 /* tests/cli/test_cli_memory.c - `--memory`: features stay below the limit or say how many bytes they need; a hop stack
- * on disk gives the same weights as one in memory, and a killed run continues. */
+ * on disk gives the same weights as one in memory, and after a kill too. */
 #include "tests/cli/program.h"
 #include "tests/folder.h"
 
@@ -63,13 +63,13 @@ static void what_is_too_much_for_memory_goes_to_disk(void **state) {
     snprintf(limit, sizeof limit, "%lld", inside);
     RUN(p, STEP(ring, "128"), "--out", in_folder(p, "whole"), "--quiet", "--memory", limit, "--cache", cache);
     assert_ended(p, 0, NULL);
-    assert_int_equal(folder_files(cache, ".stack", path), 0);
+    assert_int_equal(folder_files(cache, ".npy", path), 0);
     snprintf(limit, sizeof limit, "%lld", outside);
     RUN(p, STEP(ring, "128"), "--out", in_folder(p, "nowhere"), "--quiet", "--memory", limit);
     assert_ended(p, 1, "name a cache folder, where its hop stack takes");
     RUN(p, STEP(ring, "128"), "--out", in_folder(p, "disk"), "--quiet", "--memory", limit, "--cache", cache);
     assert_ended(p, 0, NULL);
-    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".npy", path), 1);
     assert_int_equal(folder_files(cache, ".partial", path), 0);
     assert_same_weights(p, "disk", "whole");
     RUN(p, "data", "cache", "verify", "--cache", cache, "--json");
@@ -179,7 +179,7 @@ static void what_is_needed_is_known_before_any_work(void **state) {
             memcpy(words + n, (const char *const[]){"--memory", limit, "--cache", cache, NULL}, 5 * sizeof *words);
             double ratio = (double)needs[disk] / (double)peak_of(p, words);
             bool same = needs[0] == needs[1]; /* the SVD takes more than the stack */
-            assert_int_equal(folder_files(cache, ".stack", path), disk && !same);
+            assert_int_equal(folder_files(cache, ".npy", path), disk && !same);
             if (ratio > 1.3 || ratio < 1 / 1.3)
                 fail_msg("mochi %s: %lld bytes told, %.2f of those taken", words[0], needs[disk], ratio);
         }
@@ -212,7 +212,7 @@ static void a_long_phase_is_told(void **state) {
     }
 }
 
-/* As many nodes as a number alone may claim (64 MiB at 40 bytes a node), and one edge: the process grows by what the
+/* As many nodes as a number alone may claim (64 MiB at 40 bytes a node), in two edges: the process grows by what the
  * limit says, and not by that for each of its arrays. */
 static void numbers_alone_claim_little(void **state) {
     program *p = *state;
@@ -222,62 +222,49 @@ static void numbers_alone_claim_little(void **state) {
 #endif
     enum { CLAIMED = (64 << 20) / 40, SLACK = 4 << 20 };
     long long small = peak_of(p, (const char *const[]){"data", "info", "mutag", NULL});
-    snprintf(folder, sizeof folder, "%s", in_folder(p, "claimed"));
-    assert_int_equal(mkdir(folder, 0700), 0);
-    snprintf(path, sizeof path, "%s/edges.txt", folder);
-    write_text(path, "0 1\n");
-    snprintf(path, sizeof path, "%s/features.mtx", folder);
-    snprintf(text, sizeof text, "%%%%MatrixMarket matrix coordinate real general\n%d 2 1\n1 1 1\n", CLAIMED);
-    write_text(path, text);
-    long long rows = peak_of(p, (const char *const[]){"data", "info", folder, NULL});
     snprintf(folder, sizeof folder, "%s", in_folder(p, "gaps"));
     assert_int_equal(mkdir(folder, 0700), 0);
     snprintf(path, sizeof path, "%s/train.txt", folder);
     snprintf(text, sizeof text, "0 1\n%d %d\n", CLAIMED / 2 - 1, CLAIMED / 2 - 1);
     write_text(path, text);
     long long gaps = peak_of(p, (const char *const[]){"data", "info", folder, NULL});
-    print_message("above a small graph: %lld claimed by rows, %lld by gaps\n", rows - small, gaps - small);
-    assert_true(rows - small <= (64 << 20) + SLACK && gaps - small <= (64 << 20) + SLACK);
+    print_message("above a small graph: %lld claimed by gaps\n", gaps - small);
+    assert_true(gaps - small <= (64 << 20) + SLACK);
 }
 
 /* ---- killed ---- */
 
-enum { GNUTELLA = 8717, DIM = 512, HOPS = 4, PAGE = 4096, BLOCKS = 8 };
+enum { PAGE = 4096 /* before the rows (train/features/hop_store.c) */ };
 #define ON_DISK STEP("gnutella06:lp", "512"), "--features", "disk"
 
-/* Checksums of blocks in the table at the end of a partial file, behind the quality and its own
- * (train/features/hop_store.c). */
-static int finished_blocks(const char *path) {
-    uint64_t digest[BLOCKS] = {0};
-    long table = (PAGE + 4L * HOPS * GNUTELLA * DIM + PAGE - 1) / PAGE * PAGE;
-    int count = 0;
+/* Whether rows are there. */
+static bool has_rows(const char *path) {
     FILE *file = fopen(path, "rb");
-    if (!file)
-        return 0;
-    if (fseek(file, table + 24, SEEK_SET) == 0 && fread(digest, sizeof *digest, BLOCKS, file) == BLOCKS)
-        for (int i = 0; i < BLOCKS; i++)
-            count += digest[i] != 0;
-    fclose(file);
-    return count;
+    char row[PAGE], none[PAGE] = "";
+    bool found =
+        file && fseek(file, PAGE, SEEK_SET) == 0 && fread(row, 1, PAGE, file) == PAGE && memcmp(row, none, PAGE) != 0;
+    if (file)
+        fclose(file);
+    return found;
 }
 
-/* Kills a run once a block is written. Returns false if the run ended before. */
+/* Kills a run once a row is written. Returns false if the run ended before. */
 static bool kill_while_writing(const char *cache, const char *run) {
     char path[1024] = "";
     pid_t child =
         start_program((const char *const[]){ON_DISK, "--cache", cache, "--out", run, NULL}, "/dev/null", "/dev/null");
     for (int i = 0; i < 200000 && waitpid(child, NULL, WNOHANG) == 0; i++) {
-        if (folder_files(cache, ".partial", path) && finished_blocks(path) > 0) {
+        if (folder_files(cache, ".partial", path) && has_rows(path)) {
             kill(child, SIGKILL);
             break;
         }
         usleep(300);
     }
     waitpid(child, NULL, 0);
-    return folder_files(cache, ".partial", path) == 1 && finished_blocks(path) < BLOCKS;
+    return folder_files(cache, ".partial", path) == 1;
 }
 
-static void a_killed_run_goes_on_where_it_was(void **state) {
+static void what_a_killed_run_has_left_is_made_again(void **state) {
     program *p = *state;
     char cache[300], run[300], path[1024];
     bool caught = false;
@@ -289,10 +276,8 @@ static void a_killed_run_goes_on_where_it_was(void **state) {
     assert_true(caught);
     RUN(p, ON_DISK, "--cache", cache, "--out", in_folder(p, "resumed"));
     assert_ended(p, 0, NULL);
-    const char *said = strstr(p->out, " blocks are there from an interrupted run");
-    if (!said || said[-1] == '0')
-        fail_msg("nothing was taken over: %s", p->out);
-    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".npy", path), 1);
+    assert_int_equal(folder_files(cache, ".partial", path), 0);
     RUN(p, STEP("gnutella06:lp", "512"), "--out", in_folder(p, "unbroken"), "--quiet");
     assert_ended(p, 0, NULL);
     assert_same_weights(p, "resumed", "unbroken");
@@ -314,7 +299,7 @@ static void two_processes_write_one_stack(void **state) {
         wait_for_program(p, child[i], out[i], "/dev/null");
         assert_ended(p, 0, NULL);
     }
-    assert_int_equal(folder_files(cache, ".stack", path), 1);
+    assert_int_equal(folder_files(cache, ".npy", path), 1);
     assert_int_equal(folder_files(cache, ".partial", path), 0);
     assert_same_weights(p, "both0", "both1");
 }
@@ -331,7 +316,7 @@ static void a_stack_in_float16_is_half_the_file(void **state) {
             "--episodes", "5", "--shots", "16", "--hop", "2", "--features", "disk", "--cache", cache, "--stack",
             type[i]);
         assert_ended(p, 0, NULL);
-        assert_int_equal(folder_files(cache, ".stack", path), 1);
+        assert_int_equal(folder_files(cache, ".npy", path), 1);
         assert_int_equal(stat(path, &st), 0);
         bytes[i] = (double)st.st_size;
         assert_int_equal(sscanf(strstr(p->out, "\n    16"), "%*d %lf", &accuracy[i]), 1);
@@ -393,7 +378,7 @@ int main(void) {
         cmocka_unit_test(what_is_needed_is_known_before_any_work),
         cmocka_unit_test(a_long_phase_is_told),
         cmocka_unit_test(numbers_alone_claim_little),
-        cmocka_unit_test(a_killed_run_goes_on_where_it_was),
+        cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
         cmocka_unit_test(two_processes_write_one_stack),
         cmocka_unit_test(a_stack_in_float16_is_half_the_file),
         cmocka_unit_test(a_size_must_be_one),

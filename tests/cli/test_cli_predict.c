@@ -283,11 +283,12 @@ static void links_score_as_an_evaluation_measures(void **state) {
         in_folder(p, "links/cora-lp-16-0.test.csv"), "--threads", "1");
     assert_ended(p, 0, NULL);
     assert_string_equal(p->out, csv);
-    RUN(p, "predict", "--data", "cora", "--task", "lp", "--readout", in_folder(p, "links/r.safetensors"), "--top", "1");
+    RUN(p, "predict", "--data", "cora", "--task", "lp", "--readout", in_folder(p, "links/r.safetensors"), "--pairs",
+        in_folder(p, "links/cora-lp-16-0.test.csv"));
     assert_ended(p, 1, "of other data than cora");
     RUN(p, "predict", "--data", graph, "--readout", in_folder(p, "links/r.safetensors"));
     assert_ended(p, 1, "expected a file of `mochi predict --save`, found mochi link readout");
-    RUN(p, "predict", "--data", graph, "--task", "lp", "--top", "1", "--labels", "a", "--readout", "b");
+    RUN(p, "predict", "--data", graph, "--task", "lp", "--pairs", "c", "--labels", "a", "--readout", "b");
     assert_ended(p, 2, "--labels: a kept readout has its own");
 }
 
@@ -308,18 +309,19 @@ static void refuses_bad_pairs_with_their_line(void **state) {
     for (int i = 0; i < 20; i++)
         sprintf(ring + strlen(ring), "%d %d\n", i, (i + 1) % 20);
     write_text(in_folder(p, "ring.txt"), ring);
+    write_text(in_folder(p, "asked.csv"), "a,b\n0,2\n3,11\n");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         write_text(in_folder(p, "bad.csv"), bad[i][0]);
         RUN(p, "predict", "--data", in_folder(p, "ring.txt"), "--task", "lp", "--labels", in_folder(p, "bad.csv"),
-            "--top", "1", "--out", in_folder(p, "none.csv"));
+            "--pairs", in_folder(p, "asked.csv"), "--out", in_folder(p, "none.csv"));
         assert_ended(p, 1, bad[i][1]);
         assert_int_not_equal(access(in_folder(p, "none.csv"), F_OK), 0);
     }
     write_text(in_folder(p, "some.csv"), "a,b,linked\n0,1,yes\n8,7,yes\n0,3,no\n9,4,no\n");
-    RUN(p, "predict", "--data", in_folder(p, "ring.txt"), "--task", "lp", "--labels", in_folder(p, "some.csv"), "--top",
-        "1");
+    RUN(p, "predict", "--data", in_folder(p, "ring.txt"), "--task", "lp", "--labels", in_folder(p, "some.csv"),
+        "--pairs", in_folder(p, "asked.csv"));
     assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 20);
+    assert_int_equal(count_lines(p->out), 1 + 2);
 }
 
 /* Two clubs of ten members each, and a bridge; the classes are the clubs. */
@@ -364,31 +366,18 @@ static void names_go_in_and_out(void **state) {
     write_text(in_folder(p, "pairs.tsv"), "a\tb\nTom 3\tAnn\n");
     RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"));
     assert_ended(p, 1, "pairs.tsv:2: expected a node of clubs, found 'Ann'");
-    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "2");
-    assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 2 * 20);
-    assert_int_equal(strncmp(p->out, "from,to,score\n", 14), 0);
-    assert_non_null(strstr(p->out, "\n\"R, S 3\",\"R, S 1\",")); /* inside a club, not across */
-    snprintf(text, sizeof text, "%s", p->out);
-    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "2", "--threads", "1", "--out",
-        in_folder(p, "top.csv"));
-    assert_ended(p, 0, NULL);
-    assert_string_equal(p->out, "");
-    static char top[MAX_TEXT];
-    read_text(in_folder(p, "top.csv"), top);
-    assert_string_equal(top, text);
-    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", "--out", in_folder(p, "t.jsonl"));
-    read_text(in_folder(p, "t.jsonl"), top);
-    assert_int_equal(count_lines(top), 20);
-    assert_int_equal(strncmp(top, "{\"from\":\"Tom 0\",\"to\":\"", 22), 0);
-    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", "--out", in_folder(p, "t.npy"));
+    write_text(in_folder(p, "pairs.tsv"), "a\tb\nTom 3\tTom 8\n");
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"), "--out",
+        in_folder(p, "t.npy"));
     assert_ended(p, 2, "--out: expected a file .csv, .tsv or .jsonl of links, found");
     run_program_to(p, "/dev/full",
-        (const char *const[]){"predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", NULL});
+        (const char *const[]){
+            "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"), NULL});
     assert_int_equal(p->code, 1);
-    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--top", "1", "--memory", "1M");
+    RUN(p, "predict", "--data", in_folder(p, "clubs"), "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"), "--memory",
+        "1M");
     assert_ended(p, 1, "the limit of memory is 1048576");
-    RUN(p, "predict", "--data", "mutag", "--task", "lp", "--top", "1");
+    RUN(p, "predict", "--data", "mutag", "--task", "lp", "--pairs", in_folder(p, "pairs.tsv"));
     assert_ended(p, 1, "expected 2 or more in one");
     RUN(p, "suggest", "--data", in_folder(p, "clubs"), "--n", "4", "--out", in_folder(p, "next.csv"));
     assert_ended(p, 0, NULL);
@@ -579,7 +568,7 @@ static void a_picture_has_known_labels_truth_and_places(void **state) {
 static void an_interrupted_list_leaves_no_part_of_it(void **state) {
     program *p = *state;
     enum { NODES = 3000 };
-    char *edges = malloc(NODES * 3 * 16), *at = edges, out[512], err[512], list[512], cache[512];
+    char *edges = malloc(NODES * 3 * 16), *at = edges, out[512], err[512], list[512], cache[512], pairs[512];
     for (int i = 0; i < 3 * NODES; i++)
         at += sprintf(at, "%d %d\n", i % NODES, (i % NODES + 1 + 7 * (i / NODES)) % NODES);
     snprintf(out, sizeof out, "%s/stdout", p->folder);
@@ -590,15 +579,23 @@ static void an_interrupted_list_leaves_no_part_of_it(void **state) {
     mkdir(cache, 0777);
     write_text(in_folder(p, "knots.txt"), edges);
     free(edges);
+    snprintf(pairs, sizeof pairs, "%s/pairs-of-knots.csv", p->folder);
+    FILE *asked = fopen(pairs, "w");
+    assert_non_null(asked);
+    fputs("from,to\n", asked);
+    for (int u = 0; u < 500; u++)
+        for (int v = u + 1; v < NODES; v++)
+            fprintf(asked, "%d,%d\n", u, v);
+    assert_int_equal(fclose(asked), 0);
     for (int old = 0; old < 2; old++) {
         const char *graph = in_folder(p, "knots.txt");
         if (old)
             write_text(list, "what was there\n");
-        pid_t child = start_program((const char *const[]){"predict", "--data", graph, "--task", "lp", "--top", "10",
-                                        "--candidates", "3000", "--out", list, "--cache", cache, NULL},
+        pid_t child = start_program((const char *const[]){"predict", "--data", graph, "--task", "lp", "--pairs", pairs,
+                                        "--out", list, "--cache", cache, NULL},
             out, err);
         for (int tries = 0; tries < 240000 && folder_count(cache) == 0; tries++)
-            usleep(1000); /* the basis is there: scoring 4.5 million pairs begins */
+            usleep(1000); /* the basis is there: scoring 1.4 million pairs begins */
         assert_int_not_equal(folder_count(cache), 0);
         usleep(200000);
         assert_int_equal(waitpid(child, &(int){0}, WNOHANG), 0);

@@ -59,7 +59,6 @@ def write_pages(mochi, folder):
     run([mochi, "explain", "solve", "--step", "--html", os.path.join(folder, "step.html")])
     for lab, options in LABS.items():
         run([mochi, "lab", lab, *options, "--html", os.path.join(folder, f"lab-{lab}.html")])
-    run([mochi, "graph", "--html", os.path.join(folder, "graph.html")])
     return sorted(name for name in os.listdir(folder) if name.endswith(".html"))
 
 

@@ -4,13 +4,12 @@
 
 #include "fuzz.h"
 #include "tests/small_stack.h"
-#include "train/features/hop_file.h"
 
 static const char fuzz_stack_key[] = "format 1 graph 0123 dim 3";
 
 static inline void fuzz_stack_name(char file[MO_CACHE_NAME + 16]) {
     mo_cache_name(fuzz_stack_key, file);
-    strcat(file, ".stack");
+    strcat(file, MO_HOP_ENDING);
 }
 
 /* A figure of all of its values; 0 on failure. */

@@ -4,7 +4,7 @@
 #include "tests/small_stack.h"
 #include "tests/training_run.h"
 #include "tools/predict/predict_readout.h"
-#include "train/features/hop_file.h"
+#include "train/features/hop_store.h"
 
 typedef struct subject {
     mo_context *ctx;
@@ -196,7 +196,7 @@ static void small_stacks_are_refused_damaged(void **state) {
     assert_true(open_small_stack(s->ctx, folder, entry_key, 2) != 0);
     assert_true(mo_ok(s->ctx));
     subject of = {.ctx = s->ctx};
-    snprintf(of.path, sizeof of.path, "%s/%s.stack", folder, mo_cache_name(entry_key, name));
+    snprintf(of.path, sizeof of.path, "%s/%s.npy", folder, mo_cache_name(entry_key, name));
     expect_no_silent_damage(&of, reads_stack);
     folder_remove(folder);
 }

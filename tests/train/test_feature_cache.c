@@ -247,7 +247,7 @@ static void what_is_no_entry_stays(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 0, 14);
     static const char *const names[] = {"0123456789abcdef0123456789abcdef.safetensors",
-        "0123456789abcdef0123456789abcdef.stack", "fedcba9876543210fedcba9876543210.safetensors", "mine.stack.partial"};
+        "0123456789abcdef0123456789abcdef.npy", "fedcba9876543210fedcba9876543210.safetensors", "mine.stack.partial"};
     char folder[512], foreign[4][600], path[1024];
     seen gone = {0};
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "foreign"));

@@ -149,7 +149,7 @@ static void cut_stacks(const char *folder) {
     DIR *listing = opendir(folder);
     int cut = 0;
     for (struct dirent *entry; (entry = readdir(listing));)
-        if (strstr(entry->d_name, ".stack")) {
+        if (strstr(entry->d_name, ".npy")) {
             char path[900];
             snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
             assert_int_equal(truncate(path, 5000), 0);
@@ -171,7 +171,7 @@ static void a_file_cut_short_ends_the_run_with_one_line(void **state) {
     cut_stacks(cache);
     for (int step = 1; step < 3 && mo_ok(run.ctx); step++) /* rows fetched before may still be used */
         mo_trainer_step(run.trainer, NULL);
-    assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".stack': it ends before byte ", "cut short?"));
+    assert_failed(run.ctx, MO_IO, PARTS("train: step ", cache, ".npy': it ends before byte ", "cut short?"));
     run_close(&run);
     folder_remove(folder);
     folder_remove(cache);

@@ -10,7 +10,7 @@
 static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_options *options) {
     mo_tape *t = mo_tape_create(graph->ctx, MO_EVAL);
     mo_basis_quality quality;
-    mo_tensor *X0 = mo_cast(t, mo_node_basis(t, graph, g, options, NULL, &quality), MO_F64);
+    mo_tensor *X0 = mo_cast(t, mo_node_basis(t, graph, g, options, &quality), MO_F64);
     expect_ok(graph->ctx);
     double *x = calloc((size_t)mo_numel(X0) + 1, sizeof *x);
     mo_tensor_read(X0, x, (size_t)mo_numel(X0) * sizeof *x);

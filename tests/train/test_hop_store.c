@@ -69,7 +69,7 @@ static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
         mo_feature_options o = on_disk(folder, &t);
         expect_equal(graphs[i], &o, false);
         expect_equal(graphs[i], &o, true);
-        assert_int_equal(folder_files(folder, ".stack", path), i + 1);
+        assert_int_equal(folder_files(folder, ".npy", path), i + 1);
         assert_int_equal(folder_files(folder, ".partial", path), 0);
         assert_non_null(strstr(t.text, "features: drawn: residual of the SVD 0."));
         assert_null(strstr(t.text, "cache:"));
@@ -108,24 +108,25 @@ static void blocks_kept_apart_are_the_same_on_disk(void **state) {
     folder_remove(folder);
 }
 
-/* The table of checksums is at the end: with its last entries 0 the file is as after an interruption. */
-static void an_interrupted_run_goes_on_where_it_stopped(void **state) {
+/* A .partial file is what a killed run leaves: also where its rows are all there, without the checksums behind them. */
+static void what_a_killed_run_has_left_is_made_again(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 5);
     char folder[512], path[1024], partial[1100];
     told t;
+    struct stat st;
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "interrupted"));
     mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
-    assert_int_equal(folder_files(folder, ".stack", path), 1);
-    snprintf(partial, sizeof partial, "%s.partial", path);
-    assert_int_equal(rename(path, partial), 0);
-    for (long byte = -3 * 8; byte < 0; byte++)
-        overwrite(partial, byte, 0);
-    expect_equal(graph, &o, false);
-    assert_non_null(strstr(t.text, "5 blocks are there from an interrupted run"));
-    assert_int_equal(folder_files(folder, ".partial", path), 0);
-    expect_equal(graph, &o, true);
+    for (int cut = 0; cut < 2; cut++) {
+        assert_int_equal(folder_files(folder, ".npy", path), 1);
+        snprintf(partial, sizeof partial, "%s.partial", path);
+        assert_int_equal(rename(path, partial), 0);
+        assert_true(stat(partial, &st) == 0 && truncate(partial, cut ? 100 : st.st_size - 8) == 0);
+        expect_equal(graph, &o, false);
+        assert_int_equal(folder_files(folder, ".partial", path), 0);
+        expect_equal(graph, &o, true);
+    }
     mo_graph_release(graph);
     folder_remove(folder);
 }
@@ -138,7 +139,7 @@ static void damage_is_found_told_and_made_good(void **state) {
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "damaged"));
     mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
-    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
     int64_t hop = 4 * DIM * graph->nodes;
     const long offsets[] = {PAGE + 5, (long)(PAGE + 3 * hop + 77), 3, -1};
     for (int i = 0; i < 4; i++) {
@@ -172,7 +173,7 @@ static void the_cache_knows_stacks(void **state) {
     expect_equal(graph, &o, false);
     assert_int_equal(mo_cache_verify(s->ctx, folder, on_entry, good), MO_OK);
     assert_true(good[0] == 1 && good[1] == 0);
-    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
     overwrite(path, PAGE + 40, 2);
     assert_int_equal(mo_cache_verify(s->ctx, folder, on_entry, bad), MO_OK);
     assert_true(bad[0] == 1 && bad[1] == 1);
@@ -215,7 +216,7 @@ static void float16_halves_the_file_and_rounds(void **state) {
         mo_features_release(source.features);
     }
     struct stat st;
-    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size < (WIDE_HOPS + 1) * graph->nodes * DIM * 2 + 3 * PAGE);
     int good[2] = {0};
@@ -238,13 +239,13 @@ static void a_link_in_the_cache_is_not_written_through(void **state) {
     snprintf(thesis, sizeof thesis, "%s", scratch_write(s, "thesis.txt", "my thesis\n", 10));
     mo_feature_options o = on_disk(folder, &t);
     expect_equal(graph, &o, false);
-    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
     snprintf(partial, sizeof partial, "%s.partial", path);
     for (int hard = 0; hard < 2; hard++) {
         unlink(path);
         assert_int_equal(hard ? link(thesis, partial) : symlink(thesis, partial), 0);
         assert_null(mo_features_open(graph, &o));
-        assert_failed(s->ctx, MO_IO, PARTS(".stack.partial: expected a file of its own, found "));
+        assert_failed(s->ctx, MO_IO, PARTS(".npy.partial: expected a file of its own, found "));
         unlink(partial);
     }
     assert_int_equal(symlink(thesis, path), 0); /* under the name of the whole stack: it takes the link's place */
@@ -292,7 +293,7 @@ static void without_a_limit_what_is_free_counts(void **state) {
     assert_true(outside > (124 << 20) && inside > outside);
     free_bytes = free_with_swap = outside;
     open_features(graph, &o);
-    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
     assert_non_null(strstr(t.text, "features: drawn: 0.1 GB are needed, 0.1 GB are free: the hop stack goes to "));
     folder_remove(folder);
     t.text[0] = 0;
@@ -304,7 +305,7 @@ static void without_a_limit_what_is_free_counts(void **state) {
     o.cache = folder;
     free_bytes = INFINITY;
     open_features(graph, &o);
-    assert_int_equal(folder_files(folder, ".stack", path), 0);
+    assert_int_equal(folder_files(folder, ".npy", path), 0);
     assert_null(strstr(t.text, "goes to"));
     o.memory = 200 << 20; /* a limit is the user's word: more is asked for than is free */
     free_bytes = free_with_swap = 1 << 20;
@@ -347,7 +348,7 @@ static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
     setrlimit(RLIMIT_FSIZE, &small_files);
     assert_null(mo_features_open(graph, &o));
     setrlimit(RLIMIT_FSIZE, &before);
-    assert_failed(s->ctx, MO_IO, PARTS("hop stack '", ".stack.partial': cannot reserve"));
+    assert_failed(s->ctx, MO_IO, PARTS("hop stack '", ".npy.partial': cannot reserve"));
     assert_int_equal(folder_files(folder, "", path), 0);
     expect_equal(graph, &o, false);
     mo_graph_release(graph);
@@ -358,7 +359,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stack_on_disk_equals_the_one_in_memory),
         cmocka_unit_test(blocks_kept_apart_are_the_same_on_disk),
-        cmocka_unit_test(an_interrupted_run_goes_on_where_it_stopped),
+        cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
         cmocka_unit_test(damage_is_found_told_and_made_good),
         cmocka_unit_test(the_cache_knows_stacks),
         cmocka_unit_test(float16_halves_the_file_and_rounds),

@@ -397,7 +397,7 @@ static void open_stack_at_every_call(scratch *s, const char *folder, bool there,
             expect_ok(s->ctx);
             if (sum != expected)
                 fail_msg("%s: afterwards %.17g, expected %.17g", what, sum, expected);
-            assert_int_equal(folder_files(folder, ".stack", path), 1);
+            assert_int_equal(folder_files(folder, ".npy", path), 1);
             if (folder_files(folder, "", path) != 1)
                 fail_msg("%s: %d files are left, %s\n%s", what, folder_files(folder, "", path), path, disk_calls());
         }
@@ -456,7 +456,7 @@ static void a_hop_stack_is_synced_before_it_has_its_name(void **state) {
     open_stack(s, folder);
     disk_end();
     expect_ok(s->ctx);
-    assert_int_equal(folder_files(folder, ".stack", path), 1);
+    assert_int_equal(folder_files(folder, ".npy", path), 1);
     if (!disk_save_in_order(disk_calls(), path, &written, wrong))
         fail_msg("%s\n%s", wrong, disk_calls());
     assert_true(written > 0);

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Makes the files that mochi reads of those that it must not: pickles and tables become .npz, .pt becomes safetensors.
+"""Makes the files that mochi reads of those that it does not: other forms of graphs become .npz, .pt becomes safetensors.
 
+    convert.py graph SOURCE OUT.npz          GraphML, node-link JSON, a folder of them (a set); an adjacency .mtx
+    convert.py features FILE.mtx OUT.npy     Matrix Market, the features of a folder of tables
     convert.py planetoid FOLDER OUT.npz      ind.NAME.x, .y, .tx, .ty, .allx, .ally, .graph, .test.index
     convert.py anygraph FOLDER OUT.npz       trn_mat.pkl and, if there, feats.pkl
     convert.py ogb FOLDER OUT.npz            raw/ of an OGB node or link data set: edge.csv.gz, node-feat.csv.gz, ..
@@ -9,7 +11,7 @@
     convert.py embedded DATA [NAME ...]      train/data/NAME.npz (developers; needs numpy)
 
 Pickles are read as data: a name that arrays, matrices, containers and tensors do not need is an error (unpickle.py). All
-but `embedded` need the standard library alone. A file appears whole or not at all; equal input gives equal bytes.
+but `embedded` (numpy), `graph` of GraphML (networkx) and .mtx (SciPy) need the standard library alone. A file appears whole or not at all; equal input gives equal bytes.
 """
 
 import array
@@ -20,6 +22,7 @@ import pathlib
 import struct
 import sys
 
+import attributed
 import unpickle
 from graph_npz import Features, sorted_rows, write_npz, write_whole
 from unpickle import Refused
@@ -239,7 +242,23 @@ def weights(path, out):
     write_whole(out, write)
 
 
-COMMANDS = {"planetoid": planetoid, "anygraph": anygraph, "ogb": ogb, "cstag": cstag, "weights": weights}
+# ---- graphs of other programs ----
+
+def graph(source, out):
+    source = pathlib.Path(source)
+    if source.name.endswith((".mtx", ".mtx.gz")):
+        write_npz(out, attributed.adjacency_members(source))
+    elif source.is_dir() or source.name.endswith(attributed.SUFFIXES):
+        write_npz(out, attributed.graph_members(source))
+    else:
+        raise Refused(f"{source}: expected a folder, or a file {', '.join(attributed.SUFFIXES)}, .mtx or .mtx.gz")
+
+
+def features(path, out):
+    write_whole(out, attributed.features_writer(pathlib.Path(path)))
+
+
+COMMANDS = {"graph": graph, "features": features, "planetoid": planetoid, "anygraph": anygraph, "ogb": ogb, "cstag": cstag, "weights": weights}
 
 
 def main(arguments):
@@ -251,7 +270,9 @@ def main(arguments):
         sys.exit(__doc__)
     try:
         COMMANDS[arguments[0]](arguments[1], arguments[2])
-    except (Refused, OSError) as error:
+    except ModuleNotFoundError as error:
+        sys.exit(f"convert.py: {arguments[0]} {arguments[1]} needs {error.name}: pip install {error.name}")
+    except (Refused, OSError, EOFError) as error:
         sys.exit(f"convert.py: {error}")
 
 

@@ -49,8 +49,7 @@ static const struct action {
         "Example:\n  mochi data list --all",
         list_options, 0, 0, data_list},
     {"info", "mochi data info", "NAME|PATH...",
-        "Says what a graph or file holds: any name of `mochi data list`, a graph as .npz, GraphML, node-link JSON, "
-        "GML, TU folder, adjacency "
+        "Says what a graph or file holds: any name of `mochi data list`, a graph as .npz, GML, TU folder, adjacency "
         "list, edge list, interaction lists (train.txt), or a folder of features.npy, edges.txt and, if there, "
         "labels.npy or labels.txt; an array (.npy, "
         ".npz), weights (.safetensors). Of a data set of the manifest also licence, citation and the counts it must "

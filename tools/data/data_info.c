@@ -239,8 +239,7 @@ bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool js
     mo_arrays *arrays = NULL;
     const char *kind = "array";
     if (mo_path_ends_with(name, ".tape")) {
-        mo_fail(
-            ctx, MO_UNSUPPORTED, "%s: expected a graph, an array or weights, found a tape: mochi graph shows it", name);
+        mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a graph, an array or weights, found a tape", name);
     } else if (mo_path_ends_with(name, ".npy")) {
         mo_tensor *T = mo_npy_read(ctx, name);
         arrays = mo_arrays_create(ctx);

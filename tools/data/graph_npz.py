@@ -36,7 +36,7 @@ def _umask():
     return mask
 
 
-DESCRIPTIONS = {"f": "<f4", "i": "<i4", "q": "<i8"}
+DESCRIPTIONS = {"B": "|u1", "f": "<f4", "i": "<i4", "q": "<i8"}
 
 
 def npy(values):
@@ -69,6 +69,11 @@ def sorted_rows(nodes, u, v):
         pointer[i + 1] += pointer[i]
     return {"adj_shape": array.array("q", [nodes, nodes]), "adj_indptr": pointer,
             "adj_indices": array.array("i", [high for _, high in low_high])}
+
+
+def texts(words):
+    """Words as a member of bytes, UTF-8, each with a zero behind."""
+    return array.array("B", b"".join(word.encode() + b"\0" for word in words))
 
 
 class Features:

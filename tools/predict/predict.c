@@ -18,8 +18,6 @@ enum {
     KEY_LABELS,
     KEY_KNOWN,
     KEY_PAIRS,
-    KEY_TOP,
-    KEY_CANDIDATES,
     KEY_OUT,
     KEY_SAVE,
     KEY_READOUT,
@@ -36,7 +34,6 @@ enum {
 typedef struct predict_options {
     const char *data, *labels, *known, *pairs, *out, *save, *readout, *cache;
     int task; /* -1: that of the data */
-    int64_t top, candidates;
     double least;
     mo_few_shot_options few_shot;
     mo_context_options device;
@@ -62,10 +59,6 @@ static const struct argp_option options[] = {
         "of --task lp: pairs of nodes to score, CSV or TSV; the readout is fitted on --labels, or on "
         "links of the graph itself",
         0},
-    {"top", KEY_TOP, "K", 0,
-        "in place of --pairs: the K best missing links of each node, of its candidates by walks and by attributes", 0},
-    {"candidates", KEY_CANDIDATES, "N", 0,
-        "of --top: candidates of each node (default 64, at least K); as many as nodes: all pairs", 0},
     {"out", KEY_OUT, "FILE", 0,
         "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
         "second class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
@@ -95,10 +88,10 @@ static const struct argp_option options[] = {
 
 static const char description[] =
     "Predicts the labels of a graph's nodes, or of the graphs of a set, from a few that are known. Says on standard "
-    "error how accurate the predictions should be, from known labels that are left out in turn. Or scores missing "
-    "links.\vExamples:\n"
+    "error how accurate the predictions should be, from known labels that are left out in turn. Or scores pairs that "
+    "lack a link.\vExamples:\n"
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
-    "  mochi predict --data cora --task lp --top 10 --out links.csv\n"
+    "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --known mask.npy --head logistic --probabilities";
 
 /* Options without effect on what is asked for. */
@@ -111,23 +104,21 @@ static void refuse_options(const predict_options *o) {
     static const char *const of_classes[] = {
         "known", "probabilities", "pca", "min-confidence", "transductive", "quiet"};
     for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++)
-        refuse_given(&o->given, of_classes[i], o->pairs || o->top, "links, of --pairs and --top, have no such thing");
-    refuse_given(&o->given, "labels", o->readout && (o->pairs || o->top), why);
-    refuse_given(&o->given, "candidates", !o->top, "expected --top K, whose candidates they are");
-    refuse_given(&o->given, "top", o->pairs, "expected --pairs FILE or --top K, found both");
+        refuse_given(&o->given, of_classes[i], o->pairs != NULL, "links, of --pairs, have no such thing");
+    refuse_given(&o->given, "labels", o->readout && o->pairs, why);
     refuse_given(&o->given, "pca", o->out && mo_path_ends_with(o->out, ".npy"), "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);
 }
 
 /* What is there, and goes together. */
 static void check_options(const predict_options *o, const struct argp_state *state) {
-    bool links = o->pairs || o->top;
+    bool links = o->pairs;
     if (!o->data)
         refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
     else if (o->task == MO_TASK_LP && !links)
-        refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE or --top K");
+        refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE");
     else if (links && o->task != MO_TASK_LP)
-        refuse_command_line(state, EXIT_USAGE, "%s needs --task lp", o->pairs ? "--pairs" : "--top");
+        refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
     else if (!links && !!o->labels + !!o->known + !!o->readout != 1)
         refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
     else if (links && o->out && mo_path_ends_with(o->out, ".npy"))
@@ -152,10 +143,6 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
         o->known = text;
     else if (key == KEY_PAIRS)
         o->pairs = text;
-    else if (key == KEY_TOP)
-        o->top = parse_integer(state, "--top", text, 1, 10000);
-    else if (key == KEY_CANDIDATES)
-        o->candidates = parse_integer(state, "--candidates", text, 1, INT32_MAX);
     else if (key == KEY_OUT)
         o->out = take_output(state, "--out", text, PREDICTIONS);
     else if (key == KEY_SAVE)
@@ -267,8 +254,8 @@ int predict_command(int argc, char **argv) {
     mo_labels known = {0};
     phase_begin(o.quiet, "mochi predict: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
-    bool links = o.pairs || o.top;
-    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out, o.top, o.candidates};
+    bool links = o.pairs;
+    const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out};
     bool written = graph && (links          ? predict_links(graph, &o.few_shot, &asked)
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
                                             : read_known(graph, o.labels, o.known, &known));

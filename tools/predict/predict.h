@@ -49,21 +49,16 @@ const char *true_class(const predictions *p, int64_t id, char number[24]);
 /* Writes them by the suffix of path, whole or not at all: .csv, .tsv, .jsonl, or .npy (int64: the numbers of the
  * classes, -1 below `least`). path NULL: CSV on standard output. Returns false on failure. */
 bool write_predictions(mo_context *ctx, const predictions *p, const char *path);
-/* What is asked of links: pairs of a table, or the `top` best of every node; by a readout of the pairs of a table
- * `labels`, of a kept one, or (both NULL) of pairs that are drawn. */
+/* What is asked of links: pairs of a table, by a readout of the pairs of a table `labels`, of a kept one, or (both
+ * NULL) of pairs that are drawn. */
 typedef struct link_request {
     const char *pairs, *labels, *readout, *save, *out;
-    int64_t top, candidates;
 } link_request;
-/* Writes pairs by the suffix of out (.csv, .tsv or .jsonl; NULL: CSV on standard output): from, to, score, and of pairs
- * that were asked about whether they are linked already, then without a score. Returns false on failure. */
+/* Writes pairs by the suffix of out (.csv, .tsv or .jsonl; NULL: CSV on standard output): from, to, score, and whether
+ * they are linked already, then without a score. Returns false on failure. */
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *r);
-/* The part of it for `top`. */
-bool predict_top(mo_link_scorer *scorer, const mo_graph *graph, int64_t k, int64_t candidates, const char *path);
 /* Prints the number of labels, the accuracy to expect and the number of predictions on standard error. */
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
-/* The name of an example as a JSON string, or its number; new. */
-json_t *json_example(const mo_graph *graph, int64_t i);
 /* The first largest probability of example i, and the difference to the second. */
 int64_t predicted_class(const predictions *p, int64_t i, double *margin);
 

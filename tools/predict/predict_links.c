@@ -46,6 +46,12 @@ static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, i
         fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
 }
 
+/* The name of an example as a JSON string, or its number; new. */
+static json_t *json_example(const mo_graph *graph, int64_t i) {
+    char number[24];
+    return graph->names ? json_string(mo_graph_example_name(graph, i, number)) : json_integer(i);
+}
+
 static void put_pair_line(FILE *out, const mo_graph *graph, const pair_list *p, int64_t i) {
     bool known = isnan(p->score[i]);
     json_t *line = json_pack("{s:o, s:o, s:o, s:s}", "from", json_example(graph, p->u[i]), "to",
@@ -92,8 +98,7 @@ bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *
     mo_link_scorer *scorer = fine ? mo_link_scorer_open(graph, o, given.n ? &given : NULL) : NULL;
     fine = scorer && (!r->save || save_link_readout(r->save, graph, o, mo_link_scorer_support(scorer)));
     phase_begin(!o->notice, "mochi predict: links of %.80s", graph->name);
-    fine = fine && (r->pairs ? predict_pairs(scorer, graph, r->pairs, r->out)
-                             : predict_top(scorer, graph, r->top, r->candidates, r->out));
+    fine = fine && predict_pairs(scorer, graph, r->pairs, r->out);
     mo_link_scorer_release(scorer);
     mo_link_support_release(&given);
     return fine;

@@ -156,7 +156,6 @@ static mo_pool *open_run_pool(mo_context *ctx, run *now) {
     mo_feature_options features = o->recipe.features;
     features.memory = o->memory;
     features.place = o->place;
-    features.ranks = &now->ranks;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     bool new_folder = run_leads(now) && !o->resume && access(o->out, F_OK) != 0;
     if (run_leads(now) && !o->resume)

@@ -1,8 +1,8 @@
 /* train/features/cache_folder.c - the entries of a cache: listed, verified, removed.
  *
- * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .stack (hop_file.c). Removed are those
+ * An entry is a file whose name is 32 hexadecimal digits and .safetensors, or .npy (hop_store.c). Removed are those
  * that say what they were made of; of the other files in the folder only those of interrupted writes are touched. */
-#include "train/features/hop_file.h"
+#include "train/features/hop_store.h"
 
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
@@ -49,11 +49,11 @@ static const char *behind_digits(const char *name) {
 
 static bool is_entry(const char *name) {
     const char *ending = behind_digits(name);
-    return !strcmp(ending, ".safetensors") || !strcmp(ending, ".stack");
+    return !strcmp(ending, ".safetensors") || !strcmp(ending, MO_HOP_ENDING);
 }
 
 static bool is_left_over_entry(const char *name) {
-    return mo_is_temporary(name) || !strcmp(behind_digits(name), ".stack.partial");
+    return mo_is_temporary(name) || !strcmp(behind_digits(name), MO_HOP_ENDING ".partial");
 }
 
 static int by_use(const void *a, const void *b) {
@@ -136,7 +136,7 @@ static void verify_arrays(mo_context *ctx, const char *path, const char *made_of
 
 static void show_entry(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
     char damage[1024] = "";
-    bool stack = mo_path_ends_with(f->path, ".stack"), intact = true;
+    bool stack = mo_path_ends_with(f->path, MO_HOP_ENDING), intact = true;
     char *made_of = stack ? mo_hop_file_inspect(ctx, f->path, verify, &intact) : read_made_of(f->path);
     const char *key = made_of ? made_of : "";
     if (verify && !stack)
@@ -176,8 +176,8 @@ mo_code mo_cache_verify(mo_context *ctx, const char *folder, mo_cache_visitor vi
 /* Whether a file says what it was made of, as an entry does and a file of another program does not. */
 static bool is_ours(mo_context *ctx, const file *f) {
     bool intact;
-    char *made_of = mo_path_ends_with(f->path, ".stack") ? mo_hop_file_inspect(ctx, f->path, false, &intact)
-                                                         : read_made_of(f->path);
+    char *made_of = mo_path_ends_with(f->path, MO_HOP_ENDING) ? mo_hop_file_inspect(ctx, f->path, false, &intact)
+                                                              : read_made_of(f->path);
     free(made_of);
     return made_of != NULL;
 }

@@ -4,9 +4,7 @@
  * result is held while the SVD of the features takes three more. To that add some fifty small matrices of float64
  * (ritz.c), as measured, and the memory of the libraries. The hop stack is made when these are freed. With the stack on
  * disk one hop stays in memory. Blocks that are kept apart also need the basis of both until their hops are made. Then
- * the features are held, and beside them what their user takes (mo_feature_options.beside). Of rows that are spread
- * over ranks each holds its share, and panels of others' rows (halo.c); that a rank has a tenth more rows than another
- * is not counted. */
+ * the features are held, and beside them what their user takes (mo_feature_options.beside). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -19,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { REAL = 4, SMALL = 400, HALO = MO_HALO_PANEL * REAL * 3 / 2, LIBRARIES = 24 << 20, BLOCK = 32768 };
+enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20, BLOCK = 32768 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
 static double larger_need(double a, double b) {
@@ -36,12 +34,9 @@ typedef struct needs {
 } needs;
 
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
-    bool spread = sides == 1 && mo_hop_store_is_spread(graph, o->dim, o->ranks);
     double n = (double)graph->nodes, hop = n * o->dim * REAL, panels = graph->features > 0 ? 4 : 3;
     double matrices = 24 * n + 12 * (double)graph->nnz + 24 * (double)graph->feature_nnz;
-    double share = spread ? 1.0 / o->ranks->size : 1;
-    double q = o->dim + MO_SVD_OVERSAMPLING,
-           svd = share * panels * n * q * REAL + SMALL * q * q + (spread ? HALO * n : 0);
+    double q = o->dim + MO_SVD_OVERSAMPLING, svd = panels * n * q * REAL + SMALL * q * q;
     double base = matrices + LIBRARIES, beside = (double)o->beside + mo_encoding_bytes(o, o->encoded);
     bool blocks = sides > 1;
     double basis = blocks ? sides * hop : 0, stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
@@ -49,7 +44,7 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     rows += n < BLOCK ? hop : hop / n * BLOCK;                /* and what is written of it at once */
     double making = basis + larger_need(svd, stack + (blocks ? 2 * hop : 0));
     return (needs){base + larger_need(making, stack + beside),
-        base + larger_need(basis + larger_need(svd, share * rows), beside), o->stack == MO_F16 ? stack / 2 : stack};
+        base + larger_need(basis + larger_need(svd, rows), beside), o->stack == MO_F16 ? stack / 2 : stack};
 }
 
 static bool lacks_folder(const mo_feature_options *o) {
@@ -91,9 +86,8 @@ static void tell_disk(const mo_graph *graph, const mo_feature_options *o, const 
 
 bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int sides) {
     needs n = count_needs(graph, o, sides);
-    bool alone = !o->ranks || o->ranks->size == 1; /* ranks that saw other figures would not agree */
     bool host = mo_context_device(graph->ctx) == MO_CPU, placed = o->place == MO_FEATURES_ON_DISK;
-    double with_swap = INFINITY, left = alone && host ? mo_free_memory("", &with_swap) : INFINITY;
+    double with_swap = INFINITY, left = host ? mo_free_memory("", &with_swap) : INFINITY;
     double limit = o->memory > 0 ? (double)o->memory : placed ? INFINITY : with_swap; /* it may be there already */
     bool beyond = n.inside > limit, squeezed = !beyond && n.inside > left && !lacks_folder(o);
     if (!mo_ok(graph->ctx) || !(placed || beyond || squeezed))

@@ -110,7 +110,7 @@ static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
     (void)side;
     if (j->graph->graphs == 1) {
         mo_basis_quality quality;
-        X = mo_contiguous(t, mo_node_basis(t, j->graph, 0, j->options, s->halo, &quality));
+        X = mo_contiguous(t, mo_node_basis(t, j->graph, 0, j->options, &quality));
         mo_first_hop_worsen(j, quality);
         if (j->options->norm == MO_FEATURE_NORM_LAYER)
             normalize_rows(t, X);
@@ -128,15 +128,11 @@ static bool store_first_hop(mo_first_hop *j, mo_features *f) {
     char key[256], hops[300];
     mo_context *ctx = j->graph->ctx;
     write_hop_key(j->graph, j->options, key, sizeof key);
-    const mo_ranks *ranks = j->options->ranks && j->options->ranks->size > 1 ? j->options->ranks : NULL;
-    bool spread = mo_hop_store_is_spread(j->graph, j->options->dim, ranks);
-    /* the SVD of spread attributes has other last digits */
-    snprintf(hops, sizeof hops, "%s hops %d %s%s", key, j->options->hops, mo_dtype_name(j->options->stack),
-        spread && j->graph->features > 0 ? " spread" : "");
+    snprintf(hops, sizeof hops, "%s hops %d %s", key, j->options->hops, mo_dtype_name(j->options->stack));
     mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
         .key = hops,
         .name = j->graph->name,
-        .A = spread ? NULL : mo_normalized_adjacency(j->graph, MO_F32),
+        .A = mo_normalized_adjacency(j->graph, MO_F32),
         .sides = 1,
         .hops = j->options->hops + 1,
         .nodes = j->graph->nodes,
@@ -144,7 +140,7 @@ static bool store_first_hop(mo_first_hop *j, mo_features *f) {
         .dtype = j->options->stack,
         .first = first_of_nodes,
         .state = j};
-    mo_tensor *stack = ranks ? mo_hop_store_share(&s, j->graph, ranks) : mo_hop_store_open(&s);
+    mo_tensor *stack = mo_hop_store_open(&s);
     if (mo_ok(ctx)) { /* drops the axis of sides */
         memmove(stack->shape, stack->shape + 1, 3 * sizeof *stack->shape);
         memmove(stack->stride, stack->stride + 1, 3 * sizeof *stack->stride);

@@ -42,7 +42,7 @@ static void compute_graph(void *state, mo_tape *t, int64_t g) {
     mo_context *ctx = mo_tape_context(t);
     int64_t first = j->graph->graph_offset[g], n = j->graph->graph_offset[g + 1] - first;
     mo_basis_quality quality = {0};
-    mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, NULL, &quality);
+    mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, &quality);
     if (mo_ok(ctx)) {
         mo_view x = mo_tensor_view(X0), y = mo_rows_of_hop(j->hops, 0, first - j->first_node, n);
         if (j->options->norm == MO_FEATURE_NORM_LAYER)

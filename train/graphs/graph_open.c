@@ -5,6 +5,7 @@
 #include "train/graphs/table_reader.h"
 #include "train/graphs/text_reader.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 
 /* "cora" for "data/cora.npz", "COLLAB" for "COLLAB.txt.gz", "MUTAG" for "tu/MUTAG/". */
 static void name_of_path(const char *path, char *name, size_t bytes) {
-    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml", ".csv", ".tsv", ".graphml", ".json"};
+    static const char *const endings[] = {".gz", ".npz", ".txt", ".gml", ".csv", ".tsv"};
     size_t stop = strlen(path);
     while (stop > 1 && path[stop - 1] == '/')
         stop--;
@@ -62,11 +63,59 @@ static bool lone_integer(const char *head) {
     return digits > 0 && (*head == '\n' || *head == '\0');
 }
 
+/* ---- files that become .npz first ---- */
+
+static const char *const foreign[] = {".graphml", ".graphml.gz", ".json", ".mtx", ".mtx.gz", NULL};
+
+bool mo_is_foreign(const char *path) {
+    for (int i = 0; foreign[i]; i++)
+        if (mo_path_ends_with(path, foreign[i]))
+            return true;
+    return false;
+}
+
+void mo_fail_foreign(mo_context *ctx, const char *path) {
+    char script[PATH_MAX], made[PATH_MAX];
+    if (!mo_data_file("convert.py", script, sizeof script) &&
+        !mo_data_file("../../tools/data/convert.py", script, sizeof script))
+        snprintf(script, sizeof script, "tools/data/convert.py");
+    snprintf(made, sizeof made, "%s", path);
+    size_t stop = strlen(made);
+    while (stop > 1 && made[stop - 1] == '/')
+        made[--stop] = '\0';
+    for (int i = 0; foreign[i]; i++)
+        if (mo_path_ends_with(made, foreign[i]))
+            stop = strlen(made) - strlen(foreign[i]);
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    bool features = strncmp(base, "features.mtx", 12) == 0;
+    mo_fail(ctx, MO_UNSUPPORTED,
+        "%s: expected a form that mochi reads, found GraphML, node-link JSON or Matrix Market: convert it by python3 "
+        "'%s' "
+        "%s '%s' '%.*s%s'",
+        path, script, features ? "features" : "graph", path, (int)stop, made, features ? ".npy" : ".npz");
+}
+
+/* A folder of graphs as GraphML or JSON; the JSON of a run's folder is none. */
+static bool has_foreign(const char *folder) {
+    char run[PATH_MAX];
+    DIR *listing = opendir(folder);
+    bool found = false;
+    for (struct dirent *entry; listing && !found && (entry = readdir(listing));)
+        found = mo_is_foreign(entry->d_name);
+    if (listing)
+        closedir(listing);
+    return found && !mo_text_find(folder, "run.json", run, sizeof run);
+}
+
 static mo_graph *open_folder(mo_context *ctx, const char *name, const char *folder, bool with_attributes) {
-    return mo_is_features(folder)       ? mo_load_features(ctx, name, folder)
-           : mo_is_interactions(folder) ? mo_load_interactions(ctx, name, folder, true)
-           : mo_is_graph_files(folder)  ? mo_load_graph_files(ctx, name, folder)
-                                        : mo_load_tu(ctx, name, folder, with_attributes);
+    if (mo_is_features(folder))
+        return mo_load_features(ctx, name, folder);
+    if (mo_is_interactions(folder))
+        return mo_load_interactions(ctx, name, folder, true);
+    if (mo_is_tu(folder) || !has_foreign(folder))
+        return mo_load_tu(ctx, name, folder, with_attributes);
+    mo_fail_foreign(ctx, folder);
+    return NULL;
 }
 
 /* train.txt and test.txt are LightGCN's names: their content is that of no other form for certain. */
@@ -92,16 +141,16 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path, 
     }
     if (mo_path_ends_with(path, ".npz"))
         return mo_load_npz(ctx, name, path);
+    if (mo_is_foreign(path)) {
+        mo_fail_foreign(ctx, path);
+        return NULL;
+    }
     if (!read_head(ctx, path, head, sizeof head))
         return NULL;
     if (memcmp(head, "PK\003\004", 4) == 0)
         return mo_load_npz(ctx, name, path);
     if (mo_path_ends_with(path, ".gml") || mo_path_ends_with(path, ".gml.gz"))
         return mo_load_gml(ctx, name, path);
-    if (mo_path_ends_with(path, ".json"))
-        return mo_load_node_link(ctx, name, path);
-    if (mo_path_ends_with(path, ".graphml") || mo_path_ends_with(path, ".graphml.gz"))
-        return mo_load_graphml(ctx, name, path);
     return open_text(ctx, name, path, head);
 }
 
@@ -121,15 +170,12 @@ static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name 
             used ? known : " none (set MOCHI_DATA)");
 }
 
-/* Whether what lies at a path has the form of a graph: a file, or a folder with the files of one; the JSON of a run's
- * folder is none. */
+/* Whether what lies at a path has the form of a graph: a file, or a folder with the files of one. */
 static bool may_be_graph(const char *path) {
     struct stat status;
-    char run[PATH_MAX];
     if (stat(path, &status) != 0)
         return false;
-    return S_ISREG(status.st_mode) || mo_is_features(path) || mo_is_interactions(path) || mo_is_tu(path) ||
-           (mo_is_graph_files(path) && !mo_text_find(path, "run.json", run, sizeof run));
+    return S_ISREG(status.st_mode) || mo_is_features(path) || mo_is_interactions(path) || mo_is_tu(path);
 }
 
 /* Raises where a name is that of the known graph at `path` and of another one in the current folder: neither is taken

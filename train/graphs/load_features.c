@@ -1,7 +1,7 @@
 /* train/graphs/load_features.c - a folder of edges and, if there, node features and labels (load_labels.c).
  *
  * features.npy [nodes, columns] has any numbers, and its rows number the nodes; features.csv or .tsv name them
- * (load_feature_table.c); features.mtx is a Matrix Market file (load_matrix_market.c), whose rows number them too.
+ * (load_feature_table.c); features.mtx is refused with the command that makes features.npy of it.
  * edges.txt, .csv or .tsv have lines of two numbers or names. */
 #include "train/graphs/edge_ids.h"
 #include "train/graphs/graph_build.h"
@@ -108,8 +108,8 @@ mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder
     if (mo_ok(ctx) && find_one(ctx, folder, feature_files, path, sizeof path)) {
         if (mo_is_table(path))
             mo_load_feature_table(graph, path, edges);
-        else if (mo_path_ends_with(path, ".mtx") || mo_path_ends_with(path, ".mtx.gz"))
-            mo_load_matrix_market(graph, path);
+        else if (mo_is_foreign(path))
+            mo_fail_foreign(ctx, path);
         else
             read_features_file(graph, path);
     }

@@ -24,15 +24,12 @@ bool mo_edge_list_has_names(mo_context *ctx, const char *path);
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
 /* Sets a graph's nodes, their names and features; edges: the path of the file beside it. False on failure. */
 bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges);
-/* Sets a graph's nodes and features from a Matrix Market file. False on failure. */
-bool mo_load_matrix_market(mo_graph *graph, const char *path);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
-/* GraphML, plain or gzipped; node-link JSON; a folder of either. */
-mo_graph *mo_load_graphml(mo_context *ctx, const char *name, const char *path);
-mo_graph *mo_load_node_link(mo_context *ctx, const char *name, const char *path);
-mo_graph *mo_load_graph_files(mo_context *ctx, const char *name, const char *folder);
-bool mo_is_graph_files(const char *folder);
+/* Whether a file's name ends as those of GraphML, node-link JSON or Matrix Market do. */
+bool mo_is_foreign(const char *path);
+/* Raises MO_UNSUPPORTED with the command that converts a file or folder of such files. */
+void mo_fail_foreign(mo_context *ctx, const char *path);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
 mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
 bool mo_is_interactions(const char *folder);

@@ -31,10 +31,9 @@ void mo_tell_quality(const mo_feature_options *o, const mo_graph *graph, const m
 
 static mo_svd decompose_side(side *s, const mo_csr *M) {
     mo_svd svd;
-    int64_t rows = mo_spread_all(s->svd.spread, M->rows), columns = s->svd.halo ? rows : M->columns;
-    int64_t least = rows < columns ? rows : columns;
+    int64_t least = M->rows < M->columns ? M->rows : M->columns;
     s->svd.rank = (int)(s->width < least ? s->width : least);
-    mo_svd_compute(s->t, s->svd.halo ? NULL : M, &s->svd, &svd);
+    mo_svd_compute(s->t, M, &s->svd, &svd);
     s->quality.residual = fmax(s->quality.residual, svd.residual);
     s->quality.orthogonality = fmax(s->quality.orthogonality, svd.orthogonality);
     s->S = svd.S;
@@ -70,8 +69,6 @@ mo_tensor *mo_attribute_basis(side *s, const mo_csr *X, bool reversed) {
 }
 
 static mo_tensor *structure_side(side *s, const mo_graph *graph, int64_t first, int64_t n) {
-    if (s->svd.halo)
-        return mo_structure_basis(s, mo_halo_rows(s->svd.halo));
     mo_csr *A = mo_normalize_block(s->t->ctx, first, n, graph->row_pointer, graph->column, MO_F32);
     mo_tensor *P = A ? mo_structure_basis(s, A) : mo_null_tensor(s->t->ctx);
     mo_csr_release(A);
@@ -79,16 +76,14 @@ static mo_tensor *structure_side(side *s, const mo_graph *graph, int64_t first, 
 }
 
 static mo_tensor *attribute_side(side *s, const mo_graph *graph, int64_t first, int64_t n, bool reversed) {
-    s->svd.halo = NULL; /* rows are nodes, columns are not */
-    mo_csr *X =
-        mo_feature_block(s->t->ctx, graph, first + mo_spread_first(s->svd.spread), mo_spread_own(s->svd.spread, n));
+    mo_csr *X = mo_feature_block(s->t->ctx, graph, first, n);
     mo_tensor *P = X ? mo_attribute_basis(s, X, reversed) : mo_null_tensor(s->t->ctx);
     mo_csr_release(X);
     return P;
 }
 
-mo_tensor *mo_node_basis(mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_halo *halo,
-    mo_basis_quality *quality) {
+mo_tensor *mo_node_basis(
+    mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_basis_quality *quality) {
     int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first, mark = t->n_tensors;
     bool concat = options->combine == MO_COMBINE_CONCAT, has_attributes = graph->features > 0;
     int64_t half = options->dim / 2;
@@ -96,8 +91,6 @@ mo_tensor *mo_node_basis(mo_tape *t, const mo_graph *graph, int64_t g, const mo_
     s.svd = (mo_svd_options){.power_iterations = options->power_iterations,
         .exact_below = MO_SVD_EXACT_BELOW,
         .seed = options->seed,
-        .spread = mo_halo_spread(halo),
-        .halo = halo,
         .stream = (uint64_t)g * SIDES + STRUCTURE};
     mo_tensor *X0 = structure_side(&s, graph, first, n);
     mo_tape_sweep(t, mark, &X0, 1);

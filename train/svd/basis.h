@@ -29,9 +29,8 @@ mo_tensor *mo_structure_basis(mo_basis_side *s, const mo_csr *A);
 mo_tensor *mo_attribute_basis(mo_basis_side *s, const mo_csr *X, bool reversed);
 
 /* X0 [nodes of graph g, dim] float32 on the tape, in whose context everything is computed. quality: that of the worse
- * of the two decompositions. halo: NULL, or where the rows of a single graph are spread over ranks: then X0 is the rows
- * of this one. */
-mo_tensor *mo_node_basis(mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_halo *halo,
-    mo_basis_quality *quality);
+ * of the two decompositions. */
+mo_tensor *mo_node_basis(
+    mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_basis_quality *quality);
 
 #endif

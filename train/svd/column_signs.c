@@ -64,7 +64,7 @@ static void find_signs(survey *s, double share) {
     }
 }
 
-mo_tensor *mo_column_signs(mo_tape *t, mo_spread *spread, mo_tensor *U) {
+mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U) {
     mo_context *ctx = t->ctx;
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
@@ -75,11 +75,7 @@ mo_tensor *mo_column_signs(mo_tape *t, mo_spread *spread, mo_tensor *U) {
     mo_tensor *signs = mo_null_tensor(ctx);
     if (mo_ok(ctx)) {
         find_magnitudes(&s);
-        if (spread)
-            mo_spread_largest(spread, s.magnitude, s.r);
         find_signs(&s, 1 - sqrt(U->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON));
-        if (spread)
-            mo_spread_earliest(spread, s.sign, s.r);
         signs = mo_cast(t, mo_from(t, MO_F64, 1, &s.r, s.sign), U->dtype);
     }
     free(s.rows);

@@ -48,8 +48,8 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L) {
 
 /* Returns false if Y is too ill-conditioned. The product with L^-T reads Y once and writes it in place; a solve would
  * transpose it twice. The second pass restores the accuracy that the inverse loses. */
-static bool cholesky_pass(mo_tape *t, mo_spread *spread, mo_tensor *Y, double *condition) {
-    mo_tensor *L = mo_tall_gram(t, spread, Y, Y);
+static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
+    mo_tensor *L = mo_tall_gram(t, Y, Y);
     *condition = mo_ok(t->ctx) ? mo_factor_gram(t, L) : INFINITY;
     if (!mo_ok(t->ctx) || !(*condition * *condition * orthonormal_epsilon(Y) < 1e-3))
         return false;
@@ -58,12 +58,12 @@ static bool cholesky_pass(mo_tape *t, mo_spread *spread, mo_tensor *Y, double *c
 }
 
 /* For every column of Y: its factor, and the factor of the random column that is added. */
-static int64_t column_weights(mo_tape *t, mo_spread *spread, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
+static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
     int64_t n = mo_dim(Y, 1), filled = 0;
     double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);
-    double rows = (double)mo_spread_all(spread, mo_dim(Y, 0));
+    double rows = (double)mo_dim(Y, 0);
     if (mo_ok(t->ctx))
-        mo_tall_squares(t, spread, Y, norm);
+        mo_tall_squares(t, Y, norm);
     if (mo_ok(t->ctx)) {
         double largest = 0, rounding = 100 * orthonormal_epsilon(Y);
         for (int64_t j = 0; j < n; j++)
@@ -82,9 +82,9 @@ static int64_t column_weights(mo_tape *t, mo_spread *spread, mo_tensor *Y, mo_te
     return filled;
 }
 
-int64_t mo_fill_columns(mo_tape *t, mo_spread *spread, mo_tensor *Y, int attempt) {
+int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
     mo_tensor *scale = mo_null_tensor(t->ctx), *fill = scale;
-    int64_t mark = t->n_tensors, filled = mo_ok(t->ctx) ? column_weights(t, spread, Y, &scale, &fill) : 0;
+    int64_t mark = t->n_tensors, filled = mo_ok(t->ctx) ? column_weights(t, Y, &scale, &fill) : 0;
     int64_t m = mo_dim(Y, 0), n = mo_dim(Y, 1);
     mo_random position = mo_random_at(0, MO_PURPOSE_SVD, fill_stream + (uint64_t)attempt);
     for (int64_t i = 0; i < m && mo_ok(t->ctx); i += FILL_ROWS) {
@@ -92,7 +92,7 @@ int64_t mo_fill_columns(mo_tape *t, mo_spread *spread, mo_tensor *Y, int attempt
         mo_tensor *y = mo_slice(t, Y, MO_AXIS(0), i, end), *scaled = mo_mul(t, y, scale);
         if (filled && mo_ok(t->ctx)) {
             mo_tensor *random = mo_tape_tensor(t, Y->dtype, 2, (int64_t[]){end - i, n});
-            position.index = (uint64_t)((mo_spread_first(spread) + i) * n);
+            position.index = (uint64_t)(i * n);
             mo_uniform_into(random, -1, 1, &position);
             scaled = mo_add(t, scaled, mo_mul(t, random, fill));
         }
@@ -105,23 +105,22 @@ int64_t mo_fill_columns(mo_tape *t, mo_spread *spread, mo_tensor *Y, int attempt
 }
 
 /* Y Z for the eigenvectors Z of Y^T Y: orthogonal columns, each with the accuracy of Y times its norm. */
-static void rotate_to_orthogonal(mo_tape *t, mo_spread *spread, mo_tensor *Y) {
+static void rotate_to_orthogonal(mo_tape *t, mo_tensor *Y) {
     mo_tensor *w, *Z;
-    mo_eigh(t, mo_tall_gram(t, spread, Y, Y), &w, &Z);
+    mo_eigh(t, mo_tall_gram(t, Y, Y), &w, &Z);
     mo_tall_multiply(t, Y, mo_cast(t, Z, Y->dtype), false);
 }
 
-void mo_orthonormalize(mo_tape *t, mo_spread *spread, mo_tensor *Y, int passes, double *condition) {
+void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition) {
     double first = 1, later;
     int64_t mark = t->n_tensors;
     int done = 0;
-    for (int round = 0; done < passes && mo_ok(t->ctx) && mo_spread_all(spread, mo_dim(Y, 0)) * mo_dim(Y, 1) > 0;
-         round++) {
-        bool better = cholesky_pass(t, spread, Y, round == 0 ? &first : &later);
+    for (int round = 0; done < passes && mo_ok(t->ctx) && mo_dim(Y, 0) * mo_dim(Y, 1) > 0; round++) {
+        bool better = cholesky_pass(t, Y, round == 0 ? &first : &later);
         done += better;
         if (!better && mo_ok(t->ctx)) {
-            rotate_to_orthogonal(t, spread, Y);
-            mo_fill_columns(t, spread, Y, round);
+            rotate_to_orthogonal(t, Y);
+            mo_fill_columns(t, Y, round);
         }
         mo_tape_sweep(t, mark, NULL, 0);
         if (round == ROUNDS && mo_ok(t->ctx))

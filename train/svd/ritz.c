@@ -128,17 +128,15 @@ static mo_tensor *ritz_projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_te
 
 /* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. The small matrices would together take more memory
  * than a panel of a medium graph: each is freed as soon as it has been used. */
-static mo_tensor *ritz_project(
-    mo_tape *t, const mo_csr *A, mo_halo *halo, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
-    mo_spread *spread = mo_halo_spread(halo);
+static mo_tensor *ritz_project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
     mo_tensor *Q = panel[0], *W = panel[1];
     int64_t mark = t->n_tensors;
     mo_tall_product_into(t, -1, Q, mo_cast(t, C, Q->dtype), 1, W);
-    mo_tall_spmm(A, halo, W, panel[2]);
-    mo_tensor *G12 = mo_tall_gram(t, spread, Q, W), *G22 = mo_tall_gram(t, spread, W, W);
-    mo_tensor *H = ritz_projected(t, C, G12, G22, mo_tall_gram(t, spread, W, panel[2]));
+    mo_tall_spmm(A, W, panel[2]);
+    mo_tensor *G12 = mo_tall_gram(t, Q, W), *G22 = mo_tall_gram(t, W, W);
+    mo_tensor *H = ritz_projected(t, C, G12, G22, mo_tall_gram(t, W, panel[2]));
     mo_tape_sweep(t, mark, (mo_tensor *[]){G12, G22, H}, 3);
-    *B = basis_change(t, mo_tall_gram(t, spread, Q, Q), G12, G22, ritz_epsilon(Q), largest_image(t, C, G22));
+    *B = basis_change(t, mo_tall_gram(t, Q, Q), G12, G22, ritz_epsilon(Q), largest_image(t, C, G22));
     mo_tape_sweep(t, mark, (mo_tensor *[]){H, *B}, 2);
     mo_tensor *HB = mo_matmul(t, H, *B);
     mo_tape_sweep(t, mark, (mo_tensor *[]){HB, *B}, 2);
@@ -147,11 +145,11 @@ static mo_tensor *ritz_project(
     return T;
 }
 
-double mo_reorthonormalize(mo_tape *t, mo_spread *spread, mo_tensor *U) {
+double mo_reorthonormalize(mo_tape *t, mo_tensor *U) {
     int64_t r = mo_dim(U, 1), mark = t->n_tensors;
     double defect = NAN;
     for (int pass = 0; pass < 2 && mo_ok(t->ctx); pass++) {
-        mo_tensor *G = mo_tall_gram(t, spread, U, U);
+        mo_tensor *G = mo_tall_gram(t, U, U);
         defect = mo_item(mo_max(t, mo_abs(t, mo_sub(t, G, mo_eye(t, MO_F64, r))), MO_ALL, MO_DROP_AXES));
         if (pass > 0 || !(defect > 32 * ritz_epsilon(U)) || mo_factor_gram(t, G) > WELL_CONDITIONED)
             break;
@@ -161,15 +159,14 @@ double mo_reorthonormalize(mo_tape *t, mo_spread *spread, mo_tensor *U) {
     return defect;
 }
 
-double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_halo *halo, mo_tensor *const panel[3], bool images, int64_t wanted,
+double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], bool images, int64_t wanted,
     double rounding, double *theta) {
-    mo_spread *spread = mo_halo_spread(halo);
     mo_tensor *Q = panel[0], *B = mo_null_tensor(t->ctx);
     int64_t q = mo_dim(Q, 1), mark = t->n_tensors;
-    mo_tall_spmm(A, halo, Q, panel[1]);
-    mo_tensor *T = mo_tall_gram(t, spread, Q, panel[1]);
+    mo_tall_spmm(A, Q, panel[1]);
+    mo_tensor *T = mo_tall_gram(t, Q, panel[1]);
     if (images)
-        T = ritz_project(t, A, halo, panel, T, &B);
+        T = ritz_project(t, A, panel, T, &B);
     mo_tensor *Y = mo_leading_eigenvectors(t, T, wanted, rounding, theta);
     mo_tape_sweep(t, mark, (mo_tensor *[]){Y, B}, 2);
     mo_tensor *W = mo_cast(t, images ? mo_matmul(t, B, Y) : Y, Q->dtype);
@@ -178,7 +175,7 @@ double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_halo *halo, mo_tensor *cons
     mo_tall_product_into(t, 1, Q, mo_slice(t, W, MO_AXIS(0), 0, q), 0, U);
     if (images)
         mo_tall_product_into(t, 1, panel[1], mo_slice(t, W, MO_AXIS(0), q, 2 * q), 1, U);
-    double defect = mo_reorthonormalize(t, spread, U);
+    double defect = mo_reorthonormalize(t, U);
     mo_tape_sweep(t, mark, NULL, 0);
     return defect;
 }

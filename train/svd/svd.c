@@ -12,6 +12,7 @@
 #include "ops/rules/in_place.h"
 #include "tensor/host_array.h"
 #include "train/inside.h"
+#include "train/svd/tall.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -24,55 +25,43 @@ static double sum_of_squares(mo_tape *t, mo_tensor *X) {
     return mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), MO_ALL, MO_DROP_AXES));
 }
 
-/* *sum += the parts of every rank, in their order; nothing where one has failed, which may have no parts. */
-static void add_parts(mo_svd_problem *p, double *sum, const double *part, int64_t count) {
-    if (p->spread)
-        mo_spread_add(p->spread, sum, part, count, 1);
-    for (int64_t i = 0; !p->spread && i < count && mo_ok(p->t->ctx); i++)
-        *sum += part[i];
-}
-
 /* |A|_F, by blocks of rows. */
 static double matrix_norm(mo_svd_problem *p) {
-    const mo_csr *A = p->halo ? mo_halo_rows(p->halo) : p->A;
+    const mo_csr *A = p->A;
     mo_tape *t = p->t;
-    int64_t blocks = (p->n + MO_SPREAD_ROWS - 1) / MO_SPREAD_ROWS, mark = t->n_tensors;
+    int64_t blocks = (p->n + MO_TALL_ROWS - 1) / MO_TALL_ROWS, mark = t->n_tensors;
     int64_t *first = mo_host_array(t->ctx, p->n + 1, sizeof *first);
-    double *part = mo_host_array(t->ctx, blocks, sizeof *part), sum = 0;
+    double sum = 0;
     if (mo_ok(t->ctx))
         mo_tensor_read(A->row_pointer, first, (size_t)(p->n + 1) * sizeof *first);
     for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
-        int64_t end = (b + 1) * MO_SPREAD_ROWS < p->n ? (b + 1) * MO_SPREAD_ROWS : p->n;
-        part[b] = sum_of_squares(t, mo_slice(t, A->values, MO_AXIS(0), first[b * MO_SPREAD_ROWS], first[end]));
+        int64_t end = (b + 1) * MO_TALL_ROWS < p->n ? (b + 1) * MO_TALL_ROWS : p->n;
+        sum += sum_of_squares(t, mo_slice(t, A->values, MO_AXIS(0), first[b * MO_TALL_ROWS], first[end]));
         mo_tape_sweep(t, mark, NULL, 0);
     }
-    add_parts(p, &sum, part, blocks);
     free(first);
-    free(part);
     return sqrt(sum);
 }
 
-/* Whether the sizes fit; the sides of A are those of all its rows. */
 static bool check_rank(mo_svd_problem *p, int64_t side) {
     if (p->options->rank < 1 || p->options->rank > side)
         mo_fail(p->t->ctx, MO_INVALID, "svd: rank %d of a matrix [%" PRId64 ", %" PRId64 "], expected 1 to %" PRId64,
-            p->options->rank, p->all, p->m, side);
+            p->options->rank, p->n, p->m, side);
     return mo_ok(p->t->ctx);
 }
 
 static bool set_up(mo_svd_problem *p) {
-    const mo_csr *A = p->halo ? mo_halo_rows(p->halo) : p->A;
+    const mo_csr *A = p->A;
     mo_context *ctx = p->t->ctx;
     if (!mo_ok(ctx))
         return false;
     p->n = A->rows;
-    p->all = mo_spread_all(p->spread, p->n);
-    p->m = p->halo ? p->all : A->columns;
-    p->symmetric = p->halo || A->symmetric;
-    int64_t side = p->all < p->m ? p->all : p->m;
+    p->m = A->columns;
+    p->symmetric = A->symmetric;
+    int64_t side = p->n < p->m ? p->n : p->m;
     if (!check_rank(p, side))
         return false;
-    p->At = p->halo ? NULL : mo_csr_transposed(A);
+    p->At = mo_csr_transposed(A);
     p->real = A->values->dtype;
     p->epsilon = p->real == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
     p->rounding = 64 * p->epsilon;
@@ -88,14 +77,12 @@ static bool set_up(mo_svd_problem *p) {
     p->norm = matrix_norm(p);
     if (mo_ok(ctx) && !isfinite(p->norm))
         mo_fail(ctx, MO_NUMERICAL,
-            "svd: the norm of the matrix [%" PRId64 ", %" PRId64 "] is %g, expected a finite one", p->all, p->m,
-            p->norm);
+            "svd: the norm of the matrix [%" PRId64 ", %" PRId64 "] is %g, expected a finite one", p->n, p->m, p->norm);
     return mo_ok(ctx);
 }
 
-void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega, int64_t first) {
+void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega) {
     mo_random position = mo_random_at(p->options->seed, MO_PURPOSE_SVD, p->options->stream);
-    position.index = (uint64_t)(first * p->q);
     mo_uniform_into(Omega, -1, 1, &position);
 }
 
@@ -115,16 +102,13 @@ mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x) {
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
     int64_t blocks = (p->n + ROW_BLOCK - 1) / ROW_BLOCK;
-    double *part = mo_host_array(t->ctx, blocks, sizeof *part), sum = 0;
+    double sum = 0;
     for (int64_t b = 0; b < blocks && mo_ok(t->ctx); b++) {
         int64_t i = b * ROW_BLOCK, end = i + ROW_BLOCK < p->n ? i + ROW_BLOCK : p->n, mark = t->n_tensors;
         mo_tensor *US = mo_mul(t, mo_slice(t, U, MO_AXIS(0), i, end), s);
-        part[b] = sum_of_squares(t, mo_sub(t, mo_slice(t, AV, MO_AXIS(0), i, end), US));
+        sum += sum_of_squares(t, mo_sub(t, mo_slice(t, AV, MO_AXIS(0), i, end), US));
         mo_tape_sweep(t, mark, NULL, 0);
     }
-    if (mo_ok(t->ctx))
-        add_parts(p, &sum, part, blocks);
-    free(part);
     return p->norm > 0 ? sqrt(sum) / p->norm : 0;
 }
 
@@ -134,7 +118,7 @@ bool mo_svd_converged(const mo_svd_problem *p, double residual, double before) {
 }
 
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd) {
-    mo_svd_problem p = {.t = t, .A = A, .options = options, .spread = options->spread, .halo = options->halo};
+    mo_svd_problem p = {.t = t, .A = A, .options = options};
     mo_tensor *null = mo_null_tensor(t->ctx);
     *svd = (mo_svd){.U = null, .S = null, .turn = null};
     if (!set_up(&p))
@@ -144,7 +128,7 @@ mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *option
         (p.symmetric ? mo_svd_symmetric : mo_svd_general)(&p, theta, s, svd);
     free(theta);
     free(s);
-    svd->turn = mo_column_signs(t, p.spread, svd->U);
+    svd->turn = mo_column_signs(t, svd->U);
     mo_tape_sweep(t, p.mark, (mo_tensor *[]){svd->U, svd->S, svd->V, svd->sign, svd->turn}, 5);
     return t->ctx->status.code;
 }

@@ -2,19 +2,13 @@
 #ifndef MO_SVD_H
 #define MO_SVD_H
 
-#include "train/svd/halo.h"
+#include "train/inside.h"
 
 typedef struct mo_svd_options {
     int rank;
     int power_iterations;  /* below 0: until converged */
     int exact_below;       /* the SVD is exact if the smaller side is at most this, or at most the rank */
     uint64_t seed, stream; /* of the test matrix */
-    /* The rows of A, of U and, of a symmetric A, of V are spread over ranks; V of another A is whole on each. NULL: all
-     * are here. Of a symmetric A, which must have more than twice rank + MO_SVD_OVERSAMPLING rows then, halo has the
-     * rows and A is NULL.
-     */
-    mo_spread *spread;
-    mo_halo *halo;
 } mo_svd_options;
 
 typedef struct mo_svd {
@@ -38,6 +32,6 @@ mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *option
 
 /* [r] of 1 and -1: multiplied by these, the entry of largest magnitude of each column of U [n, r] is positive. Among
  * entries that are equal to rounding, which symmetric graphs have, the first one decides. */
-mo_tensor *mo_column_signs(mo_tape *t, mo_spread *spread, mo_tensor *U);
+mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U);
 
 #endif

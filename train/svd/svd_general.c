@@ -14,20 +14,9 @@
 
 #include <math.h>
 
-/* A^T X, of which a rank has the terms of its rows. */
-static mo_tensor *transposed_product(mo_svd_problem *p, mo_tensor *X) {
-    mo_tape *t = p->t;
-    mo_tensor *Y = mo_spmm(t, p->At, X);
-    if (!p->spread)
-        return Y;
-    mo_tensor *sum = mo_full(t, MO_F64, 2, (int64_t[]){p->m, p->q}, 0), *own = mo_cast(t, Y, MO_F64);
-    mo_spread_add(p->spread, mo_tensor_view(sum).data, mo_tensor_view(own).data, 1, mo_numel(sum));
-    return mo_cast(t, sum, p->real);
-}
-
-/* A X, or A^T X, leaving nothing else on the tape; its rows are spread, or whole. */
+/* A X, or A^T X, leaving nothing else on the tape. */
 static mo_tensor *svd_general_product(mo_svd_problem *p, bool transposed, mo_tensor *X) {
-    mo_tensor *Y = transposed ? transposed_product(p, X) : mo_spmm(p->t, p->A, X);
+    mo_tensor *Y = transposed ? mo_spmm(p->t, p->At, X) : mo_spmm(p->t, p->A, X);
     mo_tape_sweep(p->t, p->mark, &Y, 1);
     return Y;
 }
@@ -35,7 +24,7 @@ static mo_tensor *svd_general_product(mo_svd_problem *p, bool transposed, mo_ten
 /* orth(A X), or orth(A^T X); leaves nothing else on the tape. */
 static mo_tensor *orthonormal_product(mo_svd_problem *p, bool transposed, mo_tensor *X, int passes) {
     mo_tensor *Q = svd_general_product(p, transposed, X);
-    mo_orthonormalize(p->t, transposed ? NULL : p->spread, Q, passes, &p->condition);
+    mo_orthonormalize(p->t, Q, passes, &p->condition);
     return Q;
 }
 
@@ -43,10 +32,10 @@ static mo_tensor *first_basis(mo_svd_problem *p) {
     mo_tape *t = p->t;
     if (p->exact) {
         mo_tensor *I = mo_eye(t, p->real, p->q);
-        return p->q == p->all ? I : orthonormal_product(p, false, I, 2);
+        return p->q == p->n ? I : orthonormal_product(p, false, I, 2);
     }
     mo_tensor *Omega = mo_tape_tensor(t, p->real, 2, (int64_t[]){p->m, p->q});
-    mo_test_matrix(p, Omega, 0);
+    mo_test_matrix(p, Omega);
     return orthonormal_product(p, false, Omega, p->options->power_iterations == 0 ? 2 : 1);
 }
 
@@ -66,11 +55,11 @@ static void svd_general_complete(mo_tape *t, mo_tensor *V, int64_t first) {
         return;
     mo_tensor *known = mo_slice(t, V, MO_AXIS(1), 0, first), *window = mo_slice(t, V, MO_AXIS(1), first, r);
     mo_tensor *fill = mo_full(t, V->dtype, 2, (int64_t[]){mo_dim(V, 0), r - first}, 0);
-    mo_fill_columns(t, NULL, fill, 0);
+    mo_fill_columns(t, fill, 0);
     for (int pass = 0; pass < 3 && mo_ok(t->ctx); pass++) { /* columns that complete a basis may need another pass */
         if (first > 0)
             mo_matmul_into(-1, known, mo_matmul(t, mo_transpose(t, known), fill), 1, fill);
-        mo_orthonormalize(t, NULL, fill, 2, NULL);
+        mo_orthonormalize(t, fill, 2, NULL);
     }
     if (mo_ok(t->ctx))
         mo_tensor_copy(window, fill);
@@ -86,9 +75,8 @@ static int64_t count_resolved(const mo_svd_problem *p, const double *s) {
 
 static void svd_general_extract(mo_svd_problem *p, mo_tensor *Q, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
-    mo_tensor *B = transposed_product(p, Q);
-    mo_tensor *W =
-        mo_cast(t, mo_leading_eigenvectors(t, mo_tall_gram(t, NULL, B, B), p->r, p->rounding, theta), p->real);
+    mo_tensor *B = mo_spmm(p->t, p->At, Q);
+    mo_tensor *W = mo_cast(t, mo_leading_eigenvectors(t, mo_tall_gram(t, B, B), p->r, p->rounding, theta), p->real);
     if (!mo_ok(t->ctx))
         return;
     for (int64_t j = 0; j < p->r; j++)
@@ -98,7 +86,7 @@ static void svd_general_extract(mo_svd_problem *p, mo_tensor *Q, double *theta, 
     svd->U = mo_matmul(t, Q, W);
     svd->V = mo_div_or_zero(t, mo_matmul(t, B, W), svd->S);
     svd_general_complete(t, svd->V, count_resolved(p, s));
-    svd->orthogonality = mo_reorthonormalize(t, p->spread, svd->U);
+    svd->orthogonality = mo_reorthonormalize(t, svd->U);
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->V), svd->U, svd->S);
 }
 

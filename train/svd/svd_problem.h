@@ -12,12 +12,9 @@ enum { MO_SVD_MOST_ITERATIONS = 300 };
 typedef struct mo_svd_problem {
     mo_tape *t;
     const mo_csr *A, *At;
-    mo_spread *spread; /* as in the options */
-    mo_halo *halo;
     const mo_svd_options *options;
     mo_dtype real;
-    int64_t n, m, r, q; /* n: rows of this process */
-    int64_t all;        /* rows of the whole matrix */
+    int64_t n, m, r, q;
     bool symmetric;
     bool exact;
     double epsilon;
@@ -27,10 +24,10 @@ typedef struct mo_svd_problem {
     int64_t mark;     /* the tape's position at the start: later tensors are dropped */
 } mo_svd_problem;
 
-/* Fills Omega [.., q], contiguous, rows `first` and on of the test matrix: uniform entries span as well as normal ones
+/* Fills Omega [.., q], contiguous: uniform entries span as well as normal ones
  * (both are sub-Gaussian) at a third of the cost.
  */
-void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega, int64_t first);
+void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega);
 /* Singular values s [r] from theta: zero below the level of rounding, and never rising. */
 void mo_singular_values(const mo_svd_problem *p, const double *theta, double *s);
 /* x [r] in the type of A. */

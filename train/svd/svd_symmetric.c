@@ -30,7 +30,7 @@ static void svd_symmetric_exact(mo_svd_problem *p, double *theta, double *s, mo_
     if (!mo_ok(t->ctx))
         return;
     put_values(p, theta, s, svd);
-    svd->orthogonality = mo_reorthonormalize(t, NULL, svd->U);
+    svd->orthogonality = mo_reorthonormalize(t, svd->U);
     svd->residual = mo_svd_residual(p, mo_spmm(t, p->A, svd->U), svd->U, mo_mul(t, svd->S, svd->sign));
 }
 
@@ -39,11 +39,11 @@ enum { LARGE = 80000 }; /* rows */
 /* Q := A Q, or orth(A Q). Swaps the panels. */
 static void svd_symmetric_step(mo_svd_problem *p, mo_tensor **panel, int passes) {
     mo_tensor *from = panel[0];
-    mo_tall_spmm(p->A, p->halo, from, panel[1]);
+    mo_tall_spmm(p->A, from, panel[1]);
     panel[0] = panel[1];
     panel[1] = from;
     if (passes > 0)
-        mo_orthonormalize(p->t, p->spread, panel[0], passes, &p->condition);
+        mo_orthonormalize(p->t, panel[0], passes, &p->condition);
 }
 
 /* Runs `count` power iterations of two products with A each. The first product needs no orthonormalization if the
@@ -63,13 +63,13 @@ static void svd_symmetric_extract(
     mo_svd_problem *p, mo_tensor **panel, int64_t wanted, double *theta, double *s, mo_svd *svd) {
     mo_tape *t = p->t;
     bool images = p->options->power_iterations != 0;
-    svd->orthogonality = mo_ritz_pairs(t, p->A, p->halo, panel, images, wanted, p->rounding, theta);
+    svd->orthogonality = mo_ritz_pairs(t, p->A, panel, images, wanted, p->rounding, theta);
     if (!mo_ok(t->ctx))
         return;
     put_values(p, theta, s, svd);
     svd->U = mo_slice(t, panel[2], MO_AXIS(1), 0, p->r);
     mo_tensor *AU = mo_slice(t, panel[0], MO_AXIS(1), 0, p->r);
-    mo_tall_spmm(p->A, p->halo, svd->U, AU);
+    mo_tall_spmm(p->A, svd->U, AU);
     svd->residual = mo_svd_residual(p, AU, svd->U, mo_mul(t, svd->S, svd->sign));
 }
 
@@ -99,7 +99,7 @@ void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) 
     mo_tensor *panel[3];
     for (int i = 0; i < 3; i++)
         panel[i] = mo_tall_create(p->t, p->real, p->n, p->q);
-    mo_test_matrix(p, panel[0], mo_spread_first(p->spread));
+    mo_test_matrix(p, panel[0]);
     p->condition = 1; /* of Omega */
     if (count < 0) {
         svd_symmetric_converge(p, panel, theta, s, svd);
@@ -107,7 +107,7 @@ void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) 
     }
     if (count == 0)
         svd_symmetric_step(p, panel, 2);
-    else if (p->all > LARGE && p->norm < MO_SVD_MODEST)
+    else if (p->n > LARGE && p->norm < MO_SVD_MODEST)
         svd_symmetric_step(p, panel, 0);
     svd_symmetric_iterate(p, panel, count);
     svd_symmetric_extract(p, panel, p->r, theta, s, svd);

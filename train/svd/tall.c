@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-    SUM_ROWS = MO_SPREAD_ROWS, /* adding a block costs a percent of forming it */
-    TURN_ROWS = 2048,          /* the copy of a block stays in the cache */
-    PARTS = 3,                 /* of the columns, if a triangle is enough: two thirds of the work */
-    LEAST = 384                /* with at least this number of columns, the parts are wide enough for BLAS */
+    SUM_ROWS = MO_TALL_ROWS, /* adding a block costs a percent of forming it */
+    TURN_ROWS = 2048,        /* the copy of a block stays in the cache */
+    PARTS = 3,               /* of the columns, if a triangle is enough: two thirds of the work */
+    LEAST = 384              /* with at least this number of columns, the parts are wide enough for BLAS */
 };
 
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns) {
@@ -85,24 +85,10 @@ static void add_block(mo_tape *t, mo_tensor *X, mo_tensor *Y, int64_t i, mo_tens
     mo_tape_sweep(t, mark, NULL, 0);
 }
 
-/* The blocks of this rank are kept apart until those before them have been added. */
-static void add_spread_blocks(mo_tape *t, mo_spread *spread, mo_tensor *X, mo_tensor *Y, mo_tensor *sum) {
-    int64_t n = mo_dim(X, 0), count = (n + SUM_ROWS - 1) / SUM_ROWS, mark = t->n_tensors;
-    int64_t rows = mo_dim(sum, 0), columns = mo_dim(sum, 1);
-    mo_tensor *parts = mo_full(t, MO_F64, 3, (int64_t[]){count, rows, columns}, 0);
-    for (int64_t b = 0; b < count && mo_ok(t->ctx); b++)
-        add_block(t, X, Y, b * SUM_ROWS,
-            mo_reshape(t, mo_slice(t, parts, MO_AXIS(0), b, b + 1), 2, (int64_t[]){rows, columns}));
-    mo_spread_add(spread, mo_tensor_view(sum).data, mo_tensor_view(parts).data, count, rows * columns);
-    mo_tape_sweep(t, mark, NULL, 0);
-}
-
-mo_tensor *mo_tall_gram(mo_tape *t, mo_spread *spread, mo_tensor *X, mo_tensor *Y) {
+mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     mo_tensor *sum = mo_full(t, MO_F64, 2, (int64_t[]){mo_dim(X, 1), mo_dim(Y, 1)}, 0);
     int64_t mark = t->n_tensors;
-    if (spread)
-        add_spread_blocks(t, spread, X, Y, sum);
-    for (int64_t i = 0; !spread && i < mo_dim(X, 0) && mo_ok(t->ctx); i += SUM_ROWS)
+    for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += SUM_ROWS)
         add_block(t, X, Y, i, sum);
     if (X == Y)
         tall_mirror(t, sum);
@@ -110,21 +96,18 @@ mo_tensor *mo_tall_gram(mo_tape *t, mo_spread *spread, mo_tensor *X, mo_tensor *
     return sum;
 }
 
-void mo_tall_squares(mo_tape *t, mo_spread *spread, mo_tensor *X, double *square) {
+void mo_tall_squares(mo_tape *t, mo_tensor *X, double *square) {
     int64_t n = mo_dim(X, 0), q = mo_dim(X, 1), count = (n + SUM_ROWS - 1) / SUM_ROWS, mark = t->n_tensors;
-    double *part = mo_host_array(t->ctx, count * q, sizeof *part);
+    double *part = mo_host_array(t->ctx, q, sizeof *part);
+    memset(square, 0, (size_t)q * sizeof *square);
     for (int64_t b = 0; b < count && mo_ok(t->ctx); b++) {
         mo_tensor *x = mo_slice(t, X, MO_AXIS(0), b * SUM_ROWS, tall_smaller(n, (b + 1) * SUM_ROWS));
         mo_tensor *figures = mo_cast(t, mo_column_figures(t, x, MO_COLUMN_SQUARES), MO_F64);
-        mo_tensor_read(figures, part + b * q, (size_t)q * sizeof *part);
+        if (mo_tensor_read(figures, part, (size_t)q * sizeof *part) == MO_OK)
+            for (int64_t j = 0; j < q; j++)
+                square[j] += part[j];
         mo_tape_sweep(t, mark, NULL, 0);
     }
-    memset(square, 0, (size_t)q * sizeof *square);
-    if (spread)
-        mo_spread_add(spread, square, part, count, q);
-    for (int64_t b = 0; !spread && b < count && mo_ok(t->ctx); b++)
-        for (int64_t j = 0; j < q; j++)
-            square[j] += part[b * q + j];
     free(part);
 }
 
@@ -154,11 +137,7 @@ void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
     }
 }
 
-void mo_tall_spmm(const mo_csr *A, mo_halo *halo, mo_tensor *X, mo_tensor *Y) {
-    if (halo) {
-        mo_halo_multiply(halo, X, Y);
-        return;
-    }
+void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y) {
     if (!mo_ok(A->ctx))
         return;
     mo_view x = mo_tensor_view(X), y = mo_tensor_view(Y);

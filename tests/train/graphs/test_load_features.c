@@ -148,9 +148,6 @@ static void features_that_only_number_the_nodes_are_left_out(void **state) {
         assert_kept(s, uses[i].kept, uses[i].notice);
     }
     remove(scratch_path(s, "features.npy"));
-    write_labels(s, "features.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 3\n1 3\n3 2\n2 1\n");
-    assert_kept(s, 0, numbers);
-    remove(scratch_path(s, "features.mtx"));
     remove(scratch_path(s, "edges.txt"));
     write_labels(s, "features.csv", "node,a,b,c\nann,0,1,0\nbob,1.0,0,0\ncy,0,0,1\n");
     write_labels(s, "edges.csv", "from,to\nann,bob\n");
@@ -165,6 +162,11 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_folder_refused(s, MO_FORMAT, PARTS("edges.txt:2:", "a node id (an integer in 0..2)", "\"3\""));
     remove(scratch_path(s, "edges.txt"));
     assert_folder_refused(s, MO_FORMAT, PARTS(s->folder, "edges.txt, edges.csv or edges.tsv beside the features"));
+    remove(scratch_path(s, "features.npy"));
+    write_labels(s, "features.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 3\n");
+    write_labels(s, "edges.txt", "0 1\n");
+    assert_folder_refused(s, MO_UNSUPPORTED, PARTS("convert.py' features '", "features.mtx' '", "features.npy'"));
+    remove(scratch_path(s, "features.mtx"));
     write_folder(s, "0 1\n");
     write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
     assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy", "expected 3 elements, found 2"));

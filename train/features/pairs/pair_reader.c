@@ -200,27 +200,6 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
     return mo_code_of(ctx);
 }
 
-mo_code mo_pair_reader_attributes(mo_pair_reader *r, float *host) {
-    mo_tape *t = mo_tape_create(r->ctx, MO_EVAL);
-    int64_t shape[] = {r->graph->nodes, r->dim};
-    size_t bytes = (size_t)(shape[0] * shape[1]) * sizeof *host;
-    mo_tensor *hop = mo_tensor_create(r->ctx, MO_F32, 2, shape), *sum = mo_tensor_create(r->ctx, MO_F32, 2, shape);
-    if (t && mo_ok(r->ctx))
-        mo_tensor_copy(
-            hop, mo_reshape(t, mo_slice(t, mo_arrays_find(r->basis.arrays, "basis"), MO_AXIS(0), 1, 2), 2, shape));
-    for (int64_t k = 0; t && k <= r->hops && mo_ok(r->ctx); k++, mo_tape_reset(t)) {
-        if (k)
-            mo_tensor_copy(hop, mo_spmm(t, r->A, hop));
-        mo_tensor_copy(sum, mo_add(t, sum, mo_l2_normalize(t, hop, 1e-12)));
-    }
-    if (t)
-        mo_tensor_read(mo_l2_normalize(t, sum, 1e-12), host, bytes);
-    mo_tensor_release(hop);
-    mo_tensor_release(sum);
-    mo_tape_release(t);
-    return mo_code_of(r->ctx);
-}
-
 void mo_pair_reader_spectrum(const mo_pair_reader *r, mo_tensor *spectrum) {
     float start[MO_BLOCKS * MAX_BANDS];
     for (int b = 0; b < MO_BLOCKS; b++)

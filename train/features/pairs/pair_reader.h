@@ -34,9 +34,6 @@ bool mo_pair_values_reserve(const mo_pair_reader *r, int64_t n, mo_pair_values *
 void mo_pair_values_release(mo_pair_values *values);
 /* Fills the arrays; one pass over the hops of all nodes, whatever the number of pairs. Returns the status. */
 mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *list, mo_pair_values *values);
-/* Rows [nodes, dim] of unit length, whose inner products are those of the attributes summed over the hops, each row of
- * each hop at unit length before the sum. Returns the status. */
-mo_code mo_pair_reader_attributes(mo_pair_reader *r, float *host);
 /* The spectrum at the start of every band: [2, n_bands]. */
 void mo_pair_reader_spectrum(const mo_pair_reader *r, mo_tensor *spectrum);
 
