@@ -177,6 +177,10 @@ static void features_that_number_the_nodes_are_told_wherever_a_graph_is_opened(v
         in_folder(p, "numbered_out.csv"));
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->err, said));
+    write_text(in_folder(p, "numbered_pairs.csv"), "from,to\n0,4\n1,2\n");
+    RUN(p, "predict", "--data", folder, "--task", "lp", "--pairs", in_folder(p, "numbered_pairs.csv"));
+    assert_ended(p, 0, NULL);
+    assert_non_null(strstr(p->err, said));
 }
 
 static void texts_may_lie_gzipped(void **state) {

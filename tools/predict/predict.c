@@ -261,6 +261,8 @@ int predict_command(int argc, char **argv) {
                                             : read_known(graph, o.labels, o.known, &known));
     written = written && (links || predict(ctx, &o, graph, &known));
     phase_end();
+    if (written && links && !o.quiet)
+        print_left_out(graph); /* of nodes the summary says it */
     if (written && !o.quiet)
         say_seen(graph, o.few_shot.weights ? o.few_shot.weights : "best");
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
