@@ -140,7 +140,7 @@ class Pages(unittest.TestCase):
         self.assertTrue(math.isnan(S[0, "c", "ridge"]))  # it lacks cells
         draw = random.Random(3)
         drawn = [[cell(f, k, draw.uniform(10, 99), task=t, metric="auc" if t == "lp" else "accuracy", data=d)
-                  for f in "abc" for t, k, d in (("nc", 4, "x"), ("nc", 8, "X"), ("gc", 4, "y"), ("lp", 512, "z"), ("nc", 4, f"own {i}"))]
+                  for f in "abc" for t, k, d in (("nc", 4, "xX"[i]), ("nc", 8, "x"), ("gc", 4, "y"), ("lp", 512, "z"), ("nc", 4, f"own {i}"))]
                  for i in range(2)]
         mean = {(i, c["features"], c["task"], c["k"]): c["mean"] for i, cells in enumerate(drawn) for c in cells if "own" not in c["data"]}
         for i, f in ((i, f) for i in range(2) for f in "abc"):
@@ -149,7 +149,7 @@ class Pages(unittest.TestCase):
             self.assertAlmostEqual(report.aggregate(drawn)[i, f, "ridge"], expected)
         paper, hours = report.read_paper()
         self.assertEqual(hours["MOCHI"], 0.4)
-        beside = report.aggregate([[cell("mine", 4, 34.94), links("mine", 4), links("mine", 512)], paper])  # links of k = 4 do not count beside the paper
+        beside = report.aggregate([[cell("mine", 4, 34.94), links("mine", 512), {**links("mine", 4), "mean": 9}], paper])  # links of k = 4 do not count beside the paper
         auc = {x["features"]: x["mean"] for x in paper if (x["data"], x["task"], x["metric"]) == ("cora", "lp", "auc")}
         self.assertAlmostEqual(beside[0, "mine", "ridge"], (1 + 80 / max(auc.values())) / 2)
         self.assertAlmostEqual(beside[1, "MOCHI", "ridge"], (24.94 / 34.94 + auc["MOCHI"] / max(auc.values())) / 2)

@@ -40,9 +40,9 @@ KINDS = {
     "prototype": ("diagnosis", "class", "class:i rows:i norm:n hull_distance:n hull_distance_normalised:n inside:f outer:f flagged:f"
                   " epsilon_included:f plane:p"),
     "norm": ("diagnosis", "norm", "head:t k:i quarter:t accuracy:n confidence:n ece:n"),
-    "readout": ("diagnosis", "reliability", "head:t k:i n:b right:b confidence:c"),
+    "readout": ("diagnosis", "reliability", "head:t k:i n:b right:b confidence:b"),
     "pitfall": ("kind", "pitfall", "pitfall:t setting:t x:n head:t metric:t mean:n ci95:n values:v"),
-    "reliability": ("kind", "reliability", "setting:t head:t n:b right:b confidence:c"),
+    "reliability": ("kind", "reliability", "setting:t head:t n:b right:b confidence:b"),
     "bench": ("gemm_share", None, "case:t variant:t rows:i gflop:n med_ms:n gemm_share:n peak_mb:n"),
     "op": ("kind", "op", "case:t op:t where:t calls:i ms:n gflop:n mb:n"),
     "adjoint": ("iterations", None, "method:t iterations:i error:n peak_bytes:n ms:n"),
@@ -58,8 +58,8 @@ def is_number(v, types=(int, float)):
     return isinstance(v, types) and not isinstance(v, bool) and abs(v) < 1e300
 
 
-def is_list(v, n, types=(int, float, type(None))):
-    return isinstance(v, list) and n in (None, len(v)) and all(x is None and type(None) in types or is_number(x, types) for x in v)
+def is_list(v):
+    return isinstance(v, list) and all(x is None or is_number(x) for x in v)
 
 
 TYPES = {
@@ -71,10 +71,9 @@ TYPES = {
     "f": ("true or false", lambda v: isinstance(v, bool)),
     "o": ("an object", lambda v: isinstance(v, dict)),
     "l": ("a list", lambda v: isinstance(v, list)),
-    "v": ("a list of numbers", lambda v: is_list(v, None)),
-    "p": ("a list of 2 numbers", lambda v: is_list(v, 2)),
-    "b": ("a list of 15 integers", lambda v: is_list(v, 15, (int,))),
-    "c": ("a list of 15 numbers", lambda v: is_list(v, 15)),
+    "v": ("a list of numbers", is_list),
+    "p": ("a list of 2 numbers", lambda v: is_list(v) and len(v) == 2),
+    "b": ("a list of 15 numbers", lambda v: is_list(v) and len(v) == 15),
 }
 
 
@@ -248,7 +247,7 @@ LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": 
         "text.color": "#fade00", "axes.labelcolor": "#fade00", "axes.edgecolor": "#fade00", "xtick.color": "#fade00",
         "ytick.color": "#fade00", "grid.color": "#fade09", "grid.linewidth": 0.7, "axes.grid": True, "axes.axisbelow": True,
         "axes.spines.top": False, "axes.spines.right": False, "xtick.major.size": 3, "ytick.major.size": 3, "lines.linewidth": 2,
-        "lines.markeredgewidth": 0, "lines.markersize": 6, "figure.constrained_layout.use": True}
+        "lines.markeredgewidth": 0, "lines.markersize": 6, "axes.labelpad": 6, "figure.constrained_layout.use": True}
 LARGEST = 1e100  # of a coordinate
 
 
@@ -403,11 +402,13 @@ class Report:
             else:
                 self.read_lines(path, data)
         self.columns = list(dict.fromkeys(c["features"] for c in self.lines["cell"]))
-        blocks = {}  # a block is a table and a chart: {k: cells}
+        blocks = {}
         for c in self.lines["cell"]:
             key = (c["#file"], c["data"], c["task"], str(c.get("block", c["head"])), c["metric"], c["protocol"])
             blocks.setdefault(key, {}).setdefault(c["k"], []).append(c)
-        self.blocks = list(blocks.values())
+        # a block is a table and a chart: {k: cells}, all its cells, its columns
+        flat = [[c for line in cells.values() for c in line] for cells in blocks.values()]
+        self.blocks = [(of_k, cells, list(dict.fromkeys(c["features"] for c in cells))) for of_k, cells in zip(blocks.values(), flat)]
 
     def read_lines(self, path, data):
         run = None
@@ -502,9 +503,8 @@ class Report:
             (label, colour, "bars", [((b + 0.5) / 20, some.count(b)) for b in range(20)] if some else [])
             for label, colour, some in zip(("all" if judged else "", "right"), (8, 3), bins)])
 
-    def eval_chart(self, cells):
-        flat = [c for line in cells.values() for c in line]
-        first, columns, ks = flat[0], list(dict.fromkeys(c["features"] for c in flat)), sorted(k for k in cells if k > 0)
+    def eval_chart(self, cells, flat, columns):
+        first, ks = flat[0], sorted(k for k in cells if k > 0)
         aside = (ks[-1] / ks[0]) ** (1 / 60) if len(ks) > 1 else 1.02  # so that no bar hides another
         series = [(column, self.colour(column), "line+", sorted(
             (c["k"] * aside ** (j - (len(columns) - 1) / 2), c["mean"], c["ci95"]) for c in flat if c["features"] == column))
@@ -518,10 +518,8 @@ class Report:
         return chart(f"{first['data']}, {first['task']}, {first['head']} head", "k, labelled examples a class", f"{first['metric']}, %",
                      series, log="x", ticks=ticks, bounds=(0, 100))
 
-    def eval_table(self, cells):
-        flat = [c for line in cells.values() for c in line]
-        columns, in_paper = list(dict.fromkeys(c["features"] for c in flat)), any(self.paper_at(c, f) for c in flat for f in ("MOCHI", "MOCHI++"))
-        rows = []
+    def eval_table(self, cells, flat, columns):
+        in_paper, rows = any(self.paper_at(c, f) for c in flat for f in ("MOCHI", "MOCHI++")), []
         for k, line in cells.items():
             found = {c["features"]: c for c in reversed(line)}
             rows.append([k] + [interval(found[f]["mean"], found[f]["ci95"], 1) if f in found else "–" for f in columns])
@@ -541,7 +539,7 @@ class Report:
             yield ("p", f"Whether the weights were trained on the graph is unknown: {', '.join(unknown)}.")
         links = any(c["task"] == "lp" for c in cells)
         yield ("p", EVAL_NOTE + ("; those of links stand beside k = 512 alone." if links else "."), "soft")
-        yield ("figures", [self.eval_chart(of_k) for of_k in self.blocks if is_main(next(iter(of_k.values()))[0])])
+        yield ("figures", [self.eval_chart(*block) for block in self.blocks if is_main(block[1][0])])
         if self.lines["aggregate"]:
             yield ("h3", "Normalised aggregate S: the mean share of the best figure of any method on a cell")
             yield ("table", ["features", Left("head"), "S", "nodes", "links", "graphs"], [[x["features"], x["head"], figure(x["S"], 3)] + [
@@ -549,7 +547,7 @@ class Report:
                 for x in self.lines["aggregate"]])
         for x in self.lines["absent"]:
             yield ("p", f"Not run: {x['data']}, {x['reason']}", "soft")
-        yield ("fold", [part for of_k in self.blocks for part in self.eval_table(of_k)], "All figures as tables")
+        yield ("fold", [part for block in self.blocks for part in self.eval_table(*block)], "All figures as tables")
         yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
 
     def run_of(self, cells, features):
@@ -748,7 +746,7 @@ class Report:
             yield (f"Training {run['path']} took {len(run['log'])} of {run['settings']['steps']} steps of recipe {run['settings']['recipe']} "
                    f"in {run['seconds']:.1f} s; its loss went from {fmean(losses[:50]):.2f} to {fmean(losses[-50:]):.2f}."
                    + (f" {more} more trainings are below." if more else ""))
-        lines = [[c for c in line if not math.isnan(c["mean"])] for of_k in self.blocks for line in of_k.values() if is_main(line[0])]
+        lines = [[c for c in line if not math.isnan(c["mean"])] for of_k, *_ in self.blocks for line in of_k.values() if is_main(line[0])]
         winners = [max(line, key=lambda c: c["mean"])["features"] for line in lines if len(line) > 1]
         best = max(self.columns, key=winners.count, default=None)
         if winners:
@@ -866,7 +864,7 @@ def page_of(paths):
 
 
 def main(words=None):
-    """The command; returns its exit status."""
+    """The command."""
     parser = argparse.ArgumentParser(prog="mochi-report", description=__doc__.split("\n\n")[0].partition(": ")[2], epilog="Example: mochi "
                                      "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
                                      "runs/a eval.jsonl --out report.html")
@@ -884,20 +882,18 @@ def main(words=None):
         with open(new, "wb") as file:
             file.write(page.encode(errors="replace"))
         os.replace(new, o.out)
-    except ImportError as missing:
-        why = f"{missing} ({sys.executable}); expected the Debian packages python3-jinja2, python3-matplotlib and python3-xxhash"
-    except Refused as refused:
-        why = refused
-    except OSError as error:
-        why = f"{o.out}: cannot be written: {error.strerror}"
-    else:
-        print(f"{o.out} written")
-        return 0
-    if os.path.exists(new):
-        os.remove(new)
-    print(f"mochi-report: {why}", file=sys.stderr)
-    return 1
+    except ImportError as why:
+        parser.exit(1, f"mochi-report: {why} ({sys.executable}); expected the Debian packages python3-jinja2, python3-matplotlib and "
+                    "python3-xxhash\n")
+    except Refused as why:
+        parser.exit(1, f"mochi-report: {why}\n")
+    except OSError as why:
+        if os.path.exists(new):
+            os.remove(new)
+        parser.exit(1, f"mochi-report: {o.out}: cannot be written: {why.strerror}\n")
+    print(f"{o.out} written")
+
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
