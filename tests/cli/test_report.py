@@ -251,6 +251,8 @@ class Pages(unittest.TestCase):
                 (lines(cell("a", 4, True)), "line 1: expected the member mean to be a number or null, found another type"),
                 (lines(cell("a", 4, math.nan)), "line 1: expected the member mean to be a number or null"),
                 (lines(cell("a", 4.5, 1)), "line 1: expected the member k to be an integer"),
+                (lines({**RUN, "weights": [3]}), "line 1: expected the member weights to be a list of files of weights, found another type"),
+                (lines({"kind": "aggregate", "features": "a", "head": "b", "S": 1, "nc": 3}), "line 1: expected the member nc to be an object"),
                 ("[1]\n", "line 1: expected a JSON object, found another value"), ("[" * 100000, "line 1: expected a JSON object"),
                 (lines({"kind": "reliability", "setting": "s", "head": "h", "n": [1], "right": [1], "confidence": [1]}), "line 1: expected the member n"),
                 ('{"kind":1,"kind":2}\n', "line 1: expected a JSON object, found a member that is there twice")):
@@ -258,7 +260,7 @@ class Pages(unittest.TestCase):
         self.refused("/no/such.jsonl", "/no/such.jsonl")
         self.refused(f"{self.folder.name}/run.json", self.folder.name)
         self.refused("run/log.jsonl: line 2", self.run_folder(log=lines(STEPS[0]) + '{"step":1,\n'))
-        for step in ([], {"loss": 1, "accuracy": {}, "seconds": 1}, {**STEPS[0], "loss": None}, {**STEPS[0], "accuracy": 3}, {**STEPS[0], "step": 0.5}):
+        for step in ([], {"loss": 1, "accuracy": {}, "seconds": 1}, {**STEPS[0], "loss": None}, {**STEPS[0], "accuracy": 3}, {**STEPS[0], "accuracy": {"nc": "x"}}, {**STEPS[0], "step": 0.5}):
             self.refused("log.jsonl: line 1: expected ", self.run_folder(log=lines(step)))
         for order, part in (((0, 0, 1), "line 2: expected step 1, found step 0"), ((0, 2, 1), "line 2: expected step 1, found step 2"),
                             ((1, 2), "line 1: expected step 0, found step 1")):

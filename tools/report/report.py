@@ -27,16 +27,16 @@ class Refused(Exception):
 # ---- what a line of --json must have ----
 
 # A line is of the first kind whose member `sign` it has, with the given value unless that is None; then the members that the page
-# reads, each with its type.
+# reads, each with its type, behind : or, of those that need not be there, ?.
 KINDS = {
-    "run": ("kind", "run", "command:l versions:o"),
+    "run": ("kind", "run", "command:l versions:o weights?w rows?o labels?o"),
     "data": ("kind", "data", "data:t task:t xxh3:t nodes:i edges:i graphs:i classes:i"),
-    "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n"),
+    "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n block?t"),
     "absent": ("kind", "absent", "data:t task:t reason:t"),
     "pair": ("kind", "pair", "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"),
-    "aggregate": ("kind", "aggregate", "features:t head:t S:n"),
+    "aggregate": ("kind", "aggregate", "features:t head:t S:n nc?o lp?o gc?o"),
     "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n ece_temperature:n seconds:n"),
-    "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i"),
+    "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i pairs_drawn?i"),
     "prototype": ("diagnosis", "class", "class:i rows:i norm:n hull_distance:n hull_distance_normalised:n inside:f outer:f flagged:f"
                   " epsilon_included:f plane:p"),
     "norm": ("diagnosis", "norm", "head:t k:i quarter:t accuracy:n confidence:n ece:n"),
@@ -70,6 +70,9 @@ TYPES = {
     "u": ("a number of 0 to 1, or null", lambda v: v is None or is_number(v) and 0 <= v <= 1),
     "f": ("true or false", lambda v: isinstance(v, bool)),
     "o": ("an object", lambda v: isinstance(v, dict)),
+    "a": ("an object of numbers", lambda v: isinstance(v, dict) and is_list(list(v.values()))),
+    "w": ("a list of files of weights", lambda v: isinstance(v, list) and all(
+        isinstance(w, dict) and all(isinstance(w.get(name), str) for name in ("features", "file", "xxh3")) for w in v)),
     "l": ("a list", lambda v: isinstance(v, list)),
     "v": ("a list of numbers", is_list),
     "p": ("a list of 2 numbers", lambda v: is_list(v) and len(v) == 2),
@@ -79,11 +82,13 @@ TYPES = {
 
 def check(o, members, place):
     """Refuses an object without one of these members; puts NaN for null."""
-    for name, letter in (pair.split(":") for pair in members.split()):
+    for name, need, letter in re.findall(r"(\w+)([:?])(\w)", members):
         expected, is_one = TYPES[letter]
         v = o.get(name, ...)
-        if not is_one(v):
+        if not is_one(v) and (need == ":" or v is not ...):
             raise Refused(f"{place}: expected the member {name} to be {expected}, found {'none' if v is ... else 'another type'}")
+        if v is ...:
+            continue
         o[name] = NAN if v is None else [NAN if x is None else x for x in v] if isinstance(v, list) else v
 
 
@@ -134,7 +139,7 @@ def read_run(folder):
     for i, line in enumerate(lines_of(read_bytes(log_path))):
         place = f"{log_path}: line {i + 1}"
         log.append(parse(line, place))
-        check(log[i], "step:i loss:x seconds:x accuracy:o", place)
+        check(log[i], "step:i loss:x seconds:x accuracy:a", place)
         if log[i]["step"] != i:
             raise Refused(f"{place}: expected step {i}, found step {log[i]['step']}: the steps of a run follow one another")
     finished = os.path.exists(weights)
@@ -404,7 +409,7 @@ class Report:
         self.columns = list(dict.fromkeys(c["features"] for c in self.lines["cell"]))
         blocks = {}
         for c in self.lines["cell"]:
-            key = (c["#file"], c["data"], c["task"], str(c.get("block", c["head"])), c["metric"], c["protocol"])
+            key = (c["#file"], c["data"], c["task"], c.get("block", c["head"]), c["metric"], c["protocol"])
             blocks.setdefault(key, {}).setdefault(c["k"], []).append(c)
         # a block is a table and a chart: {k: cells}, all its cells, its columns
         flat = [[c for line in cells.values() for c in line] for cells in blocks.values()]
@@ -454,7 +459,7 @@ class Report:
             right, known, none = sum(r["right"] for r in judged), len(rows) - len(predicted), sum(not r["label"] for r in rows)
             found = f" Of {len(judged)} whose class the data has, {right} are right: {ratio(100 * right, len(judged)):.1f}%."
             yield ("p", f"{len(predicted)} predictions" + (f" from {known} labels" if known else "")
-                       + (f", {none} of them too unsure for a label" if none else "") + "." + (found if judged else ""))
+                   + (f", {none} of them too unsure for a label" if none else "") + "." + (found if judged else ""))
             given = [sum(r["known"] and r["label"] == c for r in rows) for c in {r["label"] for r in rows if r["known"]}]
             if given and min(given) < 4:
                 yield ("p", f"A class here has {min(given)}: {ROUGH}.")
@@ -469,11 +474,11 @@ class Report:
             if judged:
                 yield ("h3", "By class")
                 yield ("table", [Left("class"), "labels given", "predicted", "in the data", "of these found, %", "of the predicted right, %"],
-                            [self.class_row(c, rows, judged) for c in dict.fromkeys(c for r in rows for c in (r["label"], r["truth"]) if c)])
+                       [self.class_row(c, rows, judged) for c in dict.fromkeys(c for r in rows for c in (r["label"], r["truth"]) if c)])
             yield ("h3", "The least sure")
             heads = [*map(Left, t["of"]), Left("label"), "probability", "margin"] + ([Left("truth")] if judged else [])
             yield ("table", heads, [[r["name"], r["label"] or "none", figure(r["probability"], 3), figure(r["margin"], 3), r["truth"]][:len(heads)]
-                                for r in sorted(predicted, key=lambda r: r["probability"])[:20]])
+                   for r in sorted(predicted, key=lambda r: r["probability"])[:20]])
             yield f"Predictions: {t['path']}"
 
     def class_row(self, c, rows, judged):
@@ -543,7 +548,7 @@ class Report:
         if self.lines["aggregate"]:
             yield ("h3", "Normalised aggregate S: the mean share of the best figure of any method on a cell")
             yield ("table", ["features", Left("head"), "S", "nodes", "links", "graphs"], [[x["features"], x["head"], figure(x["S"], 3)] + [
-                figure(S if is_number(S := (x.get(task) or {}).get("S")) else NAN, 3) for task in ("nc", "lp", "gc")]
+                figure(S if is_number(S := x.get(task, {}).get("S")) else NAN, 3) for task in ("nc", "lp", "gc")]
                 for x in self.lines["aggregate"]])
         for x in self.lines["absent"]:
             yield ("p", f"Not run: {x['data']}, {x['reason']}", "soft")
@@ -554,7 +559,7 @@ class Report:
         """The training, among the inputs, of the weights of these cells; None of another."""
         weights = [w for c in cells if c["features"] == features and c["#run"] for w in c["#run"].get("weights", [])]
         return next((run for w in weights for run in self.runs
-                     if w.get("features") == features and run["weights"] and run["weights"] == w.get("xxh3")), None)
+                     if w["features"] == features and w["xxh3"] and w["xxh3"] == run["weights"]), None)
 
     def costs(self):
         """The paper's figure "Training cost (hours) vs. performance". Weights whose run is not an input have no cost here."""
@@ -578,7 +583,7 @@ class Report:
         over, of, where = ((" here or in the paper", "the inputs and the paper have", ", on this machine; the paper's are of one NVIDIA RTX A6000")
                            if beside else ("", "all inputs have", ""))
         yield ("p", f"S is the mean share of the best figure of any method{over}, over the figures that {of}. Hours of a run are those of "
-                   f"its steps{where}.", "soft")
+               f"its steps{where}.", "soft")
         yield ("figures", [chart("Normalised aggregate S against the cost of training", "hours of training", "S", [
             *series, ("the paper's methods", 8, "rings", [t[1:] for t in theirs])], log="x", ticks=ticks, names=names.values())])
         yield "Cost against accuracy"
@@ -587,15 +592,15 @@ class Report:
         for run in self.runs:
             s, log = run["settings"], run["log"]
             if log:
-                families = [(name, i, "line", running_mean(log, lambda step, task=task: 100 * step["accuracy"].get(task, NAN)))
+                families = [(name, i, "line", running_mean(log, lambda step, task=task: (x := step["accuracy"].get(task)) and 100 * x))
                             for i, (task, name) in enumerate((("nc", "nodes"), ("lp", "links"), ("gc", "graphs")), 1)]
                 yield ("figures", [
                     chart("Loss of the queries", "step", "cross-entropy", [("", 1, "line", running_mean(log, lambda step: step["loss"]))]),
                     chart("Accuracy of the queries, by family", "step", "%", families)])
                 yield ("p", "Running means over about 50 steps.", "soft")
             yield ("names", [("recipe", s["recipe"]), ("steps", f"{len(log)} of {s['steps']}, {s['episodes_per_step']:g} episodes each"),
-                                  ("time", f"{run['seconds']:.1f} s in steps"),
-                                  ("pool", ", ".join(f"{x['data']} ({x['task']})" for x in run["pool"]))])
+                   ("time", f"{run['seconds']:.1f} s in steps"),
+                   ("pool", ", ".join(f"{x['data']} ({x['task']})" for x in run["pool"]))])
             yield f"Training: {run['path']}"
 
     def fits(self):
@@ -613,8 +618,8 @@ class Report:
             charts += [reliability(f"Reliability at k = {k}", [x for x in told if x["k"] == k], 1) for k in dict.fromkeys(x["k"] for x in told)]
             yield ("figures", charts)
             yield ("table", ["head", "k", "accuracy %", "nll", "Brier", "ECE", "ECE after temperature", "seconds"],
-                        [[x["head"], x["k"], interval(x["accuracy"], x["ci95"], 2)]
-                         + [figure(x[name], 3) for name in ("nll", "brier", "ece", "ece_temperature", "seconds")] for x in lines])
+                   [[x["head"], x["k"], interval(x["accuracy"], x["ci95"], 2)]
+                    + [figure(x[name], 3) for name in ("nll", "brier", "ece", "ece_temperature", "seconds")] for x in lines])
             yield f"Readouts on embeddings: {path}"
 
     def hulls(self):
@@ -624,8 +629,8 @@ class Report:
                 drawn = o.get("pairs_drawn", o["pairs"])
                 more = f", drawn from {o['pairs']}," if drawn != o["pairs"] else ""
                 yield ("p", f"The mean of all rows is {o['offset']:.3g} from the origin, {ratio(o['offset'], o['spread']):.2f} times the spread "
-                           f"within classes; the boundaries of {o['pairs_missed']} of {drawn} pairs of prototypes{more} have all their rows "
-                           "on one side.")
+                       f"within classes; the boundaries of {o['pairs_missed']} of {drawn} pairs of prototypes{more} have all their rows "
+                       "on one side.")
             corners = [x["plane"] for x in lines if x["outer"]]
             middle = [fmean(p[i] for p in corners) if corners else NAN for i in (0, 1)]
             corners.sort(key=lambda p: math.atan2(p[1] - middle[1], p[0] - middle[0]))
@@ -640,7 +645,7 @@ class Report:
                       [("", 1, "bars", [(i, x["hull_distance_normalised"]) for i, x in enumerate(lines)])],
                       ticks={i: str(x["class"]) for i, x in enumerate(lines) if few})])
             yield ("p", "Distances are measured in the full space, before the projection. Flagged: nearer to the hull of the others than every "
-                       "corner of the outer hull.", "soft")
+                   "corner of the outer hull.", "soft")
             yield ("table", ["class", "rows", "norm", "distance", "normalised", Left("where")], [
                 [x["class"], x["rows"], *(figure(x[name], 3) for name in ("norm", "hull_distance", "hull_distance_normalised")),
                  ("outer" if x["outer"] else "interior") + ", inside the hull" * x["inside"] + ", flagged" * x["flagged"]] for x in lines])
@@ -682,7 +687,7 @@ class Report:
                     (one, i % 9, "line+", [(o[x], max(o[y], 1e-16)) for o in lines if o[series] == one])  # a logarithmic axis has no 0
                     for i, one in enumerate(dict.fromkeys(o[series] for o in lines))], log="xy") for y in panels])
                 yield ("fold", [("table", [series, x, *panels], [[o[series], *(f"{o[name]:.3g}" for name in (x, *panels))] for o in lines])],
-                            "All figures as a table")
+                       "All figures as a table")
                 yield f"mochi lab {lab}: {path}"
 
     def benches(self):
@@ -705,25 +710,25 @@ class Report:
 
     def repeat(self):
         yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
-                   "kernels.", "soft")
+               "kernels.", "soft")
         for run in self.runs:
             options = [(name, value) for name, value in run["settings"].items() if name != "lr_min"]  # which the recipe settles
             yield ("h3", run["path"])
             yield ("pre", ["mochi train"] + [
                 word for name, value in options for word in (shlex.quote("--" + name.replace("_", "-")), setting(value))] + ["--out", "RUN"])
             yield ("names", [("mochi", run["version"]), ("BLAS kernels", run["blas_core"])]
-                        + [("weights.safetensors", run["weights"])] * bool(run["weights"])
-                        + [(f"{x['data']} ({x['task']})", x["hash"]) for x in run["pool"]])
+                   + [("weights.safetensors", run["weights"])] * bool(run["weights"])
+                   + [(f"{x['data']} ({x['task']})", x["hash"]) for x in run["pool"]])
         for i, file in enumerate(self.files):
             yield ("h3", file["path"])
             for run in (x for x in self.lines["run"] if x["#file"] == i):
                 command, *words = map(str, run["command"] or [""])  # the command's name: two words
-                files = [(w.get("features", ""), w) for w in run.get("weights", [])] + [(w, run[w]) for w in ("rows", "labels") if run.get(w)]
+                files = [(w["features"], w) for w in run.get("weights", [])] + [(w, run[w]) for w in ("rows", "labels") if run.get(w)]
                 yield ("pre", [command] + [shlex.quote(word) for word in words])
                 yield ("names", [(name, version or "-") for name, version in run["versions"].items()]
-                            + [(name.replace("blas_core", "BLAS kernels"), run[name]) for name in ("blas_core", "processor") if run.get(name)]
-                            + [(f"{what}: {w.get('file', '')}", w.get("xxh3", "")) for what, w in files]
-                            + [(f"{x['data']} ({x['task']})", x["xxh3"]) for x in self.lines["data"] if x["#run"] is run])
+                       + [(name.replace("blas_core", "BLAS kernels"), run[name]) for name in ("blas_core", "processor") if run.get(name)]
+                       + [(f"{what}: {w.get('file', '')}", w.get("xxh3", "")) for what, w in files]
+                       + [(f"{x['data']} ({x['task']})", x["xxh3"]) for x in self.lines["data"] if x["#run"] is run])
             yield ("p", f"{file['lines']} lines, {file['bytes']} bytes, digest {file['digest']}", "soft")
         yield "To repeat it"
 
