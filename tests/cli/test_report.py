@@ -162,7 +162,7 @@ class Pages(unittest.TestCase):
         bins = [{"kind": "reliability", "setting": s, "head": "logistic", "n": [0] * 14 + [4], "right": [0] * 14 + [2],
                  "confidence": [0] * 14 + [3.9]} for s in ("shifted", "radius")]
         page = self.page(lines(*pitfall, *ece, *bins), lines(
-            cell("</svg><script>alert(1)</script>", 4, 50), cell("\u0001'-;`id` $x_1$ \ud800", 4, 50, data="</text><script src=x> url(y)")))
+            cell("</svg><script>alert(1)</script>", 4, 150), cell("x", 0, -3, ci95=1e200), cell("\u0001'-;`id` $x_1$ \ud800", 4, 50, data="</text><script src=x> url(y)")))
         for never in ("<script", "://", "src=x>\n", "@import", "<i>", "<image", "xmlns", "\u0001"):
             self.lacks(page, never)
         self.assertEqual(page.count("<link"), 1)  # of an empty icon, so that no browser asks for one

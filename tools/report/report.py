@@ -256,9 +256,9 @@ LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": 
 LARGEST = 1e100  # of a coordinate
 
 
-def chart(title, x_label, y_label, series, log="", ticks=None, names=(), square=False, y_range=None, bounds=(-LARGEST, LARGEST)):
-    """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]); log: "x", "y" or both;
-    ticks: {x: text}; names: (text, x, y); bounds: of error bars.
+def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST), **options):
+    """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]); names: (text, x, y);
+    bounds: of error bars; options: those of matplotlib's axes, such as xscale="log".
     """
     import matplotlib
     from matplotlib.figure import Figure
@@ -268,42 +268,31 @@ def chart(title, x_label, y_label, series, log="", ticks=None, names=(), square=
         figure = Figure(figsize=(420 / 72, 290 / 72), dpi=72)
         axes = figure.add_subplot()
         for label, colour, style, points in series:
-            points = [p for p in points if abs(p[0]) < LARGEST and abs(p[1]) < LARGEST]
+            points = [(x, y, half[0] if half else NAN) for x, y, *half in points if abs(x) < LARGEST and abs(y) < LARGEST]
             if points:
                 draw(axes, f"#fade0{colour}", style, DASHES[colour], points, bounds)
                 drawn.append({"label": label, "colour": colour, "style": style, "dash": DASHES[colour]})
-        for name, scale, axis in (("x", axes.set_xscale, axes.xaxis), ("y", axes.set_yscale, axes.yaxis)):
-            if name in log and axis.get_data_interval()[1] > 0:
-                scale("log", nonpositive="mask")
-                axis.set_minor_locator(NullLocator())
+        axes.set(xlabel=x_label, ylabel=y_label, **options)
+        for axis in (axes.xaxis, axes.yaxis):
             axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
-        if ticks:
-            axes.set_xticks(list(ticks), list(ticks.values()))
-        if square:
-            axes.set_aspect("equal", adjustable="datalim")
-        if y_range:
-            axes.set_ylim(*y_range)
+            axis.set_minor_locator(NullLocator())
         for name, x, y in names:
             if abs(x) < LARGEST and abs(y) < LARGEST:
                 axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=11)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
         out = io.StringIO()
         figure.savefig(out, format="svg", transparent=True)
     return {"title": title, "series": drawn, "svg": page_svg(out.getvalue())}
 
 
 def draw(axes, colour, style, dash, points, bounds):
-    x, y = [p[0] for p in points], [p[1] for p in points]
+    x, y, half = zip(*points)
     if style == "bars":
-        gap = min((b - a for a, b in zip(x, x[1:])), default=1)
-        axes.bar(x, y, 0.8 * gap, color=colour, alpha=0.6)
+        axes.bar(x, y, 0.8 * min((b - a for a, b in zip(x, x[1:])), default=1), color=colour, alpha=0.6)
         return
-    bars = [p for p in points if len(p) > 2 and p[2] < LARGEST]
-    axes.vlines([p[0] for p in bars], [max(p[1] - p[2], bounds[0]) for p in bars], [min(p[1] + p[2], bounds[1]) for p in bars],
-                colors=colour, linewidth=1.3, zorder=1.5)
+    below, above = ([max(0, min(h, d)) for h, d in zip(half, to)] for to in ([v - bounds[0] for v in y], [bounds[1] - v for v in y]))
+    ends = None if all(map(math.isnan, half)) else (below, above)
     dashed = {"dashes": tuple(map(float, dash.split()))} if dash and style.startswith("line") else {}
-    axes.plot(x, y, color=colour, **STYLES[style], **dashed)
+    axes.errorbar(x, y, ends, color=colour, elinewidth=1.3, **STYLES[style], **dashed)
 
 
 def page_svg(svg):
@@ -320,7 +309,7 @@ def reliability(title, lines, colour):
     series = [("", 8, "thin", [(0, 0), (1, 1)])]
     series += [(x["head"], colour + i, "line+", [(c / n, r / n) for n, r, c in zip(x["n"], x["right"], x["confidence"]) if n])
                for i, x in enumerate(lines)]
-    return chart(title, "confidence", "accuracy", series, y_range=(0, 1.02))
+    return chart(title, "confidence", "accuracy", series, ylim=(0, 1.02))
 
 
 # ---- sections ----
@@ -335,12 +324,9 @@ class Left(str):
     left = True
 
 
-def figure(value, digits):
-    return "–" if math.isnan(value) else f"{value:.{digits}f}"
-
-
-def interval(mean, half, digits):
-    return figure(mean, digits) if math.isnan(mean + half) else f"{mean:.{digits}f}\u00a0±\u00a0{half:.{digits}f}"
+def figure(value, digits, half=NAN):
+    """A number with the half width of its interval; – for NaN."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}" + ("" if math.isnan(half) else f"\u00a0±\u00a0{half:.{digits}f}")
 
 
 def is_main(cell):
@@ -491,7 +477,7 @@ class Report:
     def prediction_charts(self, t, predicted, drawn, judged):
         def plane(title, *series):
             given = ("label given", 0, "rings", [r for r in t["rows"] if r["known"]])
-            return chart(title, "first principal component", "second", square=True, series=[
+            return chart(title, "first principal component", "second", aspect="equal", adjustable="datalim", series=[
                 (label, colour, style, [(r["x"], r["y"]) for r in rows]) for label, colour, style, rows in (*series, given)])
         if t["places"]:
             labels, points = [r["label"] for r in t["rows"] if r["label"]], drawn + [r for r in t["rows"] if r["known"]]
@@ -514,22 +500,22 @@ class Report:
         series = [(column, self.colour(column), "line+", sorted(
             (c["k"] * aside ** (j - (len(columns) - 1) / 2), c["mean"], c["ci95"]) for c in flat if c["features"] == column))
             for j, column in enumerate(columns)]
-        ticks = {k: str(k) for k in cells}
+        ticks = set(ks)
         for features, colour, style in (("MOCHI", 8, "rings"), ("MOCHI++", 0, "points")):
             at = [PAPER_LINKS_K] if first["task"] == "lp" else sorted(cells)  # of links the paper has one figure
             points = [(k, x["mean"]) for k in at if (x := self.paper_at(first, features, k))]
             series.append((f"paper: {features}", colour, style, points))
-            ticks.update({k: str(k) for k, _ in points})
+            ticks.update(k for k, _ in points if k)
         return chart(f"{first['data']}, {first['task']}, {first['head']} head", "k, labelled examples a class", f"{first['metric']}, %",
-                     series, log="x", ticks=ticks, bounds=(0, 100))
+                     series, bounds=(0, 100), **({"xscale": "log", "xticks": sorted(ticks)} if ticks else {}))
 
     def eval_table(self, cells, flat, columns):
         in_paper, rows = any(self.paper_at(c, f) for c in flat for f in ("MOCHI", "MOCHI++")), []
         for k, line in cells.items():
             found = {c["features"]: c for c in reversed(line)}
-            rows.append([k] + [interval(found[f]["mean"], found[f]["ci95"], 1) if f in found else "–" for f in columns])
+            rows.append([k] + [figure(found[f]["mean"], 1, found[f]["ci95"]) if f in found else "–" for f in columns])
             papers = [self.paper_at(line[0], f) for f in ("MOCHI", "MOCHI++") if in_paper]
-            rows[-1] += [interval(x["mean"], x["sd"], 1) if x else "–" for x in papers]
+            rows[-1] += [figure(x["mean"], 1, x["sd"]) if x else "–" for x in papers]
         yield ("h3", " · ".join(flat[0][name] for name in ("data", "task", "head", "metric", "protocol")) + ", %")
         yield ("table", ["k", *columns, *(["paper: MOCHI", "MOCHI++"] if in_paper else [])], rows)
 
@@ -555,37 +541,30 @@ class Report:
         yield ("fold", [part for block in self.blocks for part in self.eval_table(*block)], "All figures as tables")
         yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
 
-    def run_of(self, cells, features):
-        """The training, among the inputs, of the weights of these cells; None of another."""
-        weights = [w for c in cells if c["features"] == features and c["#run"] for w in c["#run"].get("weights", [])]
-        return next((run for w in weights for run in self.runs
-                     if w["features"] == features and w["xxh3"] and w["xxh3"] == run["weights"]), None)
-
     def costs(self):
         """The paper's figure "Training cost (hours) vs. performance". Weights whose run is not an input have no cost here."""
         own = list(self.by_file("cell").values())
         methods = aggregate([*own, self.paper])
         beside = bool(methods)  # else the paper has none of the figures, and S is over the methods of the inputs alone
+        trained = {(i, w["features"]): run for i, cells in enumerate(own) for c in cells if c["#run"] for w in c["#run"].get("weights", [])
+                   for run in self.runs if run["weights"] and run["weights"] == w["xxh3"]}
         series, theirs = [], []
         for (i, features, head), S in sorted((methods or aggregate(own)).items(), key=lambda m: -m[1]):
-            run = self.run_of(own[i], features) if i < len(own) else None
-            if run:
-                series.append((f"{features}, {head}", self.colour(features), "points", [(run["seconds"] / 3600, S)]))
+            if (i, features) in trained:
+                series.append((f"{features}, {head}", self.colour(features), "points", [(trained[i, features]["seconds"] / 3600, S)]))
             elif i == len(own) and features in self.hours and not math.isnan(S):
                 theirs.append((features, self.hours[features], S))
         hours = [x for *_, [(x, S)] in series if x > 0 and not math.isnan(S)] + [x for _, x, _ in theirs]
         if not series or not hours:
             return
-        names = {name: (name, x, S) for name, x, S in theirs}  # at its lowest point; every other one at its highest
-        names.update({name: (name, x, S) for name, x, S in reversed(theirs) if list(names).index(name) % 2 == 0})
-        last = math.ceil(math.log10(max(hours))) + 1  # the last name stands there
-        ticks = {10.0 ** p: f"{10.0 ** p:g}" for p in range(last, math.floor(math.log10(min(hours))) - 1, -2)}
+        names = {name: (name, x, S) for name, x, S in theirs}  # once, at its lowest point
         over, of, where = ((" here or in the paper", "the inputs and the paper have", ", on this machine; the paper's are of one NVIDIA RTX A6000")
                            if beside else ("", "all inputs have", ""))
         yield ("p", f"S is the mean share of the best figure of any method{over}, over the figures that {of}. Hours of a run are those of "
                f"its steps{where}.", "soft")
         yield ("figures", [chart("Normalised aggregate S against the cost of training", "hours of training", "S", [
-            *series, ("the paper's methods", 8, "rings", [t[1:] for t in theirs])], log="x", ticks=ticks, names=names.values())])
+            *series, ("the paper's methods", 8, "rings", [t[1:] for t in theirs])], xscale="log", names=names.values(),
+                                xlim=(min(hours) / 3, 30 * max(hours)))])
         yield "Cost against accuracy"
 
     def trainings(self):
@@ -606,7 +585,7 @@ class Report:
     def fits(self):
         for path, lines in self.by_file("fit").items():
             heads, told = list(dict.fromkeys(x["head"] for x in lines)), self.by_file("readout").get(path, [])
-            ticks, by_k, charts = {x["k"]: str(x["k"]) for x in lines}, "k, labelled rows a class", []
+            by_k, charts = "k, labelled rows a class", []
             for title, x, y, x_label, y_label in (
                     ("Few-shot accuracy", "k", "accuracy", by_k, "accuracy, %"),
                     ("Calibration error of the probabilities", "k", "ece", by_k, "expected calibration error"),
@@ -614,11 +593,11 @@ class Report:
                     ("Accuracy against cost", "seconds", "accuracy", "seconds for all episodes", "accuracy, %")):
                 charts.append(chart(title, x_label, y_label, [
                     (head, 1 + i % 8, "line+", [(o[x], o[y], o["ci95"] if (x, y) == ("k", "accuracy") else NAN) for o in lines if o["head"] == head])
-                    for i, head in enumerate(heads)], log="x", ticks=ticks if x == "k" else None))
+                    for i, head in enumerate(heads)], xscale="log", **({"xticks": sorted({o["k"] for o in lines})} if x == "k" else {})))
             charts += [reliability(f"Reliability at k = {k}", [x for x in told if x["k"] == k], 1) for k in dict.fromkeys(x["k"] for x in told)]
             yield ("figures", charts)
             yield ("table", ["head", "k", "accuracy %", "nll", "Brier", "ECE", "ECE after temperature", "seconds"],
-                   [[x["head"], x["k"], interval(x["accuracy"], x["ci95"], 2)]
+                   [[x["head"], x["k"], figure(x["accuracy"], 2, x["ci95"])]
                     + [figure(x[name], 3) for name in ("nll", "brier", "ece", "ece_temperature", "seconds")] for x in lines])
             yield f"Readouts on embeddings: {path}"
 
@@ -640,10 +619,10 @@ class Report:
                 chart("Prototypes in the plane of their principal components", "first", "second", [("", 8, "thin", corners + corners[:1])] + [
                     (label, colour, style, [x["plane"] for x, w in zip(lines, where) if w == label]) for label, colour, style in (
                         ("on the outer hull", 1, "points"), ("interior", 1, "rings"), ("flagged", 2, "stars"))],
-                      square=True, names=[(str(x["class"]), *x["plane"]) for x in lines if few]),
+                      aspect="equal", adjustable="datalim", names=[(str(x["class"]), *x["plane"]) for x in lines if few]),
                 chart("Distance to the hull of the others", "class", "in mean distances",
-                      [("", 1, "bars", [(i, x["hull_distance_normalised"]) for i, x in enumerate(lines)])],
-                      ticks={i: str(x["class"]) for i, x in enumerate(lines) if few})])
+                      [("", 1, "bars", [(x["class"], x["hull_distance_normalised"]) for x in lines])],
+                      **({"xticks": [x["class"] for x in lines]} if few else {}))])
             yield ("p", "Distances are measured in the full space, before the projection. Flagged: nearer to the hull of the others than every "
                    "corner of the outer hull.", "soft")
             yield ("table", ["class", "rows", "norm", "distance", "normalised", Left("where")], [
@@ -673,8 +652,8 @@ class Report:
         errors = [(o, (o["setting"], o["head"])) for o in lines if o["metric"] == "ece"]
         if errors:
             yield ("table", ["calibration", Left("readout"), "ECE", "paper", "accuracy %"], [
-                [*of, interval(o["mean"], o["ci95"], 4), figure(PAPER_ECE.get(of, 0.001), 3),
-                 interval(accuracy[of]["mean"], accuracy[of]["ci95"], 1) if of in accuracy else "–"] for o, of in errors])
+                [*of, figure(o["mean"], 4, o["ci95"]), figure(PAPER_ECE.get(of, 0.001), 3),
+                 figure(accuracy[of]["mean"], 1, accuracy[of]["ci95"]) if of in accuracy else "–"] for o, of in errors])
             yield ("p", CALIBRATION_NOTE)
         yield "Where prototypes fail: synthetic"
 
@@ -685,7 +664,7 @@ class Report:
             for path, lines in self.by_file(lab).items():
                 yield ("figures", [chart(y.replace("_", " "), x, y.replace("_", " "), [
                     (one, i % 9, "line+", [(o[x], max(o[y], 1e-16)) for o in lines if o[series] == one])  # a logarithmic axis has no 0
-                    for i, one in enumerate(dict.fromkeys(o[series] for o in lines))], log="xy") for y in panels])
+                    for i, one in enumerate(dict.fromkeys(o[series] for o in lines))], xscale="log", yscale="log") for y in panels])
                 yield ("fold", [("table", [series, x, *panels], [[o[series], *(f"{o[name]:.3g}" for name in (x, *panels))] for o in lines])],
                        "All figures as a table")
                 yield f"mochi lab {lab}: {path}"
