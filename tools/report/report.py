@@ -170,7 +170,7 @@ def read_table(path, data):
             place = f"{path}:{rows.line_num}"
             if None in row or None in row.values():
                 raise Refused(f"{place}: expected {len(header)} columns, as the header has")
-            r = dict(zip(["name", *PLACED], [*(row[name] for name in columns[:8 if table["places"] else 4]), "no", "", "", ""]))
+            r: dict = dict(zip(["name", *PLACED], [*(row[name] for name in columns[:8 if table["places"] else 4]), "no", "", "", ""]))
             r.update({name: typed(r[name]) for name in ("probability", "margin", "x", "y")}, known={"yes": True, "no": False}.get(r["known"]))
             check(r, "probability:u margin:u known:f x:n y:n", place)
             if not r["label"] if r["known"] else math.isnan(r["probability"] + r["margin"]):
@@ -220,7 +220,9 @@ def aggregate(lists):
     every list has a figure; beside the paper, links of k = 512 or without shots alone. NaN if the method lacks a cell.
     """
     published = any(x.get("paper") for cells in lists for x in cells)
-    values, best, lists_of = {}, {}, {}
+    values: dict = {}  # of a method: its figure of each cell
+    best: dict = {}
+    lists_of: dict = {}
     for i, x in ((i, x) for i, cells in enumerate(lists) for x in cells):
         links = x["task"] == "lp"
         if (x["task"] not in ("nc", "lp", "gc") or x["metric"] != ("auc" if links else "accuracy") or math.isnan(x["mean"])
@@ -244,7 +246,7 @@ def ratio(a, b):
 # matplotlib draws in #fade0N, which becomes a colour of the page: 0 the text's, 9 the grid's. The colours are apart for readers who
 # confuse red and green (Okabe and Ito 2008), and each has a dash, for print.
 DASHES = ["", "", "8 3", "2 3", "8 3 2 3", "5 5", "12 4", "2 6", "4 2"]
-STYLES = {"line": {}, "line+": {"marker": "o", "markersize": 4}, "thin": {"linewidth": 0.8},
+STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4}, "thin": {"linewidth": 0.8},
           "dots": {"linestyle": "none", "marker": "o", "markersize": 2.4}, "points": {"linestyle": "none", "marker": "o"},
           "rings": {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.3},
           "stars": {"linestyle": "none", "marker": "x", "markeredgewidth": 1.5}}
@@ -380,7 +382,8 @@ class Report:
 
     def __init__(self, paths):
         """Reads folders, tables and files of lines."""
-        self.lines, self.files, self.runs, self.tables = {kind: [] for kind in KINDS}, [], [], []
+        self.lines: dict[str, list] = {kind: [] for kind in KINDS}
+        self.files, self.runs, self.tables = [], [], []
         self.paper, self.hours = read_paper()
         for path in paths:
             if os.path.isdir(path):
@@ -393,7 +396,7 @@ class Report:
             else:
                 self.read_lines(path, data)
         self.columns = list(dict.fromkeys(c["features"] for c in self.lines["cell"]))
-        blocks = {}
+        blocks: dict = {}
         for c in self.lines["cell"]:
             key = (c["#file"], c["data"], c["task"], c.get("block", c["head"]), c["metric"], c["protocol"])
             blocks.setdefault(key, {}).setdefault(c["k"], []).append(c)
@@ -418,7 +421,7 @@ class Report:
 
     def by_file(self, kind):
         """{path: its lines of a kind}, of the files that have some."""
-        of_file = {}
+        of_file: dict[str, list] = {}
         for line in self.lines[kind]:
             of_file.setdefault(self.files[line["#file"]]["path"], []).append(line)
         return of_file
@@ -497,7 +500,7 @@ class Report:
     def eval_chart(self, cells, flat, columns):
         first, ks = flat[0], sorted(k for k in cells if k > 0)
         aside = (ks[-1] / ks[0]) ** (1 / 60) if len(ks) > 1 else 1.02  # so that no bar hides another
-        series = [(column, self.colour(column), "line+", sorted(
+        series: list = [(column, self.colour(column), "line+", sorted(
             (c["k"] * aside ** (j - (len(columns) - 1) / 2), c["mean"], c["ci95"]) for c in flat if c["features"] == column))
             for j, column in enumerate(columns)]
         ticks = set(ks)
@@ -715,7 +718,7 @@ class Report:
         """[(heading, blocks)]; a section yields its heading last, one with nothing to show yields nothing."""
         for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls, self.pitfalls, self.labs,
                         self.benches, self.repeat):
-            blocks = []
+            blocks: list = []
             for part in section():
                 if isinstance(part, str):
                     yield part, blocks
