@@ -307,6 +307,13 @@ def page_svg(svg):
     return svg
 
 
+def grouped(lines, member, x, y, half=None, colour=1):
+    """A series for each text of a member, in colours from this one on."""
+    texts = dict.fromkeys(o[member] for o in lines)
+    return [(text, (colour + i) % 9, "line+", [(o[x], o[y], o[half] if half else NAN) for o in lines if o[member] == text])
+            for i, text in enumerate(texts)]
+
+
 def reliability(title, lines, colour):
     series = [("", 8, "thin", [(0, 0), (1, 1)])]
     series += [(x["head"], colour + i, "line+", [(c / n, r / n) for n, r, c in zip(x["n"], x["right"], x["confidence"]) if n])
@@ -587,16 +594,13 @@ class Report:
 
     def fits(self):
         for path, lines in self.by_file("fit").items():
-            heads, told = list(dict.fromkeys(x["head"] for x in lines)), self.by_file("readout").get(path, [])
-            by_k, charts = "k, labelled rows a class", []
-            for title, x, y, x_label, y_label in (
-                    ("Few-shot accuracy", "k", "accuracy", by_k, "accuracy, %"),
-                    ("Calibration error of the probabilities", "k", "ece", by_k, "expected calibration error"),
-                    ("Calibration error after a temperature", "k", "ece_temperature", by_k, "expected calibration error"),
-                    ("Accuracy against cost", "seconds", "accuracy", "seconds for all episodes", "accuracy, %")):
-                charts.append(chart(title, x_label, y_label, [
-                    (head, 1 + i % 8, "line+", [(o[x], o[y], o["ci95"] if (x, y) == ("k", "accuracy") else NAN) for o in lines if o["head"] == head])
-                    for i, head in enumerate(heads)], xscale="log", **({"xticks": sorted({o["k"] for o in lines})} if x == "k" else {})))
+            told, at, k = self.by_file("readout").get(path, []), {"xticks": sorted({o["k"] for o in lines})}, "k, labelled rows a class"
+            charts = [chart(title, x_label, y_label, grouped(lines, "head", x, y, half), xscale="log", **(at if x == "k" else {}))
+                      for title, x, y, half, x_label, y_label in (
+                          ("Few-shot accuracy", "k", "accuracy", "ci95", k, "accuracy, %"),
+                          ("Calibration error of the probabilities", "k", "ece", None, k, "expected calibration error"),
+                          ("Calibration error after a temperature", "k", "ece_temperature", None, k, "expected calibration error"),
+                          ("Accuracy against cost", "seconds", "accuracy", None, "seconds for all episodes", "accuracy, %"))]
             charts += [reliability(f"Reliability at k = {k}", [x for x in told if x["k"] == k], 1) for k in dict.fromkeys(x["k"] for x in told)]
             yield ("figures", charts)
             yield ("table", ["head", "k", "accuracy %", "nll", "Brier", "ECE", "ECE after temperature", "seconds"],
@@ -641,9 +645,7 @@ class Report:
                                           ("delta", "recall_A", "delta, half the distance of A's modes", "Recall of A, the class of two modes"),
                                           ("delta", "accuracy", "delta, half the distance of A's modes", "Accuracy over the three classes")):
             some = [o for o in lines if (o["setting"], o["metric"]) == (setting, metric)]
-            charts += [chart(title, x, "%", [
-                (head, colour, "line+", [(o["x"], o["mean"], o["ci95"]) for o in some if o["head"] == head])
-                for colour, head in ((2, "prototype_inner"), (1, "ridge"))])] if some else []
+            charts += [chart(title, x, "%", grouped(some, "head", "x", "mean", "ci95", 2))] if some else []
         for setting, title in (("shifted", "Reliability: all classes shifted"), ("radius", "Reliability: classes at unequal radii")):
             told = [o for o in self.lines["reliability"] if o["setting"] == setting]
             charts += [reliability(title, told, 2)] if told else []
@@ -665,9 +667,8 @@ class Report:
         for lab in LABS:
             series, x, *panels = (pair.split(":")[0] for pair in KINDS[lab][2].split())
             for path, lines in self.by_file(lab).items():
-                yield ("figures", [chart(y.replace("_", " "), x, y.replace("_", " "), [
-                    (one, i % 9, "line+", [(o[x], max(o[y], 1e-16)) for o in lines if o[series] == one])  # a logarithmic axis has no 0
-                    for i, one in enumerate(dict.fromkeys(o[series] for o in lines))], xscale="log", yscale="log") for y in panels])
+                yield ("figures", [chart(y.replace("_", " "), x, y.replace("_", " "), grouped(lines, series, x, y, colour=0), xscale="log",
+                                         yscale="log") for y in panels])
                 yield ("fold", [("table", [series, x, *panels], [[o[series], *(f"{o[name]:.3g}" for name in (x, *panels))] for o in lines])],
                        "All figures as a table")
                 yield f"mochi lab {lab}: {path}"
