@@ -258,6 +258,8 @@ class Pages(unittest.TestCase):
                 ('{"kind":1,"kind":2}\n', "line 1: expected a JSON object, found a member that is there twice")):
             self.refused(part, self.put("in.jsonl", text))
         self.refused("/no/such.jsonl", "/no/such.jsonl")
+        os.mkfifo(f"{self.folder.name}/pipe")  # that nobody writes to
+        self.refused("pipe: expected lines of --json, found an empty file", f"{self.folder.name}/pipe")
         self.refused(f"{self.folder.name}/run.json", self.folder.name)
         self.refused("run/log.jsonl: line 2", self.run_folder(log=lines(STEPS[0]) + '{"step":1,\n'))
         for step in ([], {"loss": 1, "accuracy": {}, "seconds": 1}, {**STEPS[0], "loss": None}, {**STEPS[0], "accuracy": 3}, {**STEPS[0], "accuracy": {"nc": "x"}}, {**STEPS[0], "step": 0.5}):

@@ -85,10 +85,10 @@ def check(o, members, place):
     for name, need, letter in re.findall(r"(\w+)([:?])(\w)", members):
         expected, is_one = TYPES[letter]
         v = o.get(name, ...)
-        if not is_one(v) and (need == ":" or v is not ...):
-            raise Refused(f"{place}: expected the member {name} to be {expected}, found {'none' if v is ... else 'another type'}")
-        if v is ...:
+        if v is ... and need == "?":
             continue
+        if not is_one(v):
+            raise Refused(f"{place}: expected the member {name} to be {expected}, found {'none' if v is ... else 'another type'}")
         o[name] = NAN if v is None else [NAN if x is None else x for x in v] if isinstance(v, list) else v
 
 
@@ -111,8 +111,9 @@ def parse(data, place):
 
 
 def read_bytes(path):
-    try:
-        with open(path, "rb") as file:
+    try:  # a pipe that nobody writes to is empty: nothing waits for it
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+            os.set_blocking(file.fileno(), True)
             return file.read()
     except OSError as why:
         raise Refused(f"{path}: cannot be read: {why.strerror}") from None
@@ -388,7 +389,6 @@ class Report:
     """All that was read, and the sections of the page. A line has its file's number as #file, the run line before it as #run."""
 
     def __init__(self, paths):
-        """Reads folders, tables and files of lines."""
         self.lines: dict[str, list] = {kind: [] for kind in KINDS}
         self.files, self.runs, self.tables = [], [], []
         self.paper, self.hours = read_paper()
