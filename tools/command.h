@@ -27,7 +27,6 @@ int graph_command(int argc, char **argv);
 int lab_command(int argc, char **argv);
 int pitfalls_command(int argc, char **argv);
 int gin_command(int argc, char **argv);
-int report_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */

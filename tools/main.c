@@ -35,8 +35,6 @@ static const command commands[] = {
     {"pitfalls", "mochi pitfalls", "where prototypes fail and a ridge does not: synthetic, or on your own embeddings",
         pitfalls_command},
     {"gin", "mochi gin", "train the paper's baseline GIN, a graph autoencoder, on a pool", gin_command},
-    {"report", "mochi report", "write one page of trainings, evaluations and measurements, for others to read",
-        report_command},
     {"doctor", "mochi doctor", "describe this machine, and check that the program makes use of it", doctor_command},
 };
 
@@ -90,6 +88,8 @@ static int run_command(int argc, char **argv) {
             argv[1] = full_name; /* the program's name in help and errors */
             return commands[i].run(argc - 1, argv + 1);
         }
+    if (!strcmp(argv[1], "report"))
+        refuse_command_line(NULL, EXIT_USAGE, "mochi-report writes the page of figures; see mochi-report --help");
     const char *near = NULL;
     int least = 3; /* two letters may be wrong, and fewer than half of them */
     for (int i = 0; i < N_COMMANDS; i++) {

@@ -135,14 +135,6 @@ static inline void run_program_to(program *p, const char *out, const char *const
 
 #define RUN(p, ...) run_program_to((p), NULL, (const char *const[]){__VA_ARGS__, NULL})
 
-/* Skips the test, saying so, where charts cannot be drawn. */
-static inline void skip_without_gnuplot(void) {
-    if (system("gnuplot --version >/dev/null 2>&1") != 0) {
-        print_message("skipped: no gnuplot (Debian package gnuplot-nox)\n");
-        skip();
-    }
-}
-
 /* From here on the leak checker of a sanitized build is off: MPI keeps memory at the program's end. */
 static inline void ignore_leaks(void) {
     const char *given = getenv("ASAN_OPTIONS");

@@ -31,7 +31,6 @@ static const line lines[] = {
      "--quiet",
         NULL},
     {"compare $/eval.jsonl paper --json", NULL},
-    {"report $/run $/eval.jsonl --out @/page.html", "cp $/eval.jsonl @/page.html"},
     {"data convert $/run/weights.safetensors @/w.safetensors", NULL},
     {"data info $/run/weights.safetensors --json", NULL},
     {"data convert tests/graphs/club.gml @/club.npz", NULL},
@@ -154,8 +153,7 @@ static void a_fault_of_the_disk_is_told_or_changes_nothing(void **state) {
     tally t = {0};
     skip_without(library);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
-        if (strncmp(lines[i].words, "report", 6) || system("gnuplot --version >/dev/null 2>&1") == 0)
-            fault_line(p, &lines[i], &t);
+        fault_line(p, &lines[i], &t);
     print_message("%ld faults: %ld changed nothing, %ld were told\n", t.runs, t.same, t.told);
     assert_true(t.runs > 60 && t.same > 20 && t.told > 20);
     unlink(log_path(p));

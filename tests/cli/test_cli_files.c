@@ -48,7 +48,6 @@ static int files_create(void **state) {
     write_text(in_folder(p, "k.gml"), strcat(gml, "edge [ source 0 target 1 ]\nedge [ source 1 target 2 ]\n]\n"));
     write_text(in_folder(p, "lab.txt"), text);
     write_text(in_folder(p, "mine.csv"), labels);
-    write_text(in_folder(p, "eval.html"), "{}\n");
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         run_here(p, lines[i]);
         if (p->code != 0) {
@@ -88,7 +87,6 @@ static void an_output_replaces_no_file_that_is_read(void **state) {
         {"fit own.npz:Z lab.txt --draws own.npz", "own.npz", {"--draws", "own.npz:Z"}},
         {"fit --readout head.safetensors --predict Z.npy --save head.safetensors", "head.safetensors",
             {"--save", "head.safetensors"}},
-        {"report own eval.html --out eval.html", "eval.html", {"--out", "eval.html"}},
         {"gin --pool own,k.gml --out kept.safetensors --steps 1 --pool k.gml,kept.safetensors", "kept.safetensors",
             {"--out", "--pool k.gml,kept.safetensors"}},
     };
@@ -181,8 +179,6 @@ static void the_suffix_says_the_form(void **state) {
         {"fit Z.npy lab.txt --head ridge --save head.pt", "--save: expected a file .safetensors"},
         {"data convert k.gml k.gml", "OUT: expected a file .npz or .safetensors, found 'k.gml'"},
         {"graph --out step.dot", "--out: expected a file .tape"},
-        {"report own --out page.pdf", "--out: expected a file .html"},
-        {"pitfalls origin --svg chart.png", "--svg: expected a file .svg"},
     };
     int files = folder_files(p->folder, "", NULL);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
@@ -205,10 +201,7 @@ static void a_missing_folder_is_found_before_the_data_are_read(void **state) {
         "embed --data none --out p.npy --labels no/p.npy",
         "fit none.npy none.npy --head ridge --save no/p.safetensors",
         "data convert none no/p.npz",
-        "report none --out no/p.html",
         "gin --pool none --out no/p.safetensors",
-        "lab adjoint --problem ./none.so --svg no/p.svg",
-        "pitfalls hull none.npy none.npy --svg no/p.svg",
         "graph --out no/p.tape",
         "eval --weights none --data none --draws no/draws/of",
     };

@@ -62,29 +62,9 @@ static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **sta
     assert_null(strstr(p->out, "INSIDE"));
 }
 
-/* Names of rows are text in the picture, not gnuplot commands. */
-static void charts_hold_names_as_they_are(void **state) {
-    program *p = *state;
-    static char svg[MAX_TEXT];
-    skip_without_gnuplot();
-    const char *rows = in_folder(p, "it's `x` $y & <b>.npy"), *path = in_folder(p, "hull.svg");
-    assert_int_equal(rename(in_folder(p, "Z.npy"), rows), 0);
-    RUN(p, "pitfalls", "hull", rows, in_folder(p, "y.npy"), "--svg", path);
-    assert_ended(p, 0, NULL);
-    read_text(path, svg);
-    assert_non_null(strstr(svg, "it's `x` $y &amp; &lt;b>.npy"));
-    assert_non_null(strstr(svg, ">on the outer hull</text>"));
-    RUN(p, "pitfalls", "all", "--seeds", "2", "--svg", path);
-    assert_ended(p, 0, NULL);
-    read_text(path, svg);
-    assert_non_null(strstr(svg, ">Reliability: classes at unequal radii</text>"));
-    assert_null(strstr(svg, "nan"));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_prototype_in_the_middle_of_others_is_inside_and_flagged),
-        cmocka_unit_test(charts_hold_names_as_they_are),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -1,4 +1,4 @@
-/* tests/cli/test_cli_lab.c - mochi lab: the table of each method's cost, and its chart. */
+/* tests/cli/test_cli_lab.c - mochi lab: the table of each method's cost. */
 #include "tests/cli/program.h"
 
 static const char members[] = "problem,method,iterations,error,ms,peak_bytes";
@@ -49,39 +49,6 @@ static void the_table_has_a_row_a_method_and_number(void **state) {
         assert_non_null(strstr(p->out, methods[m]));
 }
 
-static void the_chart_has_a_line_a_method_and_panel(void **state) {
-    program *p = *state;
-    const char *path = in_folder(p, "adjoint.svg");
-    skip_without_gnuplot();
-    RUN(p, "lab", "adjoint", "--problem", "ridge", "--method", "unrolled,implicit", "--iterations", "5,50", "--runs",
-        "1", "--svg", path);
-    assert_ended(p, 0, NULL);
-    static char svg[MAX_TEXT];
-    read_text(path, svg);
-    assert_non_null(strstr(svg, "<svg "));
-    assert_non_null(strstr(svg, "</svg>"));
-    int lines = 0;
-    for (const char *at = svg; (at = strstr(at, ">implicit</text>")); at++)
-        lines++;
-    assert_int_equal(lines, 3);
-    assert_null(strstr(svg, ">neumann</text>"));
-    assert_null(strstr(svg, "nan"));
-    assert_null(strstr(svg, "inf"));
-    RUN(p, "lab", "adjoint", "--iterations", "5", "--runs", "1", "--svg", in_folder(p, "none/adjoint.svg"));
-    assert_ended(p, 1, "none/adjoint.svg");
-}
-
-static void a_chart_needs_gnuplot_and_says_so(void **state) {
-    program *p = *state;
-    char *path = strdup(getenv("PATH"));
-    setenv("PATH", p->folder, 1);
-    RUN(p, "lab", "adjoint", "--iterations", "5", "--runs", "1", "--svg", in_folder(p, "never.svg"));
-    setenv("PATH", path, 1);
-    free(path);
-    assert_ended(p, 1, "gnuplot-nox");
-    assert_int_equal(access(in_folder(p, "never.svg"), F_OK), -1);
-}
-
 static void what_cannot_be_done_is_one_line(void **state) {
     program *p = *state;
     RUN(p, "lab");
@@ -104,8 +71,6 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_gradients_become_exact_and_only_unrolled_memory_grows),
         cmocka_unit_test(the_table_has_a_row_a_method_and_number),
-        cmocka_unit_test(the_chart_has_a_line_a_method_and_panel),
-        cmocka_unit_test(a_chart_needs_gnuplot_and_says_so),
         cmocka_unit_test(what_cannot_be_done_is_one_line),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

@@ -383,8 +383,6 @@ static const option_row rows[] = {
     {"lab", "method", CHANGES, LAB, "--method implicit", NULL, {"lab differences --method implicit"}},
     {"lab", "iterations", CHANGES, LAB, "--iterations 6", NULL, {"lab differences --iterations 6"}},
     {"lab", "n", CHANGES, "lab truncation --iterations 3", "--n 5", NULL, {"lab differences --n 5"}},
-    {"lab", "svg", ELSEWHERE, NULL, NULL, "test_cli_lab.c", {NULL}},
-    {"lab", "html", ELSEWHERE, NULL, NULL, "test_cli_labs.py", {NULL}},
     {"lab", "runs", COSTS, LAB, "--runs 2", NULL, {"lab differences --runs 2"}},
     {"lab", "seed", CHANGES, LAB, "--seed 1", NULL, {NULL}},
     {"lab", "threads", COSTS, LAB, "--threads 2", NULL, {NULL}},
@@ -394,7 +392,6 @@ static const option_row rows[] = {
         {"pitfalls hull @/Z.npy @/y.npy --seeds 3"}},
     {"pitfalls", "epsilon", CHANGES, "pitfalls hull @/Z.npy @/y.npy", "--epsilon 100", NULL,
         {"pitfalls hull --epsilon 100", "pitfalls all --epsilon 100"}},
-    {"pitfalls", "svg", ELSEWHERE, NULL, NULL, "test_cli_hull.c", {NULL}},
     {"pitfalls", "max-expand", COSTS, "pitfalls hull @/Z.npy @/y.npy", "--max-expand 64", NULL,
         {"pitfalls origin --max-expand 64"}},
     {"pitfalls", "threads", COSTS, "pitfalls origin --seeds 2", "--threads 2", NULL, {NULL}},
@@ -410,8 +407,7 @@ static const option_row rows[] = {
     {"gin", "threads", COSTS, GIN " --quiet", "--threads 2", NULL, {NULL}},
     {"gin", "json", SAYS, GIN, "--json", "\"kind\":\"gin\"", {NULL}},
     {"gin", "quiet", HUSHES, GIN, "--quiet", NULL, {GIN " --json --quiet"}},
-    /* report, doctor */
-    {"report", "out", ELSEWHERE, NULL, NULL, "test_cli_report.c", {NULL}},
+    /* doctor */
     {"doctor", "threads", ELSEWHERE, NULL, NULL, "test_cli_inspect.c", {NULL}},
     {"doctor", "json", ELSEWHERE, NULL, NULL, "test_cli_inspect.c", {NULL}},
 };

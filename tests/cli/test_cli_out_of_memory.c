@@ -25,7 +25,6 @@ static const line lines[] = {
     {"gradcheck solve_spd --json", NULL}, {"compare $/eval.jsonl paper --json", NULL},
     {"predict --data mutag --labels $/seeds.csv --out @/p.jsonl --save @/readout.safetensors --threads 1", NULL},
     {"predict --data mutag --readout $/readout.safetensors --threads 1 --quiet", NULL},
-    {"report $/run $/eval.jsonl --out @/page.html", NULL},
     {"suggest --data mutag --n 4 --out @/next.csv --threads 2", NULL}, /* threads that end */
 };
 
@@ -71,8 +70,6 @@ static void the_program_says_that_it_has_no_memory(void **state) {
     uint64_t x = 1;
     skip_without(library);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        if (!strncmp(lines[i].words, "report", 6) && system("gnuplot --version >/dev/null 2>&1") != 0)
-            continue;
         setenv("COUNT_TO", in_folder(p, "count"), 1);
         prepare_line(p, &lines[i]);
         run_line(p, &lines[i], library, &whole);

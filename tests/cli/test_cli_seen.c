@@ -184,29 +184,6 @@ static void a_comparison_on_a_seen_graph_is_marked(void **state) {
     compare_one(p, CELL("hop", ""), JSON_FALSE, "*\n", NULL);                     /* a baseline has no weights */
 }
 
-/* Writes the page of these lines. */
-static const char *page_of(program *p, const char *lines) {
-    static char page[MAX_TEXT];
-    write_text(in_folder(p, "page.jsonl"), lines);
-    RUN(p, "report", in_folder(p, "page.jsonl"), "--out", in_folder(p, "page.html"));
-    assert_ended(p, 0, NULL);
-    read_text(in_folder(p, "page.html"), page);
-    return page;
-}
-
-static void the_page_claims_unseen_graphs_where_that_is_proven(void **state) {
-    program *p = *state;
-    static const char unseen[] = "<h2>Few-shot accuracy on graphs that were not trained on</h2>";
-    skip_without_gnuplot();
-    assert_non_null(strstr(page_of(p, CELL("trained", ",\"seen\":false") CELL("hop", "")), unseen));
-    const char *page = page_of(p, CELL("trained", ",\"seen\":true") CELL("other", ",\"seen\":false"));
-    assert_null(strstr(page, unseen));
-    assert_non_null(strstr(page, "no figure of an unseen graph:</b> cora (trained).</p>"));
-    page = page_of(p, CELL("trained", "") CELL("other", ",\"seen\":false"));
-    assert_null(strstr(page, unseen));
-    assert_non_null(strstr(page, "trained on the graph is unknown: cora (trained).</p>"));
-}
-
 static void predictions_say_what_was_seen(void **state) {
     program *p = *state;
     write_text(in_folder(p, "labels.csv"), "graph,class\n0,a\n1,b\n2,a\n3,b\n");
@@ -257,7 +234,6 @@ int main(void) {
         cmocka_unit_test(tables_mark_what_was_seen),
         cmocka_unit_test(the_shipped_weights_are_known_under_any_path),
         cmocka_unit_test(a_comparison_on_a_seen_graph_is_marked),
-        cmocka_unit_test(the_page_claims_unseen_graphs_where_that_is_proven),
         cmocka_unit_test(predictions_say_what_was_seen),
         cmocka_unit_test(a_gin_has_a_record_too),
         cmocka_unit_test(a_damaged_record_is_named),

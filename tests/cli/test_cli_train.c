@@ -91,8 +91,6 @@ static void a_run_is_continued_by_one_at_a_time(void **state) {
     wait_for_program(p, child, out, err);
     assert_ended(p, 0, NULL);
     assert_same_file(p, "twice/weights.safetensors", "whole/weights.safetensors");
-    RUN(p, "report", run, "--out", in_folder(p, "twice.html"));
-    assert_ended(p, 0, NULL);
 }
 
 /* nohup ignores SIGHUP before the program starts: the run goes on. */

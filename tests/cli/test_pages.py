@@ -2,7 +2,7 @@
 """Every page that the program writes opens in Chromium without a word on the console and without a request, and is no
 wider than a phone or a desk's screen; and the bar of every adjoint is seen above its letter.
 
-Usage: test_pages.py MOCHI. Skipped (77) where chromium or gnuplot is not installed. The same check on a page that does
+Usage: test_pages.py MOCHI. Skipped (77) where chromium or matplotlib is not installed. The same check on a page that does
 all of it says that it would be seen."""
 import html
 import json
@@ -23,8 +23,7 @@ BAD = ("<!DOCTYPE html><title>x</title><img src='http://127.0.0.1:9/x.png'><scri
        "<div style='width: 500px'>wide</div></body></html>")
 MATH_FONTS = ("STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre")  # of lesson_page.c
 STRIP, LETTER = 240, 96  # pixels: of a strip with one formula, and its font's size
-LABS = {"adjoint": ["--iterations", "4,8"], "conditioning": [], "truncation": [],
-        "differences": [], "checkpointing": []}
+REPORT = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "report", "report.py")
 
 
 def run(command):
@@ -34,6 +33,12 @@ def run(command):
 
 
 # ---- the pages ----
+
+
+def python_of_report():
+    """A Python that can write a report: this one, or Debian's; None without."""
+    return next((python for python in (sys.executable, "/usr/bin/python3") if not subprocess.run(
+        [python, "-c", "import jinja2, matplotlib, xxhash"], stderr=subprocess.DEVNULL).returncode), None)
 
 
 def write_report(mochi, folder):
@@ -47,7 +52,7 @@ def write_report(mochi, folder):
     with open(evaluation, "w") as file:
         file.write(run([mochi, "eval", "--weights", weights, "--data", "mutag", "--shots", "4,16", "--seeds", "2",
                         "--quiet", "--json"]))
-    run([mochi, "report", lines, evaluation, "--out", os.path.join(folder, "report.html")])
+    run([python_of_report(), REPORT, lines, evaluation, "--out", os.path.join(folder, "report.html")])
 
 
 def write_pages(mochi, folder):
@@ -57,8 +62,6 @@ def write_pages(mochi, folder):
     for topic in topics:
         run([mochi, "explain", topic, "--html", os.path.join(folder, f"explain-{topic}.html")])
     run([mochi, "explain", "solve", "--step", "--html", os.path.join(folder, "step.html")])
-    for lab, options in LABS.items():
-        run([mochi, "lab", lab, *options, "--html", os.path.join(folder, f"lab-{lab}.html")])
     return sorted(name for name in os.listdir(folder) if name.endswith(".html"))
 
 
@@ -210,9 +213,9 @@ def check_formulas(names, folder):
 
 
 def main():
-    for program, package in (("chromium", "chromium"), ("gnuplot", "gnuplot-nox")):
-        if not shutil.which(program):
-            print(f"skipped: no {program} (Debian package {package})")
+    for found, package in ((shutil.which("chromium"), "chromium"), (python_of_report(), "python3-matplotlib, -jinja2 or -xxhash")):
+        if not found:
+            print(f"skipped: no {package}")
             return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         names = write_pages(os.path.abspath(sys.argv[1]), folder)

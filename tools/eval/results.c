@@ -42,7 +42,6 @@ void results_free(results *r) {
     for (int i = 0; i < arrlen(r->items); i++)
         free(r->items[i].values);
     arrfree(r->items);
-    json_decref(r->hours);
 }
 
 /* ---- a run's lines ---- */
@@ -198,7 +197,6 @@ static bool read_published(results *r, const char *name, char *why, size_t bytes
     size_t i, j;
     json_array_foreach(json_object_get(root, "tables"), i, table)
         json_array_foreach(json_object_get(table, "rows"), j, row) take_row(r, table, row);
-    r->hours = json_incref(json_object_get(root, "hours"));
     if (!root)
         snprintf(why, bytes, "%s of the embedded data: %.120s", file, error.text);
     json_decref(root);

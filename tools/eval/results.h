@@ -24,7 +24,6 @@ typedef struct results {
     char label[64];
     bool paper;    /* published figures: of the paper, or of other methods on the public split */
     char best[16]; /* of published figures: the features under which the best of any method stands */
-    json_t *hours; /* of published figures: hours of training by features; owned, NULL if not given */
     result *items; /* stb_ds array */
 } results;
 

@@ -1,4 +1,4 @@
-/* tools/lessons/lab.c - `mochi lab`: experiments on gradients, as tables, charts and pages. */
+/* tools/lessons/lab.c - `mochi lab`: experiments on gradients, as tables. */
 #include "tools/lessons/lab.h"
 
 #include "tools/given.h"
@@ -7,18 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    KEY_PROBLEM = 0x100,
-    KEY_METHOD,
-    KEY_ITERATIONS,
-    KEY_N,
-    KEY_SEED,
-    KEY_RUNS,
-    KEY_SVG,
-    KEY_HTML,
-    KEY_THREADS,
-    KEY_JSON
-};
+enum { KEY_PROBLEM = 0x100, KEY_METHOD, KEY_ITERATIONS, KEY_N, KEY_SEED, KEY_RUNS, KEY_THREADS, KEY_JSON };
 enum { LARGEST = 1 << 20 };
 enum { TAKES_ITERATIONS = 1, TAKES_N = 2, TAKES_RUNS = 4, TAKES_PROBLEM = 8, LAB_EXPERIMENTS = 5 };
 
@@ -50,12 +39,10 @@ static const struct argp_option options[] = {
         "adjoint, truncation: inner iterations, steps (default 10,30,100,300,1000)", 0},
     {"n", KEY_N, "N", 0,
         "size, 2 to 256 (default: adjoint 12, root 30; conditioning 24, truncation 12, checkpointing 64)", 0},
-    {"svg", KEY_SVG, "FILE", 0, "also draw a chart (by gnuplot)", 0},
-    {"html", KEY_HTML, "FILE", 0, "also write a page: chart (by gnuplot), table and text", 0},
     {"runs", KEY_RUNS, "N", 0, "adjoint, checkpointing: timed runs; their median is printed (default 5)", 0},
     {"seed", KEY_SEED, "S", 0, "seed of the data (default 0)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object per row on standard output", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per row on standard output; mochi-report draws them", 0},
     {0},
 };
 
@@ -75,9 +62,9 @@ static const char description[] =
     "checkpointing: memory against time of a chain of layers that is recorded, or computed again in backward.\v"
     "Examples:\n"
     "  mochi lab adjoint\n"
-    "  mochi lab adjoint --problem root --method unrolled,implicit --svg adjoint.svg\n"
+    "  mochi lab adjoint --problem root --method unrolled,implicit\n"
     "  mochi lab adjoint --problem ./mine.so --n 20\n"
-    "  mochi lab conditioning --html conditioning.html\n"
+    "  mochi lab conditioning --json > lab.jsonl; mochi-report lab.jsonl --out lab.html\n"
     "  mochi lab truncation --iterations 1,10,100 --json";
 
 static void take_iterations(lab_options *o, const char *text, const struct argp_state *state) {
@@ -153,10 +140,6 @@ static error_t take_lab_option(int key, char *text, struct argp_state *state) {
         take_methods(o, text, state);
     else if (key == KEY_ITERATIONS)
         take_iterations(o, text, state);
-    else if (key == KEY_SVG)
-        o->svg = take_output(state, "--svg", text, ".svg");
-    else if (key == KEY_HTML)
-        o->html = take_output(state, "--html", text, ".html");
     else if (key == KEY_JSON)
         o->json = true;
     else if (key == ARGP_KEY_ARG)
@@ -188,10 +171,6 @@ int lab_command(int argc, char **argv) {
     experiments[line.o.experiment].run(ctx, &line.o, &table);
     if (mo_ok(ctx))
         lab_table_close(&table);
-    if (mo_ok(ctx) && line.o.svg)
-        lab_table_chart(ctx, &table, line.o.svg);
-    if (mo_ok(ctx) && line.o.html)
-        lab_table_page(ctx, &table, line.o.html);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);
     return code;

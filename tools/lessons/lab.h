@@ -1,20 +1,17 @@
-/* tools/lessons/lab.h - `mochi lab`: experiments on gradients. Each fills a table, which is printed, drawn, or written
- * as a page. */
+/* tools/lessons/lab.h - `mochi lab`: experiments on gradients. Each fills a table, which is printed. */
 #ifndef LAB_H
 #define LAB_H
 
 #include "tools/command.h"
 
-/* ---- lab_table.c, lab_page.c: what every experiment has ---- */
+/* ---- lab_table.c: what every experiment has ---- */
 
-enum { LAB_COLUMNS = 4, LAB_ROWS = 160, LAB_SERIES = 8 };
+enum { LAB_COLUMNS = 4, LAB_SERIES = 8 };
 
 typedef struct lab_column {
     const char *name;   /* of the JSON member */
     const char *head;   /* of the printed column */
     const char *format; /* "%9.1e" */
-    const char *panel;  /* title of the column's chart; NULL: it has none */
-    const char *label;  /* of its y axis */
     double unit;        /* printed values are divided by it; 0: 1 */
     bool whole;         /* an integer in JSON */
 } lab_column;
@@ -25,19 +22,16 @@ typedef struct lab_table_row {
 } lab_table_row;
 
 typedef struct lab_table {
-    char title[160];                       /* of the chart and the page */
-    const char *about;                     /* what is measured: a paragraph of the page */
+    char title[160];                       /* printed above it */
     const char *reading;                   /* what to see: below the table; NULL: nothing */
     const char *series_name, *series_head; /* "method" */
     const char *series[LAB_SERIES];
-    const char *x_name, *x_head, *x_label;
+    const char *x_name, *x_head;
     bool x_whole;
     const lab_column *columns;
     int n_columns;
     const char *problem; /* a member of every JSON line; NULL: none */
     bool json;
-    lab_table_row rows[LAB_ROWS];
-    int n;
 } lab_table;
 
 /* Prints what stands above the rows; lines: more of it, may be NULL. */
@@ -46,13 +40,6 @@ void lab_table_open(const lab_table *table, const char *lines);
 bool lab_table_add(lab_table *table, lab_table_row row);
 /* What to see in the table, below it. */
 void lab_table_close(const lab_table *table);
-/* Writes one chart a panel as an SVG. The file is written whole or not at all. Returns the status. */
-mo_code lab_table_chart(mo_context *ctx, const lab_table *table, const char *path);
-/* Writes text, charts and table as a page without script. Returns the status. */
-mo_code lab_table_page(mo_context *ctx, const lab_table *table, const char *path);
-/* For the page: the charts of the table, one a panel; n is their number. */
-struct chart;
-int lab_table_charts(const lab_table *table, struct chart *charts);
 
 /* ---- lab_problems.c ---- */
 
@@ -116,7 +103,6 @@ typedef struct lab_options {
     int iterations[MOST_ITERATIONS], n_iterations;
     int64_t n; /* size; 0: the experiment's own */
     uint64_t seed;
-    const char *svg, *html;
     bool json;
 } lab_options;
 

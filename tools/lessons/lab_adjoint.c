@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 static const lab_column columns[] = {
-    {"error", "error", "%9.1e", "error of the gradient", "relative error", 0, false},
-    {"peak_bytes", "tape KiB", "%10.1f", "memory", "peak bytes of the tape", 1024, true},
-    {"ms", "ms", "%9.3f", "time", "milliseconds", 0, false},
+    {"error", "error", "%9.1e", 0, false},
+    {"peak_bytes", "tape KiB", "%10.1f", 1024, true},
+    {"ms", "ms", "%9.3f", 0, false},
 };
 
 static double loss_at(const lab_problem *p, const double *theta, size_t bytes) {
@@ -87,14 +87,10 @@ void lab_adjoint(mo_context *ctx, const lab_options *o, lab_table *table) {
     else
         lab_open(&p, ctx, &lab_kinds[o->problem], o->seed, o->n);
     snprintf(table->title, sizeof table->title, "Gradient through a solver: %s", mo_ok(ctx) ? p.kind->meaning : "");
-    table->about =
-        "The gradient of a loss in the hyper-parameters of an inner problem that is solved by gradient steps, "
-        "against central differences in float64 of the exact solution.";
     table->series_name = table->series_head = "method";
     for (int i = 0; i < LAB_METHODS; i++)
         table->series[i] = lab_methods[i];
     table->x_name = table->x_head = "iterations";
-    table->x_label = "inner iterations";
     table->x_whole = true;
     table->columns = columns;
     table->n_columns = 3;

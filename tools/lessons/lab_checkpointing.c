@@ -12,9 +12,9 @@
 enum { RECORDED, RECOMPUTED, LAYERS = 64, WIDTH = 64, BATCH = 64 };
 
 static const lab_column columns[] = {
-    {"peak_bytes", "tape KiB", "%10.1f", "memory", "peak bytes of the tape", 1024, true},
-    {"ms", "ms", "%9.3f", "time", "milliseconds", 0, false},
-    {"difference", "difference", "%10.1e", NULL, NULL, 0, false},
+    {"peak_bytes", "tape KiB", "%10.1f", 1024, true},
+    {"ms", "ms", "%9.3f", 0, false},
+    {"difference", "difference", "%10.1e", 0, false},
 };
 
 static mo_tensor *layers_of(mo_tape *t, mo_tensor *const *in, int n, void *state) {
@@ -83,16 +83,12 @@ void lab_checkpointing(mo_context *ctx, const lab_options *o, lab_table *table) 
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     snprintf(
         table->title, sizeof table->title, "Memory against time: a chain of %d layers of width %d", LAYERS, (int)d);
-    table->about =
-        "The gradient through x := tanh(x W), 64 times, recorded whole or in segments that keep their input alone "
-        "and run again in backward (mo_recompute).";
     table->reading = "Segments of s layers keep 64 / s inputs and, one segment at a time, what s layers record: least "
                      "where s is near the square root of 64. The price is one more forward, for every s.";
     table->series_name = table->series_head = "chain";
     memcpy(table->series, ways, sizeof ways);
     table->x_name = "segment";
     table->x_head = "layers";
-    table->x_label = "layers of a segment";
     table->x_whole = true;
     table->columns = columns;
     table->n_columns = 3;

@@ -13,8 +13,8 @@
 enum { IN_F64, IN_F32, IN_F32_REFINED, IN_TF32, IN_TF32_REFINED, WAYS, SIZE = 24, STEPS = 12, LARGEST = 12 };
 
 static const lab_column columns[] = {
-    {"value_error", "value", "%9.1e", "error of X", "relative error", 0, false},
-    {"gradient_error", "gradient", "%9.1e", "error of the gradient in A", "relative error", 0, false},
+    {"value_error", "value", "%9.1e", 0, false},
+    {"gradient_error", "gradient", "%9.1e", 0, false},
 };
 
 /* A, B and X_bar in float64, and the results to the last digit. */
@@ -146,18 +146,12 @@ void lab_conditioning(mo_context *ctx, const lab_options *o, lab_table *table) {
     conditioned s = {.n = o->n ? o->n : SIZE};
     snprintf(
         table->title, sizeof table->title, "A solve and its gradient against the condition number, n = %d", (int)s.n);
-    table->about =
-        "X with A X = B and the gradient of <X_bar, X> in A, for random symmetric A whose eigenvalues fall in "
-        "equal ratios from 1 to 1 / kappa; errors in the Frobenius norm, relative to the exact results. "
-        "refined: steps X += A^-1 (B - A X), the residual in float64, the solve in float32, or on a matrix "
-        "rounded to the 11 bits of TF32, while they shrink.";
     table->reading = "The error is about kappa times the precision, in the gradient as in the value; a matrix that is "
                      "singular to working precision has none (-). Refinement gives float64's digits back as long as "
                      "kappa times the precision of the rough factor stays below 1.";
     table->series_name = table->series_head = "arithmetic";
     memcpy(table->series, ways, sizeof ways);
     table->x_name = table->x_head = "kappa";
-    table->x_label = "condition number";
     table->columns = columns;
     table->n_columns = 2;
     s.X = needed(malloc((size_t)(s.n + 2 * s.n * s.n) * sizeof *s.X));

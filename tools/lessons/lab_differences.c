@@ -10,7 +10,7 @@
 
 enum { FORWARD, CENTRAL, FOUR_POINTS, CENTRAL_F32, RULES, ROWS = 20, WIDTH = 6, CLASSES = 3, SMALLEST = 14 };
 
-static const lab_column columns[] = {{"error", "error", "%9.1e", "error of the quotient", "relative error", 0, false}};
+static const lab_column columns[] = {{"error", "error", "%9.1e", 0, false}};
 
 /* The loss along a line: cross-entropy of X (W + s V). */
 typedef struct line {
@@ -58,9 +58,6 @@ static double quotient(mo_tape *t, const line *l, int rule, double h) {
 void lab_differences(mo_context *ctx, const lab_options *o, lab_table *table) {
     static const char *const rules[] = {"forward", "central", "four points", "central float32"};
     snprintf(table->title, sizeof table->title, "Difference quotients against the gradient");
-    table->about =
-        "The slope of a cross-entropy along a line by difference quotients, relative to the slope that mo_grad "
-        "gives in float64; forward (l(h) - l(0)) / h, central (l(h) - l(-h)) / 2h, and four points.";
     table->reading =
         "Right of the V the error is of the order of h, h^2 and h^4; left of it, of precision / h. The best "
         "steps are near eps^1/2, eps^1/3 and eps^1/5, where eps is 2e-16 in float64 and 1e-7 in float32: a "
@@ -68,7 +65,6 @@ void lab_differences(mo_context *ctx, const lab_options *o, lab_table *table) {
     table->series_name = table->series_head = "rule";
     memcpy(table->series, rules, sizeof rules);
     table->x_name = table->x_head = "step";
-    table->x_label = "step h";
     table->columns = columns;
     table->n_columns = 1;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);

@@ -1,7 +1,5 @@
-/* tools/lessons/lab_table.c - the table of an experiment: printed row by row, and as charts side by side, one a panel
- * and one line a series. */
+/* tools/lessons/lab_table.c - the table of an experiment: printed row by row. */
 #include "tools/lessons/lab.h"
-#include "tools/report/chart.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -49,8 +47,6 @@ static bool print_json_row(const lab_table *table, const lab_table_row *row) {
 }
 
 bool lab_table_add(lab_table *table, lab_table_row row) {
-    if (table->n < LAB_ROWS)
-        table->rows[table->n++] = row;
     if (table->json)
         return print_json_row(table, &row);
     printf("%-*s ", series_width(table), table->series[row.series]);
@@ -86,44 +82,4 @@ void lab_table_close(const lab_table *table) {
         return;
     putchar('\n');
     print_paragraph(table->reading);
-}
-
-/* ---- charts ---- */
-
-/* The value to plot: a logarithmic axis has no place for an error of 0; NaN is left out. */
-static double plotted(double v) {
-    return isnan(v) || v > 1e-16 ? v : 1e-16;
-}
-
-/* The rows of one series are adjacent. */
-static chart make_panel(const lab_table *table, int column) {
-    chart c = {.log_x = true, .log_y = true};
-    snprintf(c.title, sizeof c.title, "%s", table->columns[column].panel);
-    snprintf(c.x_label, sizeof c.x_label, "%s", table->x_label);
-    snprintf(c.y_label, sizeof c.y_label, "%s", table->columns[column].label);
-    chart_series *s = NULL;
-    for (int i = 0; i < table->n; i++) {
-        const lab_table_row *row = &table->rows[i];
-        if (i == 0 || row->series != row[-1].series)
-            s = chart_add(&c, table->series[row->series], row->series, CHART_LINE_POINTS);
-        chart_point_add(s, row->x, plotted(row->y[column]));
-    }
-    return c;
-}
-
-int lab_table_charts(const lab_table *table, chart *charts) {
-    int n = 0;
-    for (int i = 0; i < table->n_columns; i++)
-        if (table->columns[i].panel)
-            charts[n++] = make_panel(table, i);
-    return n;
-}
-
-mo_code lab_table_chart(mo_context *ctx, const lab_table *table, const char *path) {
-    chart charts[LAB_COLUMNS] = {{.log_x = false}};
-    int n = lab_table_charts(table, charts);
-    mo_code code = chart_write(ctx, path, table->title, charts, n);
-    for (int i = 0; i < n; i++)
-        chart_free(&charts[i]);
-    return code;
 }

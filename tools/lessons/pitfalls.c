@@ -6,21 +6,18 @@
 
 #include "tools/fit/fit_report.h"
 #include "tools/lessons/cone.h"
-#include "tools/lessons/pitfalls_chart.h"
 
 #include <inttypes.h>
-#include <stb/stb_ds.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_SVG, KEY_THREADS, KEY_JSON };
+enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_THREADS, KEY_JSON };
 
 typedef struct pitfalls_options {
     int which;
     const char *rows, *labels; /* for hull: real embeddings; for cone: these and a graph */
     int64_t seeds;
     double epsilon;
-    const char *svg;
     int threads, argc;
     char **argv;
     bool json;
@@ -35,9 +32,9 @@ static const struct argp_option options[] = {
     {"epsilon", KEY_EPSILON, "E", 0,
         "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)", 0},
     EXPAND_OPTION,
-    {"svg", KEY_SVG, "FILE", 0, "also draw charts (by gnuplot)", 0},
     {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object per figure on standard output, nothing else", 0},
+    {"json", KEY_JSON, NULL, 0, "one JSON object per figure on standard output, nothing else; mochi-report draws them",
+        0},
     {0},
 };
 
@@ -55,7 +52,7 @@ static const char description[] =
     "Normalised distances are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the "
     "others than every corner of the outer hull in the plane of the first two principal components.\n\n"
     "Examples:\n"
-    "  mochi pitfalls all --svg pitfalls.svg\n"
+    "  mochi pitfalls all --json > pitfalls.jsonl; mochi-report pitfalls.jsonl --out pitfalls.html\n"
     "  mochi pitfalls calibration --seeds 120 --json\n"
     "  mochi pitfalls hull Z.npy y.npy\n"
     "  mochi embed --data cora --out Z.npy; mochi pitfalls cone Z.npy cora";
@@ -83,7 +80,6 @@ static void check_pitfalls_options(const pitfalls_options *o, const struct argp_
             o->which == PITFALL_CONE ? "Z and GRAPH" : "Z and y", o->rows);
     if (o->which == PITFALL_CONE && !o->rows)
         usage_error(state, "cone", "Z and GRAPH", "nothing");
-    refuse_given(&o->given, "svg", o->which == PITFALL_CONE, "expected another experiment: cone has no chart");
     refuse_given(&o->given, "seeds", o->rows, "expected a synthetic experiment: Z and y are not drawn");
     refuse_given(
         &o->given, "epsilon", !o->rows || o->which == PITFALL_CONE, "expected hull Z y, which alone asks for it");
@@ -99,8 +95,6 @@ static error_t take_pitfalls_option(int key, char *text, struct argp_state *stat
         o->seeds = parse_integer(state, "--seeds", text, 1, 100000);
     else if (key == KEY_EPSILON)
         o->epsilon = parse_positive(state, "--epsilon", text);
-    else if (key == KEY_SVG)
-        o->svg = take_output(state, "--svg", text, ".svg");
     else if (key == KEY_THREADS)
         o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
     else if (key == KEY_JSON)
@@ -114,13 +108,6 @@ static error_t take_pitfalls_option(int key, char *text, struct argp_state *stat
     return 0;
 }
 
-/* Writes the charts and frees them. */
-static void write_charts(mo_context *ctx, const char *path, const char *title, chart *charts) {
-    if (path && mo_ok(ctx))
-        chart_write(ctx, path, title, charts, (int)arrlen(charts));
-    charts_free(charts);
-}
-
 /* Returns false if a line could not be written. */
 static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
     pitfall_figures figures = {0};
@@ -130,22 +117,9 @@ static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
             written = pitfalls_print_objects(&figures);
         else
             pitfalls_print(&figures, o->which);
-        write_charts(ctx, o->svg, "Prototypes under inner products", pitfalls_charts(&figures));
     }
     pitfalls_free(&figures);
     return written;
-}
-
-static void draw_places(mo_context *ctx, const pitfalls_options *o, const mo_embeddings *E, const mo_diagnosis *x) {
-    hull_place *places = NULL;
-    for (int64_t c = 0; c < x->classes; c++) {
-        const mo_prototype *p = &x->prototype[c];
-        hull_place place = {.x = p->x, .y = p->y, .distance = p->distance, .outer = p->outer, .flagged = p->flagged};
-        snprintf(place.name, sizeof place.name, "%.20s", E->name[c]);
-        arrput(places, place);
-    }
-    write_charts(ctx, o->svg, o->rows, hull_charts(places, (int)x->classes));
-    arrfree(places);
 }
 
 static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
@@ -163,7 +137,6 @@ static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
             fit_print_unlabelled(E);
             fit_print_diagnosis(E, &x, NULL, 0, true, o->epsilon);
         }
-        draw_places(ctx, o, E, &x);
     }
     mo_diagnosis_release(&x);
     mo_embeddings_release(E);

@@ -69,7 +69,7 @@ static const struct argp_option options[] = {
         0},
     {"probabilities", KEY_PROBABILITIES, NULL, 0, "also the probability of every class", 0},
     {"pca", KEY_PCA, NULL, 0,
-        "for `mochi report`: also the examples whose label is known, the class that the data itself has for each, and "
+        "for mochi-report: also the examples whose label is known, the class that the data itself has for each, and "
         "its place in the plane of the embedding's first two principal components (known, truth, x, y)",
         0},
     {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0,

@@ -35,7 +35,7 @@ typedef struct predictions {
     double least;              /* examples whose probability is below it have no label */
     const mo_labels *known;
     truth_kind truth;
-    const double *plane; /* [examples, 2]: the place of each example in a picture of the embedding, for `mochi report`;
+    const double *plane; /* [examples, 2]: the place of each example in a picture of the embedding, for `mochi-report`;
                             known examples are written too then. NULL: neither */
 } predictions;
 

@@ -41,13 +41,14 @@ class BuildPython(build_py):
     """Writes the ops beside the modules, and copies the embedded graphs and weights, where the library looks for them."""
 
     def run(self):
-        """Copies the modules, nothing of an earlier build among them, then writes mochi/ops.py."""
+        """Copies the modules, nothing of an earlier build among them, and mochi-report, then writes mochi/ops.py."""
         target = pathlib.Path(self.build_lib) / "mochi" / "ops.py"
         for old in target.parent.rglob("*.*"):
             if old.name.partition(".")[0] not in extension.KERNELS:
                 old.unlink()
         super().run()
         target.write_text(operations.module(extension.ROOT))
+        shutil.copy(extension.ROOT / "tools/report/report.py", target.with_name("report.py"))
         target.with_suffix(".pyi").write_text(stubs.ops(extension.ROOT))
         target.with_name("tensor.pyi").write_text(stubs.tensor(extension.ROOT))
         if os.environ.get("MOCHI_PYTHON_DATA", "inside") == "inside":  # "installed": a package beside has them

@@ -1,0 +1,887 @@
+#!/usr/bin/env python3
+"""mochi-report: one page of trainings, evaluations, predictions and measurements, for others to read.
+
+Reads folders of `mochi train`, tables of `mochi predict` and the lines that other commands print with --json, and writes one
+HTML file without a script, which fetches nothing. Each section is a method of Report that yields blocks, which TEMPLATE writes.
+"""
+
+import argparse
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import re
+import shlex
+import sys
+from statistics import fmean
+
+NAN = math.nan
+
+
+class Refused(Exception):
+    """An input that is not what it should be; the text names the file and the line."""
+
+
+# ---- what a line of --json must have ----
+
+# A line is of the first kind whose member `sign` it has, with the given value unless that is None; then the members that the page
+# reads, each with its type, behind : or, of those that need not be there, ?.
+KINDS = {
+    "run": ("kind", "run", "command:l versions:o weights?w rows?o labels?o"),
+    "data": ("kind", "data", "data:t task:t xxh3:t nodes:i edges:i graphs:i classes:i"),
+    "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n block?t"),
+    "absent": ("kind", "absent", "data:t task:t reason:t"),
+    "pair": ("kind", "pair", "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"),
+    "aggregate": ("kind", "aggregate", "features:t head:t S:n nc?o lp?o gc?o"),
+    "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n ece_temperature:n seconds:n"),
+    "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i pairs_drawn?i"),
+    "prototype": ("diagnosis", "class", "class:i rows:i norm:n hull_distance:n hull_distance_normalised:n inside:f outer:f flagged:f"
+                  " epsilon_included:f plane:p"),
+    "norm": ("diagnosis", "norm", "head:t k:i quarter:t accuracy:n confidence:n ece:n"),
+    "readout": ("diagnosis", "reliability", "head:t k:i n:b right:b confidence:b"),
+    "pitfall": ("kind", "pitfall", "pitfall:t setting:t x:n head:t metric:t mean:n ci95:n values:v"),
+    "reliability": ("kind", "reliability", "setting:t head:t n:b right:b confidence:b"),
+    "bench": ("gemm_share", None, "case:t variant:t rows:i gflop:n med_ms:n gemm_share:n peak_mb:n"),
+    "op": ("kind", "op", "case:t op:t where:t calls:i ms:n gflop:n mb:n"),
+    "adjoint": ("iterations", None, "method:t iterations:i error:n peak_bytes:n ms:n"),
+    "conditioning": ("kappa", None, "arithmetic:t kappa:n value_error:n gradient_error:n"),
+    "truncation": ("radius", None, "radius:t steps:i solution_error:n unrolled_error:n implicit_error:n neumann_error:n"),
+    "differences": ("rule", None, "rule:t step:n error:n"),
+    "checkpointing": ("segment", None, "chain:t segment:i peak_bytes:n ms:n difference:n"),
+}
+LABS = ("adjoint", "conditioning", "truncation", "differences", "checkpointing")
+
+
+def is_number(v, types=(int, float)):
+    return isinstance(v, types) and not isinstance(v, bool) and abs(v) < 1e300
+
+
+def is_list(v):
+    return isinstance(v, list) and all(x is None or is_number(x) for x in v)
+
+
+TYPES = {
+    "t": ("a text", lambda v: isinstance(v, str)),
+    "i": ("an integer", lambda v: is_number(v, int)),
+    "x": ("a number", is_number),
+    "n": ("a number or null", lambda v: v is None or is_number(v)),
+    "u": ("a number of 0 to 1, or null", lambda v: v is None or is_number(v) and 0 <= v <= 1),
+    "f": ("true or false", lambda v: isinstance(v, bool)),
+    "o": ("an object", lambda v: isinstance(v, dict)),
+    "a": ("an object of numbers", lambda v: isinstance(v, dict) and is_list(list(v.values()))),
+    "w": ("a list of files of weights", lambda v: isinstance(v, list) and all(
+        isinstance(w, dict) and all(isinstance(w.get(name), str) for name in ("features", "file", "xxh3")) for w in v)),
+    "l": ("a list", lambda v: isinstance(v, list)),
+    "v": ("a list of numbers", is_list),
+    "p": ("a list of 2 numbers", lambda v: is_list(v) and len(v) == 2),
+    "b": ("a list of 15 numbers", lambda v: is_list(v) and len(v) == 15),
+}
+
+
+def check(o, members, place):
+    """Refuses an object without one of these members; puts NaN for null."""
+    for name, need, letter in re.findall(r"(\w+)([:?])(\w)", members):
+        expected, is_one = TYPES[letter]
+        v = o.get(name, ...)
+        if v is ... and need == "?":
+            continue
+        if not is_one(v):
+            raise Refused(f"{place}: expected the member {name} to be {expected}, found {'none' if v is ... else 'another type'}")
+        o[name] = NAN if v is None else [NAN if x is None else x for x in v] if isinstance(v, list) else v
+
+
+def parse(data, place):
+    """The JSON object in these bytes."""
+    def once(pairs):
+        if len(dict(pairs)) < len(pairs):
+            raise ValueError("a member that is there twice")
+        return dict(pairs)
+    try:
+        o = json.loads(data.decode(), object_pairs_hook=once)
+    except (ValueError, RecursionError) as why:
+        raise Refused(f"{place}: expected a JSON object, found {why}") from None
+    if not isinstance(o, dict):
+        raise Refused(f"{place}: expected a JSON object, found another value")
+    return o
+
+
+# ---- files ----
+
+
+def read_bytes(path):
+    try:  # a pipe that nobody writes to is empty: nothing waits for it
+        with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
+            os.set_blocking(file.fileno(), True)
+            return file.read()
+    except OSError as why:
+        raise Refused(f"{path}: cannot be read: {why.strerror}") from None
+
+
+def lines_of(data):
+    return data.removesuffix(b"\n").split(b"\n") if data else []
+
+
+def digest(data):
+    """XXH3-128, as mochi and `xxhsum -H2` print it."""
+    import xxhash
+    return xxhash.xxh3_128_hexdigest(data)
+
+
+def read_run(folder):
+    """A folder of `mochi train`."""
+    about_path, log_path, weights = (os.path.join(folder, name) for name in ("run.json", "log.jsonl", "weights.safetensors"))
+    run, log = parse(read_bytes(about_path), about_path), []
+    check(run, "settings:o pool:l version:t blas_core:t", about_path)
+    check(run["settings"], "recipe:t steps:i episodes_per_step:x", about_path)
+    for graph in run["pool"]:
+        check(graph if isinstance(graph, dict) else {}, "data:t task:t hash:t", about_path)
+    for i, line in enumerate(lines_of(read_bytes(log_path))):
+        place = f"{log_path}: line {i + 1}"
+        log.append(parse(line, place))
+        check(log[i], "step:i loss:x seconds:x accuracy:a", place)
+        if log[i]["step"] != i:
+            raise Refused(f"{place}: expected step {i}, found step {log[i]['step']}: the steps of a run follow one another")
+    finished = os.path.exists(weights)
+    if finished and len(log) < run["settings"]["steps"]:
+        raise Refused(f"{log_path}: expected the {run['settings']['steps']} steps of a finished run, found {len(log)}")
+    return {**run, "path": folder, "log": log, "weights": digest(read_bytes(weights)) if finished else "",
+            "seconds": sum(step["seconds"] for step in log)}
+
+
+PLACED = ["label", "probability", "margin", "known", "truth", "x", "y"]
+
+
+def read_table(path, data):
+    """A table of `mochi predict`."""
+    def typed(field):
+        try:
+            return float(field) if field else None
+        except ValueError:
+            return field
+    try:
+        text = (gzip.decompress(data) if path.endswith(".gz") else data).decode()
+        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter="\t" if ".tsv" in path[-7:] else ",", strict=True)
+        header = rows.fieldnames or []
+        if header and (header[0] not in ("node", "graph") or header[1:4] != PLACED[:3]):
+            raise Refused(f"{path}:1: expected a table of mochi predict: the columns node or graph, label, probability and margin")
+        table, columns = {"path": path, "of": header[:1], "places": header[1:8] == PLACED, "rows": []}, header[:8]
+        for row in rows:
+            place = f"{path}:{rows.line_num}"
+            if None in row or None in row.values():
+                raise Refused(f"{place}: expected {len(header)} columns, as the header has")
+            r: dict = dict(zip(["name", *PLACED], [*(row[name] for name in columns[:8 if table["places"] else 4]), "no", "", "", ""]))
+            r.update({name: typed(r[name]) for name in ("probability", "margin", "x", "y")}, known={"yes": True, "no": False}.get(r["known"]))
+            check(r, "probability:u margin:u known:f x:n y:n", place)
+            if not r["label"] if r["known"] else math.isnan(r["probability"] + r["margin"]):
+                raise Refused(f"{place}: expected {'a label that is known' if r['known'] else 'a probability and a margin'}")
+            if table["places"] and math.isnan(r["x"] + r["y"]):
+                raise Refused(f"{place}: expected a place, x and y")
+            r["judged"] = bool(not r["known"] and r["truth"] and r["label"])
+            table["rows"].append({**r, "right": r["judged"] and r["label"] == r["truth"]})
+    except csv.Error as why:
+        found = "the quote that ends a field" if "end of data" in str(why) else f"a table, found {why}"
+        raise Refused(f"{path}:{rows.reader.line_num}: expected {found}") from None
+    except (ValueError, OSError, EOFError) as why:
+        raise Refused(f"{path}: cannot be read: {why}") from None
+    if not table["rows"]:
+        raise Refused(f"{path}: expected a header and predictions, found none")
+    return table
+
+
+# ---- the paper's figures, and its aggregate ----
+
+PAPER_LINKS_K = 512
+
+
+def read_paper():
+    """The paper's figures, as cells, and its hours of training."""
+    here = os.path.dirname(os.path.realpath(__file__))
+    folders = [os.environ[name] for name in ("MOCHI_EMBEDDED",) if name in os.environ] or [
+        f"{here}/mochi-data", f"{here}/../../train/data", f"{here}/../share/mochi/data", f"{sys.prefix}/share/mochi/data"]
+    path = next((f"{folder}/paper.json" for folder in folders if os.path.exists(f"{folder}/paper.json")), f"{folders[0]}/paper.json")
+    root, cells = parse(read_bytes(path), path), []
+    for table, row in ((table, row) for table in root["tables"] for row in table["rows"]):
+        for method, mean, sd in zip(table["methods"], row["mean"], row["sd"]):
+            links = table["task"] == "lp"  # one column of links stands for both of MOCHI's readouts
+            heads = [method["head"]] if not links else ["mlp", "ridge"] if method["features"].startswith("MOCHI") else [""]
+            cells += [{**row, "task": table["task"], "k": row.get("k", 0), "features": method["features"], "head": head,
+                       "protocol": table.get("protocol", "split"), "mean": mean, "sd": NAN if sd is None else sd, "paper": True}
+                      for head in heads if mean is not None]
+    return cells, root["hours"]
+
+
+def aggregate(lists):
+    """The paper's normalised aggregate (its appendix "Normalized Aggregate Score") of each method: {(list, features, head): S}.
+
+        S_t = 1/|C_t| sum_c v_c / v*_c,    S = mean_t S_t,
+
+    v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. Cells are those for which
+    every list has a figure; beside the paper, links of k = 512 or without shots alone. NaN if the method lacks a cell.
+    """
+    published = any(x.get("paper") for cells in lists for x in cells)
+    values: dict = {}  # of a method: its figure of each cell
+    best: dict = {}
+    lists_of: dict = {}
+    for i, x in ((i, x) for i, cells in enumerate(lists) for x in cells):
+        links = x["task"] == "lp"
+        if (x["task"] not in ("nc", "lp", "gc") or x["metric"] != ("auc" if links else "accuracy") or math.isnan(x["mean"])
+                or links and published and x["k"] not in (0, PAPER_LINKS_K)):
+            continue
+        cell = (x["data"].lower(), x["task"], x["protocol"], None if links else x["k"])
+        values.setdefault((i, x["features"], x["head"]), {})[cell] = x["mean"]
+        best[cell] = max(best.get(cell, -math.inf), x["mean"])
+        lists_of.setdefault(cell, set()).add(i)
+    families = [[c for c in best if c[1] == task and len(lists_of[c]) == len(lists)] for task in ("nc", "lp", "gc")]
+    return {method: fmean(fmean(ratio(of.get(c, NAN), best[c]) for c in cells) for cells in families if cells)
+            for method, of in values.items() if any(families)}
+
+
+def ratio(a, b):
+    return a / b if b else NAN
+
+
+# ---- charts ----
+
+# matplotlib draws in #fade0N, which becomes a colour of the page: 0 the text's, 9 the grid's. The colours are apart for readers who
+# confuse red and green (Okabe and Ito 2008), and each has a dash, for print.
+DASHES = ["", "", "8 3", "2 3", "8 3 2 3", "5 5", "12 4", "2 6", "4 2"]
+STYLES: dict[str, dict] = {"line": {}, "line+": {"marker": "o", "markersize": 4}, "thin": {"linewidth": 0.8},
+          "dots": {"linestyle": "none", "marker": "o", "markersize": 2.4}, "points": {"linestyle": "none", "marker": "o"},
+          "rings": {"linestyle": "none", "marker": "o", "markerfacecolor": "none", "markeredgewidth": 1.3},
+          "stars": {"linestyle": "none", "marker": "x", "markeredgewidth": 1.5}}
+LOOK = {"svg.fonttype": "none", "text.parse_math": False, "axes.unicode_minus": False, "font.size": 12, "lines.scale_dashes": False,
+        "text.color": "#fade00", "axes.labelcolor": "#fade00", "axes.edgecolor": "#fade00", "xtick.color": "#fade00",
+        "ytick.color": "#fade00", "grid.color": "#fade09", "grid.linewidth": 0.7, "axes.grid": True, "axes.axisbelow": True,
+        "axes.spines.top": False, "axes.spines.right": False, "xtick.major.size": 3, "ytick.major.size": 3, "lines.linewidth": 2,
+        "lines.markeredgewidth": 0, "lines.markersize": 6, "axes.labelpad": 6, "figure.constrained_layout.use": True}
+LARGEST = 1e100  # of a coordinate
+
+
+def chart(title, x_label, y_label, series, names=(), bounds=(-LARGEST, LARGEST), **options):
+    """A figure of the page. series: (label, colour, style of STYLES or bars, [(x, y) or (x, y, half width)]); names: (text, x, y);
+    bounds: of error bars; options: those of matplotlib's axes, such as xscale="log".
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FuncFormatter, NullLocator
+    drawn = []
+    with matplotlib.rc_context({**LOOK, "svg.hashsalt": title + os.urandom(4).hex()}):
+        figure = Figure(figsize=(420 / 72, 290 / 72), dpi=72)
+        axes = figure.add_subplot()
+        for label, colour, style, points in series:
+            points = [(x, y, half[0] if half else NAN) for x, y, *half in points if abs(x) < LARGEST and abs(y) < LARGEST]
+            if points:
+                draw(axes, f"#fade0{colour}", style, DASHES[colour], points, bounds)
+                drawn.append({"label": label, "colour": colour, "style": style, "dash": DASHES[colour]})
+        axes.set(xlabel=x_label, ylabel=y_label, **options)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+            axis.set_minor_locator(NullLocator())
+        for name, x, y in names:
+            if abs(x) < LARGEST and abs(y) < LARGEST:
+                axes.annotate(name, (x, y), xytext=(5, 4), textcoords="offset points", fontsize=11)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", transparent=True)
+    return {"title": title, "series": drawn, "svg": page_svg(out.getvalue())}
+
+
+def draw(axes, colour, style, dash, points, bounds):
+    x, y, half = zip(*points)
+    if style == "bars":
+        axes.bar(x, y, 0.8 * min((b - a for a, b in zip(x, x[1:])), default=1), color=colour, alpha=0.6)
+        return
+    below, above = ([max(0, min(h, d)) for h, d in zip(half, to)] for to in ([v - bounds[0] for v in y], [bounds[1] - v for v in y]))
+    ends = None if all(map(math.isnan, half)) else (below, above)
+    dashed = {"dashes": tuple(map(float, dash.split()))} if dash and style.startswith("line") else {}
+    axes.errorbar(x, y, ends, color=colour, elinewidth=1.3, **STYLES[style], **dashed)
+
+
+def page_svg(svg):
+    """What stands in matplotlib's SVG, in the page's colours and font."""
+    svg = svg[svg.index(">", svg.index("<svg")) + 1:svg.rindex("</svg>")]
+    for pattern, by in ((r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", ""), ("#fade00", "var(--ink)"),
+                        ("#fade09", "var(--grid)"), (r"#fade0(\d)", r"var(--s\1)"), (r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px"),
+                        (r"<g id=\"[^\"]*\"", "<g"), ("xlink:href", "href"), (r" ([xy])=\"(-?\d+\.\d)\d*\"", r' \1="\2"'), (r"\n\s+", "\n")):
+        svg = re.sub(pattern, by, svg, flags=re.S)
+    return svg
+
+
+def grouped(lines, member, x, y, half=None, colour=1):
+    """A series for each text of a member, in colours from this one on."""
+    texts = dict.fromkeys(o[member] for o in lines)
+    return [(text, (colour + i) % 9, "line+", [(o[x], o[y], o[half] if half else NAN) for o in lines if o[member] == text])
+            for i, text in enumerate(texts)]
+
+
+def reliability(title, lines, colour):
+    series = [("", 8, "thin", [(0, 0), (1, 1)])]
+    series += [(x["head"], colour + i, "line+", [(c / n, r / n) for n, r, c in zip(x["n"], x["right"], x["confidence"]) if n])
+               for i, x in enumerate(lines)]
+    return chart(title, "confidence", "accuracy", series, ylim=(0, 1.02))
+
+
+# ---- sections ----
+
+# A section yields blocks: ("p", text, style, bold text before it), ("h3", text), ("figures", charts), ("table", heads, rows), ("names", pairs),
+# ("pre", words), ("fold", blocks, summary); and, last, its heading.
+
+
+class Left(str):
+    """The head of a column whose texts stand at the left."""
+
+    left = True
+
+
+def figure(value, digits, half=NAN):
+    """A number with the half width of its interval; – for NaN."""
+    return "–" if math.isnan(value) else f"{value:.{digits}f}" + ("" if math.isnan(half) else f"\u00a0±\u00a0{half:.{digits}f}")
+
+
+def is_main(cell):
+    """Accuracy, or AUC of links: the figure that charts show."""
+    return cell["metric"] in ("accuracy", "auc")
+
+
+def seen_of(cell):
+    """Whether the weights' own record has the graph; None where that is unknown: lines of older versions do not say it. A baseline
+    has no weights.
+    """
+    if isinstance(cell.get("seen"), bool):
+        return cell["seen"]
+    return False if "seen" not in cell and cell["features"] in ("random", "x0", "hop") else None
+
+
+def running_mean(log, value):
+    """(step, mean) of the values so far; the weight of a new value falls from 1 to 1/50, as in the terminal's mean."""
+    mean, count = 0, 0
+    for i, x in enumerate(map(value, log), 1):
+        if is_number(x):
+            count = min(count + 1, 50)
+            mean += (x - mean) / count
+        if count and (i % (len(log) // 300 + 1) == 0 or i == len(log)):
+            yield i, mean
+
+
+def setting(value):
+    """[4, 64] as 4:64, names separated by commas, numbers as typed."""
+    if isinstance(value, list):
+        return (":" if value and is_number(value[0]) else ",").join(map(setting, value))
+    return f"{value:.15g}" if is_number(value) else shlex.quote(str(value))
+
+
+ROUGH = ("probabilities are rough below 4 labels of a class: on Cora their mean lay 34 points below the accuracy with 1 label of "
+         "each class, 27 above it with 2, 9 above it with 3, and 3 below it with 4")
+EVAL_NOTE = ("Bars are 95% intervals. random: the encoder untrained; x0, hop: a readout on single hops, nothing trained; the paper's "
+             "own figures, where it has them, with one standard deviation over 3 seeds")
+HULL_NOTE = ("The paper says that the three classes coincide at delta = 0, that predictions are at chance there, and that p_A enters the "
+             "hull of p_B and p_C as delta grows. In its set-up A is 1.5 above B and C at every delta: p_A stays outside, and the recall "
+             "of A falls because the norms of p_B and p_C grow.")
+CALIBRATION_NOTE = ("How much a shift harms depends on its direction: the ece of shifted prototypes has a standard deviation of 0.2 over "
+                    "draws, so a mean of 20 may lie 0.1 from the paper's. And one temperature need not help on every draw: that of the "
+                    "least cross-entropy on the support did harm on 5% of 400 draws.")
+PAPER_ECE = {("shifted", "prototype_inner"): 0.44, ("shifted", "temperature"): 0.22, ("radius", "prototype_inner"): 0.12,
+             ("radius", "temperature"): 0.08}
+
+
+class Report:
+    """All that was read, and the sections of the page. A line has its file's number as #file, the run line before it as #run."""
+
+    def __init__(self, paths):
+        self.lines: dict[str, list] = {kind: [] for kind in KINDS}
+        self.files, self.runs, self.tables = [], [], []
+        self.paper, self.hours = read_paper()
+        for path in paths:
+            if os.path.isdir(path):
+                self.runs.append(read_run(path))
+                continue
+            data = read_bytes(path)
+            self.files.append({"path": path, "bytes": len(data), "digest": digest(data), "lines": len(lines_of(data))})
+            if path.removesuffix(".gz").endswith((".csv", ".tsv")):
+                self.tables.append(read_table(path, data))
+            else:
+                self.read_lines(path, data)
+        self.columns = list(dict.fromkeys(c["features"] for c in self.lines["cell"]))
+        blocks: dict = {}
+        for c in self.lines["cell"]:
+            key = (c["#file"], c["data"], c["task"], c.get("block", c["head"]), c["metric"], c["protocol"])
+            blocks.setdefault(key, {}).setdefault(c["k"], []).append(c)
+        # a block is a table and a chart: {k: cells}, all its cells, its columns
+        flat = [[c for line in cells.values() for c in line] for cells in blocks.values()]
+        self.blocks = [(of_k, cells, list(dict.fromkeys(c["features"] for c in cells))) for of_k, cells in zip(blocks.values(), flat)]
+
+    def read_lines(self, path, data):
+        run = None
+        if not data:
+            raise Refused(f"{path}: expected lines of --json, found an empty file")
+        for i, line in enumerate(lines_of(data), 1):
+            place = f"{path}: line {i}"
+            o = parse(line, place)
+            kind = next((kind for kind, (sign, value, _) in KINDS.items() if sign in o and value in (None, o[sign])), None)
+            if not kind:
+                raise Refused(f"{place}: expected a line of mochi eval, fit, pitfalls, lab or bench step with --json, found another object")
+            check(o, KINDS[kind][2], place)
+            run = o if kind == "run" else run
+            o["#file"], o["#run"] = len(self.files) - 1, run
+            self.lines[kind].append(o)
+
+    def by_file(self, kind):
+        """{path: its lines of a kind}, of the files that have some."""
+        of_file: dict[str, list] = {}
+        for line in self.lines[kind]:
+            of_file.setdefault(self.files[line["#file"]]["path"], []).append(line)
+        return of_file
+
+    def colour(self, features):
+        """Each column has one colour on the whole page: baselines have fixed ones, others the rest in order of appearance."""
+        fixed = {"hop": 3, "x0": 4, "random": 5}
+        return fixed.get(features) or (1, 2, 7, 6)[[c for c in self.columns if c not in fixed].index(features) % 4]
+
+    def paper_at(self, cell, features, k=None):
+        """The paper's figure by MOCHI or MOCHI++ for a cell, or at another k; None if it has none."""
+        k = cell["k"] if k is None else k
+        head = "ridge" if cell["head"] == "ridge_mixture" else cell["head"]  # the closest of the paper's readouts
+        of_cell = (x for x in self.paper if x["features"] == features and x["data"].lower() == cell["data"].lower() and
+                   (x["task"], x["metric"]) == (cell["task"], cell["metric"]) and x["protocol"] != "public")
+        return next((x for x in of_cell if (k == PAPER_LINKS_K if x["task"] == "lp" else x["k"] == k and x["head"] in ("", head))), None)
+
+    # ---- sections ----
+
+    def predictions(self):
+        for t in self.tables:
+            rows = t["rows"]
+            predicted, judged = [r for r in rows if not r["known"]], [r for r in rows if r["judged"]]
+            right, known, none = sum(r["right"] for r in judged), len(rows) - len(predicted), sum(not r["label"] for r in rows)
+            found = f" Of {len(judged)} whose class the data has, {right} are right: {ratio(100 * right, len(judged)):.1f}%."
+            yield ("p", f"{len(predicted)} predictions" + (f" from {known} labels" if known else "")
+                   + (f", {none} of them too unsure for a label" if none else "") + "." + (found if judged else ""))
+            given = [sum(r["known"] and r["label"] == c for r in rows) for c in {r["label"] for r in rows if r["known"]}]
+            if given and min(given) < 4:
+                yield ("p", f"A class here has {min(given)}: {ROUGH}.")
+            elif not known:
+                yield ("p", f"How many labels they were made from the table does not say; {ROUGH}.", "soft")
+            drawn = predicted[::1 + (len(predicted) - 1) // 3000]
+            if not t["places"]:
+                yield ("p", "A picture of the embedding needs a table of mochi predict --pca.", "soft")
+            elif len(drawn) < len(predicted):
+                yield ("p", f"Of the predictions, the pictures have {len(drawn)}.", "soft")
+            yield ("figures", list(self.prediction_charts(t, predicted, drawn, judged)))
+            if judged:
+                yield ("h3", "By class")
+                yield ("table", [Left("class"), "labels given", "predicted", "in the data", "of these found, %", "of the predicted right, %"],
+                       [self.class_row(c, rows, judged) for c in dict.fromkeys(c for r in rows for c in (r["label"], r["truth"]) if c)])
+            yield ("h3", "The least sure")
+            heads = [*map(Left, t["of"]), Left("label"), "probability", "margin"] + ([Left("truth")] if judged else [])
+            yield ("table", heads, [[r["name"], r["label"] or "none", figure(r["probability"], 3), figure(r["margin"], 3), r["truth"]][:len(heads)]
+                   for r in sorted(predicted, key=lambda r: r["probability"])[:20]])
+            yield f"Predictions: {t['path']}"
+
+    def class_row(self, c, rows, judged):
+        """What share of a class's examples was found, and what share of the predictions of it are right."""
+        of_it = [r for r in rows if r["label"] == c]
+        right, true = sum(r["right"] for r in of_it), sum(r["truth"] == c for r in judged)
+        return [c, sum(r["known"] for r in of_it), sum(not r["known"] for r in of_it), true,
+                figure(ratio(100 * right, true), 1), figure(ratio(100 * right, sum(r["judged"] for r in of_it)), 1)]
+
+    def prediction_charts(self, t, predicted, drawn, judged):
+        def plane(title, *series):
+            given = ("label given", 0, "rings", [r for r in t["rows"] if r["known"]])
+            return chart(title, "first principal component", "second", aspect="equal", adjustable="datalim", series=[
+                (label, colour, style, [(r["x"], r["y"]) for r in rows]) for label, colour, style, rows in (*series, given)])
+        if t["places"]:
+            labels, points = [r["label"] for r in t["rows"] if r["label"]], drawn + [r for r in t["rows"] if r["known"]]
+            classes = sorted(dict.fromkeys(labels), key=labels.count, reverse=True)
+            own = classes if len(classes) <= 8 else classes[:7]
+            yield plane("The embedding, by class", (f"{len(classes) - len(own)} smaller classes", 8, "dots",
+                                                    [r for r in points if r["label"] in classes[len(own):]]),
+                        *((c, 1 + i, "dots", [r for r in points if r["label"] == c]) for i, c in enumerate(own)))
+            if judged:
+                yield plane("The same, right and wrong", ("right", 8, "dots", [r for r in drawn if r["right"]]),
+                            ("wrong", 2, "dots", [r for r in drawn if r["judged"] and not r["right"]]))
+        bins = [[min(int(20 * r["probability"]), 19) for r in some] for some in (predicted, [r for r in judged if r["right"]])]
+        yield chart("Confidence of the predictions", "probability of the predicted class", "predictions", [
+            (label, colour, "bars", [((b + 0.5) / 20, some.count(b)) for b in range(20)] if some else [])
+            for label, colour, some in zip(("all" if judged else "", "right"), (8, 3), bins)])
+
+    def eval_chart(self, cells, flat, columns):
+        first, ks = flat[0], sorted(k for k in cells if k > 0)
+        aside = (ks[-1] / ks[0]) ** (1 / 60) if len(ks) > 1 else 1.02  # so that no bar hides another
+        series: list = [(column, self.colour(column), "line+", sorted(
+            (c["k"] * aside ** (j - (len(columns) - 1) / 2), c["mean"], c["ci95"]) for c in flat if c["features"] == column))
+            for j, column in enumerate(columns)]
+        ticks = set(ks)
+        for features, colour, style in (("MOCHI", 8, "rings"), ("MOCHI++", 0, "points")):
+            at = [PAPER_LINKS_K] if first["task"] == "lp" else sorted(cells)  # of links the paper has one figure
+            points = [(k, x["mean"]) for k in at if (x := self.paper_at(first, features, k))]
+            series.append((f"paper: {features}", colour, style, points))
+            ticks.update(k for k, _ in points if k)
+        return chart(f"{first['data']}, {first['task']}, {first['head']} head", "k, labelled examples a class", f"{first['metric']}, %",
+                     series, bounds=(0, 100), **({"xscale": "log", "xticks": sorted(ticks)} if ticks else {}))
+
+    def eval_table(self, cells, flat, columns):
+        in_paper, rows = any(self.paper_at(c, f) for c in flat for f in ("MOCHI", "MOCHI++")), []
+        for k, line in cells.items():
+            found = {c["features"]: c for c in reversed(line)}
+            rows.append([k] + [figure(found[f]["mean"], 1, found[f]["ci95"]) if f in found else "–" for f in columns])
+            papers = [self.paper_at(line[0], f) for f in ("MOCHI", "MOCHI++") if in_paper]
+            rows[-1] += [figure(x["mean"], 1, x["sd"]) if x else "–" for x in papers]
+        yield ("h3", " · ".join(flat[0][name] for name in ("data", "task", "head", "metric", "protocol")) + ", %")
+        yield ("table", ["k", *columns, *(["paper: MOCHI", "MOCHI++"] if in_paper else [])], rows)
+
+    def evaluations(self):
+        cells = self.lines["cell"]
+        if not cells:
+            return
+        seen, unknown = ([*dict.fromkeys(f"{c['data']} ({c['features']})" for c in cells if seen_of(c) is s)] for s in (True, None))
+        if seen:
+            yield ("p", ", ".join(seen) + ".", "", "Trained on, so no figure of an unseen graph:")
+        if unknown:
+            yield ("p", f"Whether the weights were trained on the graph is unknown: {', '.join(unknown)}.")
+        links = any(c["task"] == "lp" for c in cells)
+        yield ("p", EVAL_NOTE + ("; those of links stand beside k = 512 alone." if links else "."), "soft")
+        yield ("figures", [self.eval_chart(*block) for block in self.blocks if is_main(block[1][0])])
+        if self.lines["aggregate"]:
+            yield ("h3", "Normalised aggregate S: the mean share of the best figure of any method on a cell")
+            yield ("table", ["features", Left("head"), "S", "nodes", "links", "graphs"], [[x["features"], x["head"], figure(x["S"], 3)] + [
+                figure(S if is_number(S := x.get(task, {}).get("S")) else NAN, 3) for task in ("nc", "lp", "gc")]
+                for x in self.lines["aggregate"]])
+        for x in self.lines["absent"]:
+            yield ("p", f"Not run: {x['data']}, {x['reason']}", "soft")
+        yield ("fold", [part for block in self.blocks for part in self.eval_table(*block)], "All figures as tables")
+        yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
+
+    def costs(self):
+        """The paper's figure "Training cost (hours) vs. performance". Weights whose run is not an input have no cost here."""
+        own = list(self.by_file("cell").values())
+        methods = aggregate([*own, self.paper])
+        beside = bool(methods)  # else the paper has none of the figures, and S is over the methods of the inputs alone
+        trained = {(i, w["features"]): run for i, cells in enumerate(own) for c in cells if c["#run"] for w in c["#run"].get("weights", [])
+                   for run in self.runs if run["weights"] and run["weights"] == w["xxh3"]}
+        series, theirs = [], []
+        for (i, features, head), S in sorted((methods or aggregate(own)).items(), key=lambda m: -m[1]):
+            if (i, features) in trained:
+                series.append((f"{features}, {head}", self.colour(features), "points", [(trained[i, features]["seconds"] / 3600, S)]))
+            elif i == len(own) and features in self.hours and not math.isnan(S):
+                theirs.append((features, self.hours[features], S))
+        hours = [x for *_, [(x, S)] in series if x > 0 and not math.isnan(S)] + [x for _, x, _ in theirs]
+        if not series or not hours:
+            return
+        names = {name: (name, x, S) for name, x, S in theirs}  # once, at its lowest point
+        over, of, where = ((" here or in the paper", "the inputs and the paper have", ", on this machine; the paper's are of one NVIDIA RTX A6000")
+                           if beside else ("", "all inputs have", ""))
+        yield ("p", f"S is the mean share of the best figure of any method{over}, over the figures that {of}. Hours of a run are those of "
+               f"its steps{where}.", "soft")
+        yield ("figures", [chart("Normalised aggregate S against the cost of training", "hours of training", "S", [
+            *series, ("the paper's methods", 8, "rings", [t[1:] for t in theirs])], xscale="log", names=names.values(),
+                                xlim=(min(hours) / 3, 30 * max(hours)))])
+        yield "Cost against accuracy"
+
+    def trainings(self):
+        for run in self.runs:
+            s, log = run["settings"], run["log"]
+            if log:
+                families = [(name, i, "line", running_mean(log, lambda step, task=task: (x := step["accuracy"].get(task)) and 100 * x))
+                            for i, (task, name) in enumerate((("nc", "nodes"), ("lp", "links"), ("gc", "graphs")), 1)]
+                yield ("figures", [
+                    chart("Loss of the queries", "step", "cross-entropy", [("", 1, "line", running_mean(log, lambda step: step["loss"]))]),
+                    chart("Accuracy of the queries, by family", "step", "%", families)])
+                yield ("p", "Running means over about 50 steps.", "soft")
+            yield ("names", [("recipe", s["recipe"]), ("steps", f"{len(log)} of {s['steps']}, {s['episodes_per_step']:g} episodes each"),
+                   ("time", f"{run['seconds']:.1f} s in steps"),
+                   ("pool", ", ".join(f"{x['data']} ({x['task']})" for x in run["pool"]))])
+            yield f"Training: {run['path']}"
+
+    def fits(self):
+        for path, lines in self.by_file("fit").items():
+            told, at, k = self.by_file("readout").get(path, []), {"xticks": sorted({o["k"] for o in lines})}, "k, labelled rows a class"
+            charts = [chart(title, x_label, y_label, grouped(lines, "head", x, y, half), xscale="log", **(at if x == "k" else {}))
+                      for title, x, y, half, x_label, y_label in (
+                          ("Few-shot accuracy", "k", "accuracy", "ci95", k, "accuracy, %"),
+                          ("Calibration error of the probabilities", "k", "ece", None, k, "expected calibration error"),
+                          ("Calibration error after a temperature", "k", "ece_temperature", None, k, "expected calibration error"),
+                          ("Accuracy against cost", "seconds", "accuracy", None, "seconds for all episodes", "accuracy, %"))]
+            charts += [reliability(f"Reliability at k = {k}", [x for x in told if x["k"] == k], 1) for k in dict.fromkeys(x["k"] for x in told)]
+            yield ("figures", charts)
+            yield ("table", ["head", "k", "accuracy %", "nll", "Brier", "ECE", "ECE after temperature", "seconds"],
+                   [[x["head"], x["k"], figure(x["accuracy"], 2, x["ci95"])]
+                    + [figure(x[name], 3) for name in ("nll", "brier", "ece", "ece_temperature", "seconds")] for x in lines])
+            yield f"Readouts on embeddings: {path}"
+
+    def hulls(self):
+        """The diagnosis of embeddings: the hull of their prototypes."""
+        for path, lines in self.by_file("prototype").items():
+            for o in self.by_file("geometry").get(path, []):
+                drawn = o.get("pairs_drawn", o["pairs"])
+                more = f", drawn from {o['pairs']}," if drawn != o["pairs"] else ""
+                yield ("p", f"The mean of all rows is {o['offset']:.3g} from the origin, {ratio(o['offset'], o['spread']):.2f} times the spread "
+                       f"within classes; the boundaries of {o['pairs_missed']} of {drawn} pairs of prototypes{more} have all their rows "
+                       "on one side.")
+            corners = [x["plane"] for x in lines if x["outer"]]
+            middle = [fmean(p[i] for p in corners) if corners else NAN for i in (0, 1)]
+            corners.sort(key=lambda p: math.atan2(p[1] - middle[1], p[0] - middle[0]))
+            where = ["flagged" if x["flagged"] else "on the outer hull" if x["outer"] else "interior" for x in lines]
+            few = len(lines) <= 40  # more names would hide each other
+            yield ("figures", [
+                chart("Prototypes in the plane of their principal components", "first", "second", [("", 8, "thin", corners + corners[:1])] + [
+                    (label, colour, style, [x["plane"] for x, w in zip(lines, where) if w == label]) for label, colour, style in (
+                        ("on the outer hull", 1, "points"), ("interior", 1, "rings"), ("flagged", 2, "stars"))],
+                      aspect="equal", adjustable="datalim", names=[(str(x["class"]), *x["plane"]) for x in lines if few]),
+                chart("Distance to the hull of the others", "class", "in mean distances",
+                      [("", 1, "bars", [(x["class"], x["hull_distance_normalised"]) for x in lines])],
+                      **({"xticks": [x["class"] for x in lines]} if few else {}))])
+            yield ("p", "Distances are measured in the full space, before the projection. Flagged: nearer to the hull of the others than every "
+                   "corner of the outer hull.", "soft")
+            yield ("table", ["class", "rows", "norm", "distance", "normalised", Left("where")], [
+                [x["class"], x["rows"], *(figure(x[name], 3) for name in ("norm", "hull_distance", "hull_distance_normalised")),
+                 ("outer" if x["outer"] else "interior") + ", inside the hull" * x["inside"] + ", flagged" * x["flagged"]] for x in lines])
+            yield f"Hull of the prototypes: {path}"
+
+    def pitfalls(self):
+        lines, charts = self.lines["pitfall"], []
+        if not lines:
+            return
+        for setting, metric, x, title in (("t", "accuracy", "t, the shift", "Accuracy as all embeddings move by t"),
+                                          ("delta", "recall_A", "delta, half the distance of A's modes", "Recall of A, the class of two modes"),
+                                          ("delta", "accuracy", "delta, half the distance of A's modes", "Accuracy over the three classes")):
+            some = [o for o in lines if (o["setting"], o["metric"]) == (setting, metric)]
+            charts += [chart(title, x, "%", grouped(some, "head", "x", "mean", "ci95", 2))] if some else []
+        for setting, title in (("shifted", "Reliability: all classes shifted"), ("radius", "Reliability: classes at unequal radii")):
+            told = [o for o in self.lines["reliability"] if o["setting"] == setting]
+            charts += [reliability(title, told, 2)] if told else []
+        yield ("p", f"The paper's experiments, {min(len(o['values']) for o in lines)} draws.", "soft")
+        yield ("figures", charts)
+        if any(o["setting"] == "delta" for o in lines):
+            yield ("p", HULL_NOTE)
+        accuracy = {(o["setting"], o["head"]): o for o in lines if o["metric"] == "accuracy"}
+        errors = [(o, (o["setting"], o["head"])) for o in lines if o["metric"] == "ece"]
+        if errors:
+            yield ("table", ["calibration", Left("readout"), "ECE", "paper", "accuracy %"], [
+                [*of, figure(o["mean"], 4, o["ci95"]), figure(PAPER_ECE.get(of, 0.001), 3),
+                 figure(accuracy[of]["mean"], 1, accuracy[of]["ci95"]) if of in accuracy else "–"] for o, of in errors])
+            yield ("p", CALIBRATION_NOTE)
+        yield "Where prototypes fail: synthetic"
+
+    def labs(self):
+        """Tables of `mochi lab`: the first member names the line of a chart, the second is x, the others have a chart each."""
+        for lab in LABS:
+            series, x, *panels = (pair.split(":")[0] for pair in KINDS[lab][2].split())
+            for path, lines in self.by_file(lab).items():
+                yield ("figures", [chart(y.replace("_", " "), x, y.replace("_", " "), grouped(lines, series, x, y, colour=0), xscale="log",
+                                         yscale="log") for y in panels])
+                yield ("fold", [("table", [series, x, *panels], [[o[series], *(f"{o[name]:.3g}" for name in (x, *panels))] for o in lines])],
+                       "All figures as a table")
+                yield f"mochi lab {lab}: {path}"
+
+    def benches(self):
+        lines = self.lines["bench"]
+        if not lines:
+            return
+        yield ("table", ["case", Left("variant"), "rows", "GFLOP", "ms, median", "GFLOP/s", "of the GEMM rate, %", "peak MB"], [
+            [x["case"], x["variant"], x["rows"], figure(x["gflop"], 1), figure(x["med_ms"], 1),
+             figure(ratio(1e3 * x["gflop"], x["med_ms"]), 0), figure(100 * x["gemm_share"], 0), figure(x["peak_mb"], 0)] for x in lines])
+        for x in lines:
+            ops = [o for o in self.lines["op"] if (o["#file"], o["case"]) == (x["#file"], x["case"])]
+            total = sum(o["ms"] for o in ops)
+            if ops:
+                yield ("h3", f"Where the time of {x['case']} goes")
+                yield ("table", ["op", Left("where"), "calls", "ms", "GFLOP/s", "%", Left("")], [
+                    [o["op"], o["where"], o["calls"], figure(o["ms"], 1), figure(ratio(1e3 * o["gflop"], o["ms"]), 1),
+                     figure(ratio(100 * o["ms"], total), 1), {"bar": ratio(12.5 * o["ms"], total)}]
+                    for o in sorted(ops, key=lambda o: -o["ms"])[:15]])
+        yield "Profile of a training step"
+
+    def repeat(self):
+        yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
+               "kernels.", "soft")
+        for run in self.runs:
+            options = [(name, value) for name, value in run["settings"].items() if name != "lr_min"]  # which the recipe settles
+            yield ("h3", run["path"])
+            yield ("pre", ["mochi train"] + [
+                word for name, value in options for word in (shlex.quote("--" + name.replace("_", "-")), setting(value))] + ["--out", "RUN"])
+            yield ("names", [("mochi", run["version"]), ("BLAS kernels", run["blas_core"])]
+                   + [("weights.safetensors", run["weights"])] * bool(run["weights"])
+                   + [(f"{x['data']} ({x['task']})", x["hash"]) for x in run["pool"]])
+        for i, file in enumerate(self.files):
+            yield ("h3", file["path"])
+            for run in (x for x in self.lines["run"] if x["#file"] == i):
+                command, *words = map(str, run["command"] or [""])  # the command's name: two words
+                files = [(w["features"], w) for w in run.get("weights", [])] + [(w, run[w]) for w in ("rows", "labels") if run.get(w)]
+                yield ("pre", [command] + [shlex.quote(word) for word in words])
+                yield ("names", [(name, version or "-") for name, version in run["versions"].items()]
+                       + [(name.replace("blas_core", "BLAS kernels"), run[name]) for name in ("blas_core", "processor") if run.get(name)]
+                       + [(f"{what}: {w.get('file', '')}", w.get("xxh3", "")) for what, w in files]
+                       + [(f"{x['data']} ({x['task']})", x["xxh3"]) for x in self.lines["data"] if x["#run"] is run])
+            yield ("p", f"{file['lines']} lines, {file['bytes']} bytes, digest {file['digest']}", "soft")
+        yield "To repeat it"
+
+    def sections(self):
+        """[(heading, blocks)]; a section yields its heading last, one with nothing to show yields nothing."""
+        for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls, self.pitfalls, self.labs,
+                        self.benches, self.repeat):
+            blocks: list = []
+            for part in section():
+                if isinstance(part, str):
+                    yield part, blocks
+                    blocks = []
+                else:
+                    blocks.append(part)
+
+    def opening(self):
+        """What came out, in sentences; the page has the first five."""
+        for run in self.runs[:1]:
+            losses, more = [step["loss"] for step in run["log"]] or [NAN], len(self.runs) - 1
+            yield (f"Training {run['path']} took {len(run['log'])} of {run['settings']['steps']} steps of recipe {run['settings']['recipe']} "
+                   f"in {run['seconds']:.1f} s; its loss went from {fmean(losses[:50]):.2f} to {fmean(losses[-50:]):.2f}."
+                   + (f" {more} more trainings are below." if more else ""))
+        lines = [[c for c in line if not math.isnan(c["mean"])] for of_k, *_ in self.blocks for line in of_k.values() if is_main(line[0])]
+        winners = [max(line, key=lambda c: c["mean"])["features"] for line in lines if len(line) > 1]
+        best = max(self.columns, key=winners.count, default=None)
+        if winners:
+            yield (f"Of {len(winners)} few-shot comparisons (a data set, task, head and k each) {best} has the highest figure in "
+                   f"{winners.count(best)}.")
+            signs = [(p, (p["features"] == best) - (p["other_features"] == best)) for p in self.lines["pair"] if is_main(p)]
+            apart = [p["apart"] * sign * p["difference"] for p, sign in signs if sign]
+            if apart:
+                yield (f"Of its {len(apart)} differences to another column {sum(d > 0 for d in apart)} are above 0 by more than their 95% "
+                       f"interval, {sum(d < 0 for d in apart)} below.")
+        both = [c["mean"] > x["mean"] for line in lines for c in line if c["features"] == best and (x := self.paper_at(c, "MOCHI++"))]
+        if both:
+            yield f"{best} is above the paper's MOCHI++ in {sum(both)} of the {len(both)} figures that both have."
+        for t in self.tables:
+            known, judged = sum(r["known"] for r in t["rows"]), [r["right"] for r in t["rows"] if r["judged"]]
+            right = f"; where the class is known, {100 * fmean(judged):.1f}% are right" if judged else ""
+            yield f"{t['path']} has {len(t['rows']) - known} predictions from {known} labels{right}."
+        for x in sorted(self.lines["fit"], key=lambda x: math.isnan(x["accuracy"]) or -x["accuracy"])[:1]:
+            yield f"Of the readouts on embeddings, head {x['head']} at k = {x['k']} is the most accurate, {x['accuracy']:.1f}%."
+        for x in self.lines["bench"][:1]:
+            yield (f"Benchmark {x['case']} takes {x['med_ms']:.2f} ms (median), {100 * x['gemm_share']:.0f}% of the machine's rate of matrix "
+                   "products.")
+
+
+# ---- the page ----
+
+TEMPLATE = """\
+{%- macro write(blocks) -%}
+{%- for b in blocks %}
+{%- if b[0] == 'p' %}<p{% if b[2] %} class='{{ b[2] }}'{% endif %}>{% if b[3] %}<b>{{ b[3] }}</b> {% endif %}{{ b[1] }}</p>
+{% elif b[0] == 'h3' %}<h3>{{ b[1] }}</h3>
+{% elif b[0] == 'figures' %}<div class='figures'>
+{% for c in b[1] %}<figure><figcaption>{{ c.title }}</figcaption>
+<svg class='chart' viewBox='0 0 420 290' role='img' aria-label='{{ c.title }}'>{{ c.svg|safe }}</svg>
+<div class='legend'>{% for s in c.series if s.label %}
+<span><svg viewBox='0 0 30 11' aria-hidden='true' style='color:var(--{{ 's%d' % s.colour if s.colour else 'ink' }})'>
+{%- if s.style.startswith('line') %}<path d='M0 5.5H30' stroke='currentColor' stroke-width='2' stroke-dasharray='{{ s.dash }}'/>{% endif %}
+{%- if s.style == 'stars' %}<path d='M12 2.5l6 6m0-6l-6 6' stroke='currentColor' stroke-width='1.5'/>
+{%- elif s.style != 'line' %}<circle cx='15' cy='5.5' r='3.4' stroke='currentColor' fill='{{ 'none' if s.style == 'rings' else 'currentColor' }}'/>
+{%- endif %}</svg>{{ s.label }}</span>{% endfor %}</div></figure>
+{% endfor %}</div>
+{% elif b[0] == 'table' %}<div class='wide'><table>
+<tr>{% for head in b[1] %}<th scope='col'{% if head.left %} class='t'{% endif %}>{{ head }}</th>{% endfor %}</tr>
+{% for row in b[2] %}<tr>{% for cell in row %}<td{% if b[1][loop.index0].left %} class='t'{% endif %}>
+{%- if cell is mapping %}<span class='bar' style='width:{{ '%.2f' % cell.bar }}rem'></span>{% else %}{{ cell }}{% endif %}</td>{% endfor %}</tr>
+{% endfor %}</table></div>
+{% elif b[0] == 'names' %}<table class='names'>
+{% for name, value in b[1] %}<tr><th scope='row'>{{ name }}</th><td>{{ value }}</td></tr>
+{% endfor %}</table>
+{% elif b[0] == 'pre' %}<pre>{% for word in b[1] %}{{ ' ' if not loop.first }}<span>{{ word }}</span>{% endfor %}</pre>
+{% elif b[0] == 'fold' %}<details><summary>{{ b[2] }}</summary>
+{{ write(b[1]) }}</details>
+{% endif %}{% endfor %}
+{%- endmacro -%}
+<!DOCTYPE html>
+<html lang='en'>
+<head>
+<meta charset='utf-8'>
+<meta name='viewport' content='width=device-width,initial-scale=1'>
+<meta http-equiv='Content-Security-Policy' content="default-src 'none';style-src 'unsafe-inline';img-src data:">
+<link rel='icon' href='data:,'>
+<title>MOCHI: report</title>
+<style>
+{%- set light = "--paper:#fff;--ink:#1c1c1c;--soft:#5c5c5c;--line:#d9d9d9;--grid:#e4e4e4;--shade:#f5f6f7;--s1:#0072b2;--s2:#d55e00;
+--s3:#009e73;--s4:#b8528f;--s5:#a07800;--s6:#3a9bd9;--s7:#7f5fb0;--s8:#808080" %}
+:root{color-scheme:light dark;{{ light }}}
+@media(prefers-color-scheme:dark){:root{--paper:#15181c;--ink:#e4e6e8;--soft:#9aa2aa;--line:#3a4048;--grid:#2b3037;--shade:#1d2126;
+--s1:#58aee6;--s2:#ff8a3c;--s3:#33c79b;--s4:#e08fbf;--s5:#dcb43c;--s6:#86ccf5;--s7:#b39be0;--s8:#8e969e}}
+@media print{:root{color-scheme:light;{{ light }};--ink:#000;--soft:#444;--shade:#fff}figure,tr{break-inside:avoid}h2,h3{break-after:avoid}}
+*{box-sizing:border-box}
+body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:76rem;background:var(--paper);color:var(--ink);
+font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;overflow-wrap:anywhere}
+h1{font-size:1.7rem;line-height:1.2;margin:0 0 .25rem}h3{font-size:1.02rem;margin:1.5rem 0 .4rem}
+h2{font-size:1.25rem;margin:2.5rem 0 .5rem;padding-top:1rem;border-top:1px solid var(--line)}
+p{margin:.4rem 0;max-width:48rem}.soft,figcaption,th{color:var(--soft)}
+.figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,21rem),1fr));gap:1.2rem;margin:.8rem 0}
+figure{margin:0;min-width:0}figcaption{font-size:.92rem;font-weight:600}
+svg.chart{display:block;width:100%;height:auto;stroke-linejoin:round}svg.chart text{font-family:inherit}
+.legend{display:flex;flex-wrap:wrap;gap:.1rem 1rem;font-size:.85rem;padding-left:2.5rem}
+.legend svg{width:1.9rem;height:.7rem;margin-right:.35rem;vertical-align:baseline}
+.wide{overflow-x:auto}table{border-collapse:collapse;font-size:.88rem;font-variant-numeric:tabular-nums;margin:.5rem 0}
+th,td{padding:.2rem .8rem .2rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
+th{font-weight:500}.names th,.names td,th:first-child,td:first-child,th.t,td.t{text-align:left}
+.names th,.names td{white-space:normal;overflow-wrap:anywhere;vertical-align:top;min-width:6rem}
+.bar{display:inline-block;height:.6rem;background:var(--s1)}nav a{color:var(--s1)}
+pre{background:var(--shade);border:1px solid var(--line);padding:.6rem .8rem;margin:.4rem 0;font-size:.82rem;
+white-space:pre-wrap;overflow-wrap:anywhere}pre span{display:inline-block;max-width:100%}
+details{margin:.5rem 0}summary{cursor:pointer;color:var(--soft);font-size:.92rem}
+</style>
+</head>
+<body>
+<h1>MOCHI: report</h1>
+<p class='soft'>Written by mochi-report. Intervals are of 95%.</p>
+<ul>
+{% for line in opening[:5] %}<li>{{ line }}</li>
+{% else %}<li>The inputs hold no figure that can be told in a sentence.</li>
+{% endfor %}</ul>
+<nav><ul>
+{% for heading, blocks in sections %}<li><a href='#part{{ loop.index }}'>{{ heading }}</a></li>
+{% endfor %}</ul></nav>
+{% for heading, blocks in sections %}<section id='part{{ loop.index }}'>
+<h2>{{ heading }}</h2>
+{{ write(blocks) }}</section>
+{% endfor %}</body>
+</html>
+"""
+
+
+def page_of(paths):
+    import jinja2
+    report = Report(paths)
+    page = jinja2.Environment(autoescape=True).from_string(TEMPLATE).render(
+        opening=list(report.opening()), sections=list(report.sections()))
+    return re.sub("[\x00-\x08\x0b-\x1f]", " ", page)
+
+
+def main(words=None):
+    """The command."""
+    parser = argparse.ArgumentParser(prog="mochi-report", description=__doc__.split("\n\n")[0].partition(": ")[2], epilog="Example: mochi "
+                                     "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
+                                     "runs/a eval.jsonl --out report.html")
+    parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; a table .csv or .tsv of mochi predict (with places: "
+                        "--pca); or lines of mochi eval, fit (--diagnose), pitfalls, lab or bench step (--profile) with --json")
+    parser.add_argument("--out", required=True, metavar="FILE.html", help="the page")
+    o = parser.parse_args(words)
+    new = f"{o.out}.{os.getpid()}.new"
+    if not o.out.endswith(".html"):
+        parser.error(f"--out: expected a file .html, found '{o.out}'")
+    if os.path.exists(o.out) and any(os.path.exists(path) and os.path.samefile(o.out, path) for path in o.input):
+        parser.error(f"--out: expected another file than the input '{o.out}'")
+    try:
+        page = page_of(o.input)
+        with open(new, "wb") as file:
+            file.write(page.encode(errors="replace"))
+        os.replace(new, o.out)
+    except ImportError as why:
+        parser.exit(1, f"mochi-report: {why} ({sys.executable}); expected the Debian packages python3-jinja2, python3-matplotlib and "
+                    "python3-xxhash\n")
+    except Refused as why:
+        parser.exit(1, f"mochi-report: {why}\n")
+    except OSError as why:
+        if os.path.exists(new):
+            os.remove(new)
+        parser.exit(1, f"mochi-report: {o.out}: cannot be written: {why.strerror}\n")
+    print(f"{o.out} written")
+
+
+
+if __name__ == "__main__":
+    main()
