@@ -6,10 +6,7 @@
  *
  * dY = dA B + A dB; <Y_bar, dY> = <Y_bar B^T, dA> + <A^T Y_bar, dB>, hence
  *     A_bar = Y_bar B^T,   B_bar = A^T Y_bar,
- * each summed over the axes along which its operand was broadcast (Giles 2008, 2.2.2). Where nothing was broadcast and
- * both are wanted, matmul_adjoint computes both, so that its products are queued together: with its cotangents U of
- * A_bar and V of B_bar, G the adjoint Y_bar that it read,
- *     A_bar' = G V^T,   B_bar' = U^T G,   G_bar = U B + A V. */
+ * each summed over the axes along which its operand was broadcast (Giles 2008, 2.2.2). */
 #include "ops/inside.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
@@ -43,18 +40,13 @@ static void matmul_forward(mo_call *c) {
     mo_kernels_of(c->ctx, Y.dtype)->gemm(c->ctx, &g);
 }
 
-extern const mo_op mo_op_matmul_adjoint;
+static bool take_both(mo_vjp *v);
 
 static void matmul_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *A = v->in[0], *B = v->in[1], *Y_bar = v->out_bar[0];
-    if (v->needs[0] && v->needs[1] && mo_same_leading(A, B, A->ndim - 2)) {
-        mo_tensor *out[2];
-        mo_apply_all(t, &mo_op_matmul_adjoint, (mo_tensor *[]){A, B, Y_bar}, 3, NULL, out);
-        v->in_bar[0] = out[0];
-        v->in_bar[1] = out[1];
+    if (take_both(v))
         return;
-    }
     if (v->needs[0]) /* A_bar = Y_bar B^T */
         v->in_bar[0] = mo_sum_to(t, mo_matmul(t, Y_bar, mo_transpose(t, B)), A->ndim, A->shape);
     if (v->needs[1]) /* B_bar = A^T Y_bar */
@@ -91,7 +83,11 @@ const mo_op mo_op_matmul = {
     MO_SAMPLES(matmul_samples),
 };
 
-/* ---- both gradients ---- */
+/* ---- both gradients ----
+ *
+ * Where nothing was broadcast and both are wanted, matmul_adjoint computes both, so that its products are queued
+ * together. With its cotangents U of A_bar and V of B_bar, and G the adjoint Y_bar that it read,
+ *     A_bar' = G V^T,   B_bar' = U^T G,   G_bar = U B + A V. */
 
 static bool matmul_adjoint_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1], *G = c->in[2];
@@ -149,6 +145,16 @@ const mo_op mo_op_matmul_adjoint = {
     .flops = matmul_adjoint_flops,
     MO_SAMPLES(matmul_adjoint_samples),
 };
+
+static bool take_both(mo_vjp *v) {
+    mo_tensor *A = v->in[0], *B = v->in[1], *out[2];
+    if (!v->needs[0] || !v->needs[1] || !mo_same_leading(A, B, A->ndim - 2))
+        return false;
+    mo_apply_all(v->t, &mo_op_matmul_adjoint, (mo_tensor *[]){A, B, v->out_bar[0]}, 3, NULL, out);
+    v->in_bar[0] = out[0];
+    v->in_bar[1] = out[1];
+    return true;
+}
 
 mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     /* One matrix for the whole batch: a single tall product, whose adjoint in B is one product too. Shapes that do not

@@ -25,6 +25,42 @@ static bool solve_spd_shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, B->ndim, B->shape);
 }
 
+static bool solve_spd_at_once(mo_call *c, mo_failure failure);
+
+static void solve_spd_forward(mo_call *c) {
+    mo_failure failure = *(const mo_failure *)c->attributes;
+    if (solve_spd_at_once(c, failure))
+        return;
+    mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info); /* A = L L^T */
+    if (!L)
+        return;
+    mo_view b = mo_tensor_view(c->in[1]), l = mo_tensor_view(L), x = mo_tensor_view(c->out[0]);
+    const mo_kernels *k = mo_kernels_of(c->ctx, x.dtype);
+    c->ctx->backend->copy(c->ctx, &b, &x);
+    k->trsm(c->ctx, MO_LOWER, &l, &x);            /* L^-1 B */
+    k->trsm(c->ctx, MO_LOWER_TRANSPOSED, &l, &x); /* L^-T L^-1 B */
+    if (info && failure == MO_FAIL_ITEM)          /* some BLAS skip zero right-hand sides and so leave no NaN */
+        mo_fill_failed(c, info, c->out[0], NAN);
+    mo_call_save(c, L);
+}
+
+static void solve_spd_vjp(mo_vjp *v) {
+    mo_tape *t = v->t;
+    mo_tensor *X = v->out[0], *B_bar = mo_solve_spd_factored(t, v->in[0], v->out_bar[0], v->saved[0]);
+    if (v->needs[0]) {
+        mo_tensor *half_M = mo_matmul(t, mo_scale(t, B_bar, -0.5, 0), mo_transpose(t, X));
+        v->in_bar[0] = mo_add(t, half_M, mo_transpose(t, half_M));
+    }
+    v->in_bar[1] = B_bar;
+}
+
+extern const mo_op mo_op_solve_spd;
+static const mo_failure or_error = MO_FAIL_CALL, or_nan = MO_FAIL_ITEM;
+
+mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L) {
+    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B, L}, 3, &or_error);
+}
+
 /* All of it by one kernel, if the device has one for this size. Returns false, having done nothing, if it has none. */
 static bool solve_spd_at_once(mo_call *c, mo_failure failure) {
     const mo_tensor *A = c->in[0];
@@ -54,40 +90,6 @@ static bool solve_spd_at_once(mo_call *c, mo_failure failure) {
         mo_check_factor_info(c, info, "is not positive definite (leading minor %d)");
     mo_call_save(c, L);
     return true;
-}
-
-static void solve_spd_forward(mo_call *c) {
-    mo_failure failure = *(const mo_failure *)c->attributes;
-    if (solve_spd_at_once(c, failure))
-        return;
-    mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info); /* A = L L^T */
-    if (!L)
-        return;
-    mo_view b = mo_tensor_view(c->in[1]), l = mo_tensor_view(L), x = mo_tensor_view(c->out[0]);
-    const mo_kernels *k = mo_kernels_of(c->ctx, x.dtype);
-    c->ctx->backend->copy(c->ctx, &b, &x);
-    k->trsm(c->ctx, MO_LOWER, &l, &x);            /* L^-1 B */
-    k->trsm(c->ctx, MO_LOWER_TRANSPOSED, &l, &x); /* L^-T L^-1 B */
-    if (info && failure == MO_FAIL_ITEM)          /* some BLAS skip zero right-hand sides and so leave no NaN */
-        mo_fill_failed(c, info, c->out[0], NAN);
-    mo_call_save(c, L);
-}
-
-extern const mo_op mo_op_solve_spd;
-static const mo_failure or_error = MO_FAIL_CALL, or_nan = MO_FAIL_ITEM;
-
-mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L) {
-    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B, L}, 3, &or_error);
-}
-
-static void solve_spd_vjp(mo_vjp *v) {
-    mo_tape *t = v->t;
-    mo_tensor *X = v->out[0], *B_bar = mo_solve_spd_factored(t, v->in[0], v->out_bar[0], v->saved[0]);
-    if (v->needs[0]) {
-        mo_tensor *half_M = mo_matmul(t, mo_scale(t, B_bar, -0.5, 0), mo_transpose(t, X));
-        v->in_bar[0] = mo_add(t, half_M, mo_transpose(t, half_M));
-    }
-    v->in_bar[1] = B_bar;
 }
 
 static double solve_spd_flops(const mo_call *c) {

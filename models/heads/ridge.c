@@ -15,17 +15,15 @@
 
 #include <inttypes.h>
 
+static void check_rank(mo_tape *t, mo_tensor *K);
+static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
+    mo_tensor **W, mo_tensor **b);
+static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq);
+
 /* (K + lambda I)^-1 B. lambda = 0 needs a K of full rank. */
 static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_tensor *B) {
-    mo_context *ctx = mo_tape_context(t);
-    if (mo_ok(ctx) && mo_ndim(lambda) == 0 && mo_item(lambda) == 0) {
-        int64_t rank = mo_rank(t, K), n = mo_dim(K, -1);
-        if (mo_ok(ctx) && rank < n)
-            mo_fail(ctx, MO_NUMERICAL,
-                "ridge: lambda is 0 and the support's Gram matrix has rank %" PRId64 " of %" PRId64
-                ", as where rows repeat; expected a lambda above 0",
-                rank, n);
-    }
+    if (mo_ok(mo_tape_context(t)) && mo_ndim(lambda) == 0 && mo_item(lambda) == 0)
+        check_rank(t, K);
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
@@ -41,6 +39,27 @@ static mo_tensor *ridge_fit(
         return ridge_solve(t, mo_matmul(t, Xt, X), lambda, mo_matmul(t, Xt, Y));
     mo_tensor *K = mo_matmul(t, X, Xt);
     return mo_matmul(t, Xt, ridge_solve(t, centred ? mo_scale(t, K, 1, 1) : K, lambda, Y));
+}
+
+static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *W, *b, *lambda = parameters[0];
+    if (same_batch(Zs, Zq) && mo_dim(Zs, -1) == mo_dim(Zq, -1)) {
+        if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, &W, &b))
+            return mo_null_tensor(mo_tape_context(t));
+        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, false));
+    }
+    mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
+    return mo_add(t, mo_matmul(t, Zq, W), b);
+}
+
+static void check_rank(mo_tape *t, mo_tensor *K) {
+    mo_context *ctx = mo_tape_context(t);
+    int64_t rank = mo_rank(t, K), n = mo_dim(K, -1);
+    if (mo_ok(ctx) && rank < n)
+        mo_fail(ctx, MO_NUMERICAL,
+            "ridge: lambda is 0 and the support's Gram matrix has rank %" PRId64 " of %" PRId64
+            ", as where rows repeat; expected a lambda above 0",
+            rank, n);
 }
 
 /* Names the fit where what it is given does not go together: its solve would name matrices that the caller does not
@@ -98,17 +117,6 @@ static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq) {
     for (int i = 0; same && i < mo_ndim(Zs) - 2; i++)
         same = mo_dim(Zs, i) == mo_dim(Zq, i);
     return same;
-}
-
-static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *W, *b, *lambda = parameters[0];
-    if (same_batch(Zs, Zq) && mo_dim(Zs, -1) == mo_dim(Zq, -1)) {
-        if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, &W, &b))
-            return mo_null_tensor(mo_tape_context(t));
-        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, false));
-    }
-    mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
-    return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
 static mo_tensor *logits_intercept(
