@@ -55,9 +55,8 @@ static void names_of_nodes_graphs_and_classes_survive(void **state) {
     } named[] = {
         {"ids.txt", "7 8\n8 20\n20 31\n"},
         {"words.txt", "zwölf adam\nadam bob\nbob 7\n"},
-        {"net.json",
-            "{\"nodes\": [{\"id\": \"b\", \"class\": \"tea\"}, {\"id\": \"a\", \"class\": \"chess\"}, {\"id\": "
-            "\"c\"}], \"links\": [{\"source\": \"a\", \"target\": \"b\"}]}"},
+        {"net.gml", "graph [ node [ id 1 label \"b\" value \"tea\" ] node [ id 2 label \"a\" value \"chess\" ] "
+                    "node [ id 3 label \"c\" ] edge [ source 2 target 1 ] ]"},
     };
     for (size_t i = 0; i < sizeof named / sizeof *named; i++)
         assert_survives(s, scratch_write(s, named[i].file, named[i].text, strlen(named[i].text)));
