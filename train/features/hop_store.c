@@ -134,7 +134,7 @@ char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *i
     if (f.fd >= 0 && read_exactly(&f, page, MO_HOP_PAGE, 0) &&
         sscanf(page + PREFIX, HEADER "%n", &size, &shape[0], &shape[1], &shape[2], &shape[3], &at) == 5 && at > 0) {
         size_t n = strlen(page + PREFIX + at);
-        while (n > 0 && strchr(" \n", page[PREFIX + at + n - 1]))
+        while (n > 0 && strchr(" \n", page[PREFIX + (size_t)at + n - 1]))
             n--;
         key = strndup(page + PREFIX + at, n);
         bool sound = (size == 2 || size == 4) && fstat(f.fd, &st) == 0;
