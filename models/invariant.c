@@ -301,7 +301,7 @@ static void list_parameters(invariant *m) {
 
 /* ---- the table ---- */
 
-static int invariant_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+static int invariant_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
     const invariant *m = encoder->state;
     list[0] = (mo_setting){.key = "hops", .number = m->options.hops};
     list[1] = (mo_setting){.key = "parts", .word = m->parts};

@@ -14,7 +14,7 @@ static mo_tensor *own_encode(
     return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
 }
 
-static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
     (void)encoder;
     list[0] = (mo_setting){.key = "hops", .number = PLANTED_HOPS};
     list[1] = (mo_setting){.key = "dim", .number = PLANTED_DIM};
@@ -135,6 +135,27 @@ static void an_encoder_of_ones_own_is_all_that_is_known(void **state) {
     folder_remove(folder);
 }
 
+static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
+    (void)encoder;
+    for (int i = 0; i < MO_MAX_ENCODER_SETTINGS; i++)
+        list[i] = (mo_setting){.key = "flavour", .number = i};
+    return MO_MAX_ENCODER_SETTINGS;
+}
+
+/* As many settings as an encoder may have leave room for those of a head that learns. */
+static void the_readouts_settings_have_room(void **state) {
+    scratch *s = *state;
+    mo_setting list[4 * MO_MAX_SETTINGS];
+    mo_encoder wordy = own;
+    mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
+    wordy.settings = many_settings;
+    mo_model *m = mo_encoder_create(s->ctx, MO_F32, &wordy, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
+    int n = mo_model_settings(m, list);
+    assert_true(n > MO_MAX_ENCODER_SETTINGS && n <= MO_MAX_SETTINGS);
+    assert_string_equal(list[n - 1].key, "width_gc");
+    mo_model_release(m);
+}
+
 static void no_model_is_named(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -149,6 +170,7 @@ static void no_model_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_encoder_of_ones_own_is_all_that_is_known),
+        cmocka_unit_test(the_readouts_settings_have_room),
         cmocka_unit_test(no_model_is_named),
     };
     return cmocka_run_group_tests_name("model", tests, scratch_create, planted_release);
