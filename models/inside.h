@@ -135,9 +135,8 @@ typedef enum mo_invariant_part {
 } mo_invariant_part;
 #define MO_ALL_PARTS ((1u << MO_INVARIANT_PARTS) - 1)
 
-/* "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches". */
-MO_API const char *mo_invariant_part_name(mo_invariant_part part);
-/* The bits 1 << part of a list of names, between blanks or commas. Returns false with the first unknown name in `word`,
+/* The bits 1 << part of a list of names, between blanks or commas: "diffused", "initial", "statistics", "subtrees",
+ * "waves", "walks", "matches". Returns false with the first unknown name in `word`,
  * cut to fit. */
 MO_API bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes);
 /* The names of those bits, with a blank between. */

@@ -349,10 +349,6 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
 static const char *const part_names[MO_INVARIANT_PARTS] = {
     "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches"};
 
-const char *mo_invariant_part_name(mo_invariant_part part) {
-    return part < MO_INVARIANT_PARTS ? part_names[part] : "";
-}
-
 /* The part of that name of n characters, or MO_INVARIANT_PARTS. */
 static int find_part(const char *name, size_t n) {
     int part = 0;
