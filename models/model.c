@@ -177,11 +177,11 @@ mo_model *mo_model_under_head(mo_model *m, const mo_readout_options *options, ui
 
 mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
     const mo_readout_options *readout, uint64_t seed) {
-    if (mo_encoder_validate(ctx, encoder) && (rows.hops < 0 || rows.dim < 1))
+    if (!mo_encoder_validate(ctx, encoder))
+        return NULL;
+    if (rows.hops < 0 || rows.dim < 1)
         mo_fail(ctx, MO_INVALID, "encoder %s: %d hops of width %d, expected 0 or more and 1 or more", encoder->name,
             rows.hops, rows.dim);
-    if (!mo_ok(ctx))
-        return NULL;
     return mo_model_under_head(mo_model_make(ctx, real, encoder, rows, seed), readout, seed);
 }
 

@@ -119,7 +119,8 @@ typedef struct mo_encoder {
     /* Returns their number. NULL: "hops" and "dim". */
     int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]);
     void *state;
-    void (*release)(void *state); /* given the state when a model of it is released; or NULL */
+    /* Given the state when a model of it is released, or cannot be made though the encoder is valid; or NULL. */
+    void (*release)(void *state);
 } mo_encoder;
 
 /* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */

@@ -156,6 +156,19 @@ static void the_readouts_settings_have_room(void **state) {
     mo_model_release(m);
 }
 
+/* Where the encoder is valid, of its rows and of its readout alike. */
+static void a_failure_releases_the_state(void **state) {
+    scratch *s = *state;
+    mo_readout_options wrong = {.smoothing = 2}, right = {.smoothing = 0.1};
+    released = 0;
+    assert_null(mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){-1, PLANTED_DIM}, &right, 1));
+    assert_failed(s->ctx, MO_INVALID, PARTS("encoder own: -1 hops"));
+    assert_int_equal(released, 1);
+    assert_null(mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &wrong, 1));
+    assert_failed(s->ctx, MO_INVALID, PARTS("smoothing is 2"));
+    assert_int_equal(released, 2);
+}
+
 static void no_model_is_named(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -171,6 +184,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_encoder_of_ones_own_is_all_that_is_known),
         cmocka_unit_test(the_readouts_settings_have_room),
+        cmocka_unit_test(a_failure_releases_the_state),
         cmocka_unit_test(no_model_is_named),
     };
     return cmocka_run_group_tests_name("model", tests, scratch_create, planted_release);
