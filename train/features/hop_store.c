@@ -307,23 +307,24 @@ typedef struct work {
     float *block;     /* [rows of a block, columns] */
     uint16_t *halves; /* the same in float16, where the file is */
     XXH3_state_t *sum;
-    int64_t rows; /* written since start, of all hops */
+    int64_t rows, before; /* written of all hops; of them before start */
     double start, told;
 } work;
 
 static void begin_telling(work *w) {
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
+    w->before = w->rows;
 }
 
 static void tell_progress(work *w, int64_t hops) {
     const mo_hop_store *s = w->s;
     double now = mo_clock(CLOCK_MONOTONIC), passed = now - w->start;
-    double all = (double)(hops * s->nodes), done = (double)w->rows;
+    double all = (double)(hops * s->nodes), done = (double)w->rows, timed = (double)(w->rows - w->before);
     if (!s->cache.notice || now - w->told < NOTICE_SECONDS)
         return;
     char line[256];
     mo_format(line, sizeof line, "features: %s, %.0f%% of the hop stack written, %.0f s left", s->name,
-        100 * done / all, passed * (all - done) / done);
+        100 * done / all, passed * (all - done) / timed);
     s->cache.notice(line, s->cache.state);
     w->told = now;
 }
