@@ -285,7 +285,12 @@ double mo_model_setting(const mo_model *m, const char *key) {
 /* Whether there is something to compute with. */
 static bool given(mo_tape *t, const mo_model *m, const mo_episode *e) {
     mo_context *ctx = mo_tape_context(t);
-    return mo_given(ctx, "model", "the model", m) && mo_given(ctx, "model", "the episode", e);
+    if (!mo_given(ctx, "model", "the model", m) || !mo_given(ctx, "model", "the episode", e))
+        return false;
+    if ((int)e->task < 0 || e->task >= MO_TASKS || e->n_rows < 0 || e->n_rows > MO_MAX_ROWS)
+        mo_fail(ctx, MO_INVALID, "model: an episode of task %d with %d named rows, expected 0 to %d and 0 to %d",
+            (int)e->task, e->n_rows, MO_TASKS - 1, MO_MAX_ROWS);
+    return mo_ok(ctx);
 }
 
 mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {

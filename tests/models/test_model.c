@@ -169,6 +169,23 @@ static void a_failure_releases_the_state(void **state) {
     assert_int_equal(released, 2);
 }
 
+static void an_episode_of_no_task_is_refused(void **state) {
+    scratch *s = *state;
+    mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
+    mo_model *m = mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    float values[OWN_WIDTH] = {0};
+    mo_tensor *Z = mo_from(t, MO_F32, 2, (int64_t[]){1, OWN_WIDTH}, values);
+    const int tasks[] = {MO_TASKS, -1};
+    for (int i = 0; i < 2; i++) {
+        mo_episode e = {.task = (mo_task)tasks[i], .classes = 1};
+        assert_true(mo_is_null(mo_model_readout(t, m, &e, Z, Z)));
+        assert_failed(s->ctx, MO_INVALID, PARTS("an episode of task", "expected 0 to 2"));
+    }
+    mo_tape_release(t);
+    mo_model_release(m);
+}
+
 static void no_model_is_named(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -185,6 +202,7 @@ int main(void) {
         cmocka_unit_test(an_encoder_of_ones_own_is_all_that_is_known),
         cmocka_unit_test(the_readouts_settings_have_room),
         cmocka_unit_test(a_failure_releases_the_state),
+        cmocka_unit_test(an_episode_of_no_task_is_refused),
         cmocka_unit_test(no_model_is_named),
     };
     return cmocka_run_group_tests_name("model", tests, scratch_create, planted_release);
