@@ -43,7 +43,7 @@ static bool read_input(const char **text, mo_sample_input *in) {
 
 int mo_sample_inputs(mo_context *ctx, const mo_op *op, const mo_sample *s, mo_sample_input in[MO_MAX_SAMPLE_INPUTS]) {
     int n = 0;
-    for (const char *at = s->in; *at; n++) {
+    for (const char *at = s->in ? s->in : ""; *at; n++) {
         if (n == MO_MAX_SAMPLE_INPUTS || !read_input(&at, &in[n])) {
             mo_fail(ctx, MO_INVALID,
                 "op %s, sample %s: expected at most %d inputs such as \"[3, 4] spd[4, 4] index<7>[3]\", found \"%s\"",

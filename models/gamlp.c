@@ -271,7 +271,7 @@ static void add_layer(gamlp_table *g, const char *part, int number, int64_t out,
     }
 }
 
-static int gamlp_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+static int gamlp_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
     const mo_gamlp_options *o = &((const gamlp_table *)encoder->state)->options;
     const mo_setting all[] = {
         {.key = "dim", .number = o->dim},

@@ -120,6 +120,7 @@ MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *m, mo_tensor *hops, m
 /* The encoder's options of such a model; NULL of another. */
 MO_API const mo_gamlp_options *mo_mochi_encoder(const mo_model *m);
 
+/* What mo_invariant_create takes where it gets no options. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
 /* Parts that can be left out. An encoder without all of them is the recipe's first form. */
@@ -135,10 +136,8 @@ typedef enum mo_invariant_part {
 } mo_invariant_part;
 #define MO_ALL_PARTS ((1u << MO_INVARIANT_PARTS) - 1)
 
-/* "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches". */
-MO_API const char *mo_invariant_part_name(mo_invariant_part part);
-/* The bits 1 << part of a list of names, between blanks or commas. Returns false with the first unknown name in `word`,
- * cut to fit. */
+/* The bits 1 << part of a list of names, between blanks or commas: "diffused", "initial", "statistics", "subtrees",
+ * "waves", "walks", "matches". Returns false with the first unknown name in `word`, cut to fit. */
 MO_API bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes);
 /* The names of those bits, with a blank between. */
 MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);

@@ -301,7 +301,7 @@ static void list_parameters(invariant *m) {
 
 /* ---- the table ---- */
 
-static int invariant_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+static int invariant_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
     const invariant *m = encoder->state;
     list[0] = (mo_setting){.key = "hops", .number = m->options.hops};
     list[1] = (mo_setting){.key = "parts", .word = m->parts};
@@ -348,10 +348,6 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
 
 static const char *const part_names[MO_INVARIANT_PARTS] = {
     "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches"};
-
-const char *mo_invariant_part_name(mo_invariant_part part) {
-    return part < MO_INVARIANT_PARTS ? part_names[part] : "";
-}
 
 /* The part of that name of n characters, or MO_INVARIANT_PARTS. */
 static int find_part(const char *name, size_t n) {

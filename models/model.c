@@ -177,11 +177,11 @@ mo_model *mo_model_under_head(mo_model *m, const mo_readout_options *options, ui
 
 mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
     const mo_readout_options *readout, uint64_t seed) {
-    if (mo_encoder_validate(ctx, encoder) && (rows.hops < 0 || rows.dim < 1))
+    if (!mo_encoder_validate(ctx, encoder))
+        return NULL;
+    if (rows.hops < 0 || rows.dim < 1)
         mo_fail(ctx, MO_INVALID, "encoder %s: %d hops of width %d, expected 0 or more and 1 or more", encoder->name,
             rows.hops, rows.dim);
-    if (!mo_ok(ctx))
-        return NULL;
     return mo_model_under_head(mo_model_make(ctx, real, encoder, rows, seed), readout, seed);
 }
 
@@ -285,7 +285,12 @@ double mo_model_setting(const mo_model *m, const char *key) {
 /* Whether there is something to compute with. */
 static bool given(mo_tape *t, const mo_model *m, const mo_episode *e) {
     mo_context *ctx = mo_tape_context(t);
-    return mo_given(ctx, "model", "the model", m) && mo_given(ctx, "model", "the episode", e);
+    if (!mo_given(ctx, "model", "the model", m) || !mo_given(ctx, "model", "the episode", e))
+        return false;
+    if ((int)e->task < 0 || e->task >= MO_TASKS || e->n_rows < 0 || e->n_rows > MO_MAX_ROWS)
+        mo_fail(ctx, MO_INVALID, "model: an episode of task %d with %d named rows, expected 0 to %d and 0 to %d",
+            (int)e->task, e->n_rows, MO_TASKS - 1, MO_MAX_ROWS);
+    return mo_ok(ctx);
 }
 
 mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {

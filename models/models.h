@@ -70,7 +70,11 @@ MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *n
 /* ---- encoder: parameters, and graph code from an episode's rows to embeddings ---- */
 
 #define MO_ENCODER_ABI 3
-enum { MO_MAX_ENCODER_PARAMETERS = 36, MO_MAX_SETTINGS = 16 };
+enum {
+    MO_MAX_ENCODER_PARAMETERS = 36,
+    MO_MAX_ENCODER_SETTINGS = 16,
+    MO_MAX_SETTINGS = MO_MAX_ENCODER_SETTINGS + 8 /* with the readout's */
+};
 #define MO_ENCODER_DIM (-1)    /* in the shape of a parameter: d, the width of rows of nodes */
 #define MO_ENCODER_BLOCKS (-2) /* l + 1, the hops and the rows themselves */
 
@@ -112,9 +116,11 @@ typedef struct mo_encoder {
     mo_tensor *(*whole)(
         mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
     bool reads_first; /* behind its parameters, `whole` gets their first values */
-    int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]); /* NULL: "hops" and "dim" */
+    /* Returns their number. NULL: "hops" and "dim". */
+    int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]);
     void *state;
-    void (*release)(void *state); /* given the state when a model of it is released; or NULL */
+    /* Given the state when a model of it is released, or cannot be made though the encoder is valid; or NULL. */
+    void (*release)(void *state);
 } mo_encoder;
 
 /* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */

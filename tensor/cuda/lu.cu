@@ -22,12 +22,12 @@ template <typename real> static __global__ void pivots_kernel(int64_t batch, int
         real largest = 0, smallest = (real)INFINITY;
         for (int64_t i = lane_of(); i < n; i += 32) {
             real pivot = fabs(LU[(b * n + i) * n + i]);
-            largest = pivot > largest ? pivot : largest;
+            largest = pivot > largest || pivot != pivot ? pivot : largest; /* stays NaN */
             smallest = pivot < smallest ? pivot : smallest;
         }
         for (int d = 16; d > 0; d /= 2) {
             real high = __shfl_xor_sync(whole_warp, largest, d), low = __shfl_xor_sync(whole_warp, smallest, d);
-            largest = high > largest ? high : largest;
+            largest = high > largest || high != high ? high : largest;
             smallest = low < smallest ? low : smallest;
         }
         if (lane_of() == 0 && info[b] == 0 && !(smallest > epsilon * largest))

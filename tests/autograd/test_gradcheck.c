@@ -193,6 +193,18 @@ static void samples_that_cannot_be_read_are_failures_by_name(void **state) {
     }
 }
 
+static void a_sample_without_inputs_is_a_failure_by_name(void **state) {
+    toy *y = *state;
+    mo_op op = product_with(right_vjp);
+    mo_sample s = square_samples[0];
+    s.in = NULL;
+    op.samples = &s;
+    mo_check_result r = mo_check_op(y->ctx, &op, 1, 1);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "sample \"square\": product: "));
+    assert_true(mo_ok(y->ctx));
+}
+
 /* ---- a user's graph code ---- */
 
 static void cubic(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
@@ -230,6 +242,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(ops_without_samples_fail, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(samples_that_fail_are_failures_by_name, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(samples_that_cannot_be_read_are_failures_by_name, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(a_sample_without_inputs_is_a_failure_by_name, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(functions_are_checked_like_ops, toy_create, toy_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,4 @@
-/* tests/cli/test_cli_hull.c - `mochi pitfalls hull Z y`: the hull of the prototypes of a user's embeddings, and its
- * charts. */
+/* tests/cli/test_cli_hull.c - `mochi pitfalls hull Z y`: the hull of the prototypes of a user's embeddings. */
 #include "tests/cli/program.h"
 
 #include <math.h>

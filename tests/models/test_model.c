@@ -14,7 +14,7 @@ static mo_tensor *own_encode(
     return e->segment ? mo_segment_mean(t, Z, e->segment) : Z;
 }
 
-static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_SETTINGS]) {
+static int own_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
     (void)encoder;
     list[0] = (mo_setting){.key = "hops", .number = PLANTED_HOPS};
     list[1] = (mo_setting){.key = "dim", .number = PLANTED_DIM};
@@ -135,6 +135,57 @@ static void an_encoder_of_ones_own_is_all_that_is_known(void **state) {
     folder_remove(folder);
 }
 
+static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]) {
+    (void)encoder;
+    for (int i = 0; i < MO_MAX_ENCODER_SETTINGS; i++)
+        list[i] = (mo_setting){.key = "flavour", .number = i};
+    return MO_MAX_ENCODER_SETTINGS;
+}
+
+/* As many settings as an encoder may have leave room for those of a head that learns. */
+static void the_readouts_settings_have_room(void **state) {
+    scratch *s = *state;
+    mo_setting list[4 * MO_MAX_SETTINGS];
+    mo_encoder wordy = own;
+    mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
+    wordy.settings = many_settings;
+    mo_model *m = mo_encoder_create(s->ctx, MO_F32, &wordy, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
+    int n = mo_model_settings(m, list);
+    assert_true(n > MO_MAX_ENCODER_SETTINGS && n <= MO_MAX_SETTINGS);
+    assert_string_equal(list[n - 1].key, "width_gc");
+    mo_model_release(m);
+}
+
+/* Where the encoder is valid, of its rows and of its readout alike. */
+static void a_failure_releases_the_state(void **state) {
+    scratch *s = *state;
+    mo_readout_options wrong = {.smoothing = 2}, right = {.smoothing = 0.1};
+    released = 0;
+    assert_null(mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){-1, PLANTED_DIM}, &right, 1));
+    assert_failed(s->ctx, MO_INVALID, PARTS("encoder own: -1 hops"));
+    assert_int_equal(released, 1);
+    assert_null(mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &wrong, 1));
+    assert_failed(s->ctx, MO_INVALID, PARTS("smoothing is 2"));
+    assert_int_equal(released, 2);
+}
+
+static void an_episode_of_no_task_is_refused(void **state) {
+    scratch *s = *state;
+    mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
+    mo_model *m = mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    float values[OWN_WIDTH] = {0};
+    mo_tensor *Z = mo_from(t, MO_F32, 2, (int64_t[]){1, OWN_WIDTH}, values);
+    const int tasks[] = {MO_TASKS, -1};
+    for (int i = 0; i < 2; i++) {
+        mo_episode e = {.task = (mo_task)tasks[i], .classes = 1};
+        assert_true(mo_is_null(mo_model_readout(t, m, &e, Z, Z)));
+        assert_failed(s->ctx, MO_INVALID, PARTS("an episode of task", "expected 0 to 2"));
+    }
+    mo_tape_release(t);
+    mo_model_release(m);
+}
+
 static void no_model_is_named(void **state) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
@@ -149,6 +200,9 @@ static void no_model_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_encoder_of_ones_own_is_all_that_is_known),
+        cmocka_unit_test(the_readouts_settings_have_room),
+        cmocka_unit_test(a_failure_releases_the_state),
+        cmocka_unit_test(an_episode_of_no_task_is_refused),
         cmocka_unit_test(no_model_is_named),
     };
     return cmocka_run_group_tests_name("model", tests, scratch_create, planted_release);

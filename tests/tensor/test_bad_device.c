@@ -73,6 +73,19 @@ static void pivots_off_the_diagonal_are_followed(void **state) {
     mo_context_release(ctx);
 }
 
+/* Its elimination overflows to inf - inf, so that the last pivot is NaN. */
+static void a_pivot_that_is_not_a_number_is_singular(void **state) {
+    (void)state;
+    mo_context *ctx = device_context(MO_CUDA);
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    double h = 1.7e308, A[16] = {1, -0.9, -0.9, 0, 0, 1, 0, 0.5, 0, 0, 1, -0.5, h, h, h, 1}, B[4] = {1, 1, 1, 1}, X[4];
+    mo_tensor *a = mo_from(t, MO_F64, 2, (int64_t[]){4, 4}, A), *b = mo_from(t, MO_F64, 2, (int64_t[]){4, 1}, B);
+    assert_int_not_equal(mo_tensor_read(mo_solve(t, a, b), X, sizeof X), MO_OK);
+    assert_failed(ctx, MO_NUMERICAL, PARTS("solve: the matrix is singular to working precision"));
+    mo_tape_release(t);
+    mo_context_release(ctx);
+}
+
 static void too_large_a_tensor_names_bytes_asked_held_and_free(void **state) {
     (void)state;
     mo_context *ctx = device_context(MO_CUDA);
@@ -111,6 +124,7 @@ int main(void) {
         cmocka_unit_test(an_indefinite_matrix_of_a_batch_is_named),
         cmocka_unit_test(a_matrix_that_is_not_finite_is_named),
         cmocka_unit_test(pivots_off_the_diagonal_are_followed),
+        cmocka_unit_test(a_pivot_that_is_not_a_number_is_singular),
         cmocka_unit_test(too_large_a_tensor_names_bytes_asked_held_and_free),
         cmocka_unit_test(a_missing_device_is_one_line),
     };

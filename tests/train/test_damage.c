@@ -201,6 +201,22 @@ static void small_stacks_are_refused_damaged(void **state) {
     folder_remove(folder);
 }
 
+/* A header of the same words without their blanks: with them it would not fit into its page. */
+static void a_header_in_other_words_is_damage(void **state) {
+    scratch *s = *state;
+    static const char words[] = "\x93NUMPY\x01\0\xf6\x0f"
+                                "{'descr':'<f4','fortran_order':False,'shape':(1,1,3,2),}# mochi hop stack 3:";
+    static unsigned char file[MO_HOP_PAGE + 24 + 32];
+    memset(file, 'k', MO_HOP_PAGE);
+    memcpy(file, words, sizeof words - 1);
+    scratch_write(s, "words.npy", file, sizeof file);
+    subject of = {.ctx = s->ctx};
+    snprintf(of.path, sizeof of.path, "%s", s->path);
+    assert_false(reads_stack(&of));
+    assert_true(mo_ok(s->ctx));
+    scratch_files(s, true);
+}
+
 static void count_damage(const mo_cache_entry *entry, void *state) {
     *(int *)state += entry->damage && strstr(entry->damage, "made of something else");
 }
@@ -373,6 +389,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(settings_are_refused_out_of_their_range),
         cmocka_unit_test(small_entries_are_refused_damaged),
         cmocka_unit_test(small_stacks_are_refused_damaged),
+        cmocka_unit_test(a_header_in_other_words_is_damage),
         cmocka_unit_test(an_entry_is_bound_to_its_key),
         cmocka_unit_test(an_entry_without_digests_is_not_used),
         cmocka_unit_test(files_without_digests_say_how_to_convert),

@@ -5,7 +5,9 @@
 
 #include "train/features/feature_memory.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -180,6 +182,25 @@ static void the_cache_knows_stacks(void **state) {
     assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, gone), MO_OK);
     assert_true(gone[0] == 1 && folder_files(folder, "", path) == 0);
     mo_graph_release(graph);
+    folder_remove(folder);
+}
+
+/* Of a process that computes an SVD for hours between two writes. */
+static void pruning_spares_a_stack_that_is_being_written(void **state) {
+    scratch *s = *state;
+    char folder[512], partial[600], found[1024];
+    snprintf(folder, sizeof folder, "%s", scratch_path(s, "written"));
+    snprintf(partial, sizeof partial, "%s/%032d.npy.partial", folder, 7);
+    assert_int_equal(mkdir(folder, 0777), 0);
+    int fd = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
+    assert_true(fd >= 0 && futimens(fd, long_ago) == 0 && flock(fd, LOCK_EX) == 0);
+    for (int held = 1; held >= 0; held--) {
+        assert_int_equal(mo_cache_prune(s->ctx, folder, -1, -1, NULL, NULL), MO_OK);
+        assert_int_equal(folder_files(folder, ".partial", found), held);
+        if (held)
+            close(fd);
+    }
     folder_remove(folder);
 }
 
@@ -362,6 +383,7 @@ int main(void) {
         cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
         cmocka_unit_test(damage_is_found_told_and_made_good),
         cmocka_unit_test(the_cache_knows_stacks),
+        cmocka_unit_test(pruning_spares_a_stack_that_is_being_written),
         cmocka_unit_test(float16_halves_the_file_and_rounds),
         cmocka_unit_test(a_link_in_the_cache_is_not_written_through),
         cmocka_unit_test(without_a_limit_what_is_free_counts),

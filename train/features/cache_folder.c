@@ -12,10 +12,12 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -187,6 +189,16 @@ static void remove_file(mo_context *ctx, const file *f) {
         mo_fail(ctx, MO_IO, "cache: '%s': cannot remove: %s", f->path, strerror(errno));
 }
 
+/* Removes what an interrupted write has left, unless a process writes it still: that of a hop stack holds its lock,
+ * and may leave the file untouched for hours while it computes an SVD. */
+static void remove_left_over(mo_context *ctx, const file *f) {
+    int fd = open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0 || flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        remove_file(ctx, f);
+    if (fd >= 0)
+        close(fd);
+}
+
 mo_code mo_cache_prune(
     mo_context *ctx, const char *folder, int64_t seconds, int64_t bytes, mo_cache_visitor visit, void *state) {
     if (!mo_given(ctx, "cache", "the folder", folder))
@@ -195,7 +207,7 @@ mo_code mo_cache_prune(
     listing left = list_files(ctx, folder, is_left_over_entry);
     for (size_t i = 0; i < left.n && mo_ok(ctx); i++)
         if (now - left.files[i].used > STALE)
-            remove_file(ctx, &left.files[i]);
+            remove_left_over(ctx, &left.files[i]);
     free_listing(&left);
     listing l = list_files(ctx, folder, is_entry);
     for (size_t i = 0; i < l.n; i++)

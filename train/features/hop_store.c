@@ -36,7 +36,7 @@ enum { BLOCK_BYTES = 16 << 20, NOTICE_SECONDS = 5, PREFIX = 10 /* bytes before t
 /* What lies behind the data. */
 typedef struct trailer {
     double quality[2];
-    uint64_t own;      /* checksum of the header and of the trailer, for which it counts as 0 */
+    uint64_t own;      /* checksum of the trailer, for which it counts as the header's */
     uint64_t digest[]; /* [sides, hops] */
 } trailer;
 
@@ -75,7 +75,8 @@ static bool lay_out(hop_file *f, mo_dtype dtype, const int64_t shape[4], const c
     memcpy(f->header, prefix, PREFIX);
     int n = snprintf(f->header + PREFIX, MO_HOP_PAGE - PREFIX, HEADER "%s", (int)mo_dtype_size(dtype), shape[0],
         shape[1], shape[2], shape[3], key);
-    memset(f->header + PREFIX + n, ' ', (size_t)(MO_HOP_PAGE - PREFIX - n));
+    if (n < MO_HOP_PAGE - PREFIX) /* else a file found says so in other words: it has not this header */
+        memset(f->header + PREFIX + n, ' ', (size_t)(MO_HOP_PAGE - PREFIX - n));
     f->header[MO_HOP_PAGE - 1] = '\n';
     f->end_bytes = sizeof *f->end + (size_t)all_hops(f) * sizeof *f->end->digest;
     f->end = mo_host_array(f->ctx, (int64_t)f->end_bytes, 1);
@@ -306,23 +307,24 @@ typedef struct work {
     float *block;     /* [rows of a block, columns] */
     uint16_t *halves; /* the same in float16, where the file is */
     XXH3_state_t *sum;
-    int64_t rows; /* written since start, of all hops */
+    int64_t rows, before; /* written of all hops; of them before start */
     double start, told;
 } work;
 
 static void begin_telling(work *w) {
     w->start = w->told = mo_clock(CLOCK_MONOTONIC);
+    w->before = w->rows;
 }
 
 static void tell_progress(work *w, int64_t hops) {
     const mo_hop_store *s = w->s;
     double now = mo_clock(CLOCK_MONOTONIC), passed = now - w->start;
-    double all = (double)(hops * s->nodes), done = (double)w->rows;
+    double all = (double)(hops * s->nodes), done = (double)w->rows, timed = (double)(w->rows - w->before);
     if (!s->cache.notice || now - w->told < NOTICE_SECONDS)
         return;
     char line[256];
     mo_format(line, sizeof line, "features: %s, %.0f%% of the hop stack written, %.0f s left", s->name,
-        100 * done / all, passed * (all - done) / done);
+        100 * done / all, passed * (all - done) / timed);
     s->cache.notice(line, s->cache.state);
     w->told = now;
 }

@@ -44,6 +44,7 @@ void mo_watch_digests(mo_trainer *trainer);
 void mo_watch_solves(mo_trainer *trainer);
 void mo_watch_replay(mo_trainer *trainer);
 
+/* Adds a watcher with its state behind the others, MO_WATCHERS in all; takes it away, untold; tells all of them. */
 void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state);
 void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
 void mo_tell(mo_trainer *trainer, mo_moment moment, int j, const mo_episode *e);
