@@ -31,6 +31,16 @@ static void give(mo_vjp *v, int i, mo_tensor *bar) {
     v->in_bar[i] = mo_sum_to(v->t, bar, v->in[i]->ndim, v->in[i]->shape);
 }
 
+/* What every op of two tensors refuses. */
+#define REFUSED                                                                                                        \
+    {.name = "shapes",                                                                                                 \
+        .in = "[2, 3] [4]",                                                                                            \
+        .error = "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},       \
+    {                                                                                                                  \
+        .name = "dtype", .in = "[3] index<2>[3]", .error = "input 1 is int64, expected float32 or float64",            \
+        .code = MO_MISMATCH                                                                                            \
+    }
+
 static const mo_sample arithmetic_samples[] = {
     {.name = "equal shapes", .in = "[3, 4] [3, 4]"},
     {.name = "row", .in = "[3, 4] [4]"},
@@ -38,13 +48,7 @@ static const mo_sample arithmetic_samples[] = {
     {.name = "scalar", .in = "[3, 4] []"},
     {.name = "axes", .in = "[2, 1, 3, 1, 2] [4, 3, 5, 1]"},
     {.name = "empty", .in = "[0, 4] [4]"},
-    {.name = "shapes",
-        .in = "[2, 3] [4]",
-        .error = "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
-    {.name = "dtype",
-        .in = "[3] index<2>[3]",
-        .error = "input 1 is int64, expected float32 or float64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 static const mo_sample quotients[] = {
@@ -52,13 +56,7 @@ static const mo_sample quotients[] = {
     {.name = "column", .in = "[3, 4] positive[3, 1]"},
     {.name = "by a scalar", .in = "[3, 4] positive[]"},
     {.name = "of a scalar", .in = "[] positive[2, 3, 2]"},
-    {.name = "shapes",
-        .in = "[2, 3] [4]",
-        .error = "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
-    {.name = "dtype",
-        .in = "[3] index<2>[3]",
-        .error = "input 1 is int64, expected float32 or float64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 static void add_forward(mo_call *c) {

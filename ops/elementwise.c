@@ -17,25 +17,26 @@ static void map(mo_call *c, mo_map1 f) {
     mo_kernels_of(c->ctx, y.dtype)->map1(c->ctx, f, 0, 0, &x, &y);
 }
 
+/* What all of them refuse. */
+#define REFUSED                                                                                                        \
+    {                                                                                                                  \
+        .name = "dtype", .in = "index<2>[3]", .error = "input 0 is int64, expected float32 or float64; got [3] int64", \
+        .code = MO_MISMATCH                                                                                            \
+    }
+
 static const mo_sample elementwise_samples[] = {
     {.name = "matrix", .in = "[3, 4]"},
     {.name = "scalar", .in = "[]"},
     {.name = "axes", .in = "[2, 1, 3, 1, 2, 2]"},
     {.name = "empty", .in = "[0, 4]"},
-    {.name = "dtype",
-        .in = "index<2>[3]",
-        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 static const mo_sample positive[] = {
     {.name = "matrix", .in = "positive[3, 4]"},
     {.name = "scalar", .in = "positive[]"},
     {.name = "empty", .in = "positive[0, 4]"},
-    {.name = "dtype",
-        .in = "index<2>[3]",
-        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 static void neg_forward(mo_call *c) {

@@ -46,16 +46,19 @@ static const piecewise leaky = {MO_MAP_LEAKY_RELU, MO_MAP_LEAKY_STEP, 0.1, 0};
 static const piecewise clamped = {MO_MAP_CLAMP, MO_MAP_CLAMP_MASK, -0.3, 0.5};
 static const piecewise falling = {MO_MAP_CLAMP, MO_MAP_CLAMP_MASK, 1, 0};
 
+/* What all of them refuse, whatever the function. */
+#define REFUSED                                                                                                        \
+    {                                                                                                                  \
+        .name = "dtype", .in = "index<2>[3]", .attributes = &magnitude,                                                \
+        .error = "input 0 is int64, expected float32 or float64; got [3] int64", .code = MO_MISMATCH                   \
+    }
+
 /* ---- abs ---- */
 
 static const mo_sample abs_samples[] = {
     {.name = "matrix", .in = "[3, 4]", .attributes = &magnitude},
     {.name = "scalar", .in = "[]", .attributes = &magnitude},
-    {.name = "dtype",
-        .in = "index<2>[3]",
-        .attributes = &magnitude,
-        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 const mo_op mo_op_abs = {
@@ -78,11 +81,7 @@ mo_tensor *mo_abs(mo_tape *t, mo_tensor *X) {
 static const mo_sample leaky_relu_samples[] = {
     {.name = "matrix", .in = "[3, 4]", .attributes = &leaky},
     {.name = "empty", .in = "[0, 4]", .attributes = &leaky},
-    {.name = "dtype",
-        .in = "index<2>[3]",
-        .attributes = &magnitude,
-        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 const mo_op mo_op_leaky_relu = {
@@ -143,11 +142,7 @@ static const mo_sample slope_samples[] = {
     {.name = "abs", .in = "[3, 4]", .attributes = &magnitude},
     {.name = "leaky_relu", .in = "[5]", .attributes = &leaky},
     {.name = "clamp", .in = "distinct[3, 4]", .attributes = &clamped},
-    {.name = "dtype",
-        .in = "index<2>[3]",
-        .attributes = &magnitude,
-        .error = "input 0 is int64, expected float32 or float64; got [3] int64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 const mo_op mo_op_slope = {

@@ -84,35 +84,28 @@ static void segment_spread_vjp(mo_vjp *v) {
 
 static const segment_options sum_of_rows = {.mean = false}, mean_of_rows = {.mean = true};
 
+/* What sums and means refuse alike. */
+#define REFUSED                                                                                                        \
+    {.name = "end",                                                                                                    \
+        .in = "[9, 3] sorted<8>[5]",                                                                                   \
+        .attributes = &sum_of_rows,                                                                                    \
+        .error = "the last offset is 8, expected 9, the rows"},                                                        \
+        {.name = "order", .in = "[9, 3] index<9>[64]", .attributes = &sum_of_rows, .error = "offset"}, {               \
+        .name = "dtype", .in = "[2, 3] [2]", .attributes = &sum_of_rows,                                               \
+        .error = "input 1 is float64, expected int64", .code = MO_MISMATCH                                             \
+    }
+
 static const mo_sample segment_sum_samples[] = {
     {.name = "matrix", .in = "[9, 3] sorted<9>[5]", .attributes = &sum_of_rows},
     {.name = "more segments than rows", .in = "[3, 2] sorted<3>[8]", .attributes = &sum_of_rows},
-    {.name = "end",
-        .in = "[9, 3] sorted<8>[5]",
-        .attributes = &sum_of_rows,
-        .error = "the last offset is 8, expected 9, the rows"},
-    {.name = "order", .in = "[9, 3] index<9>[64]", .attributes = &sum_of_rows, .error = "offset"},
-    {.name = "dtype",
-        .in = "[2, 3] [2]",
-        .attributes = &sum_of_rows,
-        .error = "input 1 is float64, expected int64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 static const mo_sample segment_mean_samples[] = {
     {.name = "matrix", .in = "[9, 3] sorted<9>[5]", .attributes = &mean_of_rows},
     {.name = "vector", .in = "[6] sorted<6>[3]", .attributes = &mean_of_rows},
     {.name = "more segments than rows", .in = "[3, 2, 2] sorted<3>[8]", .attributes = &mean_of_rows},
-    {.name = "end",
-        .in = "[9, 3] sorted<8>[5]",
-        .attributes = &sum_of_rows,
-        .error = "the last offset is 8, expected 9, the rows"},
-    {.name = "order", .in = "[9, 3] index<9>[64]", .attributes = &sum_of_rows, .error = "offset"},
-    {.name = "dtype",
-        .in = "[2, 3] [2]",
-        .attributes = &sum_of_rows,
-        .error = "input 1 is float64, expected int64",
-        .code = MO_MISMATCH},
+    REFUSED,
 };
 
 static const mo_sample segment_spread_samples[] = {
