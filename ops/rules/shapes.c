@@ -81,10 +81,8 @@ unsigned mo_resolve_axes(mo_axes axes, int ndim) {
 }
 
 int mo_one_axis(mo_context *ctx, const char *what, mo_axes axes) {
-    int i = 0;
-    while (i < 32 && axes.bits != MO_AXIS(i).bits)
-        i++;
-    if (i == 32)
+    int i = axes.bits ? __builtin_ctz(axes.bits) : 0;
+    if (axes.bits != MO_AXIS(i).bits)
         mo_fail(ctx, MO_INVALID, "%s: expected one axis, MO_AXIS(i), found the set 0x%x", what, axes.bits);
     return i >= 32 - MO_MAX_AXES ? i - 32 : i;
 }
