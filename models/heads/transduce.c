@@ -40,6 +40,26 @@ static mo_tensor *mean_lambda(mo_tape *t, mo_tensor *lambda, mo_tensor *share) {
     return mo_exp(t, mo_sum(t, mo_mul(t, share, mo_log(t, lambda)), MO_ALL, MO_DROP_AXES));
 }
 
+/* A with its rows and columns multiplied by root [n, 1]. */
+static mo_tensor *scaled(mo_tape *t, mo_tensor *A, mo_tensor *root) {
+    return mo_mul(t, mo_mul(t, A, root), mo_transpose(t, root));
+}
+
+static bool arguments_given(
+    mo_context *ctx, const char *name, const mo_population *all, const mo_mixture *mix, const mo_transduction *o) {
+    return mo_given(ctx, name, "the population", all) && mo_given(ctx, name, "mix", mix) &&
+           mo_given(ctx, name, "options", o);
+}
+
+/* Raises MO_INVALID with what was given. */
+static void fail_shapes(mo_context *ctx, const char *name, const char *expected, const mo_population *all,
+    const mo_tensor *Ys, const mo_mixture *mix, const mo_transduction *o) {
+    char z[160], g[160], y[160], l[160];
+    mo_fail(ctx, MO_INVALID, "%s: expected %s; got %s, %s, %s, %s, %d", name, expected,
+        mo_shape_string(all->Z, z, sizeof z), mo_shape_string(all->gram, g, sizeof g), mo_shape_string(Ys, y, sizeof y),
+        mo_shape_string(mix->lambda, l, sizeof l), o->rounds);
+}
+
 /* ---- nodes ---- */
 
 /* The tensors that all rounds share. */
@@ -58,15 +78,10 @@ static mo_tensor *of_columns(mo_tape *t, mo_tensor *x, int64_t D) {
     return mo_reshape(t, mo_contiguous(t, mo_broadcast_to(t, x, 2, (int64_t[]){M, D / M})), 2, (int64_t[]){D, 1});
 }
 
-/* A with its rows and columns multiplied by root. */
-static mo_tensor *ridge_transduce_scaled(mo_tape *t, mo_tensor *A, mo_tensor *root) {
-    return mo_mul(t, mo_mul(t, A, root), mo_transpose(t, root));
-}
-
 static void make_system(mo_tape *t, system *s, mo_tensor *gram, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda) {
     mo_tensor *Zst = mo_transpose(t, Zs);
     mo_tensor *G = mo_add(t, mo_gram(t, Zst), mo_scale(t, gram, s->r, 0));
-    s->L = mo_cholesky(t, mo_add_diag(t, ridge_transduce_scaled(t, G, s->root), lambda));
+    s->L = mo_cholesky(t, mo_add_diag(t, scaled(t, G, s->root), lambda));
     s->Zs_Ys = mo_matmul(t, Zst, Ys);
 }
 
@@ -78,21 +93,17 @@ static mo_tensor *refit(mo_tape *t, const system *s, mo_tensor *P) {
 
 static bool ridge_transduce_check(mo_context *ctx, const mo_population *all, const mo_tensor *support,
     const mo_tensor *Ys, const mo_mixture *mix, const mo_transduction *o) {
-    if (!mo_given(ctx, "ridge_transduce", "the population", all) || !mo_given(ctx, "ridge_transduce", "mix", mix) ||
-        !mo_given(ctx, "ridge_transduce", "options", o))
+    if (!arguments_given(ctx, "ridge_transduce", all, mix, o))
         return false;
     int64_t D = mo_ndim(all->Z) == 2 ? mo_dim(all->Z, 1) : 0,
             M = mo_ndim(mix->lambda) == 2 ? mo_dim(mix->lambda, 0) : 0;
     if (!D || !M || D % M || D / M < 2 || mo_ndim(all->gram) != 2 || mo_dim(all->gram, 0) != D ||
         mo_dim(all->gram, 1) != D || mo_ndim(support) != 1 || mo_ndim(Ys) != 2 || mo_dim(Ys, 0) != mo_dim(support, 0) ||
-        o->rounds < 0) {
-        char z[160], g[160], y[160], l[160];
-        mo_fail(ctx, MO_INVALID,
-            "ridge_transduce: expected Z [N, M (d + 1)], gram of that width, a label for each support row, lambda [M, "
-            "R], no gamma, 0 rounds or more; got %s, %s, %s, %s, %d",
-            mo_shape_string(all->Z, z, sizeof z), mo_shape_string(all->gram, g, sizeof g),
-            mo_shape_string(Ys, y, sizeof y), mo_shape_string(mix->lambda, l, sizeof l), o->rounds);
-    }
+        o->rounds < 0)
+        fail_shapes(ctx, "ridge_transduce",
+            "Z [N, M (d + 1)], gram of that width, a label for each support row, lambda [M, R], no gamma, 0 rounds or "
+            "more",
+            all, Ys, mix, o);
     return mo_ok(ctx);
 }
 
@@ -161,21 +172,17 @@ static mo_tensor *shared_kernel(mo_tape *t, mo_tensor *K, mo_tensor *share) {
 
 static bool kernel_transduce_check(mo_context *ctx, const mo_population *all, const mo_tensor *support,
     const mo_tensor *Ys, const mo_mixture *mix, const mo_transduction *o) {
-    if (!mo_given(ctx, "kernel_transduce", "the population", all) || !mo_given(ctx, "kernel_transduce", "mix", mix) ||
-        !mo_given(ctx, "kernel_transduce", "options", o))
+    if (!arguments_given(ctx, "kernel_transduce", all, mix, o))
         return false;
     int64_t N = mo_ndim(all->Z) == 2 ? mo_dim(all->Z, 0) : 0, M = mo_ndim(all->gram) == 3 ? mo_dim(all->gram, 0) : 0,
             kernels = mix->gamma ? 2 : 1;
     if (!N || !M || mo_dim(all->Z, 1) % M || mo_dim(all->Z, 1) / M < 2 || mo_dim(all->gram, 1) != N ||
         mo_dim(all->gram, 2) != N || mo_ndim(support) != 1 || mo_ndim(Ys) != 2 || mo_dim(Ys, 0) != mo_dim(support, 0) ||
-        mo_ndim(mix->lambda) != 2 || mo_dim(mix->lambda, 0) != kernels * M || o->rounds < 0) {
-        char z[160], g[160], y[160], l[160];
-        mo_fail(ctx, MO_INVALID,
-            "kernel_transduce: expected Z [N, M (d + 1)], gram [M, N, N], a label for each support row, lambda [M, R] "
-            "([2 M, R] with gamma), 0 rounds or more; got %s, %s, %s, %s, %d",
-            mo_shape_string(all->Z, z, sizeof z), mo_shape_string(all->gram, g, sizeof g),
-            mo_shape_string(Ys, y, sizeof y), mo_shape_string(mix->lambda, l, sizeof l), o->rounds);
-    }
+        mo_ndim(mix->lambda) != 2 || mo_dim(mix->lambda, 0) != kernels * M || o->rounds < 0)
+        fail_shapes(ctx, "kernel_transduce",
+            "Z [N, M (d + 1)], gram [M, N, N], a label for each support row, lambda [M, R] ([2 M, R] with gamma), 0 "
+            "rounds or more",
+            all, Ys, mix, o);
     return mo_ok(ctx);
 }
 
@@ -198,8 +205,7 @@ mo_tensor *mo_kernel_transduce(mo_tape *t, const mo_population *all, mo_tensor *
     double r = (double)mo_dim(support, 0) / (double)N;
     mo_tensor *root = mo_sqrt(t, mo_scale(t, labels.times, 1, r)); /* of W, [N, 1] */
     mo_tensor *lambda = mean_lambda(t, mo_slice(t, mix->lambda, MO_AXIS(0), 0, mo_dim(share, 0)), share);
-    mo_tensor *A = mo_mul(t, mo_mul(t, K, root), mo_transpose(t, root));
-    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, A, lambda));
+    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, scaled(t, K, root), lambda));
     for (int round = 0; round < o->rounds; round++) {
         mo_tensor *P = balanced_predictions(t, &labels, logits, o->sharpness);
         mo_tensor *alpha = mo_mul(t, mo_cholesky_solve(t, L, mo_mul(t, P, root)), root);
