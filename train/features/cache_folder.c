@@ -136,12 +136,23 @@ static void verify_arrays(mo_context *ctx, const char *path, const char *made_of
     mo_arrays_release(arrays);
 }
 
+static bool is_stack(const file *f) {
+    return mo_path_ends_with(f->path, MO_HOP_ENDING);
+}
+
+/* What an entry was made of, NULL if it does not say; free with free(). check, *intact: of a hop stack
+ * (mo_hop_file_inspect). */
+static char *made_of_entry(mo_context *ctx, const file *f, bool check, bool *intact) {
+    *intact = true;
+    return is_stack(f) ? mo_hop_file_inspect(ctx, f->path, check, intact) : read_made_of(f->path);
+}
+
 static void show_entry(mo_context *ctx, const file *f, bool verify, mo_cache_visitor visit, void *state) {
     char damage[1024] = "";
-    bool stack = mo_path_ends_with(f->path, MO_HOP_ENDING), intact = true;
-    char *made_of = stack ? mo_hop_file_inspect(ctx, f->path, verify, &intact) : read_made_of(f->path);
+    bool intact;
+    char *made_of = made_of_entry(ctx, f, verify, &intact);
     const char *key = made_of ? made_of : "";
-    if (verify && !stack)
+    if (verify && !is_stack(f))
         verify_arrays(ctx, f->path, key);
     else if (!intact)
         mo_fail(ctx, MO_FORMAT, "%s: checksums do not hold", f->path);
@@ -175,13 +186,21 @@ mo_code mo_cache_verify(mo_context *ctx, const char *folder, mo_cache_visitor vi
     return visit_entries(ctx, folder, true, visit, state);
 }
 
-/* Whether a file says what it was made of, as an entry does and a file of another program does not. */
-static bool is_ours(mo_context *ctx, const file *f) {
-    bool intact;
-    char *made_of = mo_path_ends_with(f->path, MO_HOP_ENDING) ? mo_hop_file_inspect(ctx, f->path, false, &intact)
-                                                              : read_made_of(f->path);
-    free(made_of);
-    return made_of != NULL;
+/* Moves the entries that say what they were made of to the front, in their order, and returns their number: a file of
+ * another program may have such a name. */
+static size_t move_ours_first(mo_context *ctx, listing *l) {
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        bool intact;
+        file f = l->files[i];
+        char *made_of = made_of_entry(ctx, &f, false, &intact);
+        if (made_of) {
+            l->files[i] = l->files[n];
+            l->files[n++] = f;
+        }
+        free(made_of);
+    }
+    return n;
 }
 
 static void remove_file(mo_context *ctx, const file *f) {
@@ -210,11 +229,10 @@ mo_code mo_cache_prune(
             remove_left_over(ctx, &left.files[i]);
     free_listing(&left);
     listing l = list_files(ctx, folder, is_entry);
-    for (size_t i = 0; i < l.n; i++)
-        total += is_ours(ctx, &l.files[i]) ? l.files[i].bytes : 0;
-    for (size_t i = 0; i < l.n && mo_ok(ctx); i++) {
-        if (!is_ours(ctx, &l.files[i]))
-            continue;
+    size_t ours = move_ours_first(ctx, &l);
+    for (size_t i = 0; i < ours; i++)
+        total += l.files[i].bytes;
+    for (size_t i = 0; i < ours && mo_ok(ctx); i++) {
         bool old = seconds >= 0 && now - l.files[i].used >= seconds, large = bytes >= 0 && total > bytes;
         if (!old && !large)
             continue;

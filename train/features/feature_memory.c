@@ -20,10 +20,6 @@
 enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20, BLOCK = 32768 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
-static double larger_need(double a, double b) {
-    return a > b ? a : b;
-}
-
 double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
     double floats = o->form == MO_FEATURES_OF_EXAMPLES ? 21 * (o->hops + 3) : 4.3 * (o->hops + 1);
     return (double)rows * o->dim * floats * REAL;
@@ -42,9 +38,9 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     double basis = blocks ? sides * hop : 0, stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
     double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or what diffuses, and what is made of it */
     rows += n < BLOCK ? hop : hop / n * BLOCK;                /* and what is written of it at once */
-    double making = basis + larger_need(svd, stack + (blocks ? 2 * hop : 0));
-    return (needs){base + larger_need(making, stack + beside),
-        base + larger_need(basis + larger_need(svd, rows), beside), o->stack == MO_F16 ? stack / 2 : stack};
+    double making = basis + fmax(svd, stack + (blocks ? 2 * hop : 0));
+    return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside),
+        o->stack == MO_F16 ? stack / 2 : stack};
 }
 
 static bool lacks_folder(const mo_feature_options *o) {

@@ -65,11 +65,6 @@ mo_code mo_few_shot_candidate(
     return mo_code_of(ctx);
 }
 
-/* The larger of two numbers of bytes. */
-static double more(double a, double b) {
-    return a > b ? a : b;
-}
-
 /* Bytes that are taken beside the features: of a block of rows that are encoded, and of what is made of them. The
  * factors are measured: those of a readout's kernel and systems on the recipe best. */
 static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
@@ -83,9 +78,9 @@ static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, c
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double);
     if (!o->labels) /* of suggestions: all rows, shortened */
         return kept + n * shorter * sizeof(float) +
-               more(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
+               fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
     double read = examples ? encoded + gathered * mo_encoding_bytes(features, queries) : 0;
-    return kept + more(encoded, more(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
+    return kept + fmax(encoded, fmax(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
 }
 
 /* Model, features and, of rows of nodes, the embeddings of all examples. */
