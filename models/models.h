@@ -13,9 +13,9 @@ extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda =
 extern MO_API const mo_head mo_head_ridge_intercept;     /* lambda = 10; the intercept not penalised */
 extern MO_API const mo_head mo_head_prototype_inner;     /* inner product with class means: the paper's prototypes */
 extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
-/* Ridges of lambda / 30, lambda and 30 lambda, mixed by their leave-one-out evidence: lambda = 1, sharpness = 1, power
- * = 0.5, temperature = 8 */
-extern MO_API const mo_head mo_head_ridge_mixture;
+/* Ridges of lambda / 10, lambda and 10 lambda, mixed and calibrated by their leave-one-out evidence: lambda = 0.3,
+ * sharpness = 0.3 */
+extern MO_API const mo_head mo_head_mixture;
 extern MO_API const mo_head mo_head_prototype_cosine;   /* scale = 10 times the cosine with class means */
 extern MO_API const mo_head mo_head_prototype_centred;  /* inner product about the mean of the support */
 extern MO_API const mo_head mo_head_logistic;           /* lambda = 1; the intercept not penalised */

@@ -125,7 +125,7 @@ MO_API mo_model *mo_weights_model(const mo_weights *weights);
 /* Changes to the trained model when it is made from its weights. */
 typedef struct mo_model_choice {
     const mo_encoder *encoder; /* of weights of an encoder from outside, which are of its name; else NULL */
-    const mo_head *head; /* NULL: the head it was trained with; for "invariant", ridge_mixture is its own readout */
+    const mo_head *head; /* NULL: the head it was trained with; for "invariant", mixture is its own readout */
     double lambda;       /* the head's parameter of that name; 0: the trained value */
     bool untrained;      /* initial values, drawn from the seed, instead of the weights */
     uint64_t seed;

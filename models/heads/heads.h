@@ -16,6 +16,24 @@ mo_tensor *mo_head_weights(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_te
 void mo_kernel_loo_fit(
     mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha, mo_tensor **Yloo);
 
+/* ---- mixture.c: experts mixed by how well each predicts support rows that its fit has not seen ---- */
+
+typedef struct mo_expert_mixture {
+    mo_tensor *lambda;    /* [R], above 0 */
+    mo_tensor *prior;     /* [E] */
+    mo_tensor *sharpness; /* scalar */
+    mo_tensor *weight;    /* [.., n_s]: of the support's rows, as mo_episode has it, but real; NULL: 1 each */
+} mo_expert_mixture;
+/* sum_r pi_er T_er X_er, [.., E, p, C], of what each expert and penalty has learned from the support, X [.., E, R, p,
+ * C], and its leave-one-out predictions Yloo [.., E, R, n_s, C]; labels Ys [.., n_s, C], constant or not. The logits
+ * made of it need no further temperature. share (may be NULL): receives pi [.., E, R], which sums to 1. lambda is not
+ * read. */
+mo_tensor *mo_mix_experts(
+    mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix, mo_tensor **share);
+/* The same of ridges with kernels K [.., E, n_s, n_s] of the support: alpha [.., E, n_s, C], with which a query's
+ * logits are sum_e k_e(query, support) alpha_e. Raises MO_INVALID with the shapes that do not fit. */
+mo_tensor *mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix, mo_tensor **share);
+
 /* ---- ridge_mixture.c: the readout of a mixture, before it is applied ---- */
 
 /* Logits are the sum over experts of [Zq_m | 1] W_m and, with gamma, of k(Zq_m, Zs_m) alpha_m. Null tensors where there

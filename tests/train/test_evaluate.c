@@ -157,7 +157,7 @@ static void copies_are_no_evidence(void **state) {
     examples.form = MO_FEATURES_OF_EXAMPLES;
     examples.dim = nodes.dim = 64;
     mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
-    const mo_candidate c[] = {{.features = "x0", .hop = 0, .head = &mo_head_ridge_mixture, .lambda = 0.1},
+    const mo_candidate c[] = {{.features = "x0", .hop = 0, .head = &mo_head_mixture, .lambda = 0.1},
         {.features = "model", .model = model}, {.features = "model+T", .model = model, .transductive = true}};
     for (int of_examples = 0; of_examples < 2; of_examples++) {
         mo_pool *pool = mo_pool_create(s->ctx, of_examples ? &examples : &nodes, 0.2, NULL, NULL);

@@ -226,7 +226,7 @@ bool equal_shots(const results *r, const result *figure, int64_t k) {
 }
 
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
-    if (r->paper && !strcmp(block, mo_head_ridge_mixture.name))
+    if (r->paper && !strcmp(block, mo_head_mixture.name))
         block = mo_head_ridge.name; /* the closest of the paper's readouts */
     for (int i = 0; i < arrlen(r->items); i++) {
         const result *x = &r->items[i];

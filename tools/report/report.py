@@ -441,7 +441,7 @@ class Report:
     def paper_at(self, cell, features, k=None):
         """The paper's figure by MOCHI or MOCHI++ for a cell, or at another k; None if it has none."""
         k = cell["k"] if k is None else k
-        head = "ridge" if cell["head"] == "ridge_mixture" else cell["head"]  # the closest of the paper's readouts
+        head = "ridge" if cell["head"] == "mixture" else cell["head"]  # the closest of the paper's readouts
         of_cell = (x for x in self.paper if x["features"] == features and x["data"].lower() == cell["data"].lower() and
                    (x["task"], x["metric"]) == (cell["task"], cell["metric"]) and x["protocol"] != "public")
         return next((x for x in of_cell if (k == PAPER_LINKS_K if x["task"] == "lp" else x["k"] == k and x["head"] in ("", head))), None)

@@ -42,7 +42,7 @@ bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *hea
 
 /* The head that reads the embeddings; NULL: the weights' own readout, which is no head. */
 static const mo_head *few_shot_head(const mo_weights *w, const mo_head *head) {
-    bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_ridge_mixture);
+    bool own = strcmp(w->kind, "invariant") == 0 && !w->head[0] && (!head || head == &mo_head_mixture);
     return own ? NULL : head ? head : strcmp(w->kind, "mochi") == 0 ? w->mochi.head : w->readout.head;
 }
 

@@ -222,7 +222,7 @@ static void a_lambda_without_effect_is_refused(void **state) {
         {{.lambda = NAN}, "lambda is "},
         {{.lambda = INFINITY, .head = &mo_head_ridge}, "lambda is inf"},
         {{.lambda = 3}, "the readout of these weights has none"},
-        {{.lambda = 3, .head = &mo_head_ridge_mixture}, "the readout of these weights has none"},
+        {{.lambda = 3, .head = &mo_head_mixture}, "the readout of these weights has none"},
         {{.lambda = 3, .head = &mo_head_prototype_euclidean}, "the readout prototype_euclidean has none"},
         {{.lambda = -1, .rows = Z}, "lambda is -1"},
         {{.lambda = 3, .rows = Z, .head = &mo_head_lda}, "the readout lda has none"},
