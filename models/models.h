@@ -37,7 +37,7 @@ MO_API void mo_ridge_fit(
 
 typedef enum mo_task { MO_TASK_NC = 0, MO_TASK_LP, MO_TASK_GC, MO_TASKS } mo_task; /* nodes, links, graphs */
 
-enum { MO_MAX_ROWS = 8 };
+enum { MO_MAX_ROWS = 8, MO_MAX_EXPERTS = 32 };
 
 /* A tensor that an episode carries by name; an encoder asks for the tensors it reads ("hops": [hops + 1, N, d],
  * hop-major). With an index, int64 [K, N], the episode's row (k, i) is row index[k, i] of the K n rows of tensor
@@ -50,7 +50,8 @@ typedef struct mo_named {
 /* Borrowed tensors of one episode. Rows of nodes: the rows are nodes (nc, lp) or all nodes of each graph (gc), indices
  * count nodes or graphs, and a link has two ends. Rows of examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
  * [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their labels, then the
- * queries; there are no indices. */
+ * queries; there are no indices. Nodes may also have "kernels" [E, n_s, n_s], kernels 1 + k of the support's nodes, and
+ * "query kernels" [E, n_q, n_s], those of the queries with the support, which a readout takes as further experts. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;

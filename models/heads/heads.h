@@ -24,15 +24,18 @@ typedef struct mo_expert_mixture {
     mo_tensor *sharpness; /* scalar */
     mo_tensor *weight;    /* [.., n_s]: of the support's rows, as mo_episode has it, but real; NULL: 1 each */
 } mo_expert_mixture;
-/* sum_r pi_er T_er X_er, [.., E, p, C], of what each expert and penalty has learned from the support, X [.., E, R, p,
- * C], and its leave-one-out predictions Yloo [.., E, R, n_s, C]; labels Ys [.., n_s, C], constant or not. The logits
- * made of it need no further temperature. share (may be NULL): receives pi [.., E, R], which sums to 1. lambda is not
- * read. */
-mo_tensor *mo_mix_experts(
-    mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix, mo_tensor **share);
-/* The same of ridges with kernels K [.., E, n_s, n_s] of the support: alpha [.., E, n_s, C], with which a query's
- * logits are sum_e k_e(query, support) alpha_e. Raises MO_INVALID with the shapes that do not fit. */
-mo_tensor *mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix, mo_tensor **share);
+/* Null tensors after a failure. */
+typedef struct mo_mixed_experts {
+    mo_tensor *learned; /* sum_r pi_er T_er X_er: logits made of it need no further temperature */
+    mo_tensor *share;   /* pi [.., E, R], which sums to 1 */
+    mo_tensor *factor;  /* pi T [.., E, R] */
+} mo_mixed_experts;
+/* Mixes what each expert and penalty has learned from the support, X [.., E, R, p, C], by its leave-one-out predictions
+ * Yloo [.., E, R, n_s, C] of the labels Ys [.., n_s, C]: learned [.., E, p, C]. lambda is not read. */
+mo_mixed_experts mo_mix_experts(mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix);
+/* The same of ridges with kernels K [.., E, n_s, n_s] of the support: learned is alpha [.., E, n_s, C], with which a
+ * query's logits are sum_e k_e(query, support) alpha_e. Raises MO_INVALID with the shapes that do not fit. */
+mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
 
 /* ---- ridge_mixture.c: the readout of a mixture, before it is applied ---- */
 

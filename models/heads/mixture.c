@@ -85,25 +85,27 @@ static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), MO_AXIS(-1)), ndim, shape);
 }
 
-mo_tensor *mo_mix_experts(
-    mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix, mo_tensor **share) {
+/* x [.., E, R] beside a matrix of each pair. */
+static mo_tensor *times_matrix(mo_tape *t, mo_tensor *X, mo_tensor *x) {
+    return mo_mul(t, X, mo_with_axis(t, mo_with_axis(t, x, MO_AXIS(-1), 1), MO_AXIS(-1), 1));
+}
+
+mo_mixed_experts mo_mix_experts(
+    mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
-    if (share)
-        *share = mo_null_tensor(ctx);
-    if (mo_is_null(X) || mo_is_null(Yloo) || mo_is_null(Ys))
-        return mo_null_tensor(ctx);
+    mo_mixed_experts none = {mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)}, m;
+    if (!mo_ok(ctx))
+        return none;
     mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-1), 1) : NULL;
     mo_tensor *labels = counted_labels(t, Ys, weight), *L = without_lack(t, Yloo, Ys, weight);
-    mo_tensor *T = best_temperature(t, L, labels);
+    mo_tensor *T = mo_ok(ctx) ? best_temperature(t, L, labels) : NULL;
     if (!mo_ok(ctx))
-        return mo_null_tensor(ctx);
-    mo_tensor *TL = mo_mul(t, L, mo_with_axis(t, mo_with_axis(t, T, MO_AXIS(-1), 1), MO_AXIS(-1), 1));
-    mo_tensor *evidence = mo_mul(t, cross_entropy(t, TL, labels), mix->sharpness);
-    mo_tensor *pi = softmax_of_pairs(t, mo_sub(t, mo_with_axis(t, mix->prior, MO_AXIS(-1), 1), evidence));
-    if (share)
-        *share = pi;
-    mo_tensor *scale = mo_with_axis(t, mo_with_axis(t, mo_mul(t, pi, T), MO_AXIS(-1), 1), MO_AXIS(-1), 1);
-    return mo_sum(t, mo_mul(t, X, scale), MO_AXIS(mo_ndim(X) - 3), MO_DROP_AXES);
+        return none;
+    mo_tensor *evidence = mo_mul(t, cross_entropy(t, times_matrix(t, L, T), labels), mix->sharpness);
+    m.share = softmax_of_pairs(t, mo_sub(t, mo_with_axis(t, mix->prior, MO_AXIS(-1), 1), evidence));
+    m.factor = mo_mul(t, m.share, T);
+    m.learned = mo_sum(t, times_matrix(t, X, m.factor), MO_AXIS(mo_ndim(X) - 3), MO_DROP_AXES);
+    return mo_ok(ctx) ? m : none;
 }
 
 /* lambda [R] for every problem: [.., R], with the leading axes of K but its last two. */
@@ -139,17 +141,15 @@ static bool kernel_mixture_check(
     return fits;
 }
 
-mo_tensor *mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix, mo_tensor **share) {
+mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
-    if (share)
-        *share = mo_null_tensor(ctx);
     if (!kernel_mixture_check(ctx, K, Ys, mix))
-        return mo_null_tensor(ctx);
+        return (mo_mixed_experts){mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)};
     int64_t E = mo_dim(K, -3);
-    mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-2), E) : NULL, *alpha, *Yloo;
-    mo_kernel_loo_fit(
-        t, K, mo_with_axis(t, Ys, MO_AXIS(-3), E), weight, of_every_problem(t, mix->lambda, K), &alpha, &Yloo);
-    return mo_mix_experts(t, alpha, Yloo, Ys, mix, share);
+    mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-2), E) : NULL;
+    mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), E), *alpha, *Yloo;
+    mo_kernel_loo_fit(t, K, Y, weight, of_every_problem(t, mix->lambda, K), &alpha, &Yloo);
+    return mo_mix_experts(t, alpha, Yloo, Ys, mix);
 }
 
 /* ---- as a head of rows ---- */
@@ -167,9 +167,9 @@ static mo_tensor *mixture_weighted(
     if (!mo_ok(mo_tape_context(t)))
         return mo_null_tensor(mo_tape_context(t));
     mo_axes expert = MO_AXIS(mo_ndim(W) - 3);
-    mo_tensor *mixed =
-        mo_mix_experts(t, mo_with_axis(t, W, expert, 1), mo_with_axis(t, Yloo, expert, 1), Ys, &mix, NULL);
-    return mo_matmul(t, mo_append_ones(t, Zq), mo_sum(t, mixed, expert, MO_DROP_AXES));
+    mo_mixed_experts mixed =
+        mo_mix_experts(t, mo_with_axis(t, W, expert, 1), mo_with_axis(t, Yloo, expert, 1), Ys, &mix);
+    return mo_matmul(t, mo_append_ones(t, Zq), mo_sum(t, mixed.learned, expert, MO_DROP_AXES));
 }
 
 static mo_tensor *mixture_logits(

@@ -150,14 +150,14 @@ static void logits_and_shares_are_those_of_the_recipe(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], logits[Q][C], pi[E][R];
     draw_kernels(K, Kq);
-    mo_tensor *Ks = mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), *share;
+    mo_tensor *Ks = mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K);
     for (int weighted = 0; weighted < 2; weighted++) {
         mix_in_loops(K, Kq, weighted ? times : once, logits, pi);
         mo_expert_mixture mix = mixture_of(t, E, weighted ? mo_from(t, MO_F64, 1, (int64_t[]){N}, times) : NULL);
-        mo_tensor *alpha = mo_kernel_mixture(t, Ks, one_hot_labels(t), &mix, &share);
-        mo_tensor *got = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), alpha);
+        mo_mixed_experts fit = mo_kernel_mixture(t, Ks, one_hot_labels(t), &mix);
+        mo_tensor *got = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit.learned);
         assert_true(largest_difference(got, mo_from(t, MO_F64, 2, (int64_t[]){Q, C}, logits)) < 1e-9);
-        assert_true(largest_difference(share, mo_from(t, MO_F64, 2, (int64_t[]){E, R}, pi)) < 1e-10);
+        assert_true(largest_difference(fit.share, mo_from(t, MO_F64, 2, (int64_t[]){E, R}, pi)) < 1e-10);
         assert_true(pi[0][0] + pi[0][1] + pi[0][2] > 0.5); /* else the draw shows nothing */
     }
     mo_tape_release(t);
@@ -173,7 +173,8 @@ static void copies_leave_with_their_example(void **state) {
         row[i] = i < N ? i : N - 2 + i - N;
         weight[i] = i < N - 2 ? 1 : i < N ? 2 : 0;
     }
-    mo_tensor *at = mo_from(t, MO_I64, 1, (int64_t[]){N + 2}, row), *alpha, *share[2], *logits[2];
+    mo_tensor *at = mo_from(t, MO_I64, 1, (int64_t[]){N + 2}, row), *logits[2];
+    mo_mixed_experts fit[2];
     mo_tensor *all = mo_from(t, MO_F64, 2, (int64_t[]){E * N, N}, K), *Ks[E], *Kqs[E];
     for (int e = 0; e < E; e++) { /* rows, then columns, of the support with copies */
         mo_tensor *k = mo_gather_rows(t, mo_slice(t, all, MO_AXIS(0), e * N, (e + 1) * N), at);
@@ -183,12 +184,12 @@ static void copies_leave_with_their_example(void **state) {
     }
     mo_expert_mixture mix = mixture_of(t, E, mo_from(t, MO_F64, 1, (int64_t[]){N + 2}, weight));
     mo_tensor *Y = mo_gather_rows(t, one_hot_labels(t), at);
-    alpha = mo_kernel_mixture(t, mo_concat(t, Ks, E, MO_AXIS(0)), Y, &mix, &share[0]);
-    logits[0] = read(t, mo_concat(t, Kqs, E, MO_AXIS(0)), alpha);
+    fit[0] = mo_kernel_mixture(t, mo_concat(t, Ks, E, MO_AXIS(0)), Y, &mix);
+    logits[0] = read(t, mo_concat(t, Kqs, E, MO_AXIS(0)), fit[0].learned);
     mix.weight = mo_slice(t, mix.weight, MO_AXIS(0), 0, N);
-    alpha = mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), one_hot_labels(t), &mix, &share[1]);
-    logits[1] = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), alpha);
-    assert_true(largest_difference(share[0], share[1]) < 1e-10);
+    fit[1] = mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), one_hot_labels(t), &mix);
+    logits[1] = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit[1].learned);
+    assert_true(largest_difference(fit[0].share, fit[1].share) < 1e-10);
     assert_true(largest_difference(logits[0], logits[1]) < 1e-10);
     mo_tape_release(t);
 }
@@ -200,8 +201,10 @@ static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tenso
     mo_expert_mixture mix = {mo_exp(t, in[2]), in[3], in[4], NULL};
     if (state)
         mix.weight = mo_with_axis(t, mo_from(t, MO_F64, 1, (int64_t[]){N}, times), MO_AXIS(0), 2);
-    out[0] =
-        mo_kernel_mixture(t, mo_scale(t, mo_gram(t, in[0]), 1, 1), mo_softmax(t, in[1], MO_AXIS(-1)), &mix, &out[1]);
+    mo_mixed_experts fit =
+        mo_kernel_mixture(t, mo_scale(t, mo_gram(t, in[0]), 1, 1), mo_softmax(t, in[1], MO_AXIS(-1)), &mix);
+    out[0] = fit.learned;
+    out[1] = fit.share;
 }
 
 static void gradients_hold_to_order_two(void **state) {
@@ -224,15 +227,15 @@ static void gradients_hold_to_order_two(void **state) {
 
 static void a_batch_is_its_problems(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
-    mo_tensor *Z = draw(*state, 4, (int64_t[]){2, E, N, D}, 0.5, 1), *share[2];
+    mo_tensor *Z = draw(*state, 4, (int64_t[]){2, E, N, D}, 0.5, 1);
     mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1), *Y = one_hot_labels(t);
     mo_expert_mixture mix = mixture_of(t, E, NULL);
-    mo_tensor *both = mo_kernel_mixture(t, K, mo_with_axis(t, Y, MO_AXIS(0), 2), &mix, &share[0]);
+    mo_mixed_experts both = mo_kernel_mixture(t, K, mo_with_axis(t, Y, MO_AXIS(0), 2), &mix);
     for (int b = 0; b < 2; b++) {
         mo_tensor *k = mo_reshape(t, mo_slice(t, K, MO_AXIS(0), b, b + 1), 3, (int64_t[]){E, N, N});
-        mo_tensor *alone = mo_kernel_mixture(t, k, Y, &mix, &share[1]);
-        assert_true(largest_difference(mo_slice(t, both, MO_AXIS(0), b, b + 1), alone) < 1e-12);
-        assert_true(largest_difference(mo_slice(t, share[0], MO_AXIS(0), b, b + 1), share[1]) < 1e-12);
+        mo_mixed_experts alone = mo_kernel_mixture(t, k, Y, &mix);
+        assert_true(largest_difference(mo_slice(t, both.learned, MO_AXIS(0), b, b + 1), alone.learned) < 1e-12);
+        assert_true(largest_difference(mo_slice(t, both.share, MO_AXIS(0), b, b + 1), alone.share) < 1e-12);
     }
     mo_tape_release(t);
     mo_tensor_release(Z);
@@ -244,9 +247,9 @@ static void equal_kernels_have_equal_shares_but_for_the_prior(void **state) {
     draw_kernels(K, Kq);
     memcpy(K[1], K[0], sizeof K[0]);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
-    mo_tensor *share;
-    mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){2, N, N}, K), one_hot_labels(t), &mix, &share);
-    assert_int_equal(mo_tensor_read(share, pi, sizeof pi), MO_OK);
+    mo_mixed_experts fit =
+        mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){2, N, N}, K), one_hot_labels(t), &mix);
+    assert_int_equal(mo_tensor_read(fit.share, pi, sizeof pi), MO_OK);
     for (int r = 0; r < R; r++)
         assert_true(fabs(log(pi[0][r] / pi[1][r]) - 1) < 1e-9);
     mo_tape_release(t);
@@ -255,11 +258,11 @@ static void equal_kernels_have_equal_shares_but_for_the_prior(void **state) {
 /* One label a class: nothing is left of a class whose row is out, and all is finite. */
 static void one_label_of_each_class_gives_finite_logits(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
-    mo_tensor *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3), *share;
+    mo_tensor *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
-    mo_tensor *alpha = mo_kernel_mixture(t, mo_scale(t, mo_gram(t, Z), 1, 1), Y, &mix, &share);
-    assert_true(isfinite(mo_item(mo_sum(t, alpha, MO_ALL, MO_DROP_AXES))));
-    assert_true(fabs(mo_item(mo_sum(t, share, MO_ALL, MO_DROP_AXES)) - 1) < 1e-12);
+    mo_mixed_experts fit = mo_kernel_mixture(t, mo_scale(t, mo_gram(t, Z), 1, 1), Y, &mix);
+    assert_true(isfinite(mo_item(mo_sum(t, fit.learned, MO_ALL, MO_DROP_AXES))));
+    assert_true(fabs(mo_item(mo_sum(t, fit.share, MO_ALL, MO_DROP_AXES)) - 1) < 1e-12);
     mo_tape_release(t);
     mo_tensor_release(Z);
     mo_tensor_release(Y);
@@ -283,7 +286,7 @@ static void the_head_is_the_mixture_of_one_kernel(void **state) {
         mo_tensor *Ks = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), 0, N), MO_AXIS(0), 1);
         mo_tensor *Kq = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), N, N + Q), MO_AXIS(0), 1);
         mo_expert_mixture mix = mixture_of(t, 1, NULL);
-        mo_tensor *expected = read(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix, NULL));
+        mo_tensor *expected = read(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix).learned);
         mo_tensor *got = head_logits(t, mo_slice(t, Z, MO_AXIS(0), 0, N), Y, mo_slice(t, Z, MO_AXIS(0), N, N + Q));
         assert_true(largest_difference(got, expected) < 1e-9);
         mo_tensor_release(Z);
@@ -295,15 +298,15 @@ static void the_head_is_the_mixture_of_one_kernel(void **state) {
 static void shapes_that_do_not_fit_are_named(void **state) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *K = mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 5}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){6, 2}, 1),
-              *pi;
+    mo_tensor *K = mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 5}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){6, 2}, 1);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
-    assert_true(mo_is_null(mo_kernel_mixture(t, K, Y, &mix, &pi)) && mo_is_null(pi));
+    mo_mixed_experts none = mo_kernel_mixture(t, K, Y, &mix);
+    assert_true(mo_is_null(none.learned) && mo_is_null(none.share) && mo_is_null(none.factor));
     assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
     assert_non_null(strstr(mo_context_status(ctx)->message, "[2, 6, 5], [6, 2], none, [3], [2]"));
     mo_clear_error(ctx);
     mix.prior = mo_full(t, MO_F64, 1, (int64_t[]){3}, 0);
-    mo_kernel_mixture(t, mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 6}, 1), Y, &mix, NULL);
+    mo_kernel_mixture(t, mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 6}, 1), Y, &mix);
     assert_non_null(strstr(mo_context_status(ctx)->message, "prior [E]"));
     mo_tape_release(t);
 }

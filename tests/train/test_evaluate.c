@@ -214,7 +214,7 @@ static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
             mo_plan plan = {0};
             mo_plan_draw(source->graph, source->links, source->task, number, &plans, NULL, 0, &plan);
             mo_tape_reset(t);
-            double once = mo_plan_accuracy(t, mo_candidate_logits(t, source, &c, rows, &plan, 0), &plan);
+            double once = mo_plan_accuracy(t, mo_candidate_logits(t, source, &c, rows, &plan, 0, NULL), &plan);
             assert_true(once == direct_accuracy(t, model, source, &plan));
             mo_plan_release(&plan);
         }

@@ -49,7 +49,7 @@ static void put_figures(mo_evaluation *ev, int c, int shot, int64_t repeat, cons
     mo_tape_reset(ev->t);
     mo_tensor *logits = candidate->transductive ? mo_population_logits(ev->t, ev->source, candidate, &ev->all[c], plan)
                                                 : mo_candidate_logits(ev->t, ev->source, candidate, ev->rows[c], plan,
-                                                      ev->options->max_rows);
+                                                      ev->options->max_rows, NULL);
     figure[0] = mo_plan_accuracy(ev->t, logits, plan);
     if (ev->options->calibration)
         put_calibration(ev, logits, plan, figure);

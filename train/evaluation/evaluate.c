@@ -3,6 +3,7 @@
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/storage.h"
+#include "train/features/nodes/kernels.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -126,6 +127,15 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
     }
 }
 
+/* The kernels of the source's nodes, where a readout reads them. */
+static void open_kernels(mo_evaluation *ev) {
+    bool read = false;
+    for (int i = 0; i < ev->n; i++)
+        read |= ev->candidate[i].model && ev->candidate[i].model->readout;
+    if (read && ev->own.task == MO_TASK_NC && !ev->own.kernels)
+        ev->kernels = ev->own.kernels = mo_node_kernels_create(ev->own.graph, ev->own.features, 0);
+}
+
 static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     ev->metrics = links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
@@ -138,6 +148,7 @@ static bool prepare_evaluation(mo_evaluation *ev) {
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     mo_eval_figures_create(ev, &ev->figures);
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
+    open_kernels(ev);
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
         ev->rows[i] = mo_eval_known_rows(ev, ev->rows, i);
@@ -162,6 +173,7 @@ static void finish_evaluation(mo_evaluation *ev) {
         mo_tensor_release(ev->all[i].gram);
     }
     mo_tape_release(ev->t);
+    mo_node_kernels_release(ev->kernels);
     mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
     mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
     mo_eval_figures_release(ev, &ev->figures);
@@ -210,6 +222,8 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
                 check_evaluation(ctx, source, candidates, n, options);
     if (ranks ? !mo_eval_same_inputs(&ev) : !fine)
         return mo_code_of(ctx);
+    ev.own = *source;
+    ev.source = &ev.own;
     if (prepare_evaluation(&ev)) {
         if (source->task == MO_TASK_LP)
             mo_evaluate_links(&ev);

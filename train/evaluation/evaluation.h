@@ -31,7 +31,9 @@ typedef struct mo_eval_figures {
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
-    const mo_source *source;
+    const mo_source *source; /* `own`: the caller's, with the kernels that readouts read */
+    mo_source own;
+    struct mo_node_kernels *kernels; /* owned; NULL: the caller's, or none */
     const mo_candidate *candidate;
     int n; /* candidates */
     const mo_eval_options *options;
@@ -80,11 +82,12 @@ bool mo_eval_gather(mo_evaluation *ev);
  * a gradient. */
 mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
 /* readout.c: logits of the plan's queries. rows: the candidate's embeddings of all examples [E, d]; NULL for a model of
- * rows of examples, which embeds them itself, max_rows at a time (0: all). */
+ * rows of examples, which embeds them itself, max_rows at a time (0: all). share (may be NULL): as mo_model_readout. */
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows,
-    const mo_plan *plan, int64_t max_rows);
+    const mo_plan *plan, int64_t max_rows, mo_tensor **share);
 /* Logits of the episode's queries; rows: the candidate's embeddings of the examples that its indices count [E, d]. */
-mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows);
+mo_tensor *mo_episode_logits(
+    mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows, mo_tensor **share);
 /* Logits of the plan's queries by the model's transductive readout. */
 mo_tensor *mo_population_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);

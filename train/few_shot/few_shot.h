@@ -8,7 +8,7 @@ enum { MO_FEW_SHOT_ROWS = 4096 /* examples whose logits are computed together */
 
 struct mo_few_shot {
     mo_context *ctx;
-    mo_source source;       /* owns its features */
+    mo_source source;       /* owns its features and kernels */
     mo_candidate candidate; /* owns its model */
     mo_graph *own;          /* of rows without a graph: one without edges; else NULL */
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */

@@ -23,7 +23,7 @@ static mo_code few_shot_block(
     mo_tape_reset(f->t);
     mo_tensor *Y = f->candidate.transductive
                        ? mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan)
-                       : mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows);
+                       : mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows, NULL);
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
 }
 

@@ -155,14 +155,14 @@ static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *sco
  * product. */
 static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
     const mo_model *m = s->candidate.model;
-    mo_tensor *Zs, *Zq, *learned[MO_MOST_LEARNED];
+    mo_tensor *Zs, *Zq, *learned[MO_MOST_LEARNED], *share;
     mo_episode e;
     Z[0] = Z[1] = NULL;
     if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
         mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
         Z[0] = keep_tensor(s->ctx, Zs);
         Z[1] = keep_tensor(s->ctx, Zq);
-        int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->readout->learn(s->t, m, &e, Zs, learned);
+        int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->readout->learn(s->t, m, &e, Zs, learned, &share);
         for (int i = 0; i < n; i++)
             s->learned[i] = keep_tensor(s->ctx, learned[i]);
     }
@@ -197,7 +197,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
         if (s->candidate.model->readout)
             score_in_parts(s, &source, &plan, score);
         else
-            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0), b->n, score);
+            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), b->n, score);
     }
     mo_tape_reset(s->t);
     mo_plan_release(&plan);

@@ -86,7 +86,7 @@ static void logits_are_those_of_an_evaluation(void **state) {
         double *logits = calloc((size_t)(plan.n_query * plan.classes), sizeof *logits);
         assert_int_equal(mo_few_shot_read(&f, &support, plan.query[0], plan.n_query, logits), MO_OK);
         mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_tensor *Y = mo_candidate_logits(t, source, &f.candidate, f.rows, &plan, 0);
+        mo_tensor *Y = mo_candidate_logits(t, source, &f.candidate, f.rows, &plan, 0, NULL);
         double right = 0;
         for (int64_t i = 0; i < plan.n_query; i++) {
             int64_t best = 0;
