@@ -135,6 +135,11 @@ MO_API mo_model *mo_weights_model_as(const mo_weights *weights, const mo_model_c
 
 /* ---- evaluation ---- */
 
+/* An expert in words: "own attributes" of "Xc"; a name that is not known as it is. All of n shares in words, the
+ * largest first: "own attributes 61%, place in the graph 30%, others 9%". */
+MO_API const char *mo_expert_words(const char *name);
+MO_API void mo_describe_shares(const mo_expert_share *share, int n, char *text, size_t bytes);
+
 /* mo_embed_all block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
  * `examples`. A visit that returns false ends it. Returns the status. */
 typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);

@@ -6,21 +6,24 @@
 #include "train/episodes/episode_rows.h"
 #include "train/features/nodes/kernels.h"
 
-/* The kernels [E, n_a, n_b] between two lists of nodes. */
-static mo_tensor *kernels_between(
-    mo_tape *t, mo_node_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b) {
-    int64_t shape[] = {mo_node_kernels_count(k), n_a, n_b};
-    float *K = mo_tape_scratch(t, shape[0] * n_a * n_b, sizeof *K);
-    if (!K || mo_node_kernels_gram(k, a, n_a, b, n_b, K) != MO_OK)
-        return mo_null_tensor(t->ctx);
-    return mo_from(t, MO_F32, 3, shape, K);
+static void put_kernels_between(mo_tape *t, const mo_source *source, const char *name, const int64_t *a, int64_t n_a,
+    const mo_kernel_nodes *nodes, mo_episode *e) {
+    int64_t n_s = nodes->n_s, shape[] = {mo_node_kernels_count(source->kernels), n_a, n_s};
+    float *K = mo_ok(t->ctx) ? mo_tape_scratch(t, shape[0] * n_a * n_s, sizeof *K) : NULL;
+    if (K && mo_node_kernels_gram(source->kernels, a, n_a, nodes->support, n_s, K) == MO_OK)
+        e->rows[e->n_rows++] = (mo_named){name, mo_from(t, MO_F32, 3, shape, K), NULL};
 }
 
-void mo_put_kernels(mo_tape *t, const mo_source *source, const int64_t *support, int64_t n_s, const int64_t *query,
-    int64_t n_q, mo_episode *e) {
-    mo_node_kernels *k = source->kernels;
-    if (!k || !mo_node_kernels_count(k) || !mo_ok(t->ctx))
-        return;
-    e->rows[e->n_rows++] = (mo_named){"kernels", kernels_between(t, k, support, n_s, support, n_s), NULL};
-    e->rows[e->n_rows++] = (mo_named){"query kernels", kernels_between(t, k, query, n_q, support, n_s), NULL};
+static bool has_kernels(const mo_source *source) {
+    return source->kernels && mo_node_kernels_count(source->kernels) > 0;
+}
+
+void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_nodes *nodes, mo_episode *e) {
+    if (has_kernels(source))
+        put_kernels_between(t, source, "kernels", nodes->support, nodes->n_s, nodes, e);
+}
+
+void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_nodes *nodes, mo_episode *e) {
+    if (has_kernels(source))
+        put_kernels_between(t, source, "query kernels", nodes->query, nodes->n_q, nodes, e);
 }

@@ -4,9 +4,15 @@
 
 #include "train/inside.h"
 
-/* Adds "kernels" [E, n_s, n_s] and "query kernels" [E, n_q, n_s], float32, of the nodes support and query to the
- * episode's rows, from the source's kernels; nothing where it has none. */
-void mo_put_kernels(mo_tape *t, const mo_source *source, const int64_t *support, int64_t n_s, const int64_t *query,
-    int64_t n_q, mo_episode *e);
+/* Nodes of the support and others. */
+typedef struct mo_kernel_nodes {
+    const int64_t *support, *query;
+    int64_t n_s, n_q;
+} mo_kernel_nodes;
+
+/* Adds "kernels" [E, n_s, n_s] or "query kernels" [E, n_q, n_s], float32, of these nodes to the episode's rows, from
+ * the source's kernels; nothing where it has none. */
+void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_nodes *nodes, mo_episode *e);
+void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_nodes *nodes, mo_episode *e);
 
 #endif

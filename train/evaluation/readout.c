@@ -67,8 +67,11 @@ static bool put_kernels_of_all(mo_tape *t, const mo_source *source, const mo_pla
     int64_t N = source->graph->nodes, *all = source->kernels ? mo_tape_scratch(t, N, sizeof *all) : NULL;
     for (int64_t i = 0; all && i < N; i++)
         all[i] = i;
-    if (all)
-        mo_put_kernels(t, source, plan->support[0], plan->n_support, all, N, e);
+    const mo_kernel_nodes nodes = {plan->support[0], all, plan->n_support, N};
+    if (all) {
+        mo_put_kernels(t, source, &nodes, e);
+        mo_put_query_kernels(t, source, &nodes, e);
+    }
     return mo_ok(mo_tape_context(t));
 }
 

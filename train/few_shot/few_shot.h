@@ -19,6 +19,8 @@ struct mo_few_shot {
     int64_t *id;    /* [n] */
     int64_t *label; /* [n]: 0 .. classes - 1 */
     int64_t classes;
+    int n_experts; /* of the logits that were read last, of a readout of nodes; else 0 */
+    mo_expert_share expert[MO_MAX_EXPERTS];
     double temperature; /* of the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
 };
@@ -46,6 +48,9 @@ typedef struct mo_few_shot_support {
 } mo_few_shot_support;
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
+
+/* few_shot_logits.c: a copy that outlives the tape; NULL on failure. */
+mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T);
 
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);

@@ -1,5 +1,8 @@
 /* train/few_shot/few_shot_logits.c - logits and probabilities of examples, in blocks, so that memory does not grow with
- * the graph. The blocks do not depend on the number of threads, so neither do the bits. */
+ * the graph. The blocks do not depend on the number of threads, so neither do the bits. A readout of the model's own is
+ * fitted once for all blocks. */
+#include "train/episodes/episode_kernels.h"
+#include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
@@ -10,7 +13,7 @@
 
 /* Logits of at most MO_FEW_SHOT_ROWS examples, or of any number by a transductive readout, which computes those of all.
  * zero: labels of queries, which nothing reads. */
-static mo_code few_shot_block(
+static mo_code few_shot_head_block(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n, int64_t *zero, double *logits) {
     mo_plan plan = {.task = f->source.task,
         .classes = s->classes,
@@ -27,16 +30,95 @@ static mo_code few_shot_block(
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
 }
 
+/* ---- a readout of the model's own ---- */
+
+/* The support's embeddings, and what was learned from them; owned. */
+typedef struct fitted {
+    mo_tensor *Zs, *learned[MO_MOST_LEARNED];
+} fitted;
+
+mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T) {
+    int64_t shape[MO_MAX_AXES];
+    for (int i = 0; i < mo_ndim(T); i++)
+        shape[i] = mo_dim(T, i);
+    mo_tensor *kept = mo_ok(ctx) ? mo_tensor_create(ctx, mo_tensor_dtype(T), mo_ndim(T), shape) : NULL;
+    if (kept)
+        mo_tensor_copy(kept, T);
+    return kept;
+}
+
+/* Embeddings [experts, n, d] of examples, the support of an episode. */
+static mo_tensor *few_shot_embed(
+    mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, mo_episode *e) {
+    mo_tensor *Z, *none;
+    *e = (mo_episode){.task = f->source.task, .classes = classes, .max_rows = f->max_rows};
+    e->support_label = mo_from(f->t, MO_I64, 1, &n, label);
+    mo_example_tensors(f->t, &f->source, id, n, NULL, e);
+    mo_model_embed(f->t, f->candidate.model, e, NULL, &Z, &none);
+    return Z;
+}
+
+static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
+    const mo_model *m = f->candidate.model;
+    const mo_kernel_nodes nodes = {.support = s->id, .n_s = s->n};
+    mo_tensor *learned[MO_MOST_LEARNED], *share = NULL;
+    mo_episode e;
+    mo_tape_reset(f->t);
+    mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
+    mo_put_kernels(f->t, &f->source, &nodes, &e);
+    int n = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, learned, &share) : 0;
+    r->Zs = mo_few_shot_keep(f->ctx, Zs);
+    for (int i = 0; i < n; i++)
+        r->learned[i] = mo_few_shot_keep(f->ctx, learned[i]);
+    f->n_experts = mo_shares_of(f->t, &f->source, share, f->expert);
+    return mo_ok(f->ctx);
+}
+
+/* As few_shot_head_block. */
+static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_shot_support *s, const int64_t *query,
+    int64_t n, int64_t *zero, double *logits) {
+    const mo_model *m = f->candidate.model;
+    const mo_kernel_nodes nodes = {.support = s->id, .query = query, .n_s = s->n, .n_q = n};
+    mo_tensor *learned[MO_MOST_LEARNED];
+    mo_episode e;
+    mo_tape_reset(f->t);
+    mo_tensor *Zq = few_shot_embed(f, query, zero, n, s->classes, &e);
+    mo_put_query_kernels(f->t, &f->source, &nodes, &e);
+    for (int i = 0; i < MO_MOST_LEARNED; i++)
+        learned[i] = r->learned[i] ? r->learned[i] : mo_null_tensor(f->ctx);
+    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->apply(f->t, m, &e, r->Zs, learned, Zq) : mo_null_tensor(f->ctx);
+    return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
+}
+
+/* ---- all blocks ---- */
+
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n_query, double *logits) {
-    int64_t most = n_query < MO_FEW_SHOT_ROWS || f->candidate.transductive ? n_query : MO_FEW_SHOT_ROWS;
+    const mo_candidate *c = &f->candidate;
+    int64_t most = n_query < MO_FEW_SHOT_ROWS || c->transductive ? n_query : MO_FEW_SHOT_ROWS;
     int64_t *zero = mo_host_array(f->ctx, most, sizeof *zero);
-    for (int64_t first = 0; zero && first < n_query && mo_ok(f->ctx); first += most) {
+    bool own = c->model && c->model->readout && !c->transductive;
+    fitted r = {0};
+    f->n_experts = 0;
+    bool fine = zero && (!own || few_shot_learn(f, s, &r));
+    for (int64_t first = 0; fine && first < n_query && mo_ok(f->ctx); first += most) {
         int64_t n = n_query - first < most ? n_query - first : most;
-        few_shot_block(f, s, query + first, n, zero, logits + first * s->classes);
+        if (own)
+            few_shot_own_block(f, &r, s, query + first, n, zero, logits + first * s->classes);
+        else
+            few_shot_head_block(f, s, query + first, n, zero, logits + first * s->classes);
     }
+    mo_tensor_release(r.Zs);
+    for (int i = 0; i < MO_MOST_LEARNED; i++)
+        mo_tensor_release(r.learned[i]);
     free(zero);
     return mo_code_of(f->ctx);
+}
+
+int mo_few_shot_experts(const mo_few_shot *f, mo_expert_share out[MO_MAX_EXPERTS]) {
+    for (int i = 0; f && i < f->n_experts; i++)
+        out[i] = f->expert[i];
+    return f ? f->n_experts : 0;
 }
 
 mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits) {
