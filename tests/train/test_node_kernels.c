@@ -3,10 +3,11 @@
 #include "tensor/given.h"
 #include "tests/drawn_graphs.h"
 #include "train/features/example_rows.h"
+#include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/kernels.h"
 #include "train/features/nodes/structure_columns.h"
 
-enum { N = 60, M = 9, ALONE = N - 1, BARE = 7 };
+enum { N = 60, M = 9, ALONE = N - 1, BARE = 7, MORE = 300, WIDE = 70 };
 
 /* ---- dense matrices [n, n] or rows [n, w] ---- */
 
@@ -278,6 +279,74 @@ static void kernels_are_those_of_dense_rows(void **state) {
     }
 }
 
+/* Rows of every column are multiplied as dense ones, few of many columns as sparse ones: the same kernels. */
+static void dense_and_sparse_attributes_have_one_meaning(void **state) {
+    scratch *s = *state;
+    static const int64_t more[] = {MORE, -1};
+    for (int sparse = 0; sparse < 2; sparse++)
+        for (int order = 0; order < 2; order++) {
+            mo_graph *graph = draw_graph(s->ctx, more, sparse ? 3 : M, 8);
+            if (sparse) /* three of many columns, which neighbours share at times */
+                graph->features = WIDE;
+            for (int64_t e = 0; e < graph->feature_nnz; e++) {
+                int64_t u = e / 3, c = e % 3;
+                if (sparse)
+                    graph->feature_column[e] = (int32_t)((u * u + c * 13) % WIDE);
+                else if (order)
+                    graph->feature_column[e] = (int32_t)(M - 1 - e % M);
+            }
+            assert_int_equal(mo_attributes_are_sparse(graph), sparse);
+            expect_experts(graph, NULL, all_names, 5);
+            mo_graph_release(graph);
+        }
+}
+
+/* A neighbour's attributes are its own: what is left of HX and Xc is zero, to rounding and not noise of unit length. */
+static void rows_equal_to_the_mean_are_zero(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, one, M, 9);
+    for (int64_t e = 0; e < graph->feature_nnz; e++)
+        graph->feature_value[e] = (float)(1 + e % M) / 3;
+    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    static float K[5 * N * N];
+    int64_t nodes[N];
+    for (int i = 0; i < N; i++)
+        nodes[i] = i;
+    assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, K), MO_OK);
+    for (int i = 0; i < N * N; i++)
+        assert_true(K[i] == 1);
+    mo_node_kernels_release(k);
+    mo_graph_release(graph);
+}
+
+/* Blocks of one list, and lists that change from call to call, have the values of a call by itself; sums of dense
+ * products may be taken in another order. */
+static void what_is_kept_between_calls_changes_nothing(void **state) {
+    scratch *s = *state;
+    static const int64_t more[] = {MORE, -1};
+    static float whole[5 * N_A * N_B], part[5 * N_A * N_B];
+    int64_t a[N_A], b[N_B], n = 11;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        mo_graph *graph = draw_graph(s->ctx, more, M, 8);
+        graph->features = sparse ? 40 * M : M;
+        assert_int_equal(mo_attributes_are_sparse(graph), sparse);
+        mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+        draw_lists(MORE, a, b);
+        assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, whole), MO_OK);
+        assert_int_equal(mo_node_kernels_gram(k, b, N_B, a, N_A, part), MO_OK); /* another list */
+        for (int64_t i = 0; i < N_A; i += n) {
+            int64_t rows = N_A - i < n ? N_A - i : n;
+            assert_int_equal(mo_node_kernels_gram(k, a + i, rows, b, N_B, part), MO_OK);
+            for (int64_t e = 0; e < 5; e++)
+                for (int64_t j = 0; j < rows * N_B; j++)
+                    assert_true(
+                        fabsf(part[e * rows * N_B + j] - whole[(e * N_A + i) * N_B + j]) <= (sparse ? 0 : 1e-6F));
+        }
+        mo_node_kernels_release(k);
+        mo_graph_release(graph);
+    }
+}
+
 static void experts_that_a_graph_has_not_are_left_out(void **state) {
     scratch *s = *state;
     static const char *const bare[] = {"A1", "S", "H"};
@@ -392,6 +461,9 @@ static void empty_lists_and_wrong_nodes_and_too_little_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kernels_are_those_of_dense_rows),
+        cmocka_unit_test(dense_and_sparse_attributes_have_one_meaning),
+        cmocka_unit_test(rows_equal_to_the_mean_are_zero),
+        cmocka_unit_test(what_is_kept_between_calls_changes_nothing),
         cmocka_unit_test(experts_that_a_graph_has_not_are_left_out),
         cmocka_unit_test(kernels_are_symmetric_with_unit_rows),
         cmocka_unit_test(rows_of_a_user_are_an_expert),

@@ -20,42 +20,45 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOP = 2, TILE = 1024 /* rows of a that are made at a time */, FIXED = 6, FEW = 8 };
+enum { HOP = 2, TILE = 1024 /* rows of a that are made at a time */, FEW = 8 };
 
-/* Rows that a user gave. */
-typedef struct given_rows {
-    float *x; /* [nodes, w], of unit length */
+typedef struct row_maker row_maker;
+/* out [kinds, n, w]: rows of the listed nodes. */
+typedef bool fill_rows(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out);
+
+/* Experts whose dense rows are made together. */
+struct row_maker {
+    fill_rows *fill;
+    int kinds;
     int64_t w;
-} given_rows;
+    float *given; /* [nodes, w]: a user's, of unit length; or NULL */
+    float *known; /* [kinds, n_known, w]: the rows of the list b of the last call, or NULL */
+};
 
 struct mo_node_kernels {
     const mo_graph *graph;
     mo_context *host, *own; /* of the CPU: the graph's, or our own */
     mo_attribute_rows attributes;
-    float *structure; /* [nodes, MO_STRUCTURE_COLUMNS] */
-    int varying;      /* of its columns */
+    bool has_attributes, attributes_are_sparse, has_edges;
+    row_maker attribute_maker;      /* if they are dense */
+    mo_attribute_products products; /* if they are sparse, with the list b of the last call */
+    float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
+    int varying;                    /* of its columns */
     mo_row_stack hop[MO_BLOCKS];
-    mo_tensor *hops; /* [MO_BLOCKS, nodes, d]: a copy of what a device has, or NULL */
-    int32_t *place;  /* [nodes]: -1 between calls; of a node that a call met, its number */
-    given_rows *given;
-    char **name; /* [count] */
-    int count, n_given;
-    bool has_attributes, has_edges, has_hops;
+    mo_tensor *hops;  /* [MO_BLOCKS, nodes, d]: a copy of what a device has, or NULL */
+    int32_t *place;   /* [nodes]: -1 between calls; of a node that a call met, its number */
+    row_maker *maker; /* [n_makers]: of H, then of users' rows */
+    int n_makers;
+    int64_t *known, n_known; /* the list b of the last call: the next one is likely to have it too */
+    char **name;             /* [count] */
+    int count;
 };
-
-/* The two lists of a call. */
-typedef struct node_pairs {
-    const int64_t *a, *b;
-    int64_t n_a, n_b;
-} node_pairs;
 
 /* ---- experts of dense rows ---- */
 
-/* out [kinds, n, w]: rows of the listed nodes. */
-typedef bool fill_rows(const mo_node_kernels *k, int expert, const int64_t *node, int64_t n, float *out);
-
-static bool fill_attributes(const mo_node_kernels *k, int expert, const int64_t *node, int64_t n, float *out) {
-    (void)expert;
+static bool fill_attributes(
+    const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+    (void)maker;
     return mo_attribute_rows_fill(&k->attributes, node, n, out);
 }
 
@@ -68,12 +71,10 @@ static void bring_to_unit_length(float *x, int64_t w) {
         x[j] = (float)(x[j] * inverse);
 }
 
-static bool fill_hops(const mo_node_kernels *k, int expert, const int64_t *node, int64_t n, float *out) {
-    (void)expert;
+static bool fill_hops(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
     mo_context *ctx = k->graph->ctx;
     char why[512];
-    int64_t d = (int64_t)(k->hop[0].width / sizeof(float));
-    float *second = mo_host_array(ctx, n * d, sizeof *second);
+    float *second = mo_host_array(ctx, n * maker->w, sizeof *second);
     bool done = second;
     for (int b = 0; b < MO_BLOCKS && done; b++) {
         done = mo_fetch_rows_into(&k->hop[b], node, n, (char *)(b ? second : out), why, sizeof why);
@@ -81,18 +82,18 @@ static bool fill_hops(const mo_node_kernels *k, int expert, const int64_t *node,
             mo_fail(ctx, MO_IO, "kernels: %s", why);
     }
     for (int64_t i = 0; i < n && done; i++) {
-        for (int64_t j = 0; j < d; j++)
-            out[i * d + j] += second[i * d + j];
-        bring_to_unit_length(out + i * d, d);
+        for (int64_t j = 0; j < maker->w; j++)
+            out[i * maker->w + j] += second[i * maker->w + j];
+        bring_to_unit_length(out + i * maker->w, maker->w);
     }
     free(second);
     return done;
 }
 
-static bool fill_given(const mo_node_kernels *k, int expert, const int64_t *node, int64_t n, float *out) {
-    const given_rows *g = &k->given[expert];
+static bool fill_given(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+    (void)k;
     for (int64_t i = 0; i < n; i++)
-        memcpy(out + i * g->w, g->x + node[i] * g->w, (size_t)g->w * sizeof *out);
+        memcpy(out + i * maker->w, maker->given + node[i] * maker->w, (size_t)maker->w * sizeof *out);
     return true;
 }
 
@@ -112,21 +113,38 @@ static void multiply_rows(
     k->host->math = math;
 }
 
-/* The kernels [kinds, n_a, n_b] of experts whose rows `fill` makes together. */
-static bool compare_rows(
-    const mo_node_kernels *k, fill_rows *fill, int expert, int kinds, int64_t w, const node_pairs *p, float *K) {
-    mo_context *ctx = k->graph->ctx;
-    int64_t tile = p->n_a < TILE ? p->n_a : TILE;
-    float *X = mo_host_array(ctx, kinds * tile * w, sizeof *X), *Y = mo_host_array(ctx, kinds * p->n_b * w, sizeof *Y);
-    bool done = X && Y && fill(k, expert, p->b, p->n_b, Y);
+static bool same_lists(const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b) {
+    return n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof *a) == 0;
+}
+
+/* The rows of the list b, made or known. */
+static const float *known_rows(const mo_node_kernels *k, row_maker *m) {
+    if (m->known)
+        return m->known;
+    m->known = mo_host_array(k->graph->ctx, m->kinds * k->n_known * m->w, sizeof *m->known);
+    if (m->known && !m->fill(k, m, k->known, k->n_known, m->known)) {
+        free(m->known);
+        m->known = NULL;
+    }
+    return m->known;
+}
+
+/* K [kinds, n_a, n_b], a tile of rows at a time. */
+static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_node_pairs *p, float *K) {
+    const float *Y = known_rows(k, m);
+    bool same = same_lists(p->a, p->n_a, p->b, p->n_b);
+    int64_t tile = same || p->n_a < TILE ? p->n_a : TILE;
+    float *own = same ? NULL : mo_host_array(k->graph->ctx, m->kinds * tile * m->w, sizeof *own);
+    bool done = Y && (same || own);
     for (int64_t i = 0; i < p->n_a && done; i += tile) {
         int64_t n = p->n_a - i < tile ? p->n_a - i : tile;
-        done = fill(k, expert, p->a + i, n, X);
-        for (int kind = 0; kind < kinds && done; kind++)
-            multiply_rows(k, X + kind * n * w, n, Y + kind * p->n_b * w, p->n_b, w, K + (kind * p->n_a + i) * p->n_b);
+        const float *X = same ? Y : own;
+        done = same || m->fill(k, m, p->a + i, n, own);
+        for (int kind = 0; kind < m->kinds && done; kind++)
+            multiply_rows(
+                k, X + kind * n * m->w, n, Y + kind * p->n_b * m->w, p->n_b, m->w, K + (kind * p->n_a + i) * p->n_b);
     }
-    free(X);
-    free(Y);
+    free(own);
     return done && mo_ok(k->host);
 }
 
@@ -149,7 +167,7 @@ typedef struct neighbour_lists {
     double *inverse; /* [n_b] */
 } neighbour_lists;
 
-static bool list_neighbours(mo_node_kernels *k, const node_pairs *p, neighbour_lists *l) {
+static bool list_neighbours(mo_node_kernels *k, const mo_node_pairs *p, neighbour_lists *l) {
     const mo_graph *g = k->graph;
     int64_t all = 0;
     for (int64_t j = 0; j < p->n_b; j++)
@@ -193,7 +211,7 @@ static void compare_neighbours_of(
         K[j] = (float)(1 + sum[j] * inverse * l->inverse[j]);
 }
 
-static bool compare_neighbours(mo_node_kernels *k, const node_pairs *p, float *K) {
+static bool compare_neighbours(mo_node_kernels *k, const mo_node_pairs *p, float *K) {
     neighbour_lists l;
     bool started = list_neighbours(k, p, &l);
     bool listed = started;
@@ -222,7 +240,7 @@ static bool compare_neighbours(mo_node_kernels *k, const node_pairs *p, float *K
 
 /* ---- S ---- */
 
-static void compare_structure(const mo_node_kernels *k, const node_pairs *p, float *K) {
+static void compare_structure(const mo_node_kernels *k, const mo_node_pairs *p, float *K) {
     enum { COLUMNS = MO_STRUCTURE_COLUMNS };
     float rate = -1 / (2 * (float)k->varying);
 #pragma omp parallel for num_threads(mo_context_threads(k->host)) schedule(dynamic, FEW) if (p->n_a > 1)
@@ -258,6 +276,30 @@ static mo_code code_of_both(const mo_node_kernels *k) {
     return mo_code_of(ctx);
 }
 
+static void forget_list(mo_node_kernels *k) {
+    mo_attribute_products_free(&k->products);
+    free(k->attribute_maker.known);
+    k->attribute_maker.known = NULL;
+    for (int i = 0; i < k->n_makers; i++) {
+        free(k->maker[i].known);
+        k->maker[i].known = NULL;
+    }
+    free(k->known);
+    k->known = NULL;
+}
+
+/* Forgets what was made for the list b of the last call, unless this one has it too. */
+static bool remember_list(mo_node_kernels *k, const int64_t *b, int64_t n_b) {
+    if (k->known && same_lists(k->known, k->n_known, b, n_b))
+        return true;
+    forget_list(k);
+    k->known = mo_host_array(k->graph->ctx, n_b, sizeof *k->known);
+    k->n_known = n_b;
+    if (k->known)
+        memcpy(k->known, b, (size_t)n_b * sizeof *b);
+    return k->known;
+}
+
 mo_code mo_node_kernels_gram(
     mo_node_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
     if (!k)
@@ -265,11 +307,12 @@ mo_code mo_node_kernels_gram(
     const mo_graph *graph = k->graph;
     if (!mo_ok(graph->ctx) || !nodes_exist(graph, a, n_a) || !nodes_exist(graph, b, n_b) || n_a == 0 || n_b == 0)
         return mo_code_of(graph->ctx);
-    node_pairs p = {a, b, n_a, n_b};
-    int64_t pairs = n_a * n_b, d = (int64_t)(k->hop[0].width / sizeof(float));
-    bool done = true;
-    if (k->has_attributes) {
-        done = compare_rows(k, fill_attributes, 0, MO_ATTRIBUTE_KINDS, graph->features, &p, K);
+    mo_node_pairs p = {a, b, n_a, n_b};
+    int64_t pairs = n_a * n_b;
+    bool done = remember_list(k, b, n_b);
+    if (k->has_attributes && done) {
+        done = k->attributes_are_sparse ? mo_attribute_products_fill(&k->attributes, k->host, &k->products, &p, K)
+                                        : compare_rows(k, &k->attribute_maker, &p, K);
         K += MO_ATTRIBUTE_KINDS * pairs;
     }
     if (k->has_edges && done) {
@@ -280,12 +323,8 @@ mo_code mo_node_kernels_gram(
         compare_structure(k, &p, K);
         K += pairs;
     }
-    if (k->has_hops && done) {
-        done = compare_rows(k, fill_hops, 0, 1, d, &p, K);
-        K += pairs;
-    }
-    for (int i = 0; i < k->n_given && done; i++, K += pairs)
-        done = compare_rows(k, fill_given, i, 1, k->given[i].w, &p, K);
+    for (int i = 0; i < k->n_makers && done; i++, K += pairs)
+        done = compare_rows(k, &k->maker[i], &p, K);
     return code_of_both(k);
 }
 
@@ -311,6 +350,17 @@ static bool add_name(mo_node_kernels *k, const char *name) {
     return true;
 }
 
+static bool add_maker(mo_node_kernels *k, const char *name, row_maker maker) {
+    row_maker *grown = realloc(k->maker, (size_t)(k->n_makers + 1) * sizeof *grown);
+    k->maker = grown ? grown : k->maker;
+    if (!grown)
+        mo_fail(k->graph->ctx, MO_MEMORY, "kernels: out of memory for expert %s", name);
+    if (!grown || !add_name(k, name))
+        return false;
+    k->maker[k->n_makers++] = maker;
+    return true;
+}
+
 static bool rows_are_finite(const mo_node_kernels *k, const char *name, const float *rows, int64_t w) {
     for (int64_t i = 0; i < k->graph->nodes * w; i++)
         if (!isfinite(rows[i])) {
@@ -333,19 +383,14 @@ mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *r
             mo_fail(ctx, MO_INVALID, "kernels: there is an expert %s; expected another name", name);
     if (!mo_ok(ctx) || !rows_are_finite(k, name, rows, w))
         return mo_code_of(ctx);
-    given_rows *grown = realloc(k->given, (size_t)(k->n_given + 1) * sizeof *grown);
-    k->given = grown ? grown : k->given;
-    float *x = grown ? mo_host_array(ctx, k->graph->nodes * w, sizeof *x) : NULL;
-    if (!grown)
-        mo_fail(ctx, MO_MEMORY, "kernels: out of memory for expert %s", name);
-    if (!x || !add_name(k, name)) {
+    float *x = mo_host_array(ctx, k->graph->nodes * w, sizeof *x);
+    if (!x || !add_maker(k, name, (row_maker){fill_given, 1, w, x, NULL})) {
         free(x);
         return mo_code_of(ctx);
     }
     memcpy(x, rows, (size_t)(k->graph->nodes * w) * sizeof *x);
     for (int64_t i = 0; i < k->graph->nodes; i++)
         bring_to_unit_length(x + i * w, w);
-    k->given[k->n_given++] = (given_rows){x, w};
     return MO_OK;
 }
 
@@ -371,59 +416,64 @@ static bool kernels_are_valid(const mo_graph *graph, int64_t memory) {
     return mo_ok(ctx) && mo_features_fit_products(graph);
 }
 
-/* Finds hop 2 of both blocks of the features, if they have it; copies it from a device. */
-static bool find_hops(mo_node_kernels *k, const mo_features *nodes) {
-    mo_tensor *blocks = nodes && nodes->hops >= HOP && k->has_edges ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
-    if (!blocks || mo_ndim(blocks) != 4 || mo_dim(blocks, 2) != k->graph->nodes)
-        return mo_ok(k->graph->ctx);
-    k->has_hops = true;
-    if (mo_context_device(blocks->ctx) == MO_CPU) {
-        for (int b = 0; b < MO_BLOCKS; b++) {
-            mo_row_stack *s = &k->hop[b];
-            *s = mo_row_stack_of(blocks, 2);
-            int64_t skipped = (b * mo_dim(blocks, 1) + HOP) * s->rows * (int64_t)s->stored;
-            s->outer = 1;
-            s->offset += skipped;
-            s->data = s->data ? s->data + skipped : NULL;
-        }
-        return true;
-    }
-    mo_tape *t = mo_tape_create(blocks->ctx, MO_EVAL);
-    int64_t n = k->graph->nodes, d = mo_dim(blocks, 3);
-    k->hops = mo_tensor_create(k->host, MO_F32, 3, (int64_t[]){MO_BLOCKS, n, d});
-    mo_tensor *hop = mo_contiguous(t, mo_slice(t, blocks, MO_AXIS(1), HOP, HOP + 1));
-    if (mo_ok(k->host) && mo_ok(blocks->ctx))
-        mo_tensor_read(hop, mo_tensor_view(k->hops).data, (size_t)(MO_BLOCKS * n * d) * sizeof(float));
-    mo_tape_release(t);
-    for (int b = 0; b < MO_BLOCKS && mo_ok(k->host); b++) {
-        k->hop[b] = mo_row_stack_of(k->hops, 1);
-        k->hop[b].outer = 1;
-        k->hop[b].data += b * n * (int64_t)k->hop[b].stored;
-    }
-    return code_of_both(k) == MO_OK;
+/* Hop 2 of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
+static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
+    mo_row_stack s = mo_row_stack_of(blocks, 2);
+    int64_t skipped = (b * mo_dim(blocks, 1) + hop) * s.rows * (int64_t)s.stored;
+    s.outer = 1;
+    s.offset += skipped;
+    s.data = s.data ? s.data + skipped : NULL;
+    return s;
 }
 
-static bool make_kernels(mo_node_kernels *k, const mo_features *nodes) {
-    static const char *const own_names[] = {"Xc", "PX", "HX", "A1", "S", "H"};
+/* A copy, on the host, of hop 2 of blocks that a device has: [MO_BLOCKS, 1, nodes, d]. */
+static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks) {
+    const int64_t shape[] = {MO_BLOCKS, 1, mo_dim(blocks, 2), mo_dim(blocks, 3)};
+    mo_tensor *copy = mo_tensor_create(host, MO_F32, 4, shape);
+    mo_tape *t = mo_tape_create(blocks->ctx, MO_EVAL);
+    mo_tensor *hop = mo_contiguous(t, mo_slice(t, blocks, MO_AXIS(1), HOP, HOP + 1));
+    if (mo_ok(host) && mo_ok(blocks->ctx))
+        mo_tensor_read(hop, mo_tensor_view(copy).data, (size_t)mo_numel(copy) * sizeof(float));
+    mo_tape_release(t);
+    return copy;
+}
+
+/* Adds H where the features have hop 2 of both blocks. */
+static bool add_hops(mo_node_kernels *k, const mo_features *nodes) {
+    mo_tensor *blocks = nodes && nodes->hops >= HOP && k->has_edges ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
+    if (!blocks || mo_dim(blocks, 2) != k->graph->nodes)
+        return mo_ok(k->graph->ctx);
+    bool on_device = mo_context_device(blocks->ctx) != MO_CPU;
+    k->hops = on_device ? copy_hop(k->host, blocks) : NULL;
+    if (code_of_both(k) != MO_OK)
+        return false;
+    for (int b = 0; b < MO_BLOCKS; b++)
+        k->hop[b] = on_device ? hop_of_block(k->hops, b, 0) : hop_of_block(blocks, b, HOP);
+    return add_maker(k, "H", (row_maker){fill_hops, 1, mo_dim(blocks, 3), NULL, NULL});
+}
+
+static bool add_attributes(mo_node_kernels *k) {
     const mo_graph *graph = k->graph;
-    mo_context *ctx = graph->ctx;
-    k->has_edges = graph->nnz > 0;
-    k->has_attributes = graph->features > 1;
-    k->place = mo_host_array(ctx, graph->nodes, sizeof *k->place);
-    k->structure = mo_host_array(ctx, graph->nodes * MO_STRUCTURE_COLUMNS, sizeof *k->structure);
-    if (!mo_ok(ctx) || (k->has_attributes && !mo_attribute_rows_make(graph, &k->attributes)))
-        return false;
-    for (int64_t u = 0; u < graph->nodes; u++)
+    if (graph->features < 2)
+        return true;
+    k->has_attributes = true;
+    k->attributes_are_sparse = mo_attributes_are_sparse(graph);
+    k->attribute_maker = (row_maker){fill_attributes, MO_ATTRIBUTE_KINDS, graph->features, NULL, NULL};
+    return mo_attribute_rows_make(graph, &k->attributes) && add_name(k, "Xc") && add_name(k, "PX") && add_name(k, "HX");
+}
+
+static bool add_neighbours(mo_node_kernels *k) {
+    k->has_edges = k->graph->nnz > 0;
+    k->place = mo_host_array(k->graph->ctx, k->graph->nodes, sizeof *k->place);
+    for (int64_t u = 0; k->place && u < k->graph->nodes; u++)
         k->place[u] = -1;
-    k->varying = mo_structure_columns(graph, k->structure);
-    if (k->varying < 0 || !find_hops(k, nodes))
-        return false;
-    const bool has[FIXED] = {
-        k->has_attributes, k->has_attributes, k->has_attributes, k->has_edges, k->varying > 0, k->has_hops};
-    for (int i = 0; i < FIXED; i++)
-        if (has[i] && !add_name(k, own_names[i]))
-            return false;
-    return true;
+    return k->place && (!k->has_edges || add_name(k, "A1"));
+}
+
+static bool add_structure(mo_node_kernels *k) {
+    k->structure = mo_host_array(k->graph->ctx, k->graph->nodes * MO_STRUCTURE_COLUMNS, sizeof *k->structure);
+    k->varying = k->structure ? mo_structure_columns(k->graph, k->structure) : -1;
+    return k->varying == 0 || (k->varying > 0 && add_name(k, "S"));
 }
 
 mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory) {
@@ -438,7 +488,7 @@ mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features
                  ? NULL
                  : mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx)});
     k->host = k->own ? k->own : ctx;
-    if (code_of_both(k) == MO_OK && make_kernels(k, nodes))
+    if (code_of_both(k) == MO_OK && add_attributes(k) && add_neighbours(k) && add_structure(k) && add_hops(k, nodes))
         return k;
     mo_node_kernels_release(k);
     return NULL;
@@ -447,14 +497,15 @@ mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features
 void mo_node_kernels_release(mo_node_kernels *k) {
     if (!k)
         return;
+    forget_list(k);
     mo_attribute_rows_free(&k->attributes);
     free(k->structure);
     free(k->place);
-    for (int i = 0; i < k->n_given; i++)
-        free(k->given[i].x);
+    for (int i = 0; i < k->n_makers; i++)
+        free(k->maker[i].given);
     for (int e = 0; e < k->count; e++)
         free(k->name[e]);
-    free(k->given);
+    free(k->maker);
     free(k->name);
     mo_tensor_release(k->hops);
     mo_context_release(k->own);

@@ -33,8 +33,9 @@ const char *mo_node_kernels_name(const mo_node_kernels *k, int e);
 mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *rows, int64_t w);
 
 /* K [E, n_a, n_b] float32, written: the kernels between the nodes a [n_a] and b [n_b], which may repeat and may be
- * none. Cheapest where b is the shorter list (the support). Raises MO_INVALID for a node that the graph has not.
- * Not from two threads at once. Returns the status. */
+ * none. Rows are made for the nodes asked for, of sparse attributes products with their neighbours too, and kept while
+ * calls have the same b, so that b is the support and a what is compared to it, a block at a time. Raises MO_INVALID
+ * for a node that the graph has not. Not from two threads at once. Returns the status. */
 mo_code mo_node_kernels_gram(
     mo_node_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K);
 
