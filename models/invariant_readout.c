@@ -28,7 +28,7 @@ static mo_tensor *further_kernels(mo_tape *t, const mo_model *m, const mo_episod
     return NULL;
 }
 
-/* T's kernel K [n, n_s] before the episode's: [E, n, n_s]. */
+/* T's kernel K [n, m] before the episode's: [E, n, m]. */
 static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, const char *name) {
     mo_tensor *own = mo_with_axis(t, K, MO_AXIS(0), 1), *more = further_kernels(t, m, e, name);
     return more ? mo_concat(t, (mo_tensor *[]){own, more}, 2, MO_AXIS(0)) : own;
@@ -44,7 +44,27 @@ static mo_tensor *own_kernel(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     return mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1);
 }
 
-/* alpha [E, n_s, C] of T, whose kernel of the support is K [n_s, n_s], and of the episode's kernels. */
+/* The rows of X [n_s, d] that stand for the support. */
+static mo_tensor *reference_rows(mo_tape *t, const mo_episode *e, mo_tensor *X) {
+    return e->centres ? mo_gather_rows(t, X, e->centres) : X;
+}
+
+/* Rows `at` of every matrix of K [E, n, m]. */
+static mo_tensor *rows_of_each(mo_tape *t, mo_tensor *K, mo_tensor *at) {
+    static const int swapped[] = {1, 0, 2};
+    int64_t E = mo_dim(K, 0), n = mo_dim(K, 1), m = mo_dim(K, 2);
+    mo_tensor *rows = mo_reshape(t, mo_contiguous(t, mo_permute(t, K, swapped)), 2, (int64_t[]){n, E * m});
+    rows = mo_reshape(t, mo_gather_rows(t, rows, at), 3, (int64_t[]){mo_numel(at), E, m});
+    return mo_contiguous(t, mo_permute(t, rows, swapped));
+}
+
+static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at) {
+    int64_t n = mo_numel(at);
+    return mo_reshape(t, mo_gather_rows(t, mo_with_axis(t, weight, MO_AXIS(1), 1), at), 1, &n);
+}
+
+/* alpha [E, m, C] of T, whose kernel of the support with the m rows that stand for it is K [n_s, m], and of the
+ * episode's kernels. */
 static mo_mixed_experts learn_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *all = all_kernels(t, m, e, K, "kernels");
@@ -59,10 +79,15 @@ static mo_mixed_experts learn_nodes(mo_tape *t, const mo_model *m, const mo_epis
         .prior = mo_cast(t, mo_from(t, MO_F64, 1, &E, prior), m->real),
         .sharpness = mo_scalar(t, m->real, node_sharpness),
         .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL};
-    return mo_kernel_mixture(t, all, mo_one_hot(t, e->support_label, e->classes, m->real), &mix);
+    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    if (!e->centres)
+        return mo_kernel_mixture(t, all, Ys, &mix);
+    if (mix.weight)
+        mix.weight = gathered_weights(t, mix.weight, e->centres);
+    return mo_centred_mixture(t, all, rows_of_each(t, all, e->centres), Ys, mo_gather_rows(t, Ys, e->centres), &mix);
 }
 
-/* Logits [E, n, C] of each expert, from T's kernel K [n, n_s] of n rows and the support. */
+/* Logits [E, n, C] of each expert, from T's kernel K [n, m] of n rows and those that stand for the support. */
 static mo_tensor *apply_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, mo_tensor *alpha) {
     return mo_matmul(t, all_kernels(t, m, e, K, "query kernels"), alpha);
 }
@@ -70,7 +95,7 @@ static mo_tensor *apply_nodes(mo_tape *t, const mo_model *m, const mo_episode *e
 /* T is fitted again on sharper predictions for all nodes (heads/transduce.c); the other experts' part of the logits
  * stays. The episode's queries are all nodes. */
 static mo_tensor *transduce_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
-    mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, Zs);
+    mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, reference_rows(t, e, Zs));
     mo_mixed_experts fit = learn_nodes(t, m, e, mo_matmul(t, Zs, Zst)); /* the column of ones is the kernel's 1 */
     mo_tensor *logits = apply_nodes(t, m, e, mo_matmul(t, all->Z, Zst), fit.learned);
     if (!mo_ok(m->ctx))
@@ -149,7 +174,7 @@ static int learn(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned, mo_tensor **share) {
     if (e->task == MO_TASK_NC) {
         mo_tensor *X = own_rows(t, Zs);
-        mo_mixed_experts fit = learn_nodes(t, m, e, own_kernel(t, X, X));
+        mo_mixed_experts fit = learn_nodes(t, m, e, own_kernel(t, X, reference_rows(t, e, X)));
         learned[0] = fit.learned;
         *share = fit.share;
         return 1;
@@ -164,7 +189,7 @@ static int learn(
 static mo_tensor *apply(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq) {
     if (e->task == MO_TASK_NC) {
-        mo_tensor *K = own_kernel(t, own_rows(t, Zq), own_rows(t, Zs));
+        mo_tensor *K = own_kernel(t, own_rows(t, Zq), reference_rows(t, e, own_rows(t, Zs)));
         return mo_sum(t, apply_nodes(t, m, e, K, learned[0]), MO_AXIS(0), MO_DROP_AXES);
     }
     mo_mixture mix = mixture(t, m, e);

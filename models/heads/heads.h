@@ -37,6 +37,13 @@ mo_mixed_experts mo_mix_experts(mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_te
  * query's logits are sum_e k_e(query, support) alpha_e. Raises MO_INVALID with the shapes that do not fit. */
 mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
 
+/* The same of a large support by m of its rows, the centres: shares and temperatures are those of the centres alone,
+ * with kernels Km [.., E, m, m], labels Ym [.., m, C] and weights; with them, ridges of all rows in the span of the
+ * centres, by kernels K [.., E, n_s, m] of the support with the centres. learned: alpha [.., E, m, C] of the centres.
+ */
+mo_mixed_experts mo_centred_mixture(
+    mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym, const mo_expert_mixture *mix);
+
 /* ---- ridge_mixture.c: the readout of a mixture, before it is applied ---- */
 
 /* Logits are the sum over experts of [Zq_m | 1] W_m and, with gamma, of k(Zq_m, Zs_m) alpha_m. Null tensors where there

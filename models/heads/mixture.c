@@ -17,6 +17,12 @@
  * few labels do not. It is constant to the gradient, which flows through everything else: where two temperatures are
  * equally good it jumps.
  *
+ * A system is as wide as the support. Of a large one m rows, the centres, stand for it (Nystroem's approximation:
+ * Williams and Seeger 2001): with Km = L L^T of the centres and Phi = K L^-T of all rows, Phi Phi^T is the kernel where
+ * the centres tell what it is, and the ridge of the rows Phi is as wide as there are centres,
+ *     f(q) = k(q, centres) alpha,  alpha = L^-T (Phi^T Phi + r I)^-1 Phi^T Y.
+ * Shares and temperatures come from the centres alone, for which they are as above.
+ *
  * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda. */
 #include "models/heads/heads.h"
 #include "tensor/given.h"
@@ -150,6 +156,28 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
     mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), E), *alpha, *Yloo;
     mo_kernel_loo_fit(t, K, Y, weight, of_every_problem(t, mix->lambda, K), &alpha, &Yloo);
     return mo_mix_experts(t, alpha, Yloo, Ys, mix);
+}
+
+/* Added to the diagonal of the centres' kernel, whose least eigenvalues float32 does not resolve: far below the least
+ * penalty. */
+static const double centre_ridge = 1e-3;
+
+mo_mixed_experts mo_centred_mixture(
+    mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym, const mo_expert_mixture *mix) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_mixed_experts fit = mo_kernel_mixture(t, Km, Ym, mix);
+    if (!mo_ok(ctx))
+        return fit;
+    int64_t E = mo_dim(Km, -3), R = mo_dim(mix->lambda, 0);
+    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, Km, mo_scalar(t, mo_tensor_dtype(Km), centre_ridge)));
+    mo_tensor *Phi_t = mo_solve_triangular(t, L, mo_transpose(t, K), MO_LOWER);
+    mo_tensor *A = mo_with_axis(t, mo_gram(t, Phi_t), MO_AXIS(-3), R);
+    mo_tensor *B = mo_matmul(t, Phi_t, mo_with_axis(t, Ys, MO_AXIS(-3), E));
+    A = mo_add_diag(t, A, of_every_problem(t, mix->lambda, Km));
+    mo_tensor *w = mo_solve_spd(t, A, mo_with_axis(t, B, MO_AXIS(-3), R));
+    w = mo_sum(t, times_matrix(t, w, fit.factor), MO_AXIS(mo_ndim(w) - 3), MO_DROP_AXES);
+    fit.learned = mo_solve_triangular(t, L, w, MO_LOWER_TRANSPOSED);
+    return fit;
 }
 
 /* ---- as a head of rows ---- */

@@ -198,9 +198,8 @@ mo_code mo_episode_tensors(
     e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
     e->support_weight = mo_plan_weight(t, plan);
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
-    const mo_kernel_nodes nodes = {plan->support[0], plan->query[0], plan->n_support, plan->n_query};
-    mo_put_kernels(t, r->source, &nodes, e);
-    mo_put_query_kernels(t, r->source, &nodes, e);
+    if (plan->task == MO_TASK_NC)
+        mo_put_plan_kernels(t, r->source, plan, plan->query[0], plan->n_query, e);
     return mo_context_status(t->ctx)->code;
 }
 

@@ -64,14 +64,11 @@ mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_can
 
 /* The kernels of the support with all nodes. */
 static bool put_kernels_of_all(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
-    int64_t N = source->graph->nodes, *all = source->kernels ? mo_tape_scratch(t, N, sizeof *all) : NULL;
+    int64_t N = source->graph->nodes, *all = plan->task == MO_TASK_NC ? mo_tape_scratch(t, N, sizeof *all) : NULL;
     for (int64_t i = 0; all && i < N; i++)
         all[i] = i;
-    const mo_kernel_nodes nodes = {plan->support[0], all, plan->n_support, N};
-    if (all) {
-        mo_put_kernels(t, source, &nodes, e);
-        mo_put_query_kernels(t, source, &nodes, e);
-    }
+    if (all)
+        mo_put_plan_kernels(t, source, plan, all, N, e);
     return mo_ok(mo_tape_context(t));
 }
 

@@ -32,10 +32,26 @@ static mo_code few_shot_head_block(
 
 /* ---- a readout of the model's own ---- */
 
-/* The support's embeddings, and what was learned from them; owned. */
+/* The support's embeddings, what was learned from them, and the rows that stand for a large support; owned. */
 typedef struct fitted {
     mo_tensor *Zs, *learned[MO_MOST_LEARNED];
+    int64_t m, *centre, *node; /* [m]: positions in the support, nodes; m = 0: all rows stand for themselves */
 } fitted;
+
+static bool few_shot_choose_centres(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
+    r->centre = mo_host_array(f->ctx, 2 * MO_MOST_CENTRES, sizeof *r->centre);
+    if (!r->centre)
+        return false;
+    r->node = r->centre + MO_MOST_CENTRES;
+    r->m = f->source.task == MO_TASK_NC ? mo_choose_centres(f->ctx, s->id, s->label, s->n, s->classes, r->centre) : 0;
+    for (int64_t i = 0; i < r->m; i++)
+        r->node[i] = s->id[r->centre[i]];
+    return mo_ok(f->ctx);
+}
+
+static mo_kernel_nodes few_shot_nodes(const mo_few_shot_support *s, const fitted *r, const int64_t *query, int64_t n) {
+    return (mo_kernel_nodes){s->id, query, r->m ? r->node : s->id, s->n, n, r->m ? r->m : s->n};
+}
 
 mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T) {
     int64_t shape[MO_MAX_AXES];
@@ -60,11 +76,14 @@ static mo_tensor *few_shot_embed(
 
 static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
     const mo_model *m = f->candidate.model;
-    const mo_kernel_nodes nodes = {.support = s->id, .n_s = s->n};
     mo_tensor *learned[MO_MOST_LEARNED], *share = NULL;
     mo_episode e;
     mo_tape_reset(f->t);
+    if (!few_shot_choose_centres(f, s, r))
+        return false;
+    const mo_kernel_nodes nodes = few_shot_nodes(s, r, NULL, 0);
     mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
+    e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
     mo_put_kernels(f->t, &f->source, &nodes, &e);
     int n = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, learned, &share) : 0;
     r->Zs = mo_few_shot_keep(f->ctx, Zs);
@@ -78,11 +97,12 @@ static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted 
 static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_shot_support *s, const int64_t *query,
     int64_t n, int64_t *zero, double *logits) {
     const mo_model *m = f->candidate.model;
-    const mo_kernel_nodes nodes = {.support = s->id, .query = query, .n_s = s->n, .n_q = n};
+    const mo_kernel_nodes nodes = few_shot_nodes(s, r, query, n);
     mo_tensor *learned[MO_MOST_LEARNED];
     mo_episode e;
     mo_tape_reset(f->t);
     mo_tensor *Zq = few_shot_embed(f, query, zero, n, s->classes, &e);
+    e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
     mo_put_query_kernels(f->t, &f->source, &nodes, &e);
     for (int i = 0; i < MO_MOST_LEARNED; i++)
         learned[i] = r->learned[i] ? r->learned[i] : mo_null_tensor(f->ctx);
@@ -109,6 +129,7 @@ mo_code mo_few_shot_read(
             few_shot_head_block(f, s, query + first, n, zero, logits + first * s->classes);
     }
     mo_tensor_release(r.Zs);
+    free(r.centre);
     for (int i = 0; i < MO_MOST_LEARNED; i++)
         mo_tensor_release(r.learned[i]);
     free(zero);
