@@ -268,6 +268,56 @@ static void one_label_of_each_class_gives_finite_logits(void **state) {
     mo_tensor_release(Y);
 }
 
+/* ---- a large support ---- */
+
+/* Rows of four numbers have kernels of rank five, which nine of fourteen rows tell exactly: with one expert and penalty
+ * the ridge in the span of the centres is that of all rows, at the temperature of the centres. */
+static void centres_that_span_all_rows_lose_nothing(void **state) {
+    enum { ALL = 14 };
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z = draw(*state, 3, (int64_t[]){1, ALL, D}, 0.5, 1), *Zq = draw(*state, 3, (int64_t[]){1, Q, D}, 0.5, 2);
+    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Y = labels(*state, ALL, C), *Zmt = mo_transpose(t, Zm);
+    mo_tensor *K = mo_scale(t, mo_matmul(t, Z, Zmt), 1, 1), *Km = mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1);
+    mo_tensor *Kq = mo_scale(t, mo_matmul(t, Zq, Zmt), 1, 1);
+    mo_expert_mixture mix = mixture_of(t, 1, NULL);
+    mix.lambda = mo_slice(t, mix.lambda, MO_AXIS(0), 1, 2);
+    mo_mixed_experts fit = mo_centred_mixture(t, K, Km, Y, mo_slice(t, Y, MO_AXIS(0), 0, N), &mix);
+    mo_tensor *G = mo_add_diag(t, mo_scale(t, mo_gram(t, Z), 1, 1), mo_scalar(t, MO_F64, lambda[1]));
+    mo_tensor *alpha = mo_solve_spd(t, G, mo_with_axis(t, Y, MO_AXIS(0), 1));
+    mo_tensor *expected = read(t, mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, Z)), 1, 1), alpha);
+    double T = mo_item(mo_sum(t, fit.factor, MO_ALL, MO_DROP_AXES));
+    assert_true(largest_difference(read(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
+    mo_tape_release(t);
+    mo_tensor_release(Z);
+    mo_tensor_release(Zq);
+    mo_tensor_release(Y);
+}
+
+/* in: rows [2, 12, D], log lambda. */
+static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    mo_expert_mixture mix = mixture_of(t, 2, NULL);
+    mix.lambda = mo_exp(t, in[1]);
+    mo_tensor *Zm = mo_slice(t, in[0], MO_AXIS(1), 0, D + 1), *Zmt = mo_transpose(t, Zm), *Y = state;
+    out[0] = mo_centred_mixture(t, mo_scale(t, mo_matmul(t, in[0], Zmt), 1, 1),
+        mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1), Y, mo_slice(t, Y, MO_AXIS(0), 0, D + 1), &mix)
+                 .learned;
+}
+
+static void gradients_through_centres_hold_to_order_two(void **state) {
+    mo_context *ctx = *state;
+    mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
+    mo_tensor *Y = labels(ctx, 12, C);
+    mo_check_result r = mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9);
+    if (!r.pass)
+        print_message("%s\n", r.worst);
+    assert_true(r.pass);
+    mo_tensor_release(in[0]);
+    mo_tensor_release(in[1]);
+    mo_tensor_release(Y);
+}
+
 /* ---- the head ---- */
 
 static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq) {
@@ -319,6 +369,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_batch_is_its_problems, open_context, close_context),
         cmocka_unit_test_setup_teardown(equal_kernels_have_equal_shares_but_for_the_prior, open_context, close_context),
         cmocka_unit_test_setup_teardown(one_label_of_each_class_gives_finite_logits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(centres_that_span_all_rows_lose_nothing, open_context, close_context),
+        cmocka_unit_test_setup_teardown(gradients_through_centres_hold_to_order_two, open_context, close_context),
         cmocka_unit_test_setup_teardown(the_head_is_the_mixture_of_one_kernel, open_context, close_context),
         cmocka_unit_test_setup_teardown(shapes_that_do_not_fit_are_named, open_context, close_context),
     };
