@@ -84,6 +84,11 @@ typedef struct mo_own_readout {
     mo_tensor *(*apply)(
         mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
+    /* Nodes, all rows standing for themselves: what is needed of a support to leave rows of it out, which both tensors
+     * are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others. */
+    void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
+    mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
+        const int64_t *row, int64_t h);
 } mo_own_readout;
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };

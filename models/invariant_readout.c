@@ -63,29 +63,56 @@ static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at)
     return mo_reshape(t, mo_gather_rows(t, mo_with_axis(t, weight, MO_AXIS(1), 1), at), 1, &n);
 }
 
-/* alpha [E, m, C] of T, whose kernel of the support with the m rows that stand for it is K [n_s, m], and of the
- * episode's kernels. */
-static mo_mixed_experts learn_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
-    mo_context *ctx = mo_tape_context(t);
-    mo_tensor *all = all_kernels(t, m, e, K, "kernels");
+static mo_expert_mixture node_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, int64_t E) {
     double prior[MO_MAX_EXPERTS] = {own_prior};
-    int64_t E = mo_dim(all, 0), R = sizeof node_lambda / sizeof *node_lambda;
-    if (mo_ok(ctx) && E > MO_MAX_EXPERTS)
-        mo_fail(ctx, MO_INVALID, "invariant: %lld kernels of nodes, expected at most %d", (long long)E - 1,
+    int64_t R = sizeof node_lambda / sizeof *node_lambda;
+    if (mo_ok(m->ctx) && E > MO_MAX_EXPERTS)
+        mo_fail(m->ctx, MO_INVALID, "invariant: %lld kernels of nodes, expected at most %d", (long long)E - 1,
             MO_MAX_EXPERTS - 1);
-    if (!mo_ok(ctx))
-        return (mo_mixed_experts){mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)};
-    mo_expert_mixture mix = {.lambda = mo_cast(t, mo_from(t, MO_F64, 1, &R, node_lambda), m->real),
+    if (!mo_ok(m->ctx))
+        return (mo_expert_mixture){0};
+    return (mo_expert_mixture){.lambda = mo_cast(t, mo_from(t, MO_F64, 1, &R, node_lambda), m->real),
         .prior = mo_cast(t, mo_from(t, MO_F64, 1, &E, prior), m->real),
         .sharpness = mo_scalar(t, m->real, node_sharpness),
         .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL};
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+}
+
+static mo_tensor *labels_of(mo_tape *t, const mo_model *m, const mo_episode *e) {
+    return mo_one_hot(t, e->support_label, e->classes, m->real);
+}
+
+/* alpha [E, m, C] of T, whose kernel of the support with the m rows that stand for it is K [n_s, m], and of the
+ * episode's kernels. */
+static mo_mixed_experts learn_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
+    mo_tensor *all = all_kernels(t, m, e, K, "kernels"), *Ys = labels_of(t, m, e);
+    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all, 0));
+    if (!mo_ok(m->ctx))
+        return (mo_mixed_experts){mo_null_tensor(m->ctx), mo_null_tensor(m->ctx), mo_null_tensor(m->ctx)};
     if (!e->centres)
         return mo_kernel_mixture(t, all, Ys, &mix);
     if (mix.weight)
         mix.weight = gathered_weights(t, mix.weight, e->centres);
     return mo_centred_mixture(t, all, rows_of_each(t, all, e->centres), Ys, mo_gather_rows(t, Ys, e->centres), &mix);
 }
+
+/* ---- nodes: the readout without some rows of its support ---- */
+
+static void invert(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]) {
+    mo_tensor *X = own_rows(t, Zs), *all = all_kernels(t, m, e, own_kernel(t, X, X), "kernels");
+    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all, 0));
+    mo_inverted_mixture fit = mo_kernel_mixture_invert(t, all, labels_of(t, m, e), &mix);
+    inverted[0] = fit.G;
+    inverted[1] = fit.alpha;
+}
+
+static mo_tensor *without(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2], const int64_t *row, int64_t h) {
+    const mo_inverted_mixture all = {inverted[0], inverted[1]};
+    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all.G, 0));
+    return mo_kernel_mixture_without(t, &all, labels_of(t, m, e), &mix, row, h);
+}
+
+/* ---- nodes: logits ---- */
 
 /* Logits [E, n, C] of each expert, from T's kernel K [n, m] of n rows and those that stand for the support. */
 static mo_tensor *apply_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, mo_tensor *alpha) {
@@ -113,7 +140,7 @@ static mo_tensor *transduce_nodes(mo_tape *t, const mo_model *m, const mo_episod
         .scale = mo_sum(t, factor, MO_ALL, MO_DROP_AXES),
         .lambda = mo_exp(t, mean)};
     mo_transduction o = {.rounds = 5, .sharpness = mo_scalar(t, m->real, 2)};
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    mo_tensor *Ys = labels_of(t, m, e);
     return mo_ridge_transduce(t, all, e->support[0], Ys, &readout, &o);
 }
 
@@ -161,7 +188,7 @@ static mo_tensor *log_temp(mo_tape *t, const mo_model *m, mo_task task) {
 /* Graphs are refitted on the readout's own probabilities. */
 static mo_tensor *transduce_graphs(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_mixture mix = mixture(t, m, e);
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
+    mo_tensor *Ys = labels_of(t, m, e);
     mo_tensor *temperature = mo_exp(t, log_temp(t, m, e->task));
     mo_transduction o = {.rounds = 5, .sharpness = temperature};
     return mo_mul(t, mo_kernel_transduce(t, all, e->support[0], Ys, &mix, &o), temperature);
@@ -180,7 +207,7 @@ static int learn(
         return 1;
     }
     mo_mixture mix = mixture(t, m, e);
-    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, mo_one_hot(t, e->support_label, e->classes, m->real), &mix);
+    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, labels_of(t, m, e), &mix);
     learned[0] = fit.W;
     learned[1] = fit.alpha;
     return mo_is_null(fit.alpha) ? 1 : 2;
@@ -208,4 +235,4 @@ static int settings(const mo_model *m, mo_setting *list) {
 }
 
 const mo_own_readout mo_invariant_readout = {
-    .settings = settings, .learn = learn, .apply = apply, .transduce = transduce};
+    .settings = settings, .learn = learn, .apply = apply, .transduce = transduce, .invert = invert, .without = without};

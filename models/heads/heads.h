@@ -11,6 +11,8 @@ mo_tensor *mo_head_weights(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_te
 
 /* ---- ridge_loo.c: ridges of a given kernel over a grid of penalties ---- */
 
+/* G = (K + lambda I)^-1 [.., R, n_s, n_s] and alpha = G Ys [.., R, n_s, C]. */
+void mo_kernel_inverse(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **G, mo_tensor **alpha);
 /* The dual form for kernels K [.., n_s, n_s] of the support: alpha [.., R, n_s, C], with which K(query, support) alpha
  * predicts, and leave-one-out predictions [.., R, n_s, C]. weight: as of mo_ridge_loo_fit. */
 void mo_kernel_loo_fit(
@@ -43,6 +45,17 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
  */
 mo_mixed_experts mo_centred_mixture(
     mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym, const mo_expert_mixture *mix);
+
+/* A mixture of kernels [E, n_s, n_s] with every inverse, from which fits without some rows are read (mixture.c). */
+typedef struct mo_inverted_mixture {
+    mo_tensor *G;     /* [E, R, n_s, n_s] */
+    mo_tensor *alpha; /* [E, R, n_s, C] */
+} mo_inverted_mixture;
+mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
+/* Logits [h, C] of the rows row[0 .. h - 1] by the mixture of all other rows, with shares and temperatures of theirs;
+ * no gradient flows. mix: without weights. */
+mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h);
 
 /* ---- ridge_mixture.c: the readout of a mixture, before it is applied ---- */
 

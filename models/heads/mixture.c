@@ -26,8 +26,10 @@
  * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda. */
 #include "models/heads/heads.h"
 #include "tensor/given.h"
+#include "tensor/host_array.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double temperatures[] = {1, 2, 4, 8, 16, 32};
 enum { TEMPERATURES = sizeof temperatures / sizeof *temperatures };
@@ -178,6 +180,70 @@ mo_mixed_experts mo_centred_mixture(
     w = mo_sum(t, times_matrix(t, w, fit.factor), MO_AXIS(mo_ndim(w) - 3), MO_DROP_AXES);
     fit.learned = mo_solve_triangular(t, L, w, MO_LOWER_TRANSPOSED);
     return fit;
+}
+
+/* ---- without some rows ----
+ *
+ * With G = (K + r I)^-1 and alpha = G Y of all rows, those of the fit without the rows J are, by the inverse of a block
+ * matrix (the leave-one-out formula of ridge_loo.c is the case of one row),
+ *     f(J) = Y_J - G_JJ^-1 alpha_J,
+ *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,
+ * which takes products with h = |J| columns in place of a factorization. */
+
+mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_inverted_mixture all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
+    if (kernel_mixture_check(ctx, K, Ys, mix))
+        mo_kernel_inverse(t, K, mo_with_axis(t, Ys, MO_AXIS(-3), mo_dim(K, -3)), of_every_problem(t, mix->lambda, K),
+            &all.G, &all.alpha);
+    return all;
+}
+
+/* Rows row[0 .. h - 1] of every matrix of X [E, R, n, c]: [E, R, h, c]. */
+static mo_tensor *rows_of_pairs(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t h) {
+    int64_t E = mo_dim(X, 0), R = mo_dim(X, 1), n = mo_dim(X, 2), c = mo_dim(X, 3), count = E * R * h;
+    int64_t *at = mo_host_array(mo_tape_context(t), count, sizeof *at);
+    for (int64_t i = 0; at && i < count; i++)
+        at[i] = i / h * n + row[i % h];
+    mo_tensor *index = at ? mo_from(t, MO_I64, 1, &count, at) : mo_null_tensor(mo_tape_context(t));
+    mo_tensor *flat = mo_reshape(t, mo_contiguous(t, X), 2, (int64_t[]){E * R * n, c});
+    free(at);
+    return mo_reshape(t, mo_gather_rows(t, flat, index), 4, (int64_t[]){E, R, h, c});
+}
+
+/* 1 for every row but these, [n]. */
+static mo_tensor *weights_without(mo_tape *t, int64_t n, const int64_t *row, int64_t h, mo_dtype real) {
+    double *weight = mo_host_array(mo_tape_context(t), n, sizeof *weight);
+    for (int64_t i = 0; weight && i < n; i++)
+        weight[i] = 1;
+    for (int64_t i = 0; weight && i < h; i++)
+        weight[row[i]] = 0;
+    mo_tensor *w = weight ? mo_cast(t, mo_from(t, MO_F64, 1, &n, weight), real) : mo_null_tensor(mo_tape_context(t));
+    free(weight);
+    return w;
+}
+
+mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_ok(ctx) || h < 1)
+        return mo_null_tensor(ctx);
+    int64_t n = mo_dim(all->G, 2), C = mo_dim(Ys, -1);
+    mo_dtype real = mo_tensor_dtype(Ys);
+    mo_expert_mixture others = *mix;
+    mo_tensor *G_Jt = rows_of_pairs(t, all->G, row, h), *G_JJ = rows_of_pairs(t, mo_transpose(t, G_Jt), row, h);
+    mo_tensor *alpha_J = rows_of_pairs(t, all->alpha, row, h);
+    mo_tensor *X = mo_solve_spd(t, G_JJ, mo_concat(t, (mo_tensor *[]){alpha_J, G_Jt}, 2, MO_AXIS(-1)));
+    mo_tensor *B = mo_slice(t, X, MO_AXIS(-1), 0, C), *H = mo_slice(t, X, MO_AXIS(-1), C, C + n);
+    mo_tensor *lost = mo_sum(t, mo_mul(t, G_Jt, H), MO_AXIS(2), MO_DROP_AXES); /* of G_ii, [E, R, n] */
+    others.weight = weights_without(t, n, row, h, real);
+    mo_tensor *G_ii = mo_mul(t, mo_sub(t, mo_diagonal(t, all->G), lost), others.weight); /* 0 in J */
+    mo_tensor *alpha = mo_sub(t, all->alpha, mo_matmul(t, mo_transpose(t, G_Jt), B));
+    mo_tensor *Y = of_each_pair(t, Ys),
+              *Y_J = rows_of_pairs(t, mo_with_axis(t, mo_with_axis(t, Ys, MO_AXIS(0), 1), MO_AXIS(0), 1), row, h);
+    mo_tensor *Yloo = mo_sub(t, Y, mo_div_or_zero(t, alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
+    mo_mixed_experts fit = mo_mix_experts(t, mo_sub(t, Y_J, B), Yloo, Ys, &others);
+    return mo_sum(t, fit.learned, MO_AXIS(0), MO_DROP_AXES);
 }
 
 /* ---- as a head of rows ---- */

@@ -268,6 +268,31 @@ static void one_label_of_each_class_gives_finite_logits(void **state) {
     mo_tensor_release(Y);
 }
 
+/* The rows of K [E, N, N] and of its columns that are not 2, 5 and 8. */
+static void fits_without_rows_are_those_of_the_others(void **state) {
+    enum { LEFT = 3 };
+    static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7};
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    double K[E][N][N], Kq[E][Q][N], part[E][N - LEFT][N - LEFT], of_left[E][LEFT][N - LEFT];
+    draw_kernels(K, Kq);
+    for (int e = 0; e < E; e++)
+        for (int j = 0; j < N - LEFT; j++) {
+            for (int i = 0; i < N - LEFT; i++)
+                part[e][i][j] = K[e][rest[i]][rest[j]];
+            for (int i = 0; i < LEFT; i++)
+                of_left[e][i][j] = K[e][left[i]][rest[j]];
+        }
+    mo_expert_mixture mix = mixture_of(t, E, NULL);
+    mo_tensor *Y = one_hot_labels(t), *at = mo_from(t, MO_I64, 1, (int64_t[]){N - LEFT}, rest);
+    mo_inverted_mixture all = mo_kernel_mixture_invert(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), Y, &mix);
+    mo_tensor *got = mo_kernel_mixture_without(t, &all, Y, &mix, left, LEFT);
+    mo_mixed_experts fit = mo_kernel_mixture(
+        t, mo_from(t, MO_F64, 3, (int64_t[]){E, N - LEFT, N - LEFT}, part), mo_gather_rows(t, Y, at), &mix);
+    mo_tensor *expected = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
+    assert_true(largest_difference(got, expected) < 1e-9);
+    mo_tape_release(t);
+}
+
 /* ---- a large support ---- */
 
 /* Rows of four numbers have kernels of rank five, which nine of fourteen rows tell exactly: with one expert and penalty
@@ -369,6 +394,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_batch_is_its_problems, open_context, close_context),
         cmocka_unit_test_setup_teardown(equal_kernels_have_equal_shares_but_for_the_prior, open_context, close_context),
         cmocka_unit_test_setup_teardown(one_label_of_each_class_gives_finite_logits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(fits_without_rows_are_those_of_the_others, open_context, close_context),
         cmocka_unit_test_setup_teardown(centres_that_span_all_rows_lose_nothing, open_context, close_context),
         cmocka_unit_test_setup_teardown(gradients_through_centres_hold_to_order_two, open_context, close_context),
         cmocka_unit_test_setup_teardown(the_head_is_the_mixture_of_one_kernel, open_context, close_context),

@@ -49,6 +49,18 @@ typedef struct mo_few_shot_support {
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
 
+/* few_shot_logits.c: whether some of the labelled examples stand for all of them in the readout. */
+bool mo_few_shot_reads_centres(const mo_few_shot *f);
+
+/* few_shot_logits.c: a fit of all labelled examples of nodes, from which the fit without some of them is read for less
+ * than a fit of its own; NULL where the readout has no such, or rows stand for others, and on failure. Then the logits
+ * [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them; returns the status. */
+typedef struct mo_few_shot_whole mo_few_shot_whole;
+mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f);
+mo_code mo_few_shot_without(
+    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits);
+void mo_few_shot_whole_release(mo_few_shot_whole *whole);
+
 /* few_shot_logits.c: a copy that outlives the tape; NULL on failure. */
 mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T);
 

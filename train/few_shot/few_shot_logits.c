@@ -110,6 +110,59 @@ static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
 }
 
+/* ---- without some of the support ---- */
+
+struct mo_few_shot_whole {
+    mo_tensor *inverted[2]; /* owned */
+};
+
+static bool few_shot_mixes_kernels(const mo_few_shot *f) {
+    const mo_model *m = f->candidate.model;
+    return m && m->readout && f->source.task == MO_TASK_NC && !f->candidate.transductive;
+}
+
+bool mo_few_shot_reads_centres(const mo_few_shot *f) {
+    return few_shot_mixes_kernels(f) && f->n > MO_MOST_CENTRES;
+}
+
+mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
+    const mo_model *m = f->candidate.model;
+    bool able = few_shot_mixes_kernels(f) && f->n <= MO_MOST_CENTRES;
+    mo_few_shot_whole *whole = able ? mo_host_array(f->ctx, 1, sizeof *whole) : NULL;
+    const mo_kernel_nodes nodes = {f->id, NULL, f->id, f->n, 0, f->n};
+    mo_tensor *inverted[2];
+    mo_episode e;
+    if (!whole)
+        return NULL;
+    mo_tape_reset(f->t);
+    mo_tensor *Zs = few_shot_embed(f, f->id, f->label, f->n, f->classes, &e);
+    mo_put_kernels(f->t, &f->source, &nodes, &e);
+    if (mo_ok(f->ctx))
+        m->readout->invert(f->t, m, &e, Zs, inverted);
+    for (int i = 0; i < 2 && mo_ok(f->ctx); i++)
+        whole->inverted[i] = mo_few_shot_keep(f->ctx, inverted[i]);
+    if (mo_ok(f->ctx))
+        return whole;
+    mo_few_shot_whole_release(whole);
+    return NULL;
+}
+
+mo_code mo_few_shot_without(
+    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits) {
+    const mo_model *m = f->candidate.model;
+    mo_episode e = {.task = f->source.task, .classes = f->classes};
+    mo_tape_reset(f->t);
+    e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);
+    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n) : mo_null_tensor(f->ctx);
+    return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * f->classes) * sizeof *logits);
+}
+
+void mo_few_shot_whole_release(mo_few_shot_whole *whole) {
+    for (int i = 0; whole && i < 2; i++)
+        mo_tensor_release(whole->inverted[i]);
+    free(whole);
+}
+
 /* ---- all blocks ---- */
 
 mo_code mo_few_shot_read(
