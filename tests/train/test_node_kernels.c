@@ -5,6 +5,7 @@
 #include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/kernels.h"
+#include "train/features/nodes/sampled_walks.h"
 #include "train/features/nodes/structure_columns.h"
 
 enum { N = 60, M = 9, ALONE = N - 1, BARE = 7, MORE = 300, WIDE = 70 };
@@ -347,6 +348,91 @@ static void what_is_kept_between_calls_changes_nothing(void **state) {
     }
 }
 
+/* Random edges, of which every fifth ends at one of three hubs; the last node stays isolated. */
+static mo_graph *graph_with_hubs(mo_context *ctx) {
+    enum { EDGES = 2500 };
+    int64_t u[EDGES], v[EDGES];
+    mo_random r = mo_random_at(12, MO_PURPOSE_CHECK, 9);
+    for (int e = 0; e < EDGES; e++) {
+        u[e] = mo_random_below(&r, MORE - 1);
+        v[e] = mo_random_below(&r, e % 5 ? MORE - 1 : 3);
+    }
+    mo_graph *graph = mo_graph_from_edges(ctx, "hubs", MORE, EDGES, u, v);
+    expect_ok(ctx);
+    return graph;
+}
+
+/* Triangles and three steps are exact; four steps and the nodes reached lie within the stated errors, on both sides. */
+static void sampled_walks_are_near_the_exact_ones(void **state) {
+    scratch *s = *state;
+    static mo_closed_walks found[2][MORE];
+    int64_t node[MORE];
+    double share[MORE] = {0}, squares = 0, bias = 0, errors = 0, error_bias = 0;
+    int32_t count[MORE] = {0};
+    for (int i = 0; i < MORE; i++)
+        node[i] = i;
+    mo_graph *graph = graph_with_hubs(s->ctx);
+    for (int several = 0; several < 2; several++) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = several ? 3 : 1});
+        mo_graph *own = graph_with_hubs(ctx);
+        memset(found[several], 0, sizeof found[several]);
+        assert_true(mo_sampled_walks(own, node, MORE, found[several]));
+        mo_graph_release(own);
+        mo_context_release(ctx);
+    }
+    assert_memory_equal(found[0], found[1], sizeof found[0]);
+    for (int u = 0; u < MORE; u++) {
+        mo_closed_walks want = mo_closed_walks_of(graph, u, &(mo_walk_ends){share, count});
+        assert_true(found[0][u].triangles == want.triangles);
+        double largest = 0, n = (double)degree(graph, u);
+        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+            largest = fmax(largest, 1 / (double)degree(graph, graph->column[e]));
+        for (int k = 0; k < 2; k++)
+            assert_true(fabs(found[0][u].back[k] - want.back[k]) < 1e-12);
+        double off = n > 0 ? (found[0][u].back[2] - want.back[2]) / (largest / 32) : 0;
+        assert_true(fabs(off) < 4);
+        errors += off * off / MORE;
+        error_bias += off / MORE;
+        if (n == 0) {
+            assert_true(found[0][u].reached == 0 && found[0][u].back[2] == 0);
+            continue;
+        }
+        double relative = (double)found[0][u].reached / (double)want.reached - 1;
+        squares += relative * relative / MORE;
+        bias += relative / MORE;
+    }
+    assert_true(errors < 1 && fabs(error_bias) < 0.2);
+    assert_true(sqrt(squares) < 0.08 && fabs(bias) < 0.08);
+    mo_graph_release(graph);
+}
+
+/* The columns of a graph whose nodes are all too busy: thirteen are those of exact walks, two follow them. */
+static void columns_of_sampled_walks_follow_the_exact_ones(void **state) {
+    scratch *s = *state;
+    enum { C = MO_STRUCTURE_COLUMNS };
+    static float exact[MORE * C], sampled[MORE * C];
+    mo_graph *graph = graph_with_hubs(s->ctx);
+    assert_true(mo_most_exact_walks(graph) == INT64_MAX);
+    assert_int_equal(mo_structure_columns(graph, INT64_MAX, exact), C);
+    assert_int_equal(mo_structure_columns(graph, 0, sampled), C);
+    for (int c = 0; c < C; c++) {
+        double product = 0, squares[2] = {0}, difference = 0;
+        for (int u = 0; u < MORE; u++) {
+            double x = exact[u * C + c], y = sampled[u * C + c];
+            product += x * y;
+            squares[0] += x * x;
+            squares[1] += y * y;
+            difference = fmax(difference, fabs(x - y));
+        }
+        double cosine = product / sqrt(squares[0] * squares[1]);
+        if (c == 10 || c == 11)
+            assert_true(cosine > 0.9 && difference > 0);
+        else
+            assert_true(difference < 1e-5);
+    }
+    mo_graph_release(graph);
+}
+
 static void experts_that_a_graph_has_not_are_left_out(void **state) {
     scratch *s = *state;
     static const char *const bare[] = {"A1", "S", "H"};
@@ -464,6 +550,8 @@ int main(void) {
         cmocka_unit_test(dense_and_sparse_attributes_have_one_meaning),
         cmocka_unit_test(rows_equal_to_the_mean_are_zero),
         cmocka_unit_test(what_is_kept_between_calls_changes_nothing),
+        cmocka_unit_test(sampled_walks_are_near_the_exact_ones),
+        cmocka_unit_test(columns_of_sampled_walks_follow_the_exact_ones),
         cmocka_unit_test(experts_that_a_graph_has_not_are_left_out),
         cmocka_unit_test(kernels_are_symmetric_with_unit_rows),
         cmocka_unit_test(rows_of_a_user_are_an_expert),

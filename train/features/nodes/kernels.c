@@ -394,12 +394,14 @@ mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *r
     return MO_OK;
 }
 
-/* Bytes taken while the kernels of a graph are made. */
+/* Bytes taken while the kernels of a graph are made: what is kept, and the structure columns' arrays, with those of
+ * sampled walks. */
 static double count_bytes(const mo_graph *graph, int threads) {
-    double n = (double)graph->nodes, m = (double)graph->features;
-    double kept =
-        n * (4 + 4 * MO_STRUCTURE_COLUMNS + (m > 1 ? 8 * (1 + MO_ATTRIBUTE_KINDS) : 0)) + 8 * m * MO_ATTRIBUTE_KINDS;
-    return kept + threads * (12 * n + 16 * m) + 16 * n;
+    double n = (double)graph->nodes, m = graph->features > 1 ? (double)graph->features : 0;
+    double kept = n * (4 + 4 * MO_STRUCTURE_COLUMNS) +
+                  (m > 0 ? 8 * (n * (1 + 2 * MO_ATTRIBUTE_KINDS) + m * MO_ATTRIBUTE_KINDS) : 0);
+    bool sampled = mo_most_exact_walks(graph) < INT64_MAX;
+    return kept + threads * (12 * n + 16 * m) + 16 * n + (sampled ? 150 * n + 2 * (double)graph->nnz : 0);
 }
 
 static bool kernels_are_valid(const mo_graph *graph, int64_t memory) {
@@ -472,7 +474,7 @@ static bool add_neighbours(mo_node_kernels *k) {
 
 static bool add_structure(mo_node_kernels *k) {
     k->structure = mo_host_array(k->graph->ctx, k->graph->nodes * MO_STRUCTURE_COLUMNS, sizeof *k->structure);
-    k->varying = k->structure ? mo_structure_columns(k->graph, k->structure) : -1;
+    k->varying = k->structure ? mo_structure_columns(k->graph, mo_most_exact_walks(k->graph), k->structure) : -1;
     return k->varying == 0 || (k->varying > 0 && add_name(k, "S"));
 }
 

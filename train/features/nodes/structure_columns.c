@@ -13,6 +13,7 @@
 
 #include "tensor/host_array.h"
 #include "train/features/closed_walks.h"
+#include "train/features/nodes/sampled_walks.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -37,6 +38,9 @@ enum {
 _Static_assert((int)COLUMNS == MO_STRUCTURE_COLUMNS, "as many columns as declared");
 
 enum { ROUNDS = 30, TASK = 256 };
+/* Walks of two steps, of all nodes together, that are taken one by one: some seconds; of one node where there are more.
+ */
+enum { EXACT_WALKS = 1 << 28, EXACT_WALKS_OF_NODE = 1 << 11 };
 static const double RESTART = 0.15, CLIP = 4;
 /* A column whose standard deviation is below this share of its mean, or below it, is the same for all nodes. */
 static const double CONSTANT = 1e-7;
@@ -75,17 +79,33 @@ static void describe_degrees(const mo_graph *graph, int64_t u, float *x) {
     x[INVERSE_DEGREE_MEAN] = d > 0 ? (float)(inverse / d) : 0;
 }
 
-static void describe_walks(const mo_graph *graph, int64_t u, const mo_walk_ends *w, float *x) {
-    mo_closed_walks walks = mo_closed_walks_of(graph, u, w);
+static void put_walks(const mo_graph *graph, int64_t u, const mo_closed_walks *walks, float *x) {
     double d = (double)degree(graph, u);
-    x[CLUSTERING] = d > 1 ? (float)(walks.triangles / (d * (d - 1))) : 0;
-    x[LOG_TRIANGLES] = (float)log1p(walks.triangles / 2);
+    x[CLUSTERING] = d > 1 ? (float)(walks->triangles / (d * (d - 1))) : 0;
+    x[LOG_TRIANGLES] = (float)log1p(walks->triangles / 2);
     for (int k = 0; k < MO_RETURNS; k++)
-        x[BACK + k] = (float)walks.back[k];
-    x[LOG_REACHED] = (float)log1p((double)walks.reached);
+        x[BACK + k] = (float)walks->back[k];
+    x[LOG_REACHED] = (float)log1p((double)walks->reached);
 }
 
-static bool describe_nodes(const mo_graph *graph, row *S) {
+/* The number of walks of two steps from u. */
+static int64_t walks_of_two(const mo_graph *graph, int64_t u) {
+    int64_t n = 0;
+    for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+        n += degree(graph, graph->column[e]);
+    return n;
+}
+
+int64_t mo_most_exact_walks(const mo_graph *graph) {
+    int64_t all = 0, share = graph->nodes ? EXACT_WALKS / graph->nodes : 0;
+    for (int64_t u = 0; u < graph->nodes && all <= EXACT_WALKS; u++)
+        all += degree(graph, u) * degree(graph, u);
+    return all <= EXACT_WALKS ? INT64_MAX : share > EXACT_WALKS_OF_NODE ? share : EXACT_WALKS_OF_NODE;
+}
+
+/* Writes the nodes with more walks than `most`, in order, to busy [nodes], describes the others; returns how many, or
+ * -1 on failure. */
+static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int64_t *busy) {
     bool started = true;
 #pragma omp parallel num_threads(mo_context_threads(graph->ctx))
     {
@@ -99,14 +119,33 @@ static bool describe_nodes(const mo_graph *graph, row *S) {
         for (int64_t u = 0; u < graph->nodes; u++)
             if (own) {
                 describe_degrees(graph, u, S[u]);
-                describe_walks(graph, u, &w, S[u]);
+                if (walks_of_two(graph, u) <= most) {
+                    mo_closed_walks walks = mo_closed_walks_of(graph, u, &w);
+                    put_walks(graph, u, &walks, S[u]);
+                }
             }
         free(w.share);
         free(w.count);
     }
+    int64_t n_busy = 0;
+    for (int64_t u = 0; u < graph->nodes; u++)
+        if (walks_of_two(graph, u) > most)
+            busy[n_busy++] = u;
     if (!started)
         mo_fail(graph->ctx, MO_MEMORY, "kernels: out of memory for the walks of '%s'", graph->name);
-    return started;
+    return started ? n_busy : -1;
+}
+
+static bool describe_nodes(const mo_graph *graph, int64_t most, row *S) {
+    int64_t *busy = mo_host_array(graph->ctx, graph->nodes, sizeof *busy);
+    int64_t n = busy ? describe_exactly(graph, most, S, busy) : -1;
+    mo_closed_walks *walks = n > 0 ? mo_host_array(graph->ctx, n, sizeof *walks) : NULL;
+    bool done = n == 0 || (walks && mo_sampled_walks(graph, busy, n, walks));
+    for (int64_t i = 0; i < n && done; i++)
+        put_walks(graph, busy[i], &walks[i], S[busy[i]]);
+    free(walks);
+    free(busy);
+    return done;
 }
 
 /* share: r_v / d_v; next: r. */
@@ -149,9 +188,9 @@ static bool standardize_column(row *S, int64_t n, int c) {
     return varies;
 }
 
-int mo_structure_columns(const mo_graph *graph, float *out) {
+int mo_structure_columns(const mo_graph *graph, int64_t most, float *out) {
     row *S = (row *)out;
-    if (!mo_ok(graph->ctx) || !describe_nodes(graph, S) || !rank_nodes(graph, S))
+    if (!mo_ok(graph->ctx) || !describe_nodes(graph, most, S) || !rank_nodes(graph, S))
         return -1;
     average_neighbours(graph, S, NEAR_MEAN, NEAR_MEAN_MEAN);
     average_neighbours(graph, S, CLUSTERING, CLUSTERING_MEAN);
