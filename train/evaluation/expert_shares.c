@@ -15,7 +15,7 @@ const char *mo_expert_words(const char *name) {
         {"HX", "attributes unlike the neighbours'"},
         {"A1", "neighbours in common"},
         {"S", "place in the graph"},
-        {"H", "attributes and links two steps away"},
+        {"H", "what lies two steps away"},
     };
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], name))

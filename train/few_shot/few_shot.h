@@ -49,6 +49,8 @@ typedef struct mo_few_shot_support {
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
 
+/* few_shot_logits.c: whether the readout is the mixture of kernels of nodes, not transductive. */
+bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
 /* few_shot_logits.c: whether some of the labelled examples stand for all of them in the readout. */
 bool mo_few_shot_reads_centres(const mo_few_shot *f);
 

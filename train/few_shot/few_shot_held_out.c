@@ -14,7 +14,7 @@
  * examples, so that their errors vary together. No estimate of that covariance is unbiased (Bengio and Grandvalet
  * 2004); the factor below is measured (`mochi bench expect`): so that 90 of 100 intervals and more hold the accuracy of
  * the examples that have no label. The temperature minimises the held-out cross-entropy with Platt's targets
- * (mo_fit_temperature). Predictions play no part. */
+ * (mo_fit_temperature); a mixture of kernels has chosen its own, from all labels. Predictions play no part. */
 #include "train/few_shot/few_shot.h"
 
 #include "tensor/host_array.h"
@@ -119,7 +119,8 @@ static void few_shot_judge(mo_few_shot *f, double *logits, double without_two, c
     mo_wilson(f->estimate.accuracy, (double)held / shared, interval);
     f->estimate.low = interval[0];
     f->estimate.high = interval[1];
-    f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
+    if (!mo_few_shot_mixes_kernels(f))
+        f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
 }
 
 static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition *p, double *logits, double *buffer) {

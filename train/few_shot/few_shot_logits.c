@@ -116,18 +116,18 @@ struct mo_few_shot_whole {
     mo_tensor *inverted[2]; /* owned */
 };
 
-static bool few_shot_mixes_kernels(const mo_few_shot *f) {
+bool mo_few_shot_mixes_kernels(const mo_few_shot *f) {
     const mo_model *m = f->candidate.model;
     return m && m->readout && f->source.task == MO_TASK_NC && !f->candidate.transductive;
 }
 
 bool mo_few_shot_reads_centres(const mo_few_shot *f) {
-    return few_shot_mixes_kernels(f) && f->n > MO_MOST_CENTRES;
+    return mo_few_shot_mixes_kernels(f) && f->n > MO_MOST_CENTRES;
 }
 
 mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
     const mo_model *m = f->candidate.model;
-    bool able = few_shot_mixes_kernels(f) && f->n <= MO_MOST_CENTRES;
+    bool able = mo_few_shot_mixes_kernels(f) && f->n <= MO_MOST_CENTRES;
     mo_few_shot_whole *whole = able ? mo_host_array(f->ctx, 1, sizeof *whole) : NULL;
     const mo_kernel_nodes nodes = {f->id, NULL, f->id, f->n, 0, f->n};
     mo_tensor *inverted[2];
