@@ -1,15 +1,21 @@
 /* ops/rules/in_place.c - products, norms, random numbers and factors written to memory that the caller holds. */
 #include "ops/rules/in_place.h"
 
+void mo_matmul_views(mo_context *ctx, double alpha, const mo_view *X, const mo_view *B, double beta, const mo_view *Z) {
+    mo_gemm g = {.A = *X, .B = *B, .C = *Z, .alpha = alpha, .beta = beta};
+    if (mo_ok(ctx))
+        mo_kernels_of(ctx, Z->dtype)->gemm(ctx, &g);
+}
+
 void mo_matmul_into(double alpha, const mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z) {
     mo_context *ctx = Z->ctx;
     if (!mo_ok(ctx))
         return;
-    mo_gemm g = {.A = mo_tensor_view(X), .B = mo_tensor_view(B), .C = mo_tensor_view(Z), .alpha = alpha, .beta = beta};
+    mo_view x = mo_tensor_view(X), b = mo_tensor_view(B), z = mo_tensor_view(Z);
     if (!mo_ok(ctx))
         return;
     Z->storage->version++;
-    mo_kernels_of(ctx, Z->dtype)->gemm(ctx, &g);
+    mo_matmul_views(ctx, alpha, &x, &b, beta, &z);
 }
 
 void mo_spmm_into(const mo_csr *A, int64_t first, const mo_view *X, const mo_view *Y) {

@@ -9,6 +9,8 @@
 
 /* Z := alpha X B + beta Z; Z contiguous in its last axis. */
 void mo_matmul_into(double alpha, const mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z);
+/* The same for real views of the context's memory. */
+void mo_matmul_views(mo_context *ctx, double alpha, const mo_view *X, const mo_view *B, double beta, const mo_view *Z);
 /* Y := rows first .. first + n - 1 of A X, for views X [columns of A, d] and Y [n, d] with unit strides along rows. */
 void mo_spmm_into(const mo_csr *A, int64_t first, const mo_view *X, const mo_view *Y);
 /* Y := layer_norm(X), rows of real views [n, d]. */

@@ -3,7 +3,10 @@
 #include "models/inside.h"
 #include "tests/failing_memory.h"
 #include "tests/folder.h"
+#include "train/features/nodes/kernels.h"
+#include "train/features/nodes/sampled_walks.h"
 #include "train/fit.h"
+#include "train/graphs/graph_build.h"
 #include "train/inside.h"
 #include "train/run/trainer.h"
 
@@ -210,10 +213,42 @@ static double fit_rows(mo_context *ctx, scratch *s) {
     return mo_ok(ctx) ? sum : 0;
 }
 
+/* Kernels of dense and of sparse attributes, of a user's rows, and walks that are sampled. */
+static double compare_nodes(mo_context *ctx, scratch *s) {
+    (void)s;
+    enum { N = 150, COLUMNS = 3, EXPERTS = 6 }; /* nodes enough for dense rows to cost less */
+    int64_t u[3 * N], v[3 * N], node[] = {0, 3, 3, 7}, busy = 2;
+    float x[N * COLUMNS], K[EXPERTS * 4 * 2] = {0};
+    double sum = 0;
+    for (int e = 0; e < 3 * N; e++) {
+        u[e] = e % N;
+        v[e] = (e * e + 1) % N;
+        x[e] = (float)(1 + e % 5);
+    }
+    for (int sparse = 0; sparse < 2 && mo_ok(ctx); sparse++) {
+        mo_graph *graph = mo_graph_from_edges(ctx, "few", N, 3 * N, u, v);
+        mo_closed_walks walks = {0};
+        if (graph && mo_graph_set_features(graph, x, COLUMNS, NULL) && sparse)
+            graph->features = 100 * COLUMNS;
+        mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 1 << 20);
+        if (mo_node_kernels_add(k, "mine", x, COLUMNS) == MO_OK && mo_node_kernels_count(k) == EXPERTS)
+            mo_node_kernels_gram(k, node, 4, node + 1, 2, K);
+        if (graph && mo_ok(ctx))
+            mo_sampled_walks(graph, &busy, 1, &walks);
+        for (int i = 0; i < EXPERTS * 4 * 2; i++)
+            sum += K[i];
+        sum += walks.back[2];
+        mo_node_kernels_release(k);
+        mo_graph_release(graph);
+    }
+    return sum;
+}
+
 static void lack_of_memory_is_a_status(void **state) {
     static const named_scenario all[] = {{"differentiate", differentiate, 400}, {"store", store, 400},
         {"load", load, 600}, {"open a model", open_model, 400}, {"describe a run", describe_run, 400},
-        {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}, {"fit rows", fit_rows, 400}};
+        {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}, {"fit rows", fit_rows, 400},
+        {"compare nodes", compare_nodes, 400}};
     fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 

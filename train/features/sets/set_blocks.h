@@ -2,10 +2,10 @@
 #ifndef MO_SET_BLOCKS_H
 #define MO_SET_BLOCKS_H
 
-#include "train/features/example_rows.h"
+#include "train/features/closed_walks.h"
 #include "train/svd/basis.h"
 
-enum { MO_DEGREE_BUCKETS = 17, MO_RETURNS = 3, MO_STRUCTURE = MO_DEGREE_BUCKETS + MO_RETURNS + 1 };
+enum { MO_DEGREE_BUCKETS = 17, MO_STRUCTURE = MO_DEGREE_BUCKETS + MO_RETURNS + 1 };
 enum { MO_STATISTICS = 17, MO_SUBTREES = 256, MO_WAVES = 512 };
 
 /* structure.c: of every node, its row of structure; the triangles and the cycles of four nodes that it is part of,

@@ -1,0 +1,561 @@
+/* tests/train/test_node_kernels.c - the kernels between nodes against dense matrices in float64, on small graphs with
+ * an isolated node, a node without attributes, a constant column; their properties; and what is refused. */
+#include "tensor/given.h"
+#include "tests/drawn_graphs.h"
+#include "train/features/example_rows.h"
+#include "train/features/nodes/attribute_rows.h"
+#include "train/features/nodes/kernels.h"
+#include "train/features/nodes/sampled_walks.h"
+#include "train/features/nodes/structure_columns.h"
+
+enum { N = 60, M = 9, ALONE = N - 1, BARE = 7, MORE = 300, WIDE = 70 };
+
+/* ---- dense matrices [n, n] or rows [n, w] ---- */
+
+static double *zeros(int64_t n) {
+    double *x = calloc((size_t)n + 1, sizeof *x);
+    assert_non_null(x);
+    return x;
+}
+
+/* A B for A [n, n], B [n, w]. */
+static double *product(const double *A, const double *B, int64_t n, int64_t w) {
+    double *C = zeros(n * w);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t j = 0; j < w; j++)
+                C[i * w + j] += A[i * n + k] * B[k * w + j];
+    return C;
+}
+
+/* D^-left A D^-right. */
+static double *scaled_adjacency(const mo_graph *graph, double left, double right) {
+    int64_t n = graph->nodes;
+    double *A = zeros(n * n);
+    for (int64_t u = 0; u < n; u++)
+        for (int64_t v = 0; v < n; v++)
+            if (mo_graph_has_edge(graph, u, v))
+                A[u * n + v] = pow((double)degree(graph, u), -left) * pow((double)degree(graph, v), -right);
+    return A;
+}
+
+static void centre(double *x, int64_t n, int64_t w) {
+    for (int64_t j = 0; j < w; j++) {
+        double sum = 0;
+        for (int64_t i = 0; i < n; i++)
+            sum += x[i * w + j];
+        for (int64_t i = 0; i < n; i++)
+            x[i * w + j] -= sum / (double)n;
+    }
+}
+
+static void to_unit_length(double *x, int64_t n, int64_t w) {
+    for (int64_t i = 0; i < n; i++) {
+        double squares = 0;
+        for (int64_t j = 0; j < w; j++)
+            squares += x[i * w + j] * x[i * w + j];
+        for (int64_t j = 0; j < w; j++)
+            x[i * w + j] = squares > 1e-20 ? x[i * w + j] / sqrt(squares) : 0;
+    }
+}
+
+static double *attributes_of(const mo_graph *graph) {
+    double *X = zeros(graph->nodes * graph->features);
+    for (int64_t u = 0; u < graph->nodes; u++)
+        for (int64_t e = graph->feature_pointer[u]; e < graph->feature_pointer[u + 1]; e++)
+            X[u * graph->features + graph->feature_column[e]] = graph->feature_value[e];
+    return X;
+}
+
+/* ---- the rows of each expert ---- */
+
+static double *attribute_expert(const mo_graph *graph, double own, double near) {
+    int64_t n = graph->nodes, m = graph->features;
+    double *X = attributes_of(graph), *P = scaled_adjacency(graph, 1, 0);
+    to_unit_length(X, n, m);
+    double *PX = product(P, X, n, m);
+    for (int64_t i = 0; i < n * m; i++)
+        X[i] = own * X[i] + near * PX[i];
+    centre(X, n, m);
+    to_unit_length(X, n, m);
+    free(P);
+    free(PX);
+    return X;
+}
+
+static double *neighbour_expert(const mo_graph *graph) {
+    double *A = scaled_adjacency(graph, 0, 0.5);
+    to_unit_length(A, graph->nodes, graph->nodes);
+    return A;
+}
+
+/* From hop 0 of both blocks, as the features have them. */
+static double *hop_expert(const mo_graph *graph, const mo_features *f) {
+    mo_tensor *blocks = mo_arrays_find(f->arrays, "blocks");
+    int64_t n = graph->nodes, d = mo_dim(blocks, 3), hops = mo_dim(blocks, 1);
+    float *x = calloc((size_t)mo_numel(blocks), sizeof *x);
+    mo_tensor_read(blocks, x, (size_t)mo_numel(blocks) * sizeof *x);
+    double *sum = zeros(n * d), *A = scaled_adjacency(graph, 0.5, 0.5);
+    for (int64_t i = 0; i < n * d; i++)
+        sum[i] = (double)x[i] + x[hops * n * d + i];
+    double *first = product(A, sum, n, d), *second = product(A, first, n, d);
+    to_unit_length(second, n, d);
+    free(x);
+    free(sum);
+    free(A);
+    free(first);
+    return second;
+}
+
+/* The fifteen columns, as the formulas say. Returns the number of those that vary. */
+static int structure_expert(const mo_graph *graph, double *S) {
+    enum { C = MO_STRUCTURE_COLUMNS };
+    int64_t n = graph->nodes;
+    double *A = scaled_adjacency(graph, 0, 0), *P = scaled_adjacency(graph, 1, 0), *P2 = product(P, P, n, n);
+    double *P3 = product(P2, P, n, n), *P4 = product(P2, P2, n, n), *A2 = product(A, A, n, n),
+           *A3 = product(A2, A, n, n);
+    double *rank = zeros(n), *next = zeros(n);
+    for (int64_t u = 0; u < n; u++)
+        rank[u] = 1 / (double)n;
+    for (int round = 0; round < 30; round++) {
+        for (int64_t u = 0; u < n; u++) {
+            next[u] = 0.15 / (double)n;
+            for (int64_t v = 0; v < n; v++)
+                next[u] += 0.85 * P[v * n + u] * rank[v];
+        }
+        memcpy(rank, next, (size_t)n * sizeof *rank);
+    }
+    for (int64_t u = 0; u < n; u++) {
+        double d = (double)degree(graph, u), triangles = A3[u * n + u] / 2, *x = S + u * C, reached = 0;
+        x[0] = log(1 + d);
+        for (int64_t v = 0; v < n; v++) {
+            double near = log(1 + (double)degree(graph, v));
+            x[1] += P[u * n + v] * near;
+            x[2] += P[u * n + v] * near * near;
+            x[4] = P[u * n + v] > 0 ? fmax(x[4], near) : x[4];
+            reached += P2[u * n + v] > 0;
+            x[13] += degree(graph, v) ? P[u * n + v] / (double)degree(graph, v) : 0;
+            x[14] += P[u * n + v] * log((double)n * rank[v]);
+        }
+        x[2] = sqrt(fmax(x[2] - x[1] * x[1], 0));
+        x[5] = d > 1 ? triangles / (d * (d - 1) / 2) : 0;
+        x[6] = log(1 + triangles);
+        x[7] = log((double)n * rank[u]);
+        x[8] = P2[u * n + u];
+        x[9] = P3[u * n + u];
+        x[10] = P4[u * n + u];
+        x[11] = log(1 + reached);
+    }
+    for (int64_t u = 0; u < n; u++)
+        for (int64_t v = 0; v < n; v++) {
+            S[u * C + 3] += P[u * n + v] * S[v * C + 1];
+            S[u * C + 12] += P[u * n + v] * S[v * C + 5];
+        }
+    centre(S, n, C);
+    int kept = 0;
+    for (int c = 0; c < C; c++) {
+        double squares = 0;
+        for (int64_t u = 0; u < n; u++)
+            squares += S[u * C + c] * S[u * C + c];
+        double sd = sqrt(squares / (double)n);
+        kept += sd > 1e-6;
+        for (int64_t u = 0; u < n; u++)
+            S[u * C + c] = sd > 1e-6 ? fmin(fmax(S[u * C + c] / sd, -4), 4) : 0;
+    }
+    double *all[] = {A, P, P2, P3, P4, A2, A3, rank, next};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        free(all[i]);
+    return kept;
+}
+
+/* ---- comparison ---- */
+
+/* Lists that repeat nodes, with the odd ones among them. */
+enum { N_A = 30, N_B = 17 };
+static void draw_lists(int64_t n, int64_t a[N_A], int64_t b[N_B]) {
+    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 9);
+    for (int i = 0; i < N_A; i++)
+        a[i] = mo_random_below(&r, n);
+    for (int i = 0; i < N_B; i++)
+        b[i] = mo_random_below(&r, n);
+    a[3] = a[4] = b[2] = n - 1;
+    a[5] = b[1] = b[8] = BARE;
+}
+
+static void expect_kernel(
+    const char *name, const float *K, const double *X, int64_t w, const int64_t *a, const int64_t *b) {
+    for (int i = 0; i < N_A; i++)
+        for (int j = 0; j < N_B; j++) {
+            double want = 1;
+            for (int64_t c = 0; c < w; c++)
+                want += X[a[i] * w + c] * X[b[j] * w + c];
+            if (!(fabs(K[i * N_B + j] - want) < 1e-5))
+                fail_msg("%s: nodes %lld and %lld: expected %.7f, found %.7f", name, (long long)a[i], (long long)b[j],
+                    want, (double)K[i * N_B + j]);
+        }
+}
+
+static void expect_gaussian(const float *K, const double *S, int kept, const int64_t *a, const int64_t *b) {
+    enum { C = MO_STRUCTURE_COLUMNS };
+    for (int i = 0; i < N_A; i++)
+        for (int j = 0; j < N_B; j++) {
+            double squares = 0;
+            for (int c = 0; c < C; c++)
+                squares += pow(S[a[i] * C + c] - S[b[j] * C + c], 2);
+            double want = 1 + exp(-squares / (2 * kept));
+            if (!(fabs(K[i * N_B + j] - want) < 1e-5))
+                fail_msg("S: nodes %lld and %lld: expected %.7f, found %.7f", (long long)a[i], (long long)b[j], want,
+                    (double)K[i * N_B + j]);
+        }
+}
+
+/* Every expert of the graph against its dense rows. */
+static void expect_experts(const mo_graph *graph, const mo_features *f, const char *const *names, int n_names) {
+    mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
+    expect_ok(graph->ctx);
+    assert_int_equal(mo_node_kernels_count(k), n_names);
+    int64_t a[N_A], b[N_B], n = graph->nodes;
+    draw_lists(n, a, b);
+    float *K = calloc((size_t)n_names * N_A * N_B, sizeof *K);
+    assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
+    for (int e = 0; e < n_names; e++) {
+        const char *name = mo_node_kernels_name(k, e);
+        const float *own = K + e * N_A * N_B;
+        double *X = NULL;
+        assert_string_equal(name, names[e]);
+        int64_t w = graph->features;
+        if (!strcmp(name, "Xc"))
+            X = attribute_expert(graph, 1, 0);
+        else if (!strcmp(name, "PX"))
+            X = attribute_expert(graph, 0, 1);
+        else if (!strcmp(name, "HX"))
+            X = attribute_expert(graph, 1, -1);
+        else if (!strcmp(name, "A1"))
+            X = neighbour_expert(graph), w = n;
+        else if (!strcmp(name, "H"))
+            X = hop_expert(graph, f), w = f->dim;
+        if (X)
+            expect_kernel(name, own, X, w, a, b);
+        else {
+            X = zeros(n * MO_STRUCTURE_COLUMNS);
+            int kept = structure_expert(graph, X);
+            expect_gaussian(own, X, kept, a, b);
+        }
+        free(X);
+    }
+    free(K);
+    mo_node_kernels_release(k);
+}
+
+static const int64_t one[] = {N, -1};
+static const char *const all_names[] = {"Xc", "PX", "HX", "A1", "S", "H"};
+
+/* Drawn attributes; one column constant, one node without any. */
+static mo_graph *odd_graph(mo_context *ctx, uint64_t seed) {
+    mo_graph *graph = draw_graph(ctx, one, M, seed);
+    for (int64_t u = 0; u < N; u++)
+        for (int64_t c = 0; c < M; c++) {
+            float *x = &graph->feature_value[u * M + c];
+            *x = u == BARE ? 0 : c == 4 ? 1 : *x;
+        }
+    return graph;
+}
+
+static mo_features *features_of(const mo_graph *graph) {
+    mo_feature_options o = {.form = MO_FEATURES_OF_EXAMPLES, .dim = 16, .hops = 3, .power_iterations = 2, .seed = 3};
+    mo_features *f = mo_example_features_open(graph, MO_TASK_NC, NULL, &o);
+    expect_ok(graph->ctx);
+    return f;
+}
+
+static void kernels_are_those_of_dense_rows(void **state) {
+    scratch *s = *state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        mo_graph *graph = odd_graph(s->ctx, seed);
+        mo_features *f = features_of(graph);
+        assert_int_equal(degree(graph, ALONE), 0);
+        expect_experts(graph, f, all_names, 6);
+        mo_features_release(f);
+        mo_graph_release(graph);
+    }
+}
+
+/* Rows of every column are multiplied as dense ones, few of many columns as sparse ones: the same kernels. */
+static void dense_and_sparse_attributes_have_one_meaning(void **state) {
+    scratch *s = *state;
+    static const int64_t more[] = {MORE, -1};
+    for (int sparse = 0; sparse < 2; sparse++)
+        for (int order = 0; order < 2; order++) {
+            mo_graph *graph = draw_graph(s->ctx, more, sparse ? 3 : M, 8);
+            if (sparse) /* three of many columns, which neighbours share at times */
+                graph->features = WIDE;
+            for (int64_t e = 0; e < graph->feature_nnz; e++) {
+                int64_t u = e / 3, c = e % 3;
+                if (sparse)
+                    graph->feature_column[e] = (int32_t)((u * u + c * 13) % WIDE);
+                else if (order)
+                    graph->feature_column[e] = (int32_t)(M - 1 - e % M);
+            }
+            assert_int_equal(mo_attributes_are_sparse(graph), sparse);
+            expect_experts(graph, NULL, all_names, 5);
+            mo_graph_release(graph);
+        }
+}
+
+/* A neighbour's attributes are its own: what is left of HX and Xc is zero, to rounding and not noise of unit length. */
+static void rows_equal_to_the_mean_are_zero(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, one, M, 9);
+    for (int64_t e = 0; e < graph->feature_nnz; e++)
+        graph->feature_value[e] = (float)(1 + e % M) / 3;
+    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    static float K[5 * N * N];
+    int64_t nodes[N];
+    for (int i = 0; i < N; i++)
+        nodes[i] = i;
+    assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, K), MO_OK);
+    for (int i = 0; i < N * N; i++)
+        assert_true(K[i] == 1);
+    mo_node_kernels_release(k);
+    mo_graph_release(graph);
+}
+
+/* Blocks of one list, and lists that change from call to call, have the values of a call by itself; sums of dense
+ * products may be taken in another order. */
+static void what_is_kept_between_calls_changes_nothing(void **state) {
+    scratch *s = *state;
+    static const int64_t more[] = {MORE, -1};
+    static float whole[5 * N_A * N_B], part[5 * N_A * N_B];
+    int64_t a[N_A], b[N_B], n = 11;
+    for (int sparse = 0; sparse < 2; sparse++) {
+        mo_graph *graph = draw_graph(s->ctx, more, M, 8);
+        graph->features = sparse ? 40 * M : M;
+        assert_int_equal(mo_attributes_are_sparse(graph), sparse);
+        mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+        draw_lists(MORE, a, b);
+        assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, whole), MO_OK);
+        assert_int_equal(mo_node_kernels_gram(k, b, N_B, a, N_A, part), MO_OK); /* another list */
+        for (int64_t i = 0; i < N_A; i += n) {
+            int64_t rows = N_A - i < n ? N_A - i : n;
+            assert_int_equal(mo_node_kernels_gram(k, a + i, rows, b, N_B, part), MO_OK);
+            for (int64_t e = 0; e < 5; e++)
+                for (int64_t j = 0; j < rows * N_B; j++)
+                    assert_true(
+                        fabsf(part[e * rows * N_B + j] - whole[(e * N_A + i) * N_B + j]) <= (sparse ? 0 : 1e-6F));
+        }
+        mo_node_kernels_release(k);
+        mo_graph_release(graph);
+    }
+}
+
+/* Random edges, of which every fifth ends at one of three hubs; the last node stays isolated. */
+static mo_graph *graph_with_hubs(mo_context *ctx) {
+    enum { EDGES = 2500 };
+    int64_t u[EDGES], v[EDGES];
+    mo_random r = mo_random_at(12, MO_PURPOSE_CHECK, 9);
+    for (int e = 0; e < EDGES; e++) {
+        u[e] = mo_random_below(&r, MORE - 1);
+        v[e] = mo_random_below(&r, e % 5 ? MORE - 1 : 3);
+    }
+    mo_graph *graph = mo_graph_from_edges(ctx, "hubs", MORE, EDGES, u, v);
+    expect_ok(ctx);
+    return graph;
+}
+
+/* Triangles and three steps are exact; four steps and the nodes reached lie within the stated errors, on both sides. */
+static void sampled_walks_are_near_the_exact_ones(void **state) {
+    scratch *s = *state;
+    static mo_closed_walks found[2][MORE];
+    int64_t node[MORE];
+    double share[MORE] = {0}, squares = 0, bias = 0, errors = 0, error_bias = 0;
+    int32_t count[MORE] = {0};
+    for (int i = 0; i < MORE; i++)
+        node[i] = i;
+    mo_graph *graph = graph_with_hubs(s->ctx);
+    for (int several = 0; several < 2; several++) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = several ? 3 : 1});
+        mo_graph *own = graph_with_hubs(ctx);
+        memset(found[several], 0, sizeof found[several]);
+        assert_true(mo_sampled_walks(own, node, MORE, found[several]));
+        mo_graph_release(own);
+        mo_context_release(ctx);
+    }
+    assert_memory_equal(found[0], found[1], sizeof found[0]);
+    for (int u = 0; u < MORE; u++) {
+        mo_closed_walks want = mo_closed_walks_of(graph, u, &(mo_walk_ends){share, count});
+        assert_true(found[0][u].triangles == want.triangles);
+        double largest = 0, n = (double)degree(graph, u);
+        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+            largest = fmax(largest, 1 / (double)degree(graph, graph->column[e]));
+        for (int k = 0; k < 2; k++)
+            assert_true(fabs(found[0][u].back[k] - want.back[k]) < 1e-12);
+        double off = n > 0 ? (found[0][u].back[2] - want.back[2]) / (largest / 32) : 0;
+        assert_true(fabs(off) < 4);
+        errors += off * off / MORE;
+        error_bias += off / MORE;
+        if (n == 0) {
+            assert_true(found[0][u].reached == 0 && found[0][u].back[2] == 0);
+            continue;
+        }
+        double relative = (double)found[0][u].reached / (double)want.reached - 1;
+        squares += relative * relative / MORE;
+        bias += relative / MORE;
+    }
+    assert_true(errors < 1 && fabs(error_bias) < 0.2);
+    assert_true(sqrt(squares) < 0.08 && fabs(bias) < 0.08);
+    mo_graph_release(graph);
+}
+
+/* The columns of a graph whose nodes are all too busy: thirteen are those of exact walks, two follow them. */
+static void columns_of_sampled_walks_follow_the_exact_ones(void **state) {
+    scratch *s = *state;
+    enum { C = MO_STRUCTURE_COLUMNS };
+    static float exact[MORE * C], sampled[MORE * C];
+    mo_graph *graph = graph_with_hubs(s->ctx);
+    assert_true(mo_most_exact_walks(graph) == INT64_MAX);
+    assert_int_equal(mo_structure_columns(graph, INT64_MAX, exact), C);
+    assert_int_equal(mo_structure_columns(graph, 0, sampled), C);
+    for (int c = 0; c < C; c++) {
+        double product = 0, squares[2] = {0}, difference = 0;
+        for (int u = 0; u < MORE; u++) {
+            double x = exact[u * C + c], y = sampled[u * C + c];
+            product += x * y;
+            squares[0] += x * x;
+            squares[1] += y * y;
+            difference = fmax(difference, fabs(x - y));
+        }
+        double cosine = product / sqrt(squares[0] * squares[1]);
+        if (c == 10 || c == 11)
+            assert_true(cosine > 0.9 && difference > 0);
+        else
+            assert_true(difference < 1e-5);
+    }
+    mo_graph_release(graph);
+}
+
+static void experts_that_a_graph_has_not_are_left_out(void **state) {
+    scratch *s = *state;
+    static const char *const bare[] = {"A1", "S", "H"};
+    mo_graph *graph = draw_graph(s->ctx, one, 0, 4), *column = draw_graph(s->ctx, one, 1, 4);
+    mo_features *f = features_of(graph);
+    expect_experts(graph, f, bare, 3);
+    expect_experts(graph, NULL, bare, 2);
+    expect_experts(column, NULL, bare, 2);
+    mo_features_release(f);
+    mo_graph_release(graph);
+    mo_graph_release(column);
+    int64_t u[N], v[N];
+    for (int i = 0; i < N; i++) { /* a ring: all nodes are alike */
+        u[i] = i;
+        v[i] = (i + 1) % N;
+    }
+    mo_graph *ring = mo_graph_from_edges(s->ctx, "ring", N, N, u, v),
+             *empty = mo_graph_from_edges(s->ctx, "empty", N, 0, u, v);
+    expect_experts(ring, NULL, bare, 1);
+    expect_experts(empty, NULL, bare, 0);
+    mo_graph_release(ring);
+    mo_graph_release(empty);
+}
+
+/* Symmetric; 2 on the diagonal, or 1 where the row is zero; equal bits for any number of threads. */
+static void kernels_are_symmetric_with_unit_rows(void **state) {
+    scratch *s = *state;
+    static float first[6 * N * N], K[6 * N * N];
+    int64_t nodes[N];
+    for (int i = 0; i < N; i++)
+        nodes[i] = i;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+        mo_graph *graph = odd_graph(ctx, 1);
+        mo_features *f = features_of(graph);
+        mo_node_kernels *k = mo_node_kernels_create(graph, f, 0);
+        assert_int_equal(mo_node_kernels_gram(k, nodes, N, nodes, N, threads == 1 ? first : K), MO_OK);
+        mo_node_kernels_release(k);
+        mo_features_release(f);
+        mo_graph_release(graph);
+        assert_int_equal(mo_context_release(ctx), MO_OK);
+    }
+    assert_memory_equal(first, K, sizeof K);
+    (void)s;
+    int zero = 0;
+    for (int e = 0; e < 6; e++)
+        for (int i = 0; i < N; i++) {
+            float own = K[(e * N + i) * N + i];
+            zero += own == 1;
+            assert_true(own == 1 || fabsf(own - 2) < 1e-5F);
+            for (int j = 0; j < N; j++) {
+                assert_true(fabsf(K[(e * N + i) * N + j] - K[(e * N + j) * N + i]) < 1e-5F);
+                if (own == 1)
+                    assert_true(K[(e * N + i) * N + j] == 1);
+            }
+        }
+    assert_int_equal(zero, 2); /* the isolated node in A1 and H; centred, no row is zero */
+}
+
+static void rows_of_a_user_are_an_expert(void **state) {
+    scratch *s = *state;
+    enum { W = 5 };
+    mo_graph *graph = draw_graph(s->ctx, one, 0, 6);
+    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    int64_t a[N_A], b[N_B];
+    static float rows[N * W], K[3 * N_A * N_B];
+    static double X[N * W];
+    mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 9);
+    for (int i = 0; i < N * W; i++)
+        X[i] = rows[i] = i / W == BARE ? 0 : (float)(100 * mo_random_normal(&r));
+    to_unit_length(X, N, W);
+    draw_lists(N, a, b);
+    assert_int_equal(mo_node_kernels_add(k, "mine", rows, W), MO_OK);
+    assert_int_equal(mo_node_kernels_count(k), 3);
+    assert_string_equal(mo_node_kernels_name(k, 2), "mine");
+    assert_int_equal(mo_node_kernels_gram(k, a, N_A, b, N_B, K), MO_OK);
+    expect_kernel("mine", K + 2 * N_A * N_B, X, W, a, b);
+    assert_int_equal(mo_node_kernels_add(k, "mine", rows, W), MO_INVALID);
+    mo_clear_error(s->ctx);
+    rows[3 * W + 2] = NAN;
+    assert_int_equal(mo_node_kernels_add(k, "other", rows, W), MO_NUMERICAL);
+    assert_non_null(strstr(mo_context_status(s->ctx)->message, "column 2 of node 3 is nan"));
+    mo_clear_error(s->ctx);
+    assert_int_equal(mo_node_kernels_count(k), 3);
+    mo_node_kernels_release(k);
+    mo_graph_release(graph);
+}
+
+static void empty_lists_and_wrong_nodes_and_too_little_memory(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = draw_graph(s->ctx, one, M, 7);
+    mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+    int64_t node = 3, beyond = N;
+    float K[5];
+    assert_int_equal(mo_node_kernels_gram(k, NULL, 0, &node, 1, NULL), MO_OK);
+    assert_int_equal(mo_node_kernels_gram(k, &node, 1, NULL, 0, NULL), MO_OK);
+    assert_int_equal(mo_node_kernels_gram(k, &node, 1, &beyond, 1, K), MO_INVALID);
+    assert_non_null(strstr(mo_context_status(s->ctx)->message, "node 60, expected 0 to 59"));
+    mo_clear_error(s->ctx);
+    mo_node_kernels_release(k);
+    assert_null(mo_node_kernels_create(graph, NULL, 1000));
+    assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
+    mo_clear_error(s->ctx);
+    mo_graph_release(graph);
+    mo_graph *several = draw_graph(s->ctx, set, 0, 7);
+    assert_null(mo_node_kernels_create(several, NULL, 0));
+    assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
+    mo_clear_error(s->ctx);
+    mo_graph_release(several);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_those_of_dense_rows),
+        cmocka_unit_test(dense_and_sparse_attributes_have_one_meaning),
+        cmocka_unit_test(rows_equal_to_the_mean_are_zero),
+        cmocka_unit_test(what_is_kept_between_calls_changes_nothing),
+        cmocka_unit_test(sampled_walks_are_near_the_exact_ones),
+        cmocka_unit_test(columns_of_sampled_walks_follow_the_exact_ones),
+        cmocka_unit_test(experts_that_a_graph_has_not_are_left_out),
+        cmocka_unit_test(kernels_are_symmetric_with_unit_rows),
+        cmocka_unit_test(rows_of_a_user_are_an_expert),
+        cmocka_unit_test(empty_lists_and_wrong_nodes_and_too_little_memory),
+    };
+    return cmocka_run_group_tests_name("node kernels", tests, scratch_create, scratch_release);
+}

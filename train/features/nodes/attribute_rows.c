@@ -1,0 +1,200 @@
+/* train/features/nodes/attribute_rows.c - the attributes of nodes, those of their neighbours and the difference, as
+ * centred rows of unit length.
+ *
+ * Rows of P X are sums over the neighbours' sparse rows, so only lengths and means are kept: the mean of P X is
+ * (1 / n) sum_v w_v x_v with w_v the sum of 1 / d_u over the neighbours u of v, and |r - mu|^2 = r r - 2 r mu + mu mu
+ * takes the columns where r is not zero. */
+#include "train/features/nodes/attribute_rows.h"
+
+#include "tensor/host_array.h"
+#include "train/features/example_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TASK = 64, FEW = 8 };
+/* A row whose square distance to the mean is below this share of both squares is the mean, to rounding. */
+static const double SAME = 1e-11;
+
+static bool rows_are_full(const mo_graph *g) {
+    bool full = g->feature_nnz == g->nodes * g->features;
+    for (int64_t u = 0; u < g->nodes && full; u++)
+        for (int64_t c = 0; c < g->features && full; c++)
+            full = g->feature_pointer[u] == u * g->features && g->feature_column[u * g->features + c] == c;
+    return full;
+}
+
+/* y += c x for the row x of node v. */
+static void add_row(const mo_attribute_rows *x, int64_t v, double c, double *y) {
+    const mo_graph *g = x->graph;
+    const float *value = g->feature_value;
+    int64_t from = g->feature_pointer[v], to = g->feature_pointer[v + 1];
+    if (x->full)
+        for (int64_t e = from; e < to; e++)
+            y[e - from] += c * value[e];
+    else
+        for (int64_t e = from; e < to; e++)
+            y[g->feature_column[e]] += c * value[e];
+}
+
+/* y += the row of P X of node u. */
+static void add_neighbours(const mo_attribute_rows *x, int64_t u, double *y) {
+    const mo_graph *g = x->graph;
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+        add_row(x, g->column[e], x->scale[g->column[e]] / (double)degree(g, u), y);
+}
+
+static void find_scales(const mo_attribute_rows *x) {
+    const mo_graph *g = x->graph;
+    for (int64_t u = 0; u < g->nodes; u++) {
+        double squares = 0;
+        for (int64_t e = g->feature_pointer[u]; e < g->feature_pointer[u + 1]; e++)
+            squares += (double)g->feature_value[e] * g->feature_value[e];
+        x->scale[u] = squares > 0 ? 1 / sqrt(squares) : 0;
+    }
+}
+
+static void find_means(mo_attribute_rows *x) {
+    const mo_graph *g = x->graph;
+    struct mo_attribute_mean *mean = x->mean;
+    for (int64_t v = 0; v < g->nodes; v++) {
+        double weight = 0;
+        for (int64_t e = g->row_pointer[v]; e < g->row_pointer[v + 1]; e++)
+            weight += 1 / (double)degree(g, g->column[e]);
+        add_row(x, v, x->scale[v] / (double)g->nodes, mean[MO_OWN].row);
+        add_row(x, v, x->scale[v] * weight / (double)g->nodes, mean[MO_OF_NEIGHBOURS].row);
+    }
+    for (int64_t c = 0; c < g->features; c++)
+        mean[MO_DIFFERENCE].row[c] = mean[MO_OWN].row[c] - mean[MO_OF_NEIGHBOURS].row[c];
+    for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
+        for (int64_t c = 0; c < g->features; c++)
+            mean[kind].squares += mean[kind].row[c] * mean[kind].row[c];
+}
+
+/* Sums over the columns of the rows of a node: r r, and r mu. */
+typedef struct row_sums {
+    double squares[MO_ATTRIBUTE_KINDS], along[MO_ATTRIBUTE_KINDS];
+} row_sums;
+
+/* Adds column c, and clears it. */
+static void take_column(const mo_attribute_rows *x, int64_t c, double *own, double *near, row_sums *sums) {
+    const double r[MO_ATTRIBUTE_KINDS] = {own[c], near[c], own[c] - near[c]};
+    if (own[c] == 0 && near[c] == 0) /* taken, or nothing */
+        return;
+    for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++) {
+        sums->squares[kind] += r[kind] * r[kind];
+        sums->along[kind] += r[kind] * x->mean[kind].row[c];
+    }
+    own[c] = near[c] = 0;
+}
+
+/* Takes the columns that node v has. */
+static void take_row(const mo_attribute_rows *x, int64_t v, double *own, double *near, row_sums *sums) {
+    const mo_graph *g = x->graph;
+    for (int64_t e = g->feature_pointer[v]; e < g->feature_pointer[v + 1]; e++)
+        take_column(x, g->feature_column[e], own, near, sums);
+}
+
+/* own, near [columns]: zero before and after. */
+static void find_lengths(const mo_attribute_rows *x, int64_t u, double *own, double *near) {
+    const mo_graph *g = x->graph;
+    row_sums sums = {{0}, {0}};
+    int64_t entries = g->feature_pointer[u + 1] - g->feature_pointer[u];
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+        entries += g->feature_pointer[g->column[e] + 1] - g->feature_pointer[g->column[e]];
+    add_row(x, u, x->scale[u], own);
+    add_neighbours(x, u, near);
+    if (entries < g->features) {
+        take_row(x, u, own, near, &sums);
+        for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+            take_row(x, g->column[e], own, near, &sums);
+    } else
+        for (int64_t c = 0; c < g->features; c++)
+            take_column(x, c, own, near, &sums);
+    for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++) {
+        const struct mo_attribute_mean *mean = &x->mean[kind];
+        double apart = sums.squares[kind] - 2 * sums.along[kind] + mean->squares;
+        mean->along[u] = sums.along[kind];
+        mean->inverse[u] = apart > SAME * (sums.squares[kind] + mean->squares) ? 1 / sqrt(apart) : 0;
+    }
+}
+
+static bool find_all_lengths(const mo_attribute_rows *x) {
+    const mo_graph *g = x->graph;
+    bool started = true;
+#pragma omp parallel num_threads(mo_context_threads(g->ctx))
+    {
+        double *scratch = calloc((size_t)g->features, 2 * sizeof *scratch);
+        if (!scratch)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, TASK)
+        for (int64_t u = 0; u < g->nodes; u++)
+            if (scratch)
+                find_lengths(x, u, scratch, scratch + g->features);
+        free(scratch);
+    }
+    if (!started)
+        mo_fail(g->ctx, MO_MEMORY, "kernels: out of memory for rows of %lld attributes", (long long)g->features);
+    return started;
+}
+
+bool mo_attribute_rows_make(const mo_graph *graph, mo_attribute_rows *x) {
+    mo_context *ctx = graph->ctx;
+    *x = (mo_attribute_rows){
+        .graph = graph, .full = rows_are_full(graph), .scale = mo_host_array(ctx, graph->nodes, sizeof *x->scale)};
+    for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
+        x->mean[kind] = (struct mo_attribute_mean){.row = mo_host_array(ctx, graph->features, sizeof(double)),
+            .along = mo_host_array(ctx, graph->nodes, sizeof(double)),
+            .inverse = mo_host_array(ctx, graph->nodes, sizeof(double))};
+    if (!mo_ok(ctx))
+        return false;
+    find_scales(x);
+    find_means(x);
+    return find_all_lengths(x);
+}
+
+void mo_attribute_rows_free(mo_attribute_rows *x) {
+    free(x->scale);
+    for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++) {
+        free(x->mean[kind].row);
+        free(x->mean[kind].along);
+        free(x->mean[kind].inverse);
+    }
+}
+
+/* out := (a own + b near - mean) / |.|, the row of one kind. */
+static void write_row(const mo_attribute_rows *x, mo_attribute_kind kind, int64_t u, const double *own, float *out) {
+    static const double a[MO_ATTRIBUTE_KINDS] = {1, 0, 1}, b[MO_ATTRIBUTE_KINDS] = {0, 1, -1};
+    const double *near = own + x->graph->features, *mean = x->mean[kind].row, inverse = x->mean[kind].inverse[u];
+    for (int64_t c = 0; c < x->graph->features; c++)
+        out[c] = (float)((a[kind] * own[c] + b[kind] * near[c] - mean[c]) * inverse);
+}
+
+bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *out) {
+    const mo_graph *g = x->graph;
+    int64_t m = g->features;
+    bool started = true;
+#pragma omp parallel num_threads(mo_context_threads(g->ctx)) if (n > 1)
+    {
+        double *own = malloc((size_t)m * 2 * sizeof *own); /* and behind it the neighbours' mean */
+        if (!own)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, FEW)
+        for (int64_t i = 0; i < n; i++) {
+            if (!own)
+                continue;
+            memset(own, 0, (size_t)m * 2 * sizeof *own);
+            add_row(x, node[i], x->scale[node[i]], own);
+            add_neighbours(x, node[i], own + m);
+            for (int kind = 0; kind < MO_ATTRIBUTE_KINDS; kind++)
+                write_row(x, (mo_attribute_kind)kind, node[i], own, out + (kind * n + i) * m);
+        }
+        free(own);
+    }
+    if (!started)
+        mo_fail(g->ctx, MO_MEMORY, "kernels: out of memory for rows of %lld attributes", (long long)m);
+    return started;
+}

@@ -1,0 +1,515 @@
+/* train/features/nodes/kernels.c - kernels between the nodes of a graph, one an expert.
+ *
+ * An expert of dense rows has those of the asked nodes made and multiplied; A1 adds up the common neighbours of each
+ * pair; S takes differences. */
+#include "train/features/nodes/kernels.h"
+
+#include "autograd/tape.h"
+#include "ops/inside.h"
+#include "ops/rules/in_place.h"
+#include "tensor/host_array.h"
+#include "train/features/example_rows.h"
+#include "train/features/feature_memory.h"
+#include "train/features/nodes/attribute_rows.h"
+#include "train/features/nodes/structure_columns.h"
+#include "train/features/row_stack.h"
+#include "train/svd/adjacency.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { HOP = 2, TILE = 1024 /* rows of a that are made at a time */, FEW = 8 };
+
+typedef struct row_maker row_maker;
+/* out [kinds, n, w]: rows of the listed nodes. */
+typedef bool fill_rows(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out);
+
+/* Experts whose dense rows are made together. */
+struct row_maker {
+    fill_rows *fill;
+    int kinds;
+    int64_t w;
+    float *given; /* [nodes, w]: a user's, of unit length; or NULL */
+    float *known; /* [kinds, n_known, w]: the rows of the list b of the last call, or NULL */
+};
+
+struct mo_node_kernels {
+    const mo_graph *graph;
+    mo_context *host, *own; /* of the CPU: the graph's, or our own */
+    mo_attribute_rows attributes;
+    bool has_attributes, attributes_are_sparse, has_edges;
+    row_maker attribute_maker;      /* if they are dense */
+    mo_attribute_products products; /* if they are sparse, with the list b of the last call */
+    float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
+    int varying;                    /* of its columns */
+    mo_row_stack hop[MO_BLOCKS];
+    mo_tensor *hops;  /* [MO_BLOCKS, nodes, d]: a copy of what a device has, or NULL */
+    int32_t *place;   /* [nodes]: -1 between calls; of a node that a call met, its number */
+    row_maker *maker; /* [n_makers]: of H, then of users' rows */
+    int n_makers;
+    int64_t *known, n_known; /* the list b of the last call: the next one is likely to have it too */
+    char **name;             /* [count] */
+    int count;
+};
+
+/* ---- experts of dense rows ---- */
+
+static bool fill_attributes(
+    const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+    (void)maker;
+    return mo_attribute_rows_fill(&k->attributes, node, n, out);
+}
+
+static void bring_to_unit_length(float *x, int64_t w) {
+    double squares = 0;
+    for (int64_t j = 0; j < w; j++)
+        squares += (double)x[j] * x[j];
+    double inverse = squares > 0 ? 1 / sqrt(squares) : 0;
+    for (int64_t j = 0; j < w; j++)
+        x[j] = (float)(x[j] * inverse);
+}
+
+static bool fill_hops(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+    mo_context *ctx = k->graph->ctx;
+    char why[512];
+    float *second = mo_host_array(ctx, n * maker->w, sizeof *second);
+    bool done = second;
+    for (int b = 0; b < MO_BLOCKS && done; b++) {
+        done = mo_fetch_rows_into(&k->hop[b], node, n, (char *)(b ? second : out), why, sizeof why);
+        if (!done)
+            mo_fail(ctx, MO_IO, "kernels: %s", why);
+    }
+    for (int64_t i = 0; i < n && done; i++) {
+        for (int64_t j = 0; j < maker->w; j++)
+            out[i * maker->w + j] += second[i * maker->w + j];
+        bring_to_unit_length(out + i * maker->w, maker->w);
+    }
+    free(second);
+    return done;
+}
+
+static bool fill_given(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
+    (void)k;
+    for (int64_t i = 0; i < n; i++)
+        memcpy(out + i * maker->w, maker->given + node[i] * maker->w, (size_t)maker->w * sizeof *out);
+    return true;
+}
+
+static mo_view matrix_view(const float *x, int64_t rows, int64_t columns, int64_t row_stride, int64_t column_stride) {
+    return (mo_view){(void *)(uintptr_t)x, MO_F32, 2, {rows, columns}, {row_stride, column_stride}};
+}
+
+/* K [n_a, n_b] := 1 + X Y^T for rows X [n_a, w] and Y [n_b, w]. */
+static void multiply_rows(
+    const mo_node_kernels *k, const float *X, int64_t n_a, const float *Y, int64_t n_b, int64_t w, float *K) {
+    mo_math math = k->host->math;
+    for (int64_t i = 0; i < n_a * n_b; i++)
+        K[i] = 1;
+    mo_view x = matrix_view(X, n_a, w, w, 1), y = matrix_view(Y, w, n_b, 1, w), z = matrix_view(K, n_a, n_b, n_b, 1);
+    k->host->math = MO_MATH_FP32; /* without rounded factors */
+    mo_matmul_views(k->host, 1, &x, &y, 1, &z);
+    k->host->math = math;
+}
+
+static bool same_lists(const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b) {
+    return n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof *a) == 0;
+}
+
+/* The rows of the list b, made or known. */
+static const float *known_rows(const mo_node_kernels *k, row_maker *m) {
+    if (m->known)
+        return m->known;
+    m->known = mo_host_array(k->graph->ctx, m->kinds * k->n_known * m->w, sizeof *m->known);
+    if (m->known && !m->fill(k, m, k->known, k->n_known, m->known)) {
+        free(m->known);
+        m->known = NULL;
+    }
+    return m->known;
+}
+
+/* K [kinds, n_a, n_b], a tile of rows at a time. */
+static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_node_pairs *p, float *K) {
+    const float *Y = known_rows(k, m);
+    bool same = same_lists(p->a, p->n_a, p->b, p->n_b);
+    int64_t tile = same || p->n_a < TILE ? p->n_a : TILE;
+    float *own = same ? NULL : mo_host_array(k->graph->ctx, m->kinds * tile * m->w, sizeof *own);
+    bool done = Y && (same || own);
+    for (int64_t i = 0; i < p->n_a && done; i += tile) {
+        int64_t n = p->n_a - i < tile ? p->n_a - i : tile;
+        const float *X = same ? Y : own;
+        done = same || m->fill(k, m, p->a + i, n, own);
+        for (int kind = 0; kind < m->kinds && done; kind++)
+            multiply_rows(
+                k, X + kind * n * m->w, n, Y + kind * p->n_b * m->w, p->n_b, m->w, K + (kind * p->n_a + i) * p->n_b);
+    }
+    free(own);
+    return done && mo_ok(k->host);
+}
+
+/* ---- A1: common neighbours ---- */
+
+/* The length of row u of A D^-1/2, inverted. */
+static double inverse_neighbour_length(const mo_graph *g, int64_t u) {
+    double squares = 0;
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+        squares += 1 / (double)degree(g, g->column[e]);
+    return squares > 0 ? 1 / sqrt(squares) : 0;
+}
+
+/* Of each neighbour of a node of b, the places in b whose neighbour it is; neighbours are numbered by place[]. */
+typedef struct neighbour_lists {
+    int64_t n;
+    int64_t *node;  /* [n]: the neighbour */
+    int64_t *first; /* [n + 1] */
+    int32_t *item;
+    double *inverse; /* [n_b] */
+} neighbour_lists;
+
+static bool list_neighbours(mo_node_kernels *k, const mo_node_pairs *p, neighbour_lists *l) {
+    const mo_graph *g = k->graph;
+    int64_t all = 0;
+    for (int64_t j = 0; j < p->n_b; j++)
+        all += degree(g, p->b[j]);
+    *l = (neighbour_lists){0, mo_host_array(g->ctx, all, sizeof *l->node),
+        mo_host_array(g->ctx, all + 2, sizeof *l->first), mo_host_array(g->ctx, all, sizeof *l->item),
+        mo_host_array(g->ctx, p->n_b, sizeof *l->inverse)};
+    if (!mo_ok(g->ctx))
+        return false;
+    for (int64_t j = 0; j < p->n_b; j++)
+        for (int64_t e = g->row_pointer[p->b[j]]; e < g->row_pointer[p->b[j] + 1]; e++) {
+            int64_t v = g->column[e];
+            if (k->place[v] < 0) {
+                k->place[v] = (int32_t)l->n;
+                l->node[l->n++] = v;
+            }
+            l->first[k->place[v] + 2]++;
+        }
+    for (int64_t v = 0; v < l->n; v++)
+        l->first[v + 2] += l->first[v + 1];
+    for (int64_t j = 0; j < p->n_b; j++) {
+        l->inverse[j] = inverse_neighbour_length(g, p->b[j]);
+        for (int64_t e = g->row_pointer[p->b[j]]; e < g->row_pointer[p->b[j] + 1]; e++)
+            l->item[l->first[k->place[g->column[e]] + 1]++] = (int32_t)j;
+    }
+    return true;
+}
+
+static void compare_neighbours_of(
+    const mo_node_kernels *k, const neighbour_lists *l, int64_t u, int64_t n_b, double *sum, float *K) {
+    const mo_graph *g = k->graph;
+    double inverse = inverse_neighbour_length(g, u);
+    memset(sum, 0, (size_t)n_b * sizeof *sum);
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
+        int32_t v = k->place[g->column[e]];
+        double part = 1 / (double)degree(g, g->column[e]);
+        for (int64_t i = v < 0 ? 0 : l->first[v]; v >= 0 && i < l->first[v + 1]; i++)
+            sum[l->item[i]] += part;
+    }
+    for (int64_t j = 0; j < n_b; j++)
+        K[j] = (float)(1 + sum[j] * inverse * l->inverse[j]);
+}
+
+static bool compare_neighbours(mo_node_kernels *k, const mo_node_pairs *p, float *K) {
+    neighbour_lists l;
+    bool started = list_neighbours(k, p, &l);
+    bool listed = started;
+#pragma omp parallel num_threads(mo_context_threads(k->host)) if (listed && p->n_a > 1)
+    {
+        double *sum = calloc((size_t)p->n_b, sizeof *sum);
+        if (!sum)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, FEW)
+        for (int64_t i = 0; i < p->n_a; i++)
+            if (sum && listed)
+                compare_neighbours_of(k, &l, p->a[i], p->n_b, sum, K + i * p->n_b);
+        free(sum);
+    }
+    for (int64_t v = 0; v < l.n; v++)
+        k->place[l.node[v]] = -1;
+    free(l.node);
+    free(l.first);
+    free(l.item);
+    free(l.inverse);
+    if (mo_ok(k->graph->ctx) && !started)
+        mo_fail(k->graph->ctx, MO_MEMORY, "kernels: out of memory for common neighbours");
+    return started;
+}
+
+/* ---- S ---- */
+
+static void compare_structure(const mo_node_kernels *k, const mo_node_pairs *p, float *K) {
+    enum { COLUMNS = MO_STRUCTURE_COLUMNS };
+    float rate = -1 / (2 * (float)k->varying);
+#pragma omp parallel for num_threads(mo_context_threads(k->host)) schedule(dynamic, FEW) if (p->n_a > 1)
+    for (int64_t i = 0; i < p->n_a; i++)
+        for (int64_t j = 0; j < p->n_b; j++) {
+            const float *x = k->structure + p->a[i] * COLUMNS, *y = k->structure + p->b[j] * COLUMNS;
+            float squares = 0;
+            for (int c = 0; c < COLUMNS; c++)
+                squares += (x[c] - y[c]) * (x[c] - y[c]);
+            K[i * p->n_b + j] = 1 + expf(rate * squares);
+        }
+}
+
+/* ---- all experts ---- */
+
+static bool nodes_exist(const mo_graph *graph, const int64_t *node, int64_t n) {
+    for (int64_t i = 0; i < n; i++)
+        if (node[i] < 0 || node[i] >= graph->nodes) {
+            mo_fail(
+                graph->ctx, MO_INVALID, "kernels: node %" PRId64 ", expected 0 to %" PRId64, node[i], graph->nodes - 1);
+            return false;
+        }
+    return true;
+}
+
+/* Raises in the graph's context what our own has raised. */
+static mo_code code_of_both(const mo_node_kernels *k) {
+    mo_context *ctx = k->graph->ctx;
+    if (k->own && mo_ok(ctx) && !mo_ok(k->own)) {
+        mo_fail(ctx, mo_context_status(k->own)->code, "%s", mo_context_status(k->own)->message);
+        mo_clear_error(k->own);
+    }
+    return mo_code_of(ctx);
+}
+
+static void forget_list(mo_node_kernels *k) {
+    mo_attribute_products_free(&k->products);
+    free(k->attribute_maker.known);
+    k->attribute_maker.known = NULL;
+    for (int i = 0; i < k->n_makers; i++) {
+        free(k->maker[i].known);
+        k->maker[i].known = NULL;
+    }
+    free(k->known);
+    k->known = NULL;
+}
+
+/* Forgets what was made for the list b of the last call, unless this one has it too. */
+static bool remember_list(mo_node_kernels *k, const int64_t *b, int64_t n_b) {
+    if (k->known && same_lists(k->known, k->n_known, b, n_b))
+        return true;
+    forget_list(k);
+    k->known = mo_host_array(k->graph->ctx, n_b, sizeof *k->known);
+    k->n_known = n_b;
+    if (k->known)
+        memcpy(k->known, b, (size_t)n_b * sizeof *b);
+    return k->known;
+}
+
+mo_code mo_node_kernels_gram(
+    mo_node_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
+    if (!k)
+        return MO_INVALID;
+    const mo_graph *graph = k->graph;
+    if (!mo_ok(graph->ctx) || !nodes_exist(graph, a, n_a) || !nodes_exist(graph, b, n_b) || n_a == 0 || n_b == 0)
+        return mo_code_of(graph->ctx);
+    mo_node_pairs p = {a, b, n_a, n_b};
+    int64_t pairs = n_a * n_b;
+    bool done = remember_list(k, b, n_b);
+    if (k->has_attributes && done) {
+        done = k->attributes_are_sparse ? mo_attribute_products_fill(&k->attributes, k->host, &k->products, &p, K)
+                                        : compare_rows(k, &k->attribute_maker, &p, K);
+        K += MO_ATTRIBUTE_KINDS * pairs;
+    }
+    if (k->has_edges && done) {
+        done = compare_neighbours(k, &p, K);
+        K += pairs;
+    }
+    if (k->varying > 0 && done) {
+        compare_structure(k, &p, K);
+        K += pairs;
+    }
+    for (int i = 0; i < k->n_makers && done; i++, K += pairs)
+        done = compare_rows(k, &k->maker[i], &p, K);
+    return code_of_both(k);
+}
+
+int mo_node_kernels_count(const mo_node_kernels *k) {
+    return k ? k->count : 0;
+}
+
+const char *mo_node_kernels_name(const mo_node_kernels *k, int e) {
+    return k && e >= 0 && e < k->count ? k->name[e] : NULL;
+}
+
+/* ---- made, added to, released ---- */
+
+static bool add_name(mo_node_kernels *k, const char *name) {
+    char **grown = realloc(k->name, (size_t)(k->count + 1) * sizeof *grown), *own = mo_text_copy(k->graph->ctx, name);
+    k->name = grown ? grown : k->name;
+    if (!grown || !own) {
+        mo_fail(k->graph->ctx, MO_MEMORY, "kernels: out of memory for the name of an expert");
+        free(own);
+        return false;
+    }
+    k->name[k->count++] = own;
+    return true;
+}
+
+static bool add_maker(mo_node_kernels *k, const char *name, row_maker maker) {
+    row_maker *grown = realloc(k->maker, (size_t)(k->n_makers + 1) * sizeof *grown);
+    k->maker = grown ? grown : k->maker;
+    if (!grown)
+        mo_fail(k->graph->ctx, MO_MEMORY, "kernels: out of memory for expert %s", name);
+    if (!grown || !add_name(k, name))
+        return false;
+    k->maker[k->n_makers++] = maker;
+    return true;
+}
+
+static bool rows_are_finite(const mo_node_kernels *k, const char *name, const float *rows, int64_t w) {
+    for (int64_t i = 0; i < k->graph->nodes * w; i++)
+        if (!isfinite(rows[i])) {
+            mo_fail(k->graph->ctx, MO_NUMERICAL,
+                "kernels: expert %s: column %" PRId64 " of node %" PRId64 " is %g, expected a finite value", name,
+                i % w, i / w, (double)rows[i]);
+            return false;
+        }
+    return true;
+}
+
+mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *rows, int64_t w) {
+    if (!k)
+        return MO_INVALID;
+    mo_context *ctx = k->graph->ctx;
+    if (mo_ok(ctx) && w < 1)
+        mo_fail(ctx, MO_INVALID, "kernels: expert %s: %" PRId64 " columns, expected 1 or more", name, w);
+    for (int e = 0; e < k->count && mo_ok(ctx); e++)
+        if (!strcmp(k->name[e], name))
+            mo_fail(ctx, MO_INVALID, "kernels: there is an expert %s; expected another name", name);
+    if (!mo_ok(ctx) || !rows_are_finite(k, name, rows, w))
+        return mo_code_of(ctx);
+    float *x = mo_host_array(ctx, k->graph->nodes * w, sizeof *x);
+    if (!x || !add_maker(k, name, (row_maker){fill_given, 1, w, x, NULL})) {
+        free(x);
+        return mo_code_of(ctx);
+    }
+    memcpy(x, rows, (size_t)(k->graph->nodes * w) * sizeof *x);
+    for (int64_t i = 0; i < k->graph->nodes; i++)
+        bring_to_unit_length(x + i * w, w);
+    return MO_OK;
+}
+
+/* Bytes taken while the kernels of a graph are made: what is kept, and the structure columns' arrays, with those of
+ * sampled walks. */
+static double count_bytes(const mo_graph *graph, int threads) {
+    double n = (double)graph->nodes, m = graph->features > 1 ? (double)graph->features : 0;
+    double kept = n * (4 + 4 * MO_STRUCTURE_COLUMNS) +
+                  (m > 0 ? 8 * (n * (1 + 2 * MO_ATTRIBUTE_KINDS) + m * MO_ATTRIBUTE_KINDS) : 0);
+    bool sampled = mo_most_exact_walks(graph) < INT64_MAX;
+    return kept + threads * (12 * n + 16 * m) + 16 * n + (sampled ? 150 * n + 2 * (double)graph->nnz : 0);
+}
+
+static bool kernels_are_valid(const mo_graph *graph, int64_t memory) {
+    mo_context *ctx = graph->ctx;
+    double swap, limit = memory > 0 ? (double)memory : mo_free_memory("", &swap),
+                 bytes = count_bytes(graph, mo_context_threads(ctx));
+    if (!mo_ok(ctx))
+        return false;
+    if (graph->graphs != 1)
+        mo_fail(ctx, MO_INVALID, "kernels: '%s' has %" PRId64 " graphs, expected one", graph->name, graph->graphs);
+    else if (bytes > limit)
+        mo_fail(ctx, MO_MEMORY, "kernels: '%s' needs %.0f bytes; %s %.0f", graph->name, bytes,
+            memory > 0 ? "the limit of memory is" : "free memory is", limit);
+    return mo_ok(ctx) && mo_features_fit_products(graph);
+}
+
+/* Hop 2 of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
+static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
+    mo_row_stack s = mo_row_stack_of(blocks, 2);
+    int64_t skipped = (b * mo_dim(blocks, 1) + hop) * s.rows * (int64_t)s.stored;
+    s.outer = 1;
+    s.offset += skipped;
+    s.data = s.data ? s.data + skipped : NULL;
+    return s;
+}
+
+/* A copy, on the host, of hop 2 of blocks that a device has: [MO_BLOCKS, 1, nodes, d]. */
+static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks) {
+    const int64_t shape[] = {MO_BLOCKS, 1, mo_dim(blocks, 2), mo_dim(blocks, 3)};
+    mo_tensor *copy = mo_tensor_create(host, MO_F32, 4, shape);
+    mo_tape *t = mo_tape_create(blocks->ctx, MO_EVAL);
+    mo_tensor *hop = mo_contiguous(t, mo_slice(t, blocks, MO_AXIS(1), HOP, HOP + 1));
+    if (mo_ok(host) && mo_ok(blocks->ctx))
+        mo_tensor_read(hop, mo_tensor_view(copy).data, (size_t)mo_numel(copy) * sizeof(float));
+    mo_tape_release(t);
+    return copy;
+}
+
+/* Adds H where the features have hop 2 of both blocks. */
+static bool add_hops(mo_node_kernels *k, const mo_features *nodes) {
+    mo_tensor *blocks = nodes && nodes->hops >= HOP && k->has_edges ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
+    if (!blocks || mo_dim(blocks, 2) != k->graph->nodes)
+        return mo_ok(k->graph->ctx);
+    bool on_device = mo_context_device(blocks->ctx) != MO_CPU;
+    k->hops = on_device ? copy_hop(k->host, blocks) : NULL;
+    if (code_of_both(k) != MO_OK)
+        return false;
+    for (int b = 0; b < MO_BLOCKS; b++)
+        k->hop[b] = on_device ? hop_of_block(k->hops, b, 0) : hop_of_block(blocks, b, HOP);
+    return add_maker(k, "H", (row_maker){fill_hops, 1, mo_dim(blocks, 3), NULL, NULL});
+}
+
+static bool add_attributes(mo_node_kernels *k) {
+    const mo_graph *graph = k->graph;
+    if (graph->features < 2)
+        return true;
+    k->has_attributes = true;
+    k->attributes_are_sparse = mo_attributes_are_sparse(graph);
+    k->attribute_maker = (row_maker){fill_attributes, MO_ATTRIBUTE_KINDS, graph->features, NULL, NULL};
+    return mo_attribute_rows_make(graph, &k->attributes) && add_name(k, "Xc") && add_name(k, "PX") && add_name(k, "HX");
+}
+
+static bool add_neighbours(mo_node_kernels *k) {
+    k->has_edges = k->graph->nnz > 0;
+    k->place = mo_host_array(k->graph->ctx, k->graph->nodes, sizeof *k->place);
+    for (int64_t u = 0; k->place && u < k->graph->nodes; u++)
+        k->place[u] = -1;
+    return k->place && (!k->has_edges || add_name(k, "A1"));
+}
+
+static bool add_structure(mo_node_kernels *k) {
+    k->structure = mo_host_array(k->graph->ctx, k->graph->nodes * MO_STRUCTURE_COLUMNS, sizeof *k->structure);
+    k->varying = k->structure ? mo_structure_columns(k->graph, mo_most_exact_walks(k->graph), k->structure) : -1;
+    return k->varying == 0 || (k->varying > 0 && add_name(k, "S"));
+}
+
+mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory) {
+    if (!graph || !kernels_are_valid(graph, memory))
+        return NULL;
+    mo_context *ctx = graph->ctx;
+    mo_node_kernels *k = mo_host_array(ctx, 1, sizeof *k);
+    if (!k)
+        return NULL;
+    k->graph = graph;
+    k->own = mo_context_device(ctx) == MO_CPU
+                 ? NULL
+                 : mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx)});
+    k->host = k->own ? k->own : ctx;
+    if (code_of_both(k) == MO_OK && add_attributes(k) && add_neighbours(k) && add_structure(k) && add_hops(k, nodes))
+        return k;
+    mo_node_kernels_release(k);
+    return NULL;
+}
+
+void mo_node_kernels_release(mo_node_kernels *k) {
+    if (!k)
+        return;
+    forget_list(k);
+    mo_attribute_rows_free(&k->attributes);
+    free(k->structure);
+    free(k->place);
+    for (int i = 0; i < k->n_makers; i++)
+        free(k->maker[i].given);
+    for (int e = 0; e < k->count; e++)
+        free(k->name[e]);
+    free(k->maker);
+    free(k->name);
+    mo_tensor_release(k->hops);
+    mo_context_release(k->own);
+    free(k);
+}

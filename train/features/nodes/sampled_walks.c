@@ -1,0 +1,177 @@
+/* train/features/nodes/sampled_walks.c - the walks of nodes that have too many of two steps to take each.
+ *
+ * Triangles: with N+(v) the neighbours of v of higher degree, at most sqrt(2 m) of m edges, each triangle of u is one
+ * pair of v in N(u) and w in N+(v) with w in N(u) (Latapy 2008); it adds 2 / (d_u d_v d_w) to being back after three
+ * steps.
+ *
+ * Back after four steps, by a walk u v w v' u: exactly where w = u, and where v' = v with s_v the sum of 1 / d_w over
+ * N(v),
+ *     (sum_v 1 / (d_u d_v))^2 + sum_v (s_v - 1 / d_u) / (d_u d_v^2);
+ * else the mean over walks of three steps of [w != u, v' != v, v' in N(u)] / d_v'.
+ *
+ * Nodes reached: every node draws ranks from an exponential distribution; the least rank among n nodes has the mean
+ * 1 / n, so K ranks whose least ones sum to r say that there are (K - 1) / r of them (Cohen 1997). */
+#include "train/features/nodes/sampled_walks.h"
+
+#include "tensor/host_array.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WALKS = 256, RANKS = 256, AT_ONCE = 8, TASK = 256, FEW = 8 };
+
+/* What is found once for all nodes. */
+typedef struct surroundings {
+    int64_t *first;  /* [nodes + 1] */
+    int32_t *higher; /* N+(v) from first[v] on */
+    double *inverse; /* [nodes]: s_v */
+} surroundings;
+
+static bool is_higher(const mo_graph *g, int64_t v, int64_t w) {
+    return degree(g, w) > degree(g, v) || (degree(g, w) == degree(g, v) && w > v);
+}
+
+static bool find_surroundings(const mo_graph *g, surroundings *s) {
+    int64_t n = 0;
+    *s = (surroundings){mo_host_array(g->ctx, g->nodes + 1, sizeof *s->first),
+        mo_host_array(g->ctx, g->nnz / 2, sizeof *s->higher), mo_host_array(g->ctx, g->nodes, sizeof *s->inverse)};
+    for (int64_t v = 0; v < g->nodes && mo_ok(g->ctx); v++) {
+        for (int64_t e = g->row_pointer[v]; e < g->row_pointer[v + 1]; e++) {
+            if (is_higher(g, v, g->column[e]))
+                s->higher[n++] = g->column[e];
+            s->inverse[v] += 1 / (double)degree(g, g->column[e]);
+        }
+        s->first[v + 1] = n;
+    }
+    return mo_ok(g->ctx);
+}
+
+static void release_surroundings(surroundings *s) {
+    free(s->first);
+    free(s->higher);
+    free(s->inverse);
+}
+
+static int64_t draw_neighbour(const mo_graph *g, int64_t u, mo_random *r) {
+    return g->column[g->row_pointer[u] + mo_random_below(r, degree(g, u))];
+}
+
+/* near [nodes]: whether a node is a neighbour of u. */
+static double back_after_four(const mo_graph *g, const surroundings *s, int64_t u, const bool *near) {
+    double du = (double)degree(g, u), there = 0, same = 0, sampled = 0;
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
+        int64_t v = g->column[e];
+        double dv = (double)degree(g, v);
+        there += 1 / (du * dv);
+        same += (s->inverse[v] - 1 / du) / (du * dv * dv);
+    }
+    mo_random r = mo_random_at(0, MO_PURPOSE_WALK, (uint64_t)u);
+    for (int i = 0; i < WALKS; i++) {
+        double at = (i + mo_random_uniform(&r)) / WALKS; /* every neighbour of u in its turn */
+        int64_t v = g->column[g->row_pointer[u] + (int64_t)(at * du)];
+        int64_t w = draw_neighbour(g, v, &r), back = draw_neighbour(g, w, &r);
+        if (w != u && back != v && near[back])
+            sampled += 1 / (double)degree(g, back);
+    }
+    return there * there + same + sampled / WALKS;
+}
+
+/* near: false before and after. */
+static void describe_walks(const mo_graph *g, const surroundings *s, int64_t u, bool *near, mo_closed_walks *out) {
+    double du = (double)degree(g, u), triangles = 0, back = 0;
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+        near[g->column[e]] = true;
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
+        int64_t v = g->column[e];
+        double dv = (double)degree(g, v);
+        for (int64_t i = s->first[v]; i < s->first[v + 1]; i++)
+            if (near[s->higher[i]]) {
+                triangles += 2;
+                back += 2 / (du * dv * (double)degree(g, s->higher[i]));
+            }
+    }
+    out->triangles = triangles;
+    out->back[0] = du > 0 ? s->inverse[u] / du : 0;
+    out->back[1] = back;
+    out->back[2] = back_after_four(g, s, u, near);
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+        near[g->column[e]] = false;
+}
+
+static bool describe_all(
+    const mo_graph *g, const surroundings *s, const int64_t *node, int64_t n, mo_closed_walks *out) {
+    bool started = true;
+#pragma omp parallel num_threads(mo_context_threads(g->ctx))
+    {
+        bool *near = calloc((size_t)g->nodes, sizeof *near);
+        if (!near)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, FEW)
+        for (int64_t i = 0; i < n; i++)
+            if (near)
+                describe_walks(g, s, node[i], near, &out[i]);
+        free(near);
+    }
+    if (!started)
+        mo_fail(g->ctx, MO_MEMORY, "kernels: out of memory for the neighbours of a node");
+    return started;
+}
+
+/* ---- nodes reached ---- */
+
+typedef float ranks[AT_ONCE];
+
+static void take_least(ranks to, const ranks from) {
+    for (int k = 0; k < AT_ONCE; k++)
+        to[k] = from[k] < to[k] ? from[k] : to[k];
+}
+
+/* least := the least ranks among the neighbours of u. */
+static void least_of_neighbours(const mo_graph *g, const ranks *rank, int64_t u, ranks least) {
+    for (int k = 0; k < AT_ONCE; k++)
+        least[k] = INFINITY;
+    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
+        take_least(least, rank[g->column[e]]);
+}
+
+/* Adds up, in sum, the least ranks of those that each node reaches, AT_ONCE at a time. */
+static bool sum_least_ranks(const mo_graph *g, const int64_t *node, int64_t n, double *sum) {
+    ranks *own = mo_host_array(g->ctx, g->nodes, sizeof *own), *near = mo_host_array(g->ctx, g->nodes, sizeof *near);
+    int threads = mo_context_threads(g->ctx);
+    for (int first = 0; first < RANKS && own && near; first += AT_ONCE) {
+#pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
+        for (int64_t u = 0; u < g->nodes; u++) {
+            mo_random r = mo_random_at(1, MO_PURPOSE_WALK, (uint64_t)u);
+            r.index = (uint64_t)first;
+            for (int k = 0; k < AT_ONCE; k++)
+                own[u][k] = -(float)log1p(-mo_random_uniform(&r));
+        }
+#pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
+        for (int64_t u = 0; u < g->nodes; u++)
+            least_of_neighbours(g, own, u, near[u]);
+#pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
+        for (int64_t i = 0; i < n; i++) {
+            ranks least;
+            least_of_neighbours(g, near, node[i], least);
+            for (int k = 0; k < AT_ONCE; k++)
+                sum[i] += least[k];
+        }
+    }
+    free(own);
+    free(near);
+    return mo_ok(g->ctx);
+}
+
+bool mo_sampled_walks(const mo_graph *graph, const int64_t *node, int64_t n, mo_closed_walks *out) {
+    surroundings s = {0};
+    double *sum = mo_host_array(graph->ctx, n, sizeof *sum);
+    bool done = sum && find_surroundings(graph, &s) && describe_all(graph, &s, node, n, out) &&
+                sum_least_ranks(graph, node, n, sum);
+    for (int64_t i = 0; i < n && done; i++)
+        out[i].reached = (int64_t)((RANKS - 1) / sum[i] + 0.5);
+    release_surroundings(&s);
+    free(sum);
+    return done;
+}

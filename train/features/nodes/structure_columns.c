@@ -1,0 +1,202 @@
+/* train/features/nodes/structure_columns.c - numbers that describe where a node stands in its graph.
+ *
+ * With A the adjacency, d degrees, P = D^-1 A (zero rows where isolated), x = log(1 + d):
+ *
+ *     x; mean and standard deviation of x over the neighbours; P of that mean; largest x of a neighbour;
+ *     clustering t / (d (d - 1) / 2), with t the triangles of a node; log(1 + t); log(n PageRank);
+ *     the probabilities that P is back after 2, 3, 4 steps; log(1 + nodes that P^2 reaches);
+ *     P of clustering; P of 1 / d; P of log(n PageRank).
+ *
+ * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999), by n so that an isolated
+ * node, whose P of it is 0, is no outlier. */
+#include "train/features/nodes/structure_columns.h"
+
+#include "tensor/host_array.h"
+#include "train/features/closed_walks.h"
+#include "train/features/nodes/sampled_walks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    LOG_DEGREE,
+    NEAR_MEAN,
+    NEAR_SD,
+    NEAR_MEAN_MEAN,
+    NEAR_LARGEST,
+    CLUSTERING,
+    LOG_TRIANGLES,
+    LOG_RANK,
+    BACK,
+    LOG_REACHED = BACK + MO_RETURNS,
+    CLUSTERING_MEAN,
+    INVERSE_DEGREE_MEAN,
+    RANK_MEAN,
+    COLUMNS
+};
+_Static_assert((int)COLUMNS == MO_STRUCTURE_COLUMNS, "as many columns as declared");
+
+enum { ROUNDS = 30, TASK = 256 };
+/* Walks of two steps, of all nodes together, that are taken one by one: some seconds; of one node where there are more.
+ */
+enum { EXACT_WALKS = 1 << 28, EXACT_WALKS_OF_NODE = 1 << 11 };
+static const double RESTART = 0.15, CLIP = 4;
+/* A column whose standard deviation is below this share of its mean, or below it, is the same for all nodes. */
+static const double CONSTANT = 1e-7;
+
+typedef float row[COLUMNS];
+
+/* Column `to` becomes P times column `from`. */
+static void average_neighbours(const mo_graph *graph, row *S, int from, int to) {
+#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, TASK)
+    for (int64_t u = 0; u < graph->nodes; u++) {
+        double sum = 0;
+        for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+            sum += S[graph->column[e]][from];
+        S[u][to] = degree(graph, u) ? (float)(sum / (double)degree(graph, u)) : 0;
+    }
+}
+
+/* What the degrees of a node and its neighbours say. */
+static void describe_degrees(const mo_graph *graph, int64_t u, float *x) {
+    double d = (double)degree(graph, u), sum = 0, squares = 0, largest = 0, inverse = 0;
+    for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++) {
+        double dv = (double)degree(graph, graph->column[e]), log_degree = log1p(dv);
+        sum += log_degree;
+        largest = fmax(largest, log_degree);
+        inverse += 1 / dv;
+    }
+    double mean = d > 0 ? sum / d : 0;
+    for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++) {
+        double apart = log1p((double)degree(graph, graph->column[e])) - mean;
+        squares += apart * apart;
+    }
+    x[LOG_DEGREE] = (float)log1p(d);
+    x[NEAR_MEAN] = (float)mean;
+    x[NEAR_SD] = d > 0 ? (float)sqrt(squares / d) : 0;
+    x[NEAR_LARGEST] = (float)largest;
+    x[INVERSE_DEGREE_MEAN] = d > 0 ? (float)(inverse / d) : 0;
+}
+
+static void put_walks(const mo_graph *graph, int64_t u, const mo_closed_walks *walks, float *x) {
+    double d = (double)degree(graph, u);
+    x[CLUSTERING] = d > 1 ? (float)(walks->triangles / (d * (d - 1))) : 0;
+    x[LOG_TRIANGLES] = (float)log1p(walks->triangles / 2);
+    for (int k = 0; k < MO_RETURNS; k++)
+        x[BACK + k] = (float)walks->back[k];
+    x[LOG_REACHED] = (float)log1p((double)walks->reached);
+}
+
+/* The number of walks of two steps from u. */
+static int64_t walks_of_two(const mo_graph *graph, int64_t u) {
+    int64_t n = 0;
+    for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+        n += degree(graph, graph->column[e]);
+    return n;
+}
+
+int64_t mo_most_exact_walks(const mo_graph *graph) {
+    int64_t all = 0, share = graph->nodes ? EXACT_WALKS / graph->nodes : 0;
+    for (int64_t u = 0; u < graph->nodes && all <= EXACT_WALKS; u++)
+        all += degree(graph, u) * degree(graph, u);
+    return all <= EXACT_WALKS ? INT64_MAX : share > EXACT_WALKS_OF_NODE ? share : EXACT_WALKS_OF_NODE;
+}
+
+/* Writes the nodes with more walks than `most`, in order, to busy [nodes], describes the others; returns how many, or
+ * -1 on failure. */
+static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int64_t *busy) {
+    bool started = true;
+#pragma omp parallel num_threads(mo_context_threads(graph->ctx))
+    {
+        size_t n = (size_t)graph->nodes;
+        mo_walk_ends w = {calloc(n, sizeof *w.share), calloc(n, sizeof *w.count)};
+        bool own = w.share && w.count;
+        if (!own)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, TASK)
+        for (int64_t u = 0; u < graph->nodes; u++)
+            if (own) {
+                describe_degrees(graph, u, S[u]);
+                if (walks_of_two(graph, u) <= most) {
+                    mo_closed_walks walks = mo_closed_walks_of(graph, u, &w);
+                    put_walks(graph, u, &walks, S[u]);
+                }
+            }
+        free(w.share);
+        free(w.count);
+    }
+    int64_t n_busy = 0;
+    for (int64_t u = 0; u < graph->nodes; u++)
+        if (walks_of_two(graph, u) > most)
+            busy[n_busy++] = u;
+    if (!started)
+        mo_fail(graph->ctx, MO_MEMORY, "kernels: out of memory for the walks of '%s'", graph->name);
+    return started ? n_busy : -1;
+}
+
+static bool describe_nodes(const mo_graph *graph, int64_t most, row *S) {
+    int64_t *busy = mo_host_array(graph->ctx, graph->nodes, sizeof *busy);
+    int64_t n = busy ? describe_exactly(graph, most, S, busy) : -1;
+    mo_closed_walks *walks = n > 0 ? mo_host_array(graph->ctx, n, sizeof *walks) : NULL;
+    bool done = n == 0 || (walks && mo_sampled_walks(graph, busy, n, walks));
+    for (int64_t i = 0; i < n && done; i++)
+        put_walks(graph, busy[i], &walks[i], S[busy[i]]);
+    free(walks);
+    free(busy);
+    return done;
+}
+
+/* share: r_v / d_v; next: r. */
+static bool rank_nodes(const mo_graph *graph, row *S) {
+    int64_t n = graph->nodes;
+    double *share = mo_host_array(graph->ctx, n, sizeof *share), *rank = mo_host_array(graph->ctx, n, sizeof *rank);
+    bool done = share && rank;
+    for (int64_t u = 0; u < n && done; u++)
+        rank[u] = 1 / (double)n;
+    for (int round = 0; round < ROUNDS && done; round++) {
+        for (int64_t u = 0; u < n; u++)
+            share[u] = degree(graph, u) ? rank[u] / (double)degree(graph, u) : 0;
+#pragma omp parallel for num_threads(mo_context_threads(graph->ctx)) schedule(dynamic, TASK)
+        for (int64_t u = 0; u < n; u++) {
+            double sum = 0;
+            for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+                sum += share[graph->column[e]];
+            rank[u] = RESTART / (double)n + (1 - RESTART) * sum;
+        }
+    }
+    for (int64_t u = 0; u < n && done; u++)
+        S[u][LOG_RANK] = (float)log((double)n * rank[u]);
+    free(share);
+    free(rank);
+    return done;
+}
+
+/* Column c by its mean and standard deviation; zero, and false, where it is the same for all nodes. */
+static bool standardize_column(row *S, int64_t n, int c) {
+    double sum = 0, squares = 0;
+    for (int64_t u = 0; u < n; u++)
+        sum += S[u][c];
+    double mean = n > 0 ? sum / (double)n : 0;
+    for (int64_t u = 0; u < n; u++)
+        squares += (S[u][c] - mean) * (S[u][c] - mean);
+    double sd = n > 0 ? sqrt(squares / (double)n) : 0;
+    bool varies = sd > CONSTANT * fmax(1, fabs(mean));
+    for (int64_t u = 0; u < n; u++)
+        S[u][c] = varies ? (float)fmin(fmax((S[u][c] - mean) / sd, -CLIP), CLIP) : 0;
+    return varies;
+}
+
+int mo_structure_columns(const mo_graph *graph, int64_t most, float *out) {
+    row *S = (row *)out;
+    if (!mo_ok(graph->ctx) || !describe_nodes(graph, most, S) || !rank_nodes(graph, S))
+        return -1;
+    average_neighbours(graph, S, NEAR_MEAN, NEAR_MEAN_MEAN);
+    average_neighbours(graph, S, CLUSTERING, CLUSTERING_MEAN);
+    average_neighbours(graph, S, LOG_RANK, RANK_MEAN);
+    int kept = 0;
+    for (int c = 0; c < COLUMNS; c++)
+        kept += standardize_column(S, graph->nodes, c);
+    return kept;
+}
