@@ -17,7 +17,7 @@ const char *mo_expert_words(const char *name) {
         {"S", "place in the graph"},
         {"H", "what lies two steps away"},
     };
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], name))
             return words[i][1];
     return name;
@@ -40,8 +40,10 @@ void mo_describe_shares(const mo_expert_share *share, int n, char *text, size_t 
     bool said[MO_MAX_EXPERTS] = {false};
     double left = 1;
     size_t at = 0;
-    if (bytes)
-        text[0] = 0;
+    if (!text || !bytes)
+        return;
+    text[0] = 0;
+    n = share ? n : 0;
     for (int k = 0; k < n && k < MO_MAX_EXPERTS && at < bytes; k++) {
         int most = -1;
         for (int e = 0; e < n; e++)
