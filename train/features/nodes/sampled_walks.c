@@ -67,7 +67,7 @@ static double back_after_four(const mo_graph *g, const surroundings *s, int64_t 
         same += (s->inverse[v] - 1 / du) / (du * dv * dv);
     }
     mo_random r = mo_random_at(0, MO_PURPOSE_WALK, (uint64_t)u);
-    for (int i = 0; i < WALKS; i++) {
+    for (int i = 0; i < WALKS && du > 0; i++) {
         double at = (i + mo_random_uniform(&r)) / WALKS; /* every neighbour of u in its turn */
         int64_t v = g->column[g->row_pointer[u] + (int64_t)(at * du)];
         int64_t w = draw_neighbour(g, v, &r), back = draw_neighbour(g, w, &r);
