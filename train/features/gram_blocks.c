@@ -136,9 +136,9 @@ void mo_gaussian_block(
 /* ---- columns at one scale ---- */
 
 /* A column whose standard deviation is below this share of its mean, or below it, is the same in all rows. */
-static const double CONSTANT = 1e-7, CLIP = 4;
+static const double CONSTANT = 1e-7;
 
-static bool scale_column(float *x, int64_t n, int64_t stride) {
+static bool scale_column(float *x, int64_t n, int64_t stride, double clip) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
         sum += x[i * stride];
@@ -148,13 +148,13 @@ static bool scale_column(float *x, int64_t n, int64_t stride) {
     double sd = n > 0 ? sqrt(squares / (double)n) : 0;
     bool varies = sd > CONSTANT * fmax(1, fabs(mean));
     for (int64_t i = 0; i < n; i++)
-        x[i * stride] = varies ? (float)fmin(fmax((x[i * stride] - mean) / sd, -CLIP), CLIP) : 0;
+        x[i * stride] = varies ? (float)fmin(fmax((x[i * stride] - mean) / sd, -clip), clip) : 0;
     return varies;
 }
 
-int64_t mo_scale_columns(float *X, int64_t n, int64_t columns) {
+int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, double clip) {
     int64_t varying = 0;
     for (int64_t c = 0; c < columns; c++)
-        varying += scale_column(X + c, n, columns);
+        varying += scale_column(X + c, n, columns, clip);
     return varying;
 }

@@ -33,8 +33,9 @@ bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, c
 void mo_gaussian_block(
     mo_context *ctx, const float *X, int64_t columns, int64_t p, const mo_row_pairs *pairs, float *K);
 
-/* Column c of X [n, columns], minus its mean, over its standard deviation, clipped to -4 .. 4; zero where it is the
- * same in all rows. Returns the number of columns that vary. */
-int64_t mo_scale_columns(float *X, int64_t n, int64_t columns);
+#define MO_KERNEL_CLIP 4 /* of columns of Gaussians */
+/* Column c of X [n, columns], minus its mean, over its standard deviation, clipped to -clip .. clip; zero where it
+ * is the same in all rows. Returns the number of columns that vary. */
+int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, double clip);
 
 #endif
