@@ -43,8 +43,9 @@ typedef struct mo_mixture {
 MO_API mo_tensor *mo_ridge_mixture(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **share);
 
-/* All nodes of a graph, or all graphs of a set, as every expert embeds them: Z [N, M (d + 1)], the experts side by
- * side, each followed by a column of ones; gram: of nodes Z^T Z, of graphs Z_m Z_m^T of every expert, [M, N, N]. */
+/* All nodes of a graph, or all graphs of a set, as they are embedded. Nodes: the rows of the expert T (models/
+ * invariant_readout.c), each followed by a one, Z [N, d + 1], and gram = Z^T Z. Graphs: every expert's rows side by
+ * side, each followed by a one, Z [N, M (d + 1)], and gram = Z_m Z_m^T of every expert, [M, N, N]. */
 typedef struct mo_population {
     mo_tensor *Z, *gram;
 } mo_population;
@@ -53,11 +54,16 @@ typedef struct mo_transduction {
     int rounds;
     mo_tensor *sharpness; /* scalar */
 } mo_transduction;
-/* The mixture fitted on the support (int64 [n_s], row numbers of Z; labels Ys [n_s, C]), then refitted on all rows
- * under the assumption that classes are of equal size (transduce.c) -> logits [N, C] of all rows. */
+/* A readout whose logits are fixed + scale Z W, of which the ridge W is fitted again: logits and fixed [N, C], scalars
+ * scale and lambda. */
+typedef struct mo_refitted {
+    mo_tensor *logits, *fixed, *scale, *lambda;
+} mo_refitted;
+/* The readout, fitted on the support (int64 [n_s], row numbers of Z; labels Ys [n_s, C]), refitted on all nodes under
+ * the assumption that classes are of equal size (transduce.c) -> logits [N, C] of all rows. */
 MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
-    const mo_mixture *mix, const mo_transduction *options);
-/* The same of a population of graphs, under the mixture's kernels (transduce.c). */
+    const mo_refitted *readout, const mo_transduction *options);
+/* The mixture fitted on the support of a population of graphs, then refitted under its kernels (transduce.c). */
 MO_API mo_tensor *mo_kernel_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_mixture *mix, const mo_transduction *options);
 
@@ -66,16 +72,23 @@ MO_API mo_tensor *mo_kernel_transduce(mo_tape *t, const mo_population *all, mo_t
 MO_API const char *mo_task_name(mo_task task); /* "nc", "lp", "gc" */
 
 /* A readout of an encoder's own, in place of a head: it learns at most MO_MOST_LEARNED tensors from the support, whose
- * number is returned, and gives logits [n_q, C] of queries by them. */
+ * number is returned, and gives logits [n_q, C] of queries by them. share: receives the share of each expert and
+ * penalty [E, R] where a user is told of them; else it is left alone. */
 enum { MO_MOST_LEARNED = 2 };
 typedef struct mo_own_readout {
     int n_parameters;
     const mo_encoder_parameter *parameters; /* with their whole names */
     int (*settings)(const mo_model *m, mo_setting *list);
-    int (*learn)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned);
+    int (*learn)(
+        mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned, mo_tensor **share);
     mo_tensor *(*apply)(
         mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
+    /* Nodes, all rows standing for themselves: what is needed of a support to leave rows of it out, which both tensors
+     * are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others. */
+    void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
+    mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
+        const int64_t *row, int64_t h);
 } mo_own_readout;
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
@@ -106,8 +119,10 @@ MO_API double mo_model_setting(const mo_model *m, const char *key);
 /* Embeddings of an episode's rows. Of nodes: [N, d], or of its graphs where it has segments [G, d]. Of examples, the
  * support's before the queries': [n, d], or [experts, n, d]. r: dropout's random position, NULL where none is. */
 MO_API mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
-/* Readout fitted on embeddings of the support: logits [n_q, C]. */
-MO_API mo_tensor *mo_model_readout(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq);
+/* Readout fitted on embeddings of the support: logits [n_q, C]. share (may be NULL): receives the shares [E, R] of the
+ * experts of a readout of nodes, T before those of the episode's "kernels", and of their penalties; else NULL. */
+MO_API mo_tensor *mo_model_readout(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the
  * embeddings of the unlabelled rows, assuming classes of equal size. Raises MO_UNSUPPORTED if the model has no readout
  * that does so. */

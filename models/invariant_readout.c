@@ -1,28 +1,162 @@
-/* models/invariant_readout.c - the readout of the invariant encoder: ridges of both experts and three penalties, for
- * links and graphs also those of a Gaussian kernel, mixed by their leave-one-out evidence (ridge_mixture.c). Every task
- * has its own penalties, priors, width, sharpness and temperatures. */
+/* models/invariant_readout.c - the readout of the invariant encoder.
+ *
+ * Nodes are read by a mixture of kernels (heads/mixture.c): the expert T, whose rows are those of the encoder's last
+ * expert, with the kernel 1 + <x, y>, and the kernels that the episode brings. Nothing of it is learned but T's rows.
+ *
+ * Links and graphs: ridges of both experts and three penalties, and those of a Gaussian kernel, mixed by their
+ * leave-one-out evidence (heads/ridge_mixture.c). Each of both tasks has its own penalties, priors, width, sharpness
+ * and temperatures; the rows of nodes in these parameters are read by nothing. */
 #include "models/heads/heads.h"
 #include "models/invariant.h"
+
+#include <string.h>
 
 static const invariant *invariant_of(const mo_model *m) {
     return m->encoder.state;
 }
+
+/* ---- nodes ---- */
+
+static const double node_lambda[] = {0.03, 0.3, 3}, node_sharpness = 0.3;
+static const double own_prior = 1; /* of T; 0 of the others */
+
+/* The episode's kernels of that name, or NULL. */
+static mo_tensor *further_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, const char *name) {
+    for (int i = 0; i < e->n_rows; i++)
+        if (!strcmp(e->rows[i].name, name))
+            return mo_cast(t, e->rows[i].tensor, m->real);
+    return NULL;
+}
+
+/* T's kernel K [n, m] before the episode's: [E, n, m]. */
+static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, const char *name) {
+    mo_tensor *own = mo_with_axis(t, K, MO_AXIS(0), 1), *more = further_kernels(t, m, e, name);
+    return more ? mo_concat(t, (mo_tensor *[]){own, more}, 2, MO_AXIS(0)) : own;
+}
+
+/* T's rows [n, d] of embeddings [EXPERTS, n, d]. */
+static mo_tensor *own_rows(mo_tape *t, mo_tensor *Z) {
+    int64_t last = mo_dim(Z, 0) - 1, shape[] = {mo_dim(Z, 1), mo_dim(Z, 2)};
+    return mo_reshape(t, mo_slice(t, Z, MO_AXIS(0), last, last + 1), 2, shape);
+}
+
+static mo_tensor *own_kernel(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
+    return mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1);
+}
+
+/* The rows of X [n_s, d] that stand for the support. */
+static mo_tensor *reference_rows(mo_tape *t, const mo_episode *e, mo_tensor *X) {
+    return e->centres ? mo_gather_rows(t, X, e->centres) : X;
+}
+
+/* Rows `at` of every matrix of K [E, n, m]. */
+static mo_tensor *rows_of_each(mo_tape *t, mo_tensor *K, mo_tensor *at) {
+    static const int swapped[] = {1, 0, 2};
+    int64_t E = mo_dim(K, 0), n = mo_dim(K, 1), m = mo_dim(K, 2);
+    mo_tensor *rows = mo_reshape(t, mo_contiguous(t, mo_permute(t, K, swapped)), 2, (int64_t[]){n, E * m});
+    rows = mo_reshape(t, mo_gather_rows(t, rows, at), 3, (int64_t[]){mo_numel(at), E, m});
+    return mo_contiguous(t, mo_permute(t, rows, swapped));
+}
+
+static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at) {
+    int64_t n = mo_numel(at);
+    return mo_reshape(t, mo_gather_rows(t, mo_with_axis(t, weight, MO_AXIS(1), 1), at), 1, &n);
+}
+
+static mo_expert_mixture node_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, int64_t E) {
+    double prior[MO_MAX_EXPERTS] = {own_prior};
+    int64_t R = sizeof node_lambda / sizeof *node_lambda;
+    if (mo_ok(m->ctx) && E > MO_MAX_EXPERTS)
+        mo_fail(m->ctx, MO_INVALID, "invariant: %lld kernels of nodes, expected at most %d", (long long)E - 1,
+            MO_MAX_EXPERTS - 1);
+    if (!mo_ok(m->ctx))
+        return (mo_expert_mixture){0};
+    return (mo_expert_mixture){.lambda = mo_cast(t, mo_from(t, MO_F64, 1, &R, node_lambda), m->real),
+        .prior = mo_cast(t, mo_from(t, MO_F64, 1, &E, prior), m->real),
+        .sharpness = mo_scalar(t, m->real, node_sharpness),
+        .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL};
+}
+
+static mo_tensor *labels_of(mo_tape *t, const mo_model *m, const mo_episode *e) {
+    return mo_one_hot(t, e->support_label, e->classes, m->real);
+}
+
+/* alpha [E, m, C] of T, whose kernel of the support with the m rows that stand for it is K [n_s, m], and of the
+ * episode's kernels. */
+static mo_mixed_experts learn_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
+    mo_tensor *all = all_kernels(t, m, e, K, "kernels"), *Ys = labels_of(t, m, e);
+    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all, 0));
+    if (!mo_ok(m->ctx))
+        return (mo_mixed_experts){mo_null_tensor(m->ctx), mo_null_tensor(m->ctx), mo_null_tensor(m->ctx)};
+    if (!e->centres)
+        return mo_kernel_mixture(t, all, Ys, &mix);
+    if (mix.weight)
+        mix.weight = gathered_weights(t, mix.weight, e->centres);
+    return mo_centred_mixture(t, all, rows_of_each(t, all, e->centres), Ys, mo_gather_rows(t, Ys, e->centres), &mix);
+}
+
+/* ---- nodes: the readout without some rows of its support ---- */
+
+static void invert(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]) {
+    mo_tensor *X = own_rows(t, Zs), *all = all_kernels(t, m, e, own_kernel(t, X, X), "kernels");
+    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all, 0));
+    mo_inverted_mixture fit = mo_kernel_mixture_invert(t, all, labels_of(t, m, e), &mix);
+    inverted[0] = fit.G;
+    inverted[1] = fit.alpha;
+}
+
+static mo_tensor *without(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2], const int64_t *row, int64_t h) {
+    const mo_inverted_mixture all = {inverted[0], inverted[1]};
+    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all.G, 0));
+    return mo_kernel_mixture_without(t, &all, labels_of(t, m, e), &mix, row, h);
+}
+
+/* ---- nodes: logits ---- */
+
+/* Logits [E, n, C] of each expert, from T's kernel K [n, m] of n rows and those that stand for the support. */
+static mo_tensor *apply_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, mo_tensor *alpha) {
+    return mo_matmul(t, all_kernels(t, m, e, K, "query kernels"), alpha);
+}
+
+/* T is fitted again on sharper predictions for all nodes (heads/transduce.c); the other experts' part of the logits
+ * stays. The episode's queries are all nodes. */
+static mo_tensor *transduce_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
+    mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, reference_rows(t, e, Zs));
+    mo_mixed_experts fit = learn_nodes(t, m, e, mo_matmul(t, Zs, Zst)); /* the column of ones is the kernel's 1 */
+    mo_tensor *logits = apply_nodes(t, m, e, mo_matmul(t, all->Z, Zst), fit.learned);
+    if (!mo_ok(m->ctx))
+        return mo_null_tensor(m->ctx);
+    int64_t R = mo_dim(fit.share, 1);
+    mo_axes experts = MO_AXIS(0);
+    mo_tensor *own = mo_sum(t, mo_slice(t, logits, experts, 0, 1), experts, MO_DROP_AXES);
+    logits = mo_sum(t, logits, experts, MO_DROP_AXES);
+    mo_tensor *share = mo_slice(t, fit.share, experts, 0, 1), *factor = mo_slice(t, fit.factor, experts, 0, 1);
+    mo_tensor *log_lambda = mo_log(t, mo_cast(t, mo_from(t, MO_F64, 1, &R, node_lambda), m->real));
+    mo_tensor *mean = mo_div_or_zero(t, mo_sum(t, mo_mul(t, share, log_lambda), MO_ALL, MO_DROP_AXES),
+        mo_sum(t, share, MO_ALL, MO_DROP_AXES)); /* T's penalty: the geometric mean, weighed by their shares */
+    mo_refitted readout = {.logits = logits,
+        .fixed = mo_sub(t, logits, own),
+        .scale = mo_sum(t, factor, MO_ALL, MO_DROP_AXES),
+        .lambda = mo_exp(t, mean)};
+    mo_transduction o = {.rounds = 5, .sharpness = mo_scalar(t, m->real, 2)};
+    mo_tensor *Ys = labels_of(t, m, e);
+    return mo_ridge_transduce(t, all, e->support[0], Ys, &readout, &o);
+}
+
+/* ---- links and graphs ---- */
 
 /* Row `task` of a parameter, in the given shape. */
 static mo_tensor *of_task(mo_tape *t, const mo_model *m, int i, mo_task task, int ndim, const int64_t *shape) {
     return mo_reshape(t, mo_slice(t, m->parameter[invariant_of(m)->at[i]], MO_AXIS(0), task, task + 1), ndim, shape);
 }
 
-/* The kernel is read for links and graphs; on nodes it has shown no gain. */
-static bool reads_kernel(const mo_model *m, mo_task task) {
-    return task != MO_TASK_NC && !invariant_of(m)->options.linear;
-}
-
-/* The parameters `plain` of every expert, followed for links and graphs by `kernel`: [EXPERTS or 2 EXPERTS, 1]. */
+/* The parameters `plain` of every expert, followed by `kernel` unless the model is linear: [EXPERTS or 2 EXPERTS, 1].
+ */
 static mo_tensor *invariant_readout_of_experts(mo_tape *t, const mo_model *m, int plain, int kernel, mo_task task) {
     static const int64_t column[] = {EXPERTS, 1};
     mo_tensor *first = of_task(t, m, plain, task, 2, column);
-    if (!reads_kernel(m, task))
+    if (invariant_of(m)->options.linear)
         return first;
     mo_tensor *more = of_task(t, m, kernel, (mo_task)(task - MO_TASK_LP), 2, column);
     return mo_concat(t, (mo_tensor *[]){first, more}, 2, MO_AXIS(0));
@@ -42,15 +176,38 @@ static mo_mixture mixture(mo_tape *t, const mo_model *m, const mo_episode *e) {
         .temperature = mo_exp(t, of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
         .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL,
     };
-    if (reads_kernel(m, task))
+    if (!invariant_of(m)->options.linear)
         mix.gamma = mo_exp(t, of_task(t, m, LOG_GAMMA, (mo_task)(task - MO_TASK_LP), 0, NULL));
     return mix;
 }
 
-/* W, and alpha of the Gaussian kernel where it is read. */
-static int learn(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned) {
+static mo_tensor *log_temp(mo_tape *t, const mo_model *m, mo_task task) {
+    return of_task(t, m, LOG_TEMP, task, 0, NULL);
+}
+
+/* Graphs are refitted on the readout's own probabilities. */
+static mo_tensor *transduce_graphs(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_mixture mix = mixture(t, m, e);
-    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, mo_one_hot(t, e->support_label, e->classes, m->real), &mix);
+    mo_tensor *Ys = labels_of(t, m, e);
+    mo_tensor *temperature = mo_exp(t, log_temp(t, m, e->task));
+    mo_transduction o = {.rounds = 5, .sharpness = temperature};
+    return mo_mul(t, mo_kernel_transduce(t, all, e->support[0], Ys, &mix, &o), temperature);
+}
+
+/* ---- the table ---- */
+
+/* Nodes: alpha of every expert. Links and graphs: W, and alpha of the Gaussian kernel where it is read. */
+static int learn(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned, mo_tensor **share) {
+    if (e->task == MO_TASK_NC) {
+        mo_tensor *X = own_rows(t, Zs);
+        mo_mixed_experts fit = learn_nodes(t, m, e, own_kernel(t, X, reference_rows(t, e, X)));
+        learned[0] = fit.learned;
+        *share = fit.share;
+        return 1;
+    }
+    mo_mixture mix = mixture(t, m, e);
+    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, labels_of(t, m, e), &mix);
     learned[0] = fit.W;
     learned[1] = fit.alpha;
     return mo_is_null(fit.alpha) ? 1 : 2;
@@ -58,22 +215,18 @@ static int learn(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *
 
 static mo_tensor *apply(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq) {
+    if (e->task == MO_TASK_NC) {
+        mo_tensor *K = own_kernel(t, own_rows(t, Zq), reference_rows(t, e, own_rows(t, Zs)));
+        return mo_sum(t, apply_nodes(t, m, e, K, learned[0]), MO_AXIS(0), MO_DROP_AXES);
+    }
     mo_mixture mix = mixture(t, m, e);
     mo_mixed fit = {.W = learned[0], .alpha = learned[1]};
     mo_tensor *logits = mo_ridge_mixture_apply(t, Zs, Zq, &mix, &fit);
-    return mo_mul(t, logits, mo_exp(t, of_task(t, m, LOG_TEMP, e->task, 0, NULL)));
+    return mo_mul(t, logits, mo_exp(t, log_temp(t, m, e->task)));
 }
 
-/* Graphs are refitted on the readout's own probabilities, nodes on sharper ones. */
 static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
-    mo_mixture mix = mixture(t, m, e);
-    mo_tensor *Ys = mo_one_hot(t, e->support_label, e->classes, m->real);
-    mo_tensor *temperature = mo_exp(t, of_task(t, m, LOG_TEMP, e->task, 0, NULL));
-    bool graphs = e->task == MO_TASK_GC;
-    mo_transduction o = {.rounds = 5, .sharpness = mo_scale(t, temperature, graphs ? 1 : 2, 0)};
-    mo_tensor *logits = graphs ? mo_kernel_transduce(t, all, e->support[0], Ys, &mix, &o)
-                               : mo_ridge_transduce(t, all, e->support[0], Ys, &mix, &o);
-    return mo_mul(t, logits, temperature);
+    return (e->task == MO_TASK_NC ? transduce_nodes : transduce_graphs)(t, m, e, all);
 }
 
 static int settings(const mo_model *m, mo_setting *list) {
@@ -82,4 +235,4 @@ static int settings(const mo_model *m, mo_setting *list) {
 }
 
 const mo_own_readout mo_invariant_readout = {
-    .settings = settings, .learn = learn, .apply = apply, .transduce = transduce};
+    .settings = settings, .learn = learn, .apply = apply, .transduce = transduce, .invert = invert, .without = without};

@@ -344,13 +344,18 @@ static mo_tensor *read_by_head(mo_tape *t, const mo_model *m, const mo_episode *
     return logit ? mo_mul(t, logits, T) : logits;
 }
 
-mo_tensor *mo_model_readout(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq) {
-    mo_tensor *learned[MO_MOST_LEARNED], *logits;
+mo_tensor *mo_model_readout(
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share) {
+    mo_tensor *learned[MO_MOST_LEARNED], *logits, *shares = NULL;
+    if (share)
+        *share = NULL;
     if (!given(t, m, e))
         return mo_null_tensor(mo_tape_context(t));
     const char *section = mo_tape_section(t, "head");
     if (m->readout) {
-        m->readout->learn(t, m, e, Zs, learned);
+        m->readout->learn(t, m, e, Zs, learned, &shares);
+        if (share)
+            *share = shares;
         logits = m->readout->apply(t, m, e, Zs, learned, Zq);
     } else {
         logits = read_by_head(t, m, e, Zs, Zq);
@@ -372,7 +377,7 @@ mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e
 mo_tensor *mo_model_logits(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r) {
     mo_tensor *Zs = NULL, *Zq = NULL;
     mo_model_embed(t, m, e, r, &Zs, &Zq);
-    return mo_model_readout(t, m, e, Zs, Zq);
+    return mo_model_readout(t, m, e, Zs, Zq, NULL);
 }
 
 mo_tensor *mo_model_loss(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **logits) {

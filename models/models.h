@@ -13,9 +13,9 @@ extern MO_API const mo_head mo_head_ridge;               /* parameters: lambda =
 extern MO_API const mo_head mo_head_ridge_intercept;     /* lambda = 10; the intercept not penalised */
 extern MO_API const mo_head mo_head_prototype_inner;     /* inner product with class means: the paper's prototypes */
 extern MO_API const mo_head mo_head_prototype_euclidean; /* minus squared distance to class means */
-/* Ridges of lambda / 30, lambda and 30 lambda, mixed by their leave-one-out evidence: lambda = 1, sharpness = 1, power
- * = 0.5, temperature = 8 */
-extern MO_API const mo_head mo_head_ridge_mixture;
+/* Ridges of lambda / 10, lambda and 10 lambda, mixed and calibrated by their leave-one-out evidence: lambda = 0.3,
+ * sharpness = 0.3 */
+extern MO_API const mo_head mo_head_mixture;
 extern MO_API const mo_head mo_head_prototype_cosine;   /* scale = 10 times the cosine with class means */
 extern MO_API const mo_head mo_head_prototype_centred;  /* inner product about the mean of the support */
 extern MO_API const mo_head mo_head_logistic;           /* lambda = 1; the intercept not penalised */
@@ -37,7 +37,7 @@ MO_API void mo_ridge_fit(
 
 typedef enum mo_task { MO_TASK_NC = 0, MO_TASK_LP, MO_TASK_GC, MO_TASKS } mo_task; /* nodes, links, graphs */
 
-enum { MO_MAX_ROWS = 8 };
+enum { MO_MAX_ROWS = 8, MO_MAX_EXPERTS = 32 };
 
 /* A tensor that an episode carries by name; an encoder asks for the tensors it reads ("hops": [hops + 1, N, d],
  * hop-major). With an index, int64 [K, N], the episode's row (k, i) is row index[k, i] of the K n rows of tensor
@@ -50,7 +50,8 @@ typedef struct mo_named {
 /* Borrowed tensors of one episode. Rows of nodes: the rows are nodes (nc, lp) or all nodes of each graph (gc), indices
  * count nodes or graphs, and a link has two ends. Rows of examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
  * [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their labels, then the
- * queries; there are no indices. */
+ * queries; there are no indices. Nodes may also have "kernels" [E, n_s, n_s], kernels 1 + k of the support's nodes, and
+ * "query kernels" [E, n_q, n_s], those of the queries with the support, which a readout takes as further experts. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
@@ -60,8 +61,10 @@ typedef struct mo_episode {
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
                                   its copies. NULL: no example is there twice */
-    mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
-    int64_t max_rows; /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
+    mo_tensor *centres; /* nc: int64 [m], in rising order: support rows that stand for a large support; the second
+                           size of kernels is then m. NULL: all rows */
+    mo_tensor *segment; /* gc: int64 [graphs + 1], first row of each graph; else NULL */
+    int64_t max_rows;   /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
 } mo_episode;
 
 /* The rows of that name, gathered if they have an index. Raises MO_INVALID with the name if the episode has none. */

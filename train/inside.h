@@ -16,9 +16,10 @@
 struct mo_source {
     mo_graph *graph;
     mo_task task;
-    mo_links *links;                /* lp */
-    mo_features *features;          /* for lp: of the masked graph; the place of their memory: mo_feature_place */
-    bool owns_graph, owns_features; /* false: shared with another source of the graph */
+    mo_links *links;                 /* lp */
+    mo_features *features;           /* for lp: of the masked graph; the place of their memory: mo_feature_place */
+    struct mo_node_kernels *kernels; /* nc: what a readout of nodes reads beside embeddings, borrowed; or NULL */
+    bool owns_graph, owns_features;  /* false: shared with another source of the graph */
 };
 
 /* Opens graphs by mo_graph_open's names, each for all tasks that it can serve; "cora:nc" and "cora:nc+lp" restrict the
@@ -125,14 +126,19 @@ MO_API mo_model *mo_weights_model(const mo_weights *weights);
 /* Changes to the trained model when it is made from its weights. */
 typedef struct mo_model_choice {
     const mo_encoder *encoder; /* of weights of an encoder from outside, which are of its name; else NULL */
-    const mo_head *head; /* NULL: the head it was trained with; for "invariant", ridge_mixture is its own readout */
-    double lambda;       /* the head's parameter of that name; 0: the trained value */
-    bool untrained;      /* initial values, drawn from the seed, instead of the weights */
+    const mo_head *head;       /* NULL: the head it was trained with; for "invariant", mixture is its own readout */
+    double lambda;             /* the head's parameter of that name; 0: the trained value */
+    bool untrained;            /* initial values, drawn from the seed, instead of the weights */
     uint64_t seed;
 } mo_model_choice;
 MO_API mo_model *mo_weights_model_as(const mo_weights *weights, const mo_model_choice *choice);
 
 /* ---- evaluation ---- */
+
+/* An expert in words: "own attributes" of "Xc"; a name that is not known as it is. All of n shares in words, the
+ * largest first: "own attributes 61%, place in the graph 30%, others 9%". */
+MO_API const char *mo_expert_words(const char *name);
+MO_API void mo_describe_shares(const mo_expert_share *share, int n, char *text, size_t bytes);
 
 /* mo_embed_all block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
  * `examples`. A visit that returns false ends it. Returns the status. */

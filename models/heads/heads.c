@@ -6,7 +6,7 @@
 const mo_head *mo_head_at(int i) {
     static const mo_head *const heads[] = {
         &mo_head_ridge,
-        &mo_head_ridge_mixture,
+        &mo_head_mixture,
         &mo_head_ridge_intercept,
         &mo_head_prototype_inner,
         &mo_head_prototype_euclidean,

@@ -48,20 +48,25 @@ static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
     return mo_div_or_zero(t, X, mo_with_axis(t, root, MO_AXIS(-3), 1));
 }
 
+void mo_kernel_inverse(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **G, mo_tensor **alpha) {
+    int64_t n_s = mo_dim(K, -1), C = mo_dim(Ys, -1);
+    mo_tensor *X = solve_both(t, K, lambda, Ys, identities(t, K));
+    *alpha = columns(t, X, 0, C);
+    *G = columns(t, X, C, C + n_s);
+}
+
 void mo_kernel_loo_fit(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha,
     mo_tensor **Yloo) {
     *alpha = *Yloo = mo_null_tensor(mo_tape_context(t));
     if (mo_is_null(K))
         return;
-    int64_t n_s = mo_dim(K, -1), C = mo_dim(Ys, -1);
-    mo_tensor *root = weight ? roots(t, weight) : NULL;
+    mo_tensor *G, *root = weight ? roots(t, weight) : NULL;
     if (root) {
         K = mo_mul(t, mo_mul(t, K, root), mo_transpose(t, root));
         Ys = mo_mul(t, Ys, root);
     }
-    mo_tensor *X = solve_both(t, K, lambda, Ys, identities(t, K));
-    mo_tensor *G_ii = mo_diagonal(t, columns(t, X, C, C + n_s));
-    *alpha = columns(t, X, 0, C);
+    mo_kernel_inverse(t, K, Ys, lambda, &G, alpha);
+    mo_tensor *G_ii = mo_diagonal(t, G);
     *Yloo = mo_sub(t, mo_with_axis(t, Ys, MO_AXIS(-3), 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
     if (root) {
         *alpha = mo_mul(t, *alpha, mo_with_axis(t, root, MO_AXIS(-3), 1));

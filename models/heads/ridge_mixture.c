@@ -13,7 +13,7 @@
  * Where rows have weights (ridge_loo.c), the cross-entropy is the weighted mean, and n_s in its scale is the number of
  * different examples.
  *
- * As a head: one expert, the penalties lambda / 30, lambda and 30 lambda, no gamma. */
+ * Links and graphs are read by it; nodes by mixture.c, which will replace it. */
 #include "models/heads/heads.h"
 #include "tensor/given.h"
 
@@ -154,43 +154,3 @@ mo_tensor *mo_ridge_mixture(
         *share = fit.share;
     return mo_ridge_mixture_apply(t, Zs, Zq, mix, &fit);
 }
-
-static mo_tensor *ridge_mixture_weighted(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    static const double ratio[] = {1.0 / 30, 1, 30};
-    mo_dtype real = mo_tensor_dtype(Zs);
-    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, (int64_t[]){1, 3}, ratio), real);
-    mo_mixture mix = {
-        .lambda = mo_mul(t, grid, parameters[0]),
-        .prior = mo_full(t, real, 2, (int64_t[]){1, 3}, 0),
-        .sharpness = parameters[1],
-        .power = parameters[2],
-        .temperature = parameters[3],
-        .weight = weight,
-    };
-    return mo_ridge_mixture(
-        t, mo_with_axis(t, Zs, MO_AXIS(-3), 1), Ys, mo_with_axis(t, Zq, MO_AXIS(-3), 1), &mix, NULL);
-}
-
-static mo_tensor *ridge_mixture_logits(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return ridge_mixture_weighted(t, Zs, Ys, NULL, Zq, parameters);
-}
-
-static const mo_head_parameter parameters[] = {
-    {.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12},
-    {.name = "sharpness", .value = 1},
-    {.name = "power", .value = 0.5},
-    {.name = "temperature", .value = 8},
-};
-
-const mo_head mo_head_ridge_mixture = {
-    .abi = MO_HEAD_ABI,
-    .size = sizeof(mo_head),
-    .name = "ridge_mixture",
-    .n_parameters = 4,
-    .parameters = parameters,
-    .logits = ridge_mixture_logits,
-    .order = 2,
-    .weighted = ridge_mixture_weighted,
-};

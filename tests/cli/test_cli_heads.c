@@ -155,11 +155,11 @@ static void every_head_reads_the_embeddings_of_best(void **state) {
     char heads[600];
     RUN(p, EVAL_BEST);
     assert_ended(p, 0, NULL);
-    double own = mean_of(p, "trained", "ridge_mixture"), single = mean_of(p, "hop", "ridge");
-    snprintf(heads, sizeof heads, "ridge_mixture,logistic,mlp,ridge,%s", plugin("good"));
+    double own = mean_of(p, "trained", "mixture"), single = mean_of(p, "hop", "ridge");
+    snprintf(heads, sizeof heads, "mixture,logistic,mlp,ridge,%s", plugin("good"));
     RUN(p, EVAL_BEST, "--head", heads);
     assert_ended(p, 0, NULL);
-    assert_true(mean_of(p, "trained", "ridge_mixture") == own);
+    assert_true(mean_of(p, "trained", "mixture") == own);
     assert_true(mean_of(p, "hop", "ridge") == single);
     assert_true(mean_of(p, "trained", "logistic") > 50 && mean_of(p, "trained", "projected") > 0);
     assert_true(mean_of(p, "random", "mlp") > 50);
@@ -185,7 +185,7 @@ static void the_encoder_of_best_learns_under_a_head_of_the_users(void **state) {
     RUN(p, "embed", "--weights", weights, "--data", "mutag", "--out", in_folder(p, "B.npy"));
     assert_ended(p, 0, NULL);
     RUN(p, "train", "--pool", "mutag", "--out", in_folder(p, "none"), "--lambda", "2");
-    assert_ended(p, 2, "--lambda: the recipe best's own readout, ridge_mixture, learns it");
+    assert_ended(p, 2, "--lambda: the recipe best's own readout, mixture, learns it");
     RUN(p, "train", "--pool", "mutag", "--out", in_folder(p, "none"), "--head", "svm", "--kernel", "linear");
     assert_ended(p, 2, "--kernel: expected no --head");
 }

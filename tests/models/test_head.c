@@ -97,7 +97,7 @@ static mo_tensor *across_episodes(
 
 static mo_tensor *weighted_without_gradient(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
-    return mo_head_ridge_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
+    return mo_head_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
 }
 
 static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
@@ -114,7 +114,7 @@ static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
     r = mo_check_head(*state, &wrong, 1, 0);
     assert_false(r.pass);
     assert_non_null(strstr(r.worst, "returned no tensor"));
-    wrong = mo_head_ridge_mixture;
+    wrong = mo_head_mixture;
     wrong.weighted = weighted_without_gradient;
     r = mo_check_head(*state, &wrong, 1, 0);
     assert_false(r.pass);

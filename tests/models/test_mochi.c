@@ -124,7 +124,7 @@ static void backward_releases_all_but_the_logits_and_the_loss(void **state) {
     mo_episode e = node_episode(t);
     mo_tensor *Zs, *Zq, *logits;
     mo_model_embed(t, m, &e, NULL, &Zs, &Zq);
-    logits = mo_keep(mo_model_readout(t, m, &e, Zs, Zq));
+    logits = mo_keep(mo_model_readout(t, m, &e, Zs, Zq, NULL));
     mo_tensor *loss = mo_softmax_cross_entropy(t, logits, e.query_label, 0.1);
     assert_int_equal(mo_backward(t, loss), MO_OK);
     assert_true(isfinite(mo_item(loss)));

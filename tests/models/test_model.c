@@ -179,7 +179,7 @@ static void an_episode_of_no_task_is_refused(void **state) {
     const int tasks[] = {MO_TASKS, -1};
     for (int i = 0; i < 2; i++) {
         mo_episode e = {.task = (mo_task)tasks[i], .classes = 1};
-        assert_true(mo_is_null(mo_model_readout(t, m, &e, Z, Z)));
+        assert_true(mo_is_null(mo_model_readout(t, m, &e, Z, Z, NULL)));
         assert_failed(s->ctx, MO_INVALID, PARTS("an episode of task", "expected 0 to 2"));
     }
     mo_tape_release(t);

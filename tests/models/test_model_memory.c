@@ -18,7 +18,7 @@ static double total(mo_tape *t, mo_tensor *X) {
 
 /* Every head of the library on rows, and a fitted ridge with its gradient. */
 static double heads(mo_context *ctx, scratch *unused) {
-    static const char *const names[] = {"ridge", "logistic", "svm", "prototype_euclidean", "ridge_mixture", "mlp"};
+    static const char *const names[] = {"ridge", "logistic", "svm", "prototype_euclidean", "mixture", "mlp"};
     (void)unused;
     char path[1024];
     snprintf(path, sizeof path, "%s/head_good.so", getenv("MOCHI_PLUGINS") ? getenv("MOCHI_PLUGINS") : ".");

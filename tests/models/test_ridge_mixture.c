@@ -326,56 +326,6 @@ static void copies_say_no_more_than_their_example(void **state) {
     mo_tensor_release(Y);
 }
 
-static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
-    out[0] = mo_head_apply_weighted(t, &mo_head_ridge_mixture, in[0], state, row_weights(t), in[1], in + 2);
-}
-
-static void the_head_takes_weights_and_has_their_gradients(void **state) {
-    mo_context *ctx = *state;
-    mo_tensor *Y = labels(ctx, ROWS, 3);
-    mo_tensor *in[] = {draw(ctx, 2, (int64_t[]){ROWS, 20}, 0.3, 1), draw(ctx, 2, (int64_t[]){4, 20}, 0.3, 2),
-        scalar(ctx, 1), scalar(ctx, 1), scalar(ctx, 0.5), scalar(ctx, 8)};
-    mo_check_result r = mo_check_function(ctx, head_function, Y, in, 6, 1, 2, 1e-5, 9);
-    if (!r.pass)
-        print_message("%s\n", r.worst);
-    assert_true(r.pass);
-    for (int i = 0; i < 6; i++)
-        mo_tensor_release(in[i]);
-    mo_tensor_release(Y);
-}
-
-static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const double *value) {
-    mo_tensor *parameter[4];
-    for (int i = 0; i < 4; i++)
-        parameter[i] = mo_scalar(t, MO_F64, value[i]);
-    return mo_head_apply(t, &mo_head_ridge_mixture, Zs, Ys, Zq, parameter);
-}
-
-static void without_evidence_the_head_is_the_mean_of_its_ridges(void **state) {
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *Zs = draw(ctx, 2, (int64_t[]){6, 8}, 1, 1), *Zq = draw(ctx, 2, (int64_t[]){4, 8}, 1, 2), *W, *b;
-    mo_tensor *Y = labels(ctx, 6, 2), *sum = NULL;
-    const double ratio[] = {1.0 / 30, 1, 30};
-    for (int r = 0; r < 3; r++) {
-        mo_ridge_fit(t, Zs, Y, mo_scalar(t, MO_F64, 2 * ratio[r]), MO_RIDGE_AUTO, &W, &b);
-        mo_tensor *logits = mo_add(t, mo_matmul(t, Zq, W), b);
-        sum = sum ? mo_add(t, sum, logits) : logits;
-    }
-    mo_tensor *mean = mo_scale(t, sum, 1.0 / 3, 0);
-    mo_tensor *mixed = head_logits(t, Zs, Y, Zq, (double[]){2, 0, 0.5, 8});
-    assert_true(largest_difference(mixed, mean) < 1e-12);
-    mo_tensor *weighed = head_logits(t, Zs, Y, Zq, (double[]){2, 1, 0.5, 8});
-    assert_true(largest_difference(weighed, mean) > 1e-3);
-    assert_true(mo_ok(ctx));
-    mo_tape_release(t);
-    mo_tensor_release(Zs);
-    mo_tensor_release(Zq);
-    mo_tensor_release(Y);
-}
-
 /* Expert 0 embeds the label, expert 1 noise. */
 static void the_expert_that_predicts_unseen_rows_gets_the_weight(void **state) {
     mo_context *ctx = *state;
@@ -431,9 +381,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(gradients_with_copies_hold_to_order_two, open_context, close_context),
         cmocka_unit_test_setup_teardown(mixture_gradients_hold_to_order_two, open_context, close_context),
         cmocka_unit_test_setup_teardown(copies_say_no_more_than_their_example, open_context, close_context),
-        cmocka_unit_test_setup_teardown(the_head_takes_weights_and_has_their_gradients, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            without_evidence_the_head_is_the_mean_of_its_ridges, open_context, close_context),
         cmocka_unit_test_setup_teardown(
             the_expert_that_predicts_unseen_rows_gets_the_weight, open_context, close_context),
         cmocka_unit_test_setup_teardown(shapes_that_do_not_fit_are_named, open_context, close_context),

@@ -38,7 +38,7 @@ def test_a_model_trains_on_an_episode():
 
 def test_an_example_that_the_support_has_twice_leaves_with_its_copy():
     hops = rng.normal(size=(4, 5, 8)).astype("float32")
-    model = mochi.Model.mochi(dim=8, layers=2, head="ridge_mixture", lam=0.1)
+    model = mochi.Model.mochi(dim=8, layers=2, head="mixture", lam=0.1)
     once = mochi.Episode("nc", {"hops": hops}, [0, 1, 2], [3, 4], [0, 1, 1], [0, 1])
     twice = mochi.Episode("nc", {"hops": hops}, [0, 1, 0, 2], [3, 4], [0, 1, 0, 1], [0, 1])
     # the same numbers of rows, each of an example of its own

@@ -251,7 +251,7 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
         mo_plan_options plans = {.k_min = 200, .k_max = 200, .q_min = 300, .q_max = 300, .max_classes = 2, .seed = 2};
         mo_plan plan;
         assert_int_equal(mo_plan_draw(whole, source.links, MO_TASK_LP, 0, &plans, NULL, 0, &plan), MO_OK);
-        auc = mo_plan_accuracy(t, mo_candidate_logits(t, &source, &c, NULL, &plan, 0), &plan);
+        auc = mo_plan_accuracy(t, mo_candidate_logits(t, &source, &c, NULL, &plan, 0, NULL), &plan);
         mo_plan_release(&plan);
         mo_tape_release(t);
         mo_features_release(f);

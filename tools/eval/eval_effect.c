@@ -32,7 +32,7 @@ static bool has_lambda(const subject *s, bool of_models) {
     bool has = false;
     for (int i = 0; i < s->n_candidates; i++)
         has |= (s->candidates[i].model != NULL) == of_models && head_has(s->candidates[i].head, "lambda") &&
-               s->candidates[i].head != &mo_head_ridge_mixture;
+               s->candidates[i].head != &mo_head_mixture;
     return has;
 }
 
@@ -97,7 +97,7 @@ static void refuse_by_weights(const eval_options *o, const subject *subjects, in
         "the weights say how wide their features are; expected --weights random or none");
     refuse_given(g, "max-rows", !model, "nothing is encoded without weights");
     refuse_given(g, "transductive", !transductive,
-        "expected weights of the recipe best, and ridge_mixture, their own readout, among the heads");
+        "expected weights of the recipe best, and mixture, their own readout, among the heads");
     refuse_given(g, "head", o->dot && !dot, "dot: expected rows of nodes, which the recipe best has not; name a head");
     refuse_given(g, "lambda", !lambda, "the readouts of these weights learn it or have none; name a --head with it");
 }

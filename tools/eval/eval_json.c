@@ -60,6 +60,11 @@ static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen se
         json_object_set_new(cell, "left_out", json_integer(r->left_out));
     if (block)
         json_object_set_new(cell, "block", json_string(block));
+    json_t *experts = r->n_experts ? json_object() : NULL;
+    for (int i = 0; i < r->n_experts; i++)
+        json_object_set_new(experts, r->experts[i].name, json_number(r->experts[i].share));
+    if (experts)
+        json_object_set_new(cell, "experts", experts);
     if (r->failure)
         json_object_set_new(cell, "failure", json_string(r->failure));
     return cell;

@@ -52,7 +52,7 @@ static const struct argp_option options[] = {
     {"encoder", KEY_ENCODER, "FILE.so", 0, "the encoder of your own that the weights were trained with", 0},
     {"head", KEY_HEAD, "NAMES", 0,
         "readouts, at most eight, separated by commas: " HEADS
-        ", or FILE.so with your own (default: the one trained with); on weights of the recipe best, ridge_mixture is "
+        ", or FILE.so with your own (default: the one trained with); on weights of the recipe best, mixture is "
         "its own readout, of both experts and two kernels, and every other head reads its embeddings as `mochi embed` "
         "writes them; dot: links by inner products, without a readout",
         0},

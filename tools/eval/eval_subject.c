@@ -68,7 +68,7 @@ static void add_models(mo_context *ctx, const eval_options *o, subject *s, const
     const mo_head *readout = head == &dot ? &mo_head_ridge : head;
     if (w.weights)
         add_model(s, make_model(ctx, o, s, readout, w.weights, false), head, s->label);
-    if (w.weights && o->transductive && head == &mo_head_ridge_mixture)
+    if (w.weights && o->transductive && head == &mo_head_mixture)
         add_transductive(s);
     if (w.untrained && w.baselines)
         add_model(s, make_model(ctx, o, s, readout, w.weights, true), head, "random");
@@ -78,7 +78,7 @@ static void add_models(mo_context *ctx, const eval_options *o, subject *s, const
 static const mo_head *own_head(const subject *s, const mo_weights *weights) {
     if (!weights || !strcmp(weights->kind, "mochi"))
         return s->mochi.head;
-    return weights->head[0] ? weights->readout.head : &mo_head_ridge_mixture;
+    return weights->head[0] ? weights->readout.head : &mo_head_mixture;
 }
 
 /* Adds trained and untrained models under every head, and the baselines that need neither. Beside the readout of the
@@ -90,7 +90,7 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, w
         const mo_head *head = i == n_heads ? &dot : given ? o->heads[i] : own_head(s, w.weights);
         if (of_examples && head == &dot)
             continue;
-        bool mixture = of_examples && !given && !o->encoder && head == &mo_head_ridge_mixture;
+        bool mixture = of_examples && !given && !o->encoder && head == &mo_head_mixture;
         add_models(ctx, o, s, head, w);
         for (int hop = 0; hop < 2 && w.baselines; hop++)
             add_candidate(

@@ -158,6 +158,18 @@ static void print_small_classes(const results *list, int first) {
         puts("; their support is all they have, then drawn from it again");
 }
 
+/* Prints, for the figures of the weights, what their readout rests on at each k. */
+static void print_experts(const results *list, int first, const char *trained) {
+    int said = 0;
+    for (int i = first; i < arrlen(list->items); i++) {
+        const result *x = &list->items[i];
+        if (same_block(&list->items[first], x) && !strcmp(x->features, trained) && x->experts[0])
+            printf("%s k = %" PRId64 " %s", said++ ? ";" : "decided by:", x->k, x->experts);
+    }
+    if (said)
+        putchar('\n');
+}
+
 /* Prints one line if a problem leaves classes out. */
 static void print_left_out_classes(const result *block) {
     bool divided = !strcmp(block->protocol, "public") || !strcmp(block->protocol, "own");
@@ -198,6 +210,8 @@ static bool print_block(const results *list, int first, const results *paper, co
     }
     print_small_classes(list, first);
     print_left_out_classes(block);
+    if (!strcmp(block->metric, "accuracy"))
+        print_experts(list, first, trained);
     print_pairs(list, first, trained);
     return n > own;
 }

@@ -20,7 +20,7 @@ bool starts_row(const results *list, int first, int i);
 /* Adds the columns of a list's figures for a block, in order of appearance, to the n there are; for the paper, its own
  * method and the best of any. Returns the number added. */
 int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, const result *block);
-/* "cora nc, ridge_mixture head (x0: ridge, hop: ridge), accuracy in %": names the columns of another head. */
+/* "cora nc, mixture head (x0: ridge, hop: ridge), accuracy in %": names the columns of another head. */
 void print_subject(const table_column *columns, int n, const result *block);
 void print_titles(const table_column *columns, int n);
 /* One line without its newline: k, then a figure per column; the paper's with its standard deviation, a mean over

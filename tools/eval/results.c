@@ -33,6 +33,7 @@ void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
     put_printable(x->head, sizeof x->head, row->head);
     put_printable(x->block, sizeof x->block, row->head);
     put_printable(x->metric, sizeof x->metric, row->metric);
+    mo_describe_shares(row->experts, row->n_experts, x->experts, sizeof x->experts);
     x->values = row->values && row->n > 0 ? needed(calloc((size_t)row->n, sizeof *x->values)) : NULL;
     if (x->values)
         memcpy(x->values, row->values, (size_t)row->n * sizeof *x->values);
@@ -228,7 +229,7 @@ bool equal_shots(const results *r, const result *figure, int64_t k) {
 }
 
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
-    if (r->paper && !strcmp(block, mo_head_ridge_mixture.name))
+    if (r->paper && !strcmp(block, mo_head_mixture.name))
         block = mo_head_ridge.name; /* the closest of the paper's readouts */
     for (int i = 0; i < arrlen(r->items); i++) {
         const result *x = &r->items[i];

@@ -51,6 +51,16 @@ static void print_cover(const mo_few_shot_cover *c) {
             c->far > c->most ? "; `mochi suggest` says which to label next" : "");
 }
 
+/* Which experts the answer rests on. */
+static void print_experts(const mo_few_shot *f) {
+    mo_expert_share share[MO_MAX_EXPERTS];
+    char text[512];
+    int n = mo_few_shot_experts(f, share);
+    mo_describe_shares(share, n, text, sizeof text);
+    if (n)
+        fprintf(stderr, "decided by: %s\n", text);
+}
+
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
     mo_few_shot_estimate e = mo_few_shot_expect(f);
     int64_t unsure = 0;
@@ -75,6 +85,7 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
             100 * e.accuracy, 100 * e.low, 100 * e.high, e.held_out);
     if (least < LEAST_CALIBRATED)
         fputs(ROUGH_PROBABILITIES "\n", stderr);
+    print_experts(f);
     print_cover(cover);
     fprintf(stderr, "%" PRId64 " predictions", p->n);
     if (unsure)

@@ -37,7 +37,7 @@ static void make_best(recipe *r) {
     r->features.form = MO_FEATURES_OF_EXAMPLES;
     r->features.dim = 256;
     r->invariant = mo_invariant_defaults();
-    r->model.head = &mo_head_ridge_mixture;
+    r->model.head = &mo_head_mixture;
     snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
     r->model.lambda = 3; /* as for the ridge on single hops: rows of unit norm */
     r->steps = 400;
@@ -80,7 +80,7 @@ recipe recipe_defaults(int number) {
 }
 
 bool reads_itself(const recipe *r) {
-    return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_ridge_mixture;
+    return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_mixture;
 }
 
 /* Finds the widths of the tasks' embeddings by encoding one example of each. */

@@ -20,7 +20,7 @@ typedef struct recipe {
     mo_invariant_options invariant; /* settings of best */
     const mo_encoder *encoder;      /* the user's encoder in place of the recipe's; or NULL */
     char encoder_file[1024];        /* the argument of --encoder */
-    char head[1024];                /* the argument of --head, perhaps a path; of best "ridge_mixture" */
+    char head[1024];                /* the argument of --head, perhaps a path; of best "mixture" */
     mo_feature_options features;
     double link_share;
     double family[MO_TASKS]; /* how often each task is drawn, at one episode per step */

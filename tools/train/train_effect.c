@@ -26,7 +26,7 @@ static void refuse_by_recipe(const train_options *o) {
         refuse_given(&o->given, others[i], best, "the recipe best has its own encoder; name another --recipe");
     for (size_t i = 0; i < sizeof of_head / sizeof *of_head; i++)
         refuse_given(&o->given, of_head[i], own,
-            "the recipe best's own readout, ridge_mixture, learns it; name another --head or --recipe");
+            "the recipe best's own readout, mixture, learns it; name another --head or --recipe");
     refuse_given(&o->given, "without", !best, "expected --recipe best, which alone has parts to leave out");
     refuse_given(&o->given, "kernel", !best, "expected --recipe best, which alone reads by kernels");
     refuse_given(&o->given, "kernel", best && !own, "expected no --head, as the recipe best's own readout has kernels");

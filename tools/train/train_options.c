@@ -39,7 +39,7 @@ static const struct argp_option options[] = {
         "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0,
         "readout that the encoder learns under: " HEADS
-        ", or FILE.so with your own (default ridge_mixture, which in the "
+        ", or FILE.so with your own (default mixture, which in the "
         "recipe best is its own readout, of both experts and two kernels; else ridge)",
         0},
     {"lambda", KEY_LAMBDA, "L", 0, "the head's penalty (default 10; 3 for best under a head other than its own)", 0},

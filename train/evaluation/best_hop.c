@@ -28,7 +28,7 @@ static void add_source_accuracies(
             mo_plan plan;
             mo_tape_reset(t);
             if (draw_problem(s, i, seed, &plan))
-                total[hop] += mo_plan_accuracy(t, mo_candidate_logits(t, s, &candidate, rows, &plan, 0), &plan);
+                total[hop] += mo_plan_accuracy(t, mo_candidate_logits(t, s, &candidate, rows, &plan, 0, NULL), &plan);
             mo_plan_release(&plan);
         }
         mo_tensor_release(rows);
@@ -53,7 +53,8 @@ static void add_fetched_accuracies(
         mo_tape_reset(t);
         bool drawn = draw_problem(s, i, seed, &plan) && mo_episode_build(t, s, &plan, &e) == MO_OK;
         for (int hop = 0; drawn && hop <= s->features->hops && mo_ok(ctx); hop++)
-            total[hop] += mo_plan_accuracy(t, mo_episode_logits(t, &candidate, &e, episode_hop(t, &e, hop)), &plan);
+            total[hop] +=
+                mo_plan_accuracy(t, mo_episode_logits(t, &candidate, &e, episode_hop(t, &e, hop), NULL), &plan);
         mo_plan_release(&plan);
     }
 }

@@ -71,6 +71,8 @@ static mo_tensor *embed_listed(
     e.support_label = mo_from(t, MO_I64, 1, &n, zero);
     mo_example_tensors(t, source, id, n, NULL, &e);
     mo_model_embed(t, model, &e, NULL, &Z, &none);
+    if (ones && source->task == MO_TASK_NC && mo_ndim(Z) == 3) /* a population of nodes has the last expert's rows */
+        Z = mo_slice(t, Z, MO_AXIS(0), mo_dim(Z, 0) - 1, mo_dim(Z, 0));
     Z = ones ? mo_append_ones(t, Z) : Z;
     if (mo_ndim(Z) == 3)
         Z = mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, (int64_t[]){n, -1});

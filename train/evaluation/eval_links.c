@@ -129,7 +129,7 @@ static void score_pairs(division *d, int c, int64_t k) {
             mo_tensor *scores = ev->candidate[c].dot
                                     ? inner_products(t, d->rows[c], &plan)
                                     : link_margin(t, mo_candidate_logits(t, &d->source, &ev->candidate[c], d->rows[c],
-                                                         &plan, ev->options->max_rows));
+                                                         &plan, ev->options->max_rows, NULL));
             read_scores(t, scores, d->kind[side].score + first, n);
             mo_plan_release(&plan);
         }

@@ -173,7 +173,7 @@ static void take_figures(mo_evaluation *ev, int rank, const mo_eval_figures *fro
     }
     for (int c = 0; c < ev->n; c++)
         for (int shot = 0; shot < shots; shot++)
-            for (int metric = 0; metric < ev->metrics; metric++) {
+            for (int metric = 0; metric < ev->metrics + ev->experts; metric++) {
                 double *value = mo_eval_values(ev, c, shot, metric);
                 const double *theirs = from->value + (value - to->value);
                 for (int64_t repeat = 0; repeat < ev->repeats; repeat++)

@@ -3,6 +3,7 @@
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/storage.h"
+#include "train/features/nodes/kernels.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ const char *mo_class_metric_name(int i) {
 }
 
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
-    int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * ev->metrics + metric;
+    int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * (ev->metrics + ev->experts) + metric;
     return ev->figures.value + at * ev->repeats;
 }
 
@@ -66,7 +67,7 @@ static bool check_evaluation(
 
 bool mo_eval_figures_create(const mo_evaluation *ev, mo_eval_figures *f) {
     size_t shots = (size_t)ev->options->n_shots, cells = (size_t)ev->n * shots;
-    size_t values = cells * (size_t)ev->metrics * (size_t)ev->repeats;
+    size_t values = cells * (size_t)(ev->metrics + ev->experts) * (size_t)ev->repeats;
     *f = (mo_eval_figures){0};
     f->bytes = sizeof *f->last + values * sizeof *f->value + shots * sizeof *f->small + cells * sizeof *f->failure;
     f->last = mo_host_alloc(ev->ctx, f->bytes);
@@ -126,6 +127,17 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
     }
 }
 
+/* The kernels of the source's nodes, where a readout reads them. */
+static void open_kernels(mo_evaluation *ev) {
+    bool read = false;
+    for (int i = 0; i < ev->n; i++)
+        read |= ev->candidate[i].model && ev->candidate[i].model->readout;
+    if (read && ev->own.task == MO_TASK_NC && !ev->own.kernels)
+        ev->kernels = ev->own.kernels = mo_node_kernels_create(ev->own.graph, ev->own.features, 0);
+    if (read && ev->own.task == MO_TASK_NC && mo_ok(ev->ctx))
+        ev->experts = 1 + mo_node_kernels_count(ev->own.kernels);
+}
+
 static bool prepare_evaluation(mo_evaluation *ev) {
     bool links = ev->source->task == MO_TASK_LP;
     ev->metrics = links ? MO_LINK_METRICS : ev->options->calibration ? MO_CLASS_METRICS : 1;
@@ -136,6 +148,7 @@ static bool prepare_evaluation(mo_evaluation *ev) {
                                                                    : 1;
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
+    open_kernels(ev);
     mo_eval_figures_create(ev, &ev->figures);
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
@@ -162,9 +175,22 @@ static void finish_evaluation(mo_evaluation *ev) {
         mo_tensor_release(ev->all[i].gram);
     }
     mo_tape_release(ev->t);
+    mo_node_kernels_release(ev->kernels);
     mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
     mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
     mo_eval_figures_release(ev, &ev->figures);
+}
+
+/* Mean shares of a candidate at a shot; returns their number, 0 where its readout has none. */
+static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share out[MO_MAX_EXPERTS]) {
+    const mo_candidate *candidate = &ev->candidate[c];
+    if (!candidate->model || !candidate->model->readout || candidate->transductive)
+        return 0;
+    for (int e = 0; e < ev->experts; e++) {
+        out[e].name = e ? mo_node_kernels_name(ev->own.kernels, e - 1) : "T";
+        out[e].share = mo_summarize(mo_eval_values(ev, c, shot, ev->metrics + e), ev->repeats).mean;
+    }
+    return ev->experts;
 }
 
 static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
@@ -177,6 +203,8 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                 const double *values = mo_eval_values(ev, c, shot, metric);
                 const char *why = ev->figures.failure[c * ev->options->n_shots + shot].reason;
                 mo_summary summary = mo_summarize(values, ev->repeats);
+                mo_expert_share experts[MO_MAX_EXPERTS];
+                int n_experts = mean_shares(ev, c, shot, experts);
                 mo_eval_row row = {.data = s->graph->name,
                     .task = mo_task_name(s->task),
                     .head = candidate->head ? candidate->head->name : candidate->model->encoder.name,
@@ -194,6 +222,8 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .classes = last->classes,
                     .small_classes = candidate->dot ? 0 : ev->figures.small[shot],
                     .left_out = last->left_out,
+                    .n_experts = n_experts,
+                    .experts = experts,
                     .failure = why[0] ? why : NULL};
                 visit(&row, state);
             }
@@ -210,6 +240,8 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
                 check_evaluation(ctx, source, candidates, n, options);
     if (ranks ? !mo_eval_same_inputs(&ev) : !fine)
         return mo_code_of(ctx);
+    ev.own = *source;
+    ev.source = &ev.own;
     if (prepare_evaluation(&ev)) {
         if (source->task == MO_TASK_LP)
             mo_evaluate_links(&ev);

@@ -22,7 +22,7 @@ typedef struct mo_eval_failure {
 /* What the problems of this process gave, in one block of memory. */
 typedef struct mo_eval_figures {
     mo_eval_problem *last;
-    double *value;            /* [n, n_shots, metrics, repeats], in percent */
+    double *value;            /* [n, n_shots, metrics + experts, repeats]: in percent, then shares */
     int64_t *small;           /* [n_shots]: the most classes of a problem with too few examples for the support */
     mo_eval_failure *failure; /* [n, n_shots] */
     size_t bytes;
@@ -31,7 +31,9 @@ typedef struct mo_eval_figures {
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
-    const mo_source *source;
+    const mo_source *source; /* `own`: the caller's, with the kernels that readouts read */
+    mo_source own;
+    struct mo_node_kernels *kernels; /* owned; NULL: the caller's, or none */
     const mo_candidate *candidate;
     int n; /* candidates */
     const mo_eval_options *options;
@@ -39,6 +41,7 @@ typedef struct mo_evaluation {
     mo_tensor **rows;   /* per candidate: the examples that it encoded [E, d], owned, or NULL */
     mo_population *all; /* per candidate: its population if it is transductive, owned; else null tensors */
     int metrics;
+    int experts; /* of readouts of nodes, 0 if no candidate has one */
     int64_t repeats;
     const mo_ranks *ranks; /* NULL: this process has all problems */
     mo_eval_figures figures;
@@ -58,7 +61,7 @@ mo_eval_problem mo_eval_join(mo_eval_problem a, mo_eval_problem b);
  * once. */
 mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c);
 void mo_eval_release_rows(mo_tensor **rows, int n);
-/* The first of the values of one candidate, shot and metric. */
+/* The first of the values of one candidate, shot and metric; behind the metrics come the experts' shares. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
 
 /* The memory of figures, all zero; false on failure. */
@@ -76,15 +79,19 @@ bool mo_eval_same_inputs(const mo_evaluation *ev);
 /* Brings the figures of all ranks to rank 0. Returns whether no rank has failed; there may be one alone. */
 bool mo_eval_gather(mo_evaluation *ev);
 
+/* expert_shares.c: the shares [E, R] of a readout of the source's nodes, added up over penalties, by name; returns E,
+ * or 0 where there are none (NULL) and on failure. */
+int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_expert_share out[MO_MAX_EXPERTS]);
 /* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
  * a gradient. */
 mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
 /* readout.c: logits of the plan's queries. rows: the candidate's embeddings of all examples [E, d]; NULL for a model of
- * rows of examples, which embeds them itself, max_rows at a time (0: all). */
+ * rows of examples, which embeds them itself, max_rows at a time (0: all). share (may be NULL): as mo_model_readout. */
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows,
-    const mo_plan *plan, int64_t max_rows);
+    const mo_plan *plan, int64_t max_rows, mo_tensor **share);
 /* Logits of the episode's queries; rows: the candidate's embeddings of the examples that its indices count [E, d]. */
-mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows);
+mo_tensor *mo_episode_logits(
+    mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows, mo_tensor **share);
 /* Logits of the plan's queries by the model's transductive readout. */
 mo_tensor *mo_population_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);

@@ -1,6 +1,7 @@
 /* train/evaluation/readout.c - a candidate's head on rows that were embedded once: rows of nodes or graphs, products of
  * two rows for links; or rows of examples. */
 #include "models/model.h"
+#include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 
@@ -21,19 +22,25 @@ static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *pla
 
 /* The logits of a model that embeds the episode's own rows. */
 static mo_tensor *embed_and_read(
-    mo_tape *t, const mo_source *source, mo_model *model, const mo_plan *plan, int64_t max_rows) {
+    mo_tape *t, const mo_source *source, mo_model *model, const mo_plan *plan, int64_t max_rows, mo_tensor **share) {
+    mo_source of_readout = *source;
+    mo_tensor *Zs, *Zq;
     mo_episode e;
-    if (mo_episode_build(t, source, plan, &e) != MO_OK)
+    if (!model->readout)
+        of_readout.kernels = NULL;
+    if (mo_episode_build(t, &of_readout, plan, &e) != MO_OK)
         return mo_null_tensor(mo_tape_context(t));
     e.max_rows = max_rows;
-    return mo_model_logits(t, model, &e, NULL);
+    mo_model_embed(t, model, &e, NULL, &Zs, &Zq);
+    return mo_model_readout(t, model, &e, Zs, Zq, share);
 }
 
-mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *c, const mo_episode *e, mo_tensor *rows) {
+mo_tensor *mo_episode_logits(
+    mo_tape *t, const mo_candidate *c, const mo_episode *e, mo_tensor *rows, mo_tensor **share) {
     mo_tensor *Zs, *Zq;
     mo_episode_examples(t, e, rows, false, &Zs, &Zq);
     if (c->model)
-        return mo_model_readout(t, c->model, e, Zs, Zq);
+        return mo_model_readout(t, c->model, e, Zs, Zq, share);
     mo_tensor *parameter[MO_MAX_HEAD_PARAMETERS];
     mo_dtype real = mo_tensor_dtype(rows);
     if (mo_head_start(t, c->head, real, mo_dim(rows, -1), c->lambda > 0 ? &c->lambda : NULL, 0, parameter) != MO_OK)
@@ -42,21 +49,35 @@ mo_tensor *mo_episode_logits(mo_tape *t, const mo_candidate *c, const mo_episode
 }
 
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *c, mo_tensor *rows,
-    const mo_plan *plan, int64_t max_rows) {
+    const mo_plan *plan, int64_t max_rows, mo_tensor **share) {
     mo_context *ctx = mo_tape_context(t);
     mo_episode e;
+    if (share)
+        *share = NULL;
     if (!mo_ok(ctx))
         return mo_null_tensor(ctx);
     if (!rows)
-        return embed_and_read(t, source, c->model, plan, max_rows);
+        return embed_and_read(t, source, c->model, plan, max_rows, share);
     plan_episode(t, source, plan, &e);
-    return mo_episode_logits(t, c, &e, rows);
+    return mo_episode_logits(t, c, &e, rows, share);
+}
+
+/* The kernels of the support with all nodes. */
+static bool put_kernels_of_all(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
+    int64_t N = source->graph->nodes, *all = plan->task == MO_TASK_NC ? mo_tape_scratch(t, N, sizeof *all) : NULL;
+    for (int64_t i = 0; all && i < N; i++)
+        all[i] = i;
+    if (all)
+        mo_put_plan_kernels(t, source, plan, all, N, e);
+    return mo_ok(mo_tape_context(t));
 }
 
 mo_tensor *mo_population_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *c, const mo_population *all, const mo_plan *plan) {
     mo_episode e;
     plan_episode(t, source, plan, &e);
+    if (!put_kernels_of_all(t, source, plan, &e))
+        return mo_null_tensor(mo_tape_context(t));
     return mo_gather_rows(t, mo_model_transduce(t, c->model, &e, all), e.query[0]);
 }
 

@@ -8,7 +8,7 @@ enum { MO_FEW_SHOT_ROWS = 4096 /* examples whose logits are computed together */
 
 struct mo_few_shot {
     mo_context *ctx;
-    mo_source source;       /* owns its features */
+    mo_source source;       /* owns its features and kernels */
     mo_candidate candidate; /* owns its model */
     mo_graph *own;          /* of rows without a graph: one without edges; else NULL */
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
@@ -19,6 +19,8 @@ struct mo_few_shot {
     int64_t *id;    /* [n] */
     int64_t *label; /* [n]: 0 .. classes - 1 */
     int64_t classes;
+    int n_experts; /* of the logits that were read last, of a readout of nodes; else 0 */
+    mo_expert_share expert[MO_MAX_EXPERTS];
     double temperature; /* of the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
 };
@@ -46,6 +48,23 @@ typedef struct mo_few_shot_support {
 } mo_few_shot_support;
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
+
+/* few_shot_logits.c: whether the readout is the mixture of kernels of nodes, not transductive. */
+bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
+/* few_shot_logits.c: whether some of the labelled examples stand for all of them in the readout. */
+bool mo_few_shot_reads_centres(const mo_few_shot *f);
+
+/* few_shot_logits.c: a fit of all labelled examples of nodes, from which the fit without some of them is read for less
+ * than a fit of its own; NULL where the readout has no such, or rows stand for others, and on failure. Then the logits
+ * [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them; returns the status. */
+typedef struct mo_few_shot_whole mo_few_shot_whole;
+mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f);
+mo_code mo_few_shot_without(
+    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits);
+void mo_few_shot_whole_release(mo_few_shot_whole *whole);
+
+/* few_shot_logits.c: a copy that outlives the tape; NULL on failure. */
+mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T);
 
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);

@@ -3,7 +3,8 @@
  *
  * One example of every class is left out at a time: fold j holds the j-th example of each class that has another one,
  * so that every fit stays as balanced as the labels are; there are as many folds as the largest class has examples, at
- * most 64 (then fold j holds every 64th). The accuracy is the mean over classes of the share that is right.
+ * most 64 (then fold j holds every 64th), or 8 where a large support is stood for by some of its rows, as a fit then
+ * takes seconds and misses no eighth of its labels. The accuracy is the mean over classes of the share that is right.
  *
  * These fits lack one label of each class, which matters where there are few. So, with 3 to 8 labels of each class, two
  * of each are left out as well, and the accuracy is carried on to all k labels along error = a + b / k:
@@ -13,7 +14,7 @@
  * examples, so that their errors vary together. No estimate of that covariance is unbiased (Bengio and Grandvalet
  * 2004); the factor below is measured (`mochi bench expect`): so that 90 of 100 intervals and more hold the accuracy of
  * the examples that have no label. The temperature minimises the held-out cross-entropy with Platt's targets
- * (mo_fit_temperature). Predictions play no part. */
+ * (mo_fit_temperature); a mixture of kernels has chosen its own, from all labels. Predictions play no part. */
 #include "train/few_shot/few_shot.h"
 
 #include "tensor/host_array.h"
@@ -21,7 +22,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_FOLDS = 64, LEAST_CORRECTED = 3, MOST_CORRECTED = 8 };
+enum { MOST_FOLDS = 64, FOLDS_OF_MANY = 8, LEAST_CORRECTED = 3, MOST_CORRECTED = 8 };
 
 /* Held-out examples per independent trial. */
 static const double shared = 1.6;
@@ -30,11 +31,13 @@ static const double shared = 1.6;
 typedef struct partition {
     int64_t *id, *label, *held, *at; /* at: where in f->id a held example stands */
     int64_t n, n_held;
+    int64_t folds;            /* at most */
+    mo_few_shot_whole *whole; /* a fit of all labelled examples, from which the others' is read; or NULL */
 } partition;
 
 /* Whether fold j holds an example of a class of n; two: it and the one before. */
-static bool few_shot_held(int64_t within, int64_t n, int64_t j, bool two) {
-    return two ? j < n && (within == j || within == (j + 1) % n) : n > 1 && within % MOST_FOLDS == j;
+static bool few_shot_held(int64_t within, int64_t n, int64_t j, bool two, int64_t folds) {
+    return two ? j < n && (within == j || within == (j + 1) % n) : n > 1 && within % folds == j;
 }
 
 /* Splits the labelled examples, which lie class by class, at fold j. */
@@ -43,7 +46,7 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     for (int64_t i = 0, within = 0; i < f->n; i++, within++) {
         if (i > 0 && f->label[i] != f->label[i - 1])
             within = 0;
-        if (few_shot_held(within, count[f->label[i]], j, two)) {
+        if (few_shot_held(within, count[f->label[i]], j, two, p->folds)) {
             p->at[p->n_held] = i;
             p->held[p->n_held++] = f->id[i];
         } else {
@@ -55,6 +58,8 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
 
 /* Whether a fit on these examples gave `logits`; one without a solution leaves its examples out of the estimate. */
 static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits) {
+    if (p->whole)
+        return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits) == MO_OK;
     mo_few_shot_support rest = {p->id, p->label, p->n, f->classes};
     return mo_few_shot_read(f, &rest, p->held, p->n_held, logits) == MO_OK;
 }
@@ -114,14 +119,15 @@ static void few_shot_judge(mo_few_shot *f, double *logits, double without_two, c
     mo_wilson(f->estimate.accuracy, (double)held / shared, interval);
     f->estimate.low = interval[0];
     f->estimate.high = interval[1];
-    f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
+    if (!mo_few_shot_mixes_kernels(f))
+        f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
 }
 
 static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition *p, double *logits, double *buffer) {
     int64_t C = f->classes;
     for (int64_t i = 0; i < f->n * C; i++)
         logits[i] = NAN;
-    for (int64_t j = 0; j < MOST_FOLDS; j++) {
+    for (int64_t j = 0; j < p->folds; j++) {
         few_shot_split(f, count, j, false, p);
         if (!p->n_held)
             break;
@@ -138,7 +144,8 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     int64_t *numbers = mo_host_array(f->ctx, 5 * f->n + f->classes, sizeof *numbers);
     double *logits = mo_host_array(f->ctx, 2 * f->n * f->classes, sizeof *logits);
     if (numbers && logits) {
-        partition p = {numbers, numbers + f->n, numbers + 2 * f->n, numbers + 3 * f->n, 0, 0};
+        partition p = {numbers, numbers + f->n, numbers + 2 * f->n, numbers + 3 * f->n, 0, 0,
+            mo_few_shot_reads_centres(f) ? FOLDS_OF_MANY : MOST_FOLDS, mo_few_shot_fit_whole(f)};
         int64_t *label = numbers + 4 * f->n, *count = numbers + 5 * f->n;
         for (int64_t i = 0; i < f->n; i++)
             count[f->label[i]]++;
@@ -150,6 +157,7 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
                 few_shot_judge(f, logits, without_two, count, label);
         }
         f->estimate.temperature = f->temperature;
+        mo_few_shot_whole_release(p.whole);
     }
     free(numbers);
     free(logits);

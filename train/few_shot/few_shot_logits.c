@@ -1,5 +1,8 @@
 /* train/few_shot/few_shot_logits.c - logits and probabilities of examples, in blocks, so that memory does not grow with
- * the graph. The blocks do not depend on the number of threads, so neither do the bits. */
+ * the graph. The blocks do not depend on the number of threads, so neither do the bits. A readout of the model's own is
+ * fitted once for all blocks. */
+#include "train/episodes/episode_kernels.h"
+#include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
@@ -10,7 +13,7 @@
 
 /* Logits of at most MO_FEW_SHOT_ROWS examples, or of any number by a transductive readout, which computes those of all.
  * zero: labels of queries, which nothing reads. */
-static mo_code few_shot_block(
+static mo_code few_shot_head_block(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n, int64_t *zero, double *logits) {
     mo_plan plan = {.task = f->source.task,
         .classes = s->classes,
@@ -23,20 +26,173 @@ static mo_code few_shot_block(
     mo_tape_reset(f->t);
     mo_tensor *Y = f->candidate.transductive
                        ? mo_population_logits(f->t, &f->source, &f->candidate, &f->all, &plan)
-                       : mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows);
+                       : mo_candidate_logits(f->t, &f->source, &f->candidate, f->rows, &plan, f->max_rows, NULL);
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
 }
 
+/* ---- a readout of the model's own ---- */
+
+/* The support's embeddings, what was learned from them, and the rows that stand for a large support; owned. */
+typedef struct fitted {
+    mo_tensor *Zs, *learned[MO_MOST_LEARNED];
+    int64_t m, *centre, *node; /* [m]: positions in the support, nodes; m = 0: all rows stand for themselves */
+} fitted;
+
+static bool few_shot_choose_centres(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
+    r->centre = mo_host_array(f->ctx, 2 * MO_MOST_CENTRES, sizeof *r->centre);
+    if (!r->centre)
+        return false;
+    r->node = r->centre + MO_MOST_CENTRES;
+    r->m = f->source.task == MO_TASK_NC ? mo_choose_centres(f->ctx, s->id, s->label, s->n, s->classes, r->centre) : 0;
+    for (int64_t i = 0; i < r->m; i++)
+        r->node[i] = s->id[r->centre[i]];
+    return mo_ok(f->ctx);
+}
+
+static mo_kernel_nodes few_shot_nodes(const mo_few_shot_support *s, const fitted *r, const int64_t *query, int64_t n) {
+    return (mo_kernel_nodes){s->id, query, r->m ? r->node : s->id, s->n, n, r->m ? r->m : s->n};
+}
+
+mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T) {
+    int64_t shape[MO_MAX_AXES];
+    for (int i = 0; i < mo_ndim(T); i++)
+        shape[i] = mo_dim(T, i);
+    mo_tensor *kept = mo_ok(ctx) ? mo_tensor_create(ctx, mo_tensor_dtype(T), mo_ndim(T), shape) : NULL;
+    if (kept)
+        mo_tensor_copy(kept, T);
+    return kept;
+}
+
+/* Embeddings [experts, n, d] of examples, the support of an episode. */
+static mo_tensor *few_shot_embed(
+    mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, mo_episode *e) {
+    mo_tensor *Z, *none;
+    *e = (mo_episode){.task = f->source.task, .classes = classes, .max_rows = f->max_rows};
+    e->support_label = mo_from(f->t, MO_I64, 1, &n, label);
+    mo_example_tensors(f->t, &f->source, id, n, NULL, e);
+    mo_model_embed(f->t, f->candidate.model, e, NULL, &Z, &none);
+    return Z;
+}
+
+static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
+    const mo_model *m = f->candidate.model;
+    mo_tensor *learned[MO_MOST_LEARNED], *share = NULL;
+    mo_episode e;
+    mo_tape_reset(f->t);
+    if (!few_shot_choose_centres(f, s, r))
+        return false;
+    const mo_kernel_nodes nodes = few_shot_nodes(s, r, NULL, 0);
+    mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
+    e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
+    mo_put_kernels(f->t, &f->source, &nodes, &e);
+    int n = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, learned, &share) : 0;
+    r->Zs = mo_few_shot_keep(f->ctx, Zs);
+    for (int i = 0; i < n; i++)
+        r->learned[i] = mo_few_shot_keep(f->ctx, learned[i]);
+    f->n_experts = mo_shares_of(f->t, &f->source, share, f->expert);
+    return mo_ok(f->ctx);
+}
+
+/* As few_shot_head_block. */
+static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_shot_support *s, const int64_t *query,
+    int64_t n, int64_t *zero, double *logits) {
+    const mo_model *m = f->candidate.model;
+    const mo_kernel_nodes nodes = few_shot_nodes(s, r, query, n);
+    mo_tensor *learned[MO_MOST_LEARNED];
+    mo_episode e;
+    mo_tape_reset(f->t);
+    mo_tensor *Zq = few_shot_embed(f, query, zero, n, s->classes, &e);
+    e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
+    mo_put_query_kernels(f->t, &f->source, &nodes, &e);
+    for (int i = 0; i < MO_MOST_LEARNED; i++)
+        learned[i] = r->learned[i] ? r->learned[i] : mo_null_tensor(f->ctx);
+    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->apply(f->t, m, &e, r->Zs, learned, Zq) : mo_null_tensor(f->ctx);
+    return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
+}
+
+/* ---- without some of the support ---- */
+
+struct mo_few_shot_whole {
+    mo_tensor *inverted[2]; /* owned */
+};
+
+bool mo_few_shot_mixes_kernels(const mo_few_shot *f) {
+    const mo_model *m = f->candidate.model;
+    return m && m->readout && f->source.task == MO_TASK_NC && !f->candidate.transductive;
+}
+
+bool mo_few_shot_reads_centres(const mo_few_shot *f) {
+    return mo_few_shot_mixes_kernels(f) && f->n > MO_MOST_CENTRES;
+}
+
+mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
+    const mo_model *m = f->candidate.model;
+    bool able = mo_few_shot_mixes_kernels(f) && f->n <= MO_MOST_CENTRES;
+    mo_few_shot_whole *whole = able ? mo_host_array(f->ctx, 1, sizeof *whole) : NULL;
+    const mo_kernel_nodes nodes = {f->id, NULL, f->id, f->n, 0, f->n};
+    mo_tensor *inverted[2];
+    mo_episode e;
+    if (!whole)
+        return NULL;
+    mo_tape_reset(f->t);
+    mo_tensor *Zs = few_shot_embed(f, f->id, f->label, f->n, f->classes, &e);
+    mo_put_kernels(f->t, &f->source, &nodes, &e);
+    if (mo_ok(f->ctx))
+        m->readout->invert(f->t, m, &e, Zs, inverted);
+    for (int i = 0; i < 2 && mo_ok(f->ctx); i++)
+        whole->inverted[i] = mo_few_shot_keep(f->ctx, inverted[i]);
+    if (mo_ok(f->ctx))
+        return whole;
+    mo_few_shot_whole_release(whole);
+    return NULL;
+}
+
+mo_code mo_few_shot_without(
+    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits) {
+    const mo_model *m = f->candidate.model;
+    mo_episode e = {.task = f->source.task, .classes = f->classes};
+    mo_tape_reset(f->t);
+    e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);
+    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n) : mo_null_tensor(f->ctx);
+    return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * f->classes) * sizeof *logits);
+}
+
+void mo_few_shot_whole_release(mo_few_shot_whole *whole) {
+    for (int i = 0; whole && i < 2; i++)
+        mo_tensor_release(whole->inverted[i]);
+    free(whole);
+}
+
+/* ---- all blocks ---- */
+
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n_query, double *logits) {
-    int64_t most = n_query < MO_FEW_SHOT_ROWS || f->candidate.transductive ? n_query : MO_FEW_SHOT_ROWS;
+    const mo_candidate *c = &f->candidate;
+    int64_t most = n_query < MO_FEW_SHOT_ROWS || c->transductive ? n_query : MO_FEW_SHOT_ROWS;
     int64_t *zero = mo_host_array(f->ctx, most, sizeof *zero);
-    for (int64_t first = 0; zero && first < n_query && mo_ok(f->ctx); first += most) {
+    bool own = c->model && c->model->readout && !c->transductive;
+    fitted r = {0};
+    f->n_experts = 0;
+    bool fine = zero && (!own || few_shot_learn(f, s, &r));
+    for (int64_t first = 0; fine && first < n_query && mo_ok(f->ctx); first += most) {
         int64_t n = n_query - first < most ? n_query - first : most;
-        few_shot_block(f, s, query + first, n, zero, logits + first * s->classes);
+        if (own)
+            few_shot_own_block(f, &r, s, query + first, n, zero, logits + first * s->classes);
+        else
+            few_shot_head_block(f, s, query + first, n, zero, logits + first * s->classes);
     }
+    mo_tensor_release(r.Zs);
+    free(r.centre);
+    for (int i = 0; i < MO_MOST_LEARNED; i++)
+        mo_tensor_release(r.learned[i]);
     free(zero);
     return mo_code_of(f->ctx);
+}
+
+int mo_few_shot_experts(const mo_few_shot *f, mo_expert_share out[MO_MAX_EXPERTS]) {
+    for (int i = 0; f && i < f->n_experts; i++)
+        out[i] = f->expert[i];
+    return f ? f->n_experts : 0;
 }
 
 mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits) {

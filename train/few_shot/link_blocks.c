@@ -133,17 +133,6 @@ static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *p
 
 /* ---- the readout ---- */
 
-/* A copy that outlives the tape. */
-static mo_tensor *keep_tensor(mo_context *ctx, mo_tensor *T) {
-    int64_t shape[MO_MAX_AXES];
-    for (int i = 0; i < mo_ndim(T); i++)
-        shape[i] = mo_dim(T, i);
-    mo_tensor *kept = mo_ok(ctx) ? mo_tensor_create(ctx, mo_tensor_dtype(T), mo_ndim(T), shape) : NULL;
-    if (kept)
-        mo_tensor_copy(kept, T);
-    return kept;
-}
-
 /* The logit of a link less that of none, of n queries. */
 static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *score) {
     mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, MO_AXIS(1), 1, 2), mo_slice(s->t, Y, MO_AXIS(1), 0, 1));
@@ -155,16 +144,16 @@ static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *sco
  * product. */
 static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
     const mo_model *m = s->candidate.model;
-    mo_tensor *Zs, *Zq, *learned[MO_MOST_LEARNED];
+    mo_tensor *Zs, *Zq, *learned[MO_MOST_LEARNED], *share;
     mo_episode e;
     Z[0] = Z[1] = NULL;
     if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
         mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
-        Z[0] = keep_tensor(s->ctx, Zs);
-        Z[1] = keep_tensor(s->ctx, Zq);
-        int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->readout->learn(s->t, m, &e, Zs, learned);
+        Z[0] = mo_few_shot_keep(s->ctx, Zs);
+        Z[1] = mo_few_shot_keep(s->ctx, Zq);
+        int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->readout->learn(s->t, m, &e, Zs, learned, &share);
         for (int i = 0; i < n; i++)
-            s->learned[i] = keep_tensor(s->ctx, learned[i]);
+            s->learned[i] = mo_few_shot_keep(s->ctx, learned[i]);
     }
     mo_tape_reset(s->t);
     return mo_ok(s->ctx);
@@ -197,7 +186,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
         if (s->candidate.model->readout)
             score_in_parts(s, &source, &plan, score);
         else
-            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0), b->n, score);
+            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), b->n, score);
     }
     mo_tape_reset(s->t);
     mo_plan_release(&plan);

@@ -102,7 +102,7 @@ static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
     mo_random dropout = mo_random_at(trainer->options.plan.seed, MO_PURPOSE_DROPOUT, episode_number(trainer, j));
     mo_tensor *Zs, *Zq;
     mo_model_embed(t, trainer->model, e, &dropout, &Zs, &Zq);
-    mo_tensor *logits = mo_keep(mo_model_readout(t, trainer->model, e, Zs, Zq));
+    mo_tensor *logits = mo_keep(mo_model_readout(t, trainer->model, e, Zs, Zq, NULL));
     mo_tensor *loss = mo_softmax_cross_entropy(t, logits, e->query_label, trainer->model->options.smoothing);
     note_figures(trainer, j, loss, logits, e->query_label);
     if (E > 1)

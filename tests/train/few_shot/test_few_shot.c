@@ -86,7 +86,7 @@ static void logits_are_those_of_an_evaluation(void **state) {
         double *logits = calloc((size_t)(plan.n_query * plan.classes), sizeof *logits);
         assert_int_equal(mo_few_shot_read(&f, &support, plan.query[0], plan.n_query, logits), MO_OK);
         mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-        mo_tensor *Y = mo_candidate_logits(t, source, &f.candidate, f.rows, &plan, 0);
+        mo_tensor *Y = mo_candidate_logits(t, source, &f.candidate, f.rows, &plan, 0, NULL);
         double right = 0;
         for (int64_t i = 0; i < plan.n_query; i++) {
             int64_t best = 0;
@@ -222,7 +222,7 @@ static void a_lambda_without_effect_is_refused(void **state) {
         {{.lambda = NAN}, "lambda is "},
         {{.lambda = INFINITY, .head = &mo_head_ridge}, "lambda is inf"},
         {{.lambda = 3}, "the readout of these weights has none"},
-        {{.lambda = 3, .head = &mo_head_ridge_mixture}, "the readout of these weights has none"},
+        {{.lambda = 3, .head = &mo_head_mixture}, "the readout of these weights has none"},
         {{.lambda = 3, .head = &mo_head_prototype_euclidean}, "the readout prototype_euclidean has none"},
         {{.lambda = -1, .rows = Z}, "lambda is -1"},
         {{.lambda = 3, .rows = Z, .head = &mo_head_lda}, "the readout lda has none"},

@@ -148,9 +148,9 @@ static void copies_are_no_evidence_for_the_mixture(void **state) {
     seen x = {0};
     options.episodes = 20;
     options.shots = (int64_t[]){64};
-    mo_fit(E, (const mo_head *[]){&mo_head_ridge_mixture}, 1, &options, on_row, &x);
+    mo_fit(E, (const mo_head *[]){&mo_head_mixture}, 1, &options, on_row, &x);
     assert_true(mo_ok(s->ctx));
-    assert_true(x.row[0].nll < log(C) + 0.03); /* learned by heart: 0.15 above */
+    assert_true(x.row[0].nll < log(C) + 0.2); /* learned by heart: 4.3 above */
     mo_embeddings_release(E);
     mo_tensor_release(Z);
     mo_tensor_release(label);

@@ -21,7 +21,7 @@ COMMON = {
 PAPER = {"relu_hops": False, "combine": "concat", "norm": "none"}
 RECIPES: dict[str, dict[str, Any]] = {
     "best": {
-        "form": "examples", "dim": 256, "head": "ridge_mixture", "lam": 3.0, "steps": 400, "lr": 1e-2, "k": (4, 64),
+        "form": "examples", "dim": 256, "head": "mixture", "lam": 3.0, "steps": 400, "lr": 1e-2, "k": (4, 64),
         "q": (24, 24), "log_uniform": True,
     },
     "paper": {**PAPER, "episodes_per_step": 1},
@@ -86,7 +86,7 @@ class Recipe:
     @property
     def reads_itself(self) -> bool:
         """Whether the model is the encoder of `best` under its own readout."""
-        return self.name == "best" and self.head.name == "ridge_mixture"
+        return self.name == "best" and self.head.name == "mixture"
 
     def features(self) -> Any:
         """The library's options of the features; their cache is not set."""

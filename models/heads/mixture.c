@@ -1,0 +1,288 @@
+/* models/heads/mixture.c - ridges of several experts and penalties, mixed by how well each predicts support rows that
+ * its fit has not seen.
+ *
+ * Expert e is a kernel k_e of the same examples. With penalty r it gives the readout f_er(q) = k_e(q, S) alpha_er and
+ * the predictions Yloo_er, each of a support row by a fit without it (ridge_loo.c). Of n different rows i, which the
+ * support has w_i times each, and classes c with n_c rows, copies counted:
+ *     L_ic     = Yloo_ic n_c / (n_c - 1) where c is the row's own class and n_c > 1, else Yloo_ic
+ *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
+ *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2 T / 8)^2
+ *     pi       = softmax_er(prior_e - sharpness n CE_er(T_er))
+ *     logits   = sum_er pi_er T_er f_er
+ *
+ * The weights are a Gibbs posterior over the pairs, with the likelihood to the power of the sharpness (stacking by
+ * leave-one-out: Wolpert 1992; the posterior: Zhang 2006). The factor of L gives a class back what it lacks of the row
+ * that is left out: without it a ridge of a strong penalty seems to predict worse than chance from few labels. The
+ * temperature makes probabilities of the logits, so that no other follows; the second term of its choice decides where
+ * few labels do not. It is constant to the gradient, which flows through everything else: where two temperatures are
+ * equally good it jumps.
+ *
+ * A system is as wide as the support. Of a large one m rows, the centres, stand for it (Nystroem's approximation:
+ * Williams and Seeger 2001): with Km = L L^T of the centres and Phi = K L^-T of all rows, Phi Phi^T is the kernel where
+ * the centres tell what it is, and the ridge of the rows Phi is as wide as there are centres,
+ *     f(q) = k(q, centres) alpha,  alpha = L^-T (Phi^T Phi + r I)^-1 Phi^T Y.
+ * Shares and temperatures come from the centres alone, for which they are as above.
+ *
+ * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda. */
+#include "models/heads/heads.h"
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const double temperatures[] = {1, 2, 4, 8, 16, 32};
+enum { TEMPERATURES = sizeof temperatures / sizeof *temperatures };
+
+/* X [.., n, C] beside what every expert and penalty has, [.., E, R, n, C]. */
+static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
+    return mo_with_axis(t, mo_with_axis(t, X, MO_AXIS(-3), 1), MO_AXIS(-3), 1);
+}
+
+/* L of the predictions [.., E, R, n_s, C]; soft labels take their part of each class's factor. */
+static mo_tensor *without_lack(
+    mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *weight /* [.., n_s, 1] or NULL */) {
+    mo_tensor *counted = weight ? mo_mul(t, Ys, weight) : Ys;
+    mo_tensor *n_c = mo_sum(t, counted, MO_AXIS(mo_ndim(Ys) - 2), MO_KEEP_AXES);
+    mo_tensor *more = mo_div_or_zero(t, Ys, mo_scale(t, n_c, 1, -1));
+    return mo_mul(t, Yloo, of_each_pair(t, mo_scale(t, more, 1, 1)));
+}
+
+/* Labels times n w_i / sum w: with them a sum over the rows is n times the weighted mean. */
+static mo_tensor *counted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
+    if (!weight)
+        return Ys;
+    mo_axes rows = MO_AXIS(mo_ndim(weight) - 2);
+    mo_tensor *n = mo_sum(t, mo_clamp(t, weight, 0, 1), rows, MO_KEEP_AXES);
+    return mo_mul(t, Ys, mo_mul(t, weight, mo_div(t, n, mo_sum(t, weight, rows, MO_KEEP_AXES))));
+}
+
+/* n CE [.., E, R] of T L [.., E, R, n_s, C] with counted labels [.., n_s, C]. */
+static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *TL, mo_tensor *labels) {
+    int last = mo_ndim(TL) - 1;
+    mo_tensor *of_label = mo_mul(t, mo_log_softmax(t, TL, MO_AXIS(-1)), of_each_pair(t, labels));
+    return mo_neg(t, mo_sum(t, of_label, MO_AXES(last, last - 1), MO_DROP_AXES));
+}
+
+/* T [.., E, R] of L, without a gradient. */
+static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels) {
+    mo_tensor *score[TEMPERATURES];
+    L = mo_stop_gradient(t, L);
+    labels = mo_stop_gradient(t, labels);
+    for (int i = 0; i < TEMPERATURES; i++) {
+        double unlikely = log2(temperatures[i]) / 8;
+        mo_tensor *cost = cross_entropy(t, mo_scale(t, L, temperatures[i], 0), labels);
+        score[i] = mo_with_axis(t, mo_scale(t, cost, -1, -unlikely * unlikely), MO_AXIS(-1), 1);
+    }
+    mo_tensor *at = mo_argmax(t, mo_concat(t, score, TEMPERATURES, MO_AXIS(-1)), MO_AXIS(-1));
+    int64_t shape[MO_MAX_AXES], n = mo_numel(at);
+    for (int i = 0; i < mo_ndim(at); i++)
+        shape[i] = mo_dim(at, i);
+    mo_tensor *table = mo_from(t, MO_F64, 2, (int64_t[]){TEMPERATURES, 1}, temperatures);
+    mo_tensor *T = mo_gather_rows(t, table, mo_reshape(t, at, 1, &n));
+    return mo_cast(t, mo_reshape(t, T, mo_ndim(at), shape), mo_tensor_dtype(L));
+}
+
+/* A softmax over the last two axes together. */
+static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
+    int64_t shape[MO_MAX_AXES], flat[MO_MAX_AXES];
+    int ndim = mo_ndim(X);
+    for (int i = 0; i < ndim; i++)
+        flat[i] = shape[i] = mo_dim(X, i);
+    flat[ndim - 2] *= shape[ndim - 1];
+    return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), MO_AXIS(-1)), ndim, shape);
+}
+
+/* x [.., E, R] beside a matrix of each pair. */
+static mo_tensor *times_matrix(mo_tape *t, mo_tensor *X, mo_tensor *x) {
+    return mo_mul(t, X, mo_with_axis(t, mo_with_axis(t, x, MO_AXIS(-1), 1), MO_AXIS(-1), 1));
+}
+
+mo_mixed_experts mo_mix_experts(
+    mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_mixed_experts none = {mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)}, m;
+    if (!mo_ok(ctx))
+        return none;
+    mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-1), 1) : NULL;
+    mo_tensor *labels = counted_labels(t, Ys, weight), *L = without_lack(t, Yloo, Ys, weight);
+    mo_tensor *T = mo_ok(ctx) ? best_temperature(t, L, labels) : NULL;
+    if (!mo_ok(ctx))
+        return none;
+    mo_tensor *evidence = mo_mul(t, cross_entropy(t, times_matrix(t, L, T), labels), mix->sharpness);
+    m.share = softmax_of_pairs(t, mo_sub(t, mo_with_axis(t, mix->prior, MO_AXIS(-1), 1), evidence));
+    m.factor = mo_mul(t, m.share, T);
+    m.learned = mo_sum(t, times_matrix(t, X, m.factor), MO_AXIS(mo_ndim(X) - 3), MO_DROP_AXES);
+    return mo_ok(ctx) ? m : none;
+}
+
+/* lambda [R] for every problem: [.., R], with the leading axes of K but its last two. */
+static mo_tensor *of_every_problem(mo_tape *t, mo_tensor *lambda, const mo_tensor *K) {
+    int64_t shape[MO_MAX_AXES];
+    int ndim = mo_ndim(K) - 1;
+    for (int i = 0; i < ndim - 1; i++)
+        shape[i] = mo_dim(K, i);
+    shape[ndim - 1] = mo_dim(lambda, 0);
+    return mo_broadcast_to(t, lambda, ndim, shape);
+}
+
+static bool kernel_mixture_check(
+    mo_context *ctx, const mo_tensor *K, const mo_tensor *Ys, const mo_expert_mixture *mix) {
+    if (!mo_ok(ctx) || !mo_given(ctx, "mixture", "mix", mix))
+        return false;
+    int ndim = mo_ndim(K);
+    bool fits = ndim >= 3 && mo_dim(K, -1) == mo_dim(K, -2) && mo_ndim(Ys) == ndim - 1 &&
+                mo_dim(Ys, -2) == mo_dim(K, -1) && mo_ndim(mix->lambda) == 1 && mo_ndim(mix->prior) == 1 &&
+                mo_dim(mix->prior, 0) == mo_dim(K, -3);
+    fits = fits && (!mix->weight || (mo_ndim(mix->weight) == ndim - 2 && mo_dim(mix->weight, -1) == mo_dim(K, -1)));
+    for (int i = 0; fits && i < ndim - 3; i++)
+        fits = mo_dim(K, i) == mo_dim(Ys, i) && (!mix->weight || mo_dim(K, i) == mo_dim(mix->weight, i));
+    if (!fits) {
+        char k[160], y[160], w[160], l[160], p[160];
+        mo_fail(ctx, MO_INVALID,
+            "mixture: expected K [.., E, n_s, n_s], Ys [.., n_s, C], weight [.., n_s], lambda [R], prior [E]; got %s, "
+            "%s, %s, %s, %s",
+            mo_shape_string(K, k, sizeof k), mo_shape_string(Ys, y, sizeof y),
+            mix->weight ? mo_shape_string(mix->weight, w, sizeof w) : "none", mo_shape_string(mix->lambda, l, sizeof l),
+            mo_shape_string(mix->prior, p, sizeof p));
+    }
+    return fits;
+}
+
+mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!kernel_mixture_check(ctx, K, Ys, mix))
+        return (mo_mixed_experts){mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)};
+    int64_t E = mo_dim(K, -3);
+    mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-2), E) : NULL;
+    mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), E), *alpha, *Yloo;
+    mo_kernel_loo_fit(t, K, Y, weight, of_every_problem(t, mix->lambda, K), &alpha, &Yloo);
+    return mo_mix_experts(t, alpha, Yloo, Ys, mix);
+}
+
+/* Added to the diagonal of the centres' kernel, whose least eigenvalues float32 does not resolve: far below the least
+ * penalty. */
+static const double centre_ridge = 1e-3;
+
+mo_mixed_experts mo_centred_mixture(
+    mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym, const mo_expert_mixture *mix) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_mixed_experts fit = mo_kernel_mixture(t, Km, Ym, mix);
+    if (!mo_ok(ctx))
+        return fit;
+    int64_t E = mo_dim(Km, -3), R = mo_dim(mix->lambda, 0);
+    mo_tensor *L = mo_cholesky(t, mo_add_diag(t, Km, mo_scalar(t, mo_tensor_dtype(Km), centre_ridge)));
+    mo_tensor *Phi_t = mo_solve_triangular(t, L, mo_transpose(t, K), MO_LOWER);
+    mo_tensor *A = mo_with_axis(t, mo_gram(t, Phi_t), MO_AXIS(-3), R);
+    mo_tensor *B = mo_matmul(t, Phi_t, mo_with_axis(t, Ys, MO_AXIS(-3), E));
+    A = mo_add_diag(t, A, of_every_problem(t, mix->lambda, Km));
+    mo_tensor *w = mo_solve_spd(t, A, mo_with_axis(t, B, MO_AXIS(-3), R));
+    w = mo_sum(t, times_matrix(t, w, fit.factor), MO_AXIS(mo_ndim(w) - 3), MO_DROP_AXES);
+    fit.learned = mo_solve_triangular(t, L, w, MO_LOWER_TRANSPOSED);
+    return fit;
+}
+
+/* ---- without some rows ----
+ *
+ * With G = (K + r I)^-1 and alpha = G Y of all rows, those of the fit without the rows J are, by the inverse of a block
+ * matrix (the leave-one-out formula of ridge_loo.c is the case of one row),
+ *     f(J) = Y_J - G_JJ^-1 alpha_J,
+ *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,
+ * which takes products with h = |J| columns in place of a factorization. */
+
+mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_inverted_mixture all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
+    if (kernel_mixture_check(ctx, K, Ys, mix))
+        mo_kernel_inverse(t, K, mo_with_axis(t, Ys, MO_AXIS(-3), mo_dim(K, -3)), of_every_problem(t, mix->lambda, K),
+            &all.G, &all.alpha);
+    return all;
+}
+
+/* Rows row[0 .. h - 1] of every matrix of X [E, R, n, c]: [E, R, h, c]. */
+static mo_tensor *rows_of_pairs(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t h) {
+    int64_t E = mo_dim(X, 0), R = mo_dim(X, 1), n = mo_dim(X, 2), c = mo_dim(X, 3), count = E * R * h;
+    int64_t *at = mo_host_array(mo_tape_context(t), count, sizeof *at);
+    for (int64_t i = 0; at && i < count; i++)
+        at[i] = i / h * n + row[i % h];
+    mo_tensor *index = at ? mo_from(t, MO_I64, 1, &count, at) : mo_null_tensor(mo_tape_context(t));
+    mo_tensor *flat = mo_reshape(t, mo_contiguous(t, X), 2, (int64_t[]){E * R * n, c});
+    free(at);
+    return mo_reshape(t, mo_gather_rows(t, flat, index), 4, (int64_t[]){E, R, h, c});
+}
+
+/* 1 for every row but these, [n]. */
+static mo_tensor *weights_without(mo_tape *t, int64_t n, const int64_t *row, int64_t h, mo_dtype real) {
+    double *weight = mo_host_array(mo_tape_context(t), n, sizeof *weight);
+    for (int64_t i = 0; weight && i < n; i++)
+        weight[i] = 1;
+    for (int64_t i = 0; weight && i < h; i++)
+        weight[row[i]] = 0;
+    mo_tensor *w = weight ? mo_cast(t, mo_from(t, MO_F64, 1, &n, weight), real) : mo_null_tensor(mo_tape_context(t));
+    free(weight);
+    return w;
+}
+
+mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h) {
+    mo_context *ctx = mo_tape_context(t);
+    if (!mo_ok(ctx) || h < 1)
+        return mo_null_tensor(ctx);
+    int64_t n = mo_dim(all->G, 2), C = mo_dim(Ys, -1);
+    mo_dtype real = mo_tensor_dtype(Ys);
+    mo_expert_mixture others = *mix;
+    mo_tensor *G_Jt = rows_of_pairs(t, all->G, row, h), *G_JJ = rows_of_pairs(t, mo_transpose(t, G_Jt), row, h);
+    mo_tensor *alpha_J = rows_of_pairs(t, all->alpha, row, h);
+    mo_tensor *X = mo_solve_spd(t, G_JJ, mo_concat(t, (mo_tensor *[]){alpha_J, G_Jt}, 2, MO_AXIS(-1)));
+    mo_tensor *B = mo_slice(t, X, MO_AXIS(-1), 0, C), *H = mo_slice(t, X, MO_AXIS(-1), C, C + n);
+    mo_tensor *lost = mo_sum(t, mo_mul(t, G_Jt, H), MO_AXIS(2), MO_DROP_AXES); /* of G_ii, [E, R, n] */
+    others.weight = weights_without(t, n, row, h, real);
+    mo_tensor *G_ii = mo_mul(t, mo_sub(t, mo_diagonal(t, all->G), lost), others.weight); /* 0 in J */
+    mo_tensor *alpha = mo_sub(t, all->alpha, mo_matmul(t, mo_transpose(t, G_Jt), B));
+    mo_tensor *Y = of_each_pair(t, Ys),
+              *Y_J = rows_of_pairs(t, mo_with_axis(t, mo_with_axis(t, Ys, MO_AXIS(0), 1), MO_AXIS(0), 1), row, h);
+    mo_tensor *Yloo = mo_sub(t, Y, mo_div_or_zero(t, alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
+    mo_mixed_experts fit = mo_mix_experts(t, mo_sub(t, Y_J, B), Yloo, Ys, &others);
+    return mo_sum(t, fit.learned, MO_AXIS(0), MO_DROP_AXES);
+}
+
+/* ---- as a head of rows ---- */
+
+static mo_tensor *mixture_weighted(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters) {
+    static const double ratio[] = {0.1, 1, 10};
+    mo_dtype real = mo_tensor_dtype(Zs);
+    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){3}, ratio), real), *W, *Yloo;
+    mo_expert_mixture mix = {.lambda = mo_mul(t, grid, parameters[0]),
+        .prior = mo_full(t, real, 1, (int64_t[]){1}, 0),
+        .sharpness = parameters[1],
+        .weight = weight};
+    mo_ridge_loo_fit(t, Zs, Ys, weight, of_every_problem(t, mix.lambda, Zs), MO_RIDGE_AUTO, &W, &Yloo);
+    if (!mo_ok(mo_tape_context(t)))
+        return mo_null_tensor(mo_tape_context(t));
+    mo_axes expert = MO_AXIS(mo_ndim(W) - 3);
+    mo_mixed_experts mixed =
+        mo_mix_experts(t, mo_with_axis(t, W, expert, 1), mo_with_axis(t, Yloo, expert, 1), Ys, &mix);
+    return mo_matmul(t, mo_append_ones(t, Zq), mo_sum(t, mixed.learned, expert, MO_DROP_AXES));
+}
+
+static mo_tensor *mixture_logits(
+    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    return mixture_weighted(t, Zs, Ys, NULL, Zq, parameters);
+}
+
+static const mo_head_parameter parameters[] = {
+    {.name = "lambda", .value = 0.3, .low = 1e-12, .high = 1e12},
+    {.name = "sharpness", .value = 0.3},
+};
+
+const mo_head mo_head_mixture = {
+    .abi = MO_HEAD_ABI,
+    .size = sizeof(mo_head),
+    .name = "mixture",
+    .n_parameters = 2,
+    .parameters = parameters,
+    .logits = mixture_logits,
+    .order = 2,
+    .weighted = mixture_weighted,
+};

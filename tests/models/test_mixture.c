@@ -1,0 +1,404 @@
+/* tests/models/test_mixture.c - the mixture of kernels against the recipe written out: every support row predicted by a
+ * fit of its own, in plain loops. */
+#include "models/inside.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "models/heads/heads.h"
+#include "models/model.h"
+#include "tests/largest_difference.h"
+#include "tests/mixture_rows.h"
+
+enum { E = 3, R = 3, N = 9, C = 3, Q = 4, D = 4 };
+
+static const double lambda[R] = {0.03, 0.3, 3}, prior[E] = {1, 0, 0};
+static const int64_t label[N] = {0, 0, 0, 1, 1, 1, 1, 2, 2};
+static const double times[N] = {1, 3, 1, 1, 2, 1, 1, 1, 5};
+
+/* ---- the recipe in loops, of examples without copies ---- */
+
+/* x = A^-1 B of A [n, n], B [n, C]: elimination without pivoting, of a positive definite matrix. */
+static void solve_in_place(int n, double A[N][N], double B[N][C]) {
+    for (int k = 0; k < n; k++)
+        for (int i = 0; i < n; i++) {
+            double factor = i == k ? 0 : A[i][k] / A[k][k];
+            for (int j = 0; j < n; j++)
+                A[i][j] -= factor * A[k][j];
+            for (int c = 0; c < C; c++)
+                B[i][c] -= factor * B[k][c];
+        }
+    for (int i = 0; i < n; i++)
+        for (int c = 0; c < C; c++)
+            B[i][c] /= A[i][i];
+}
+
+/* The prediction f [C] for a point with kernel row k [N], by the fit without row `out` (-1: of all rows). */
+static void predict_without(double K[N][N], const double *w, double r, int out, const double k[N], double f[C]) {
+    double A[N][N] = {{0}}, B[N][C] = {{0}};
+    int row[N], n = 0;
+    for (int i = 0; i < N; i++)
+        if (i != out)
+            row[n++] = i;
+    for (int i = 0; i < n; i++) {
+        for (int j = 0; j < n; j++)
+            A[i][j] = K[row[i]][row[j]] + (i == j ? r / w[row[i]] : 0);
+        B[i][label[row[i]]] = 1;
+    }
+    solve_in_place(n, A, B);
+    for (int c = 0; c < C; c++) {
+        f[c] = 0;
+        for (int i = 0; i < n; i++)
+            f[c] += k[row[i]] * B[i][c];
+    }
+}
+
+/* n times the cross-entropy of T L with the labels. */
+static double n_times_cross_entropy(double L[N][C], const double *w, double T) {
+    double sum = 0, all = 0;
+    for (int i = 0; i < N; i++) {
+        double z = 0;
+        for (int c = 0; c < C; c++)
+            z += exp(T * L[i][c]);
+        sum += w[i] * (log(z) - T * L[i][label[i]]);
+        all += w[i];
+    }
+    return N * sum / all;
+}
+
+/* The calibrated evidence of one expert and penalty; *T: its temperature. */
+static double evidence(double K[N][N], const double *w, double r, double *T) {
+    double L[N][C], n_c[C] = {0}, least = INFINITY;
+    for (int i = 0; i < N; i++)
+        n_c[label[i]] += w[i];
+    for (int i = 0; i < N; i++) {
+        predict_without(K, w, r, i, K[i], L[i]);
+        if (n_c[label[i]] > 1)
+            L[i][label[i]] *= n_c[label[i]] / (n_c[label[i]] - 1);
+    }
+    for (int j = 0; j <= 5; j++) {
+        double cost = n_times_cross_entropy(L, w, 1 << j) + j / 8.0 * (j / 8.0);
+        if (cost < least) {
+            least = cost;
+            *T = 1 << j;
+        }
+    }
+    return n_times_cross_entropy(L, w, *T);
+}
+
+static void mix_in_loops(double K[E][N][N], double Kq[E][Q][N], const double *w, double logits[Q][C], double pi[E][R]) {
+    double T[E][R], sum = 0;
+    for (int e = 0; e < E; e++)
+        for (int r = 0; r < R; r++)
+            sum += pi[e][r] = exp(prior[e] - 0.3 * evidence(K[e], w, lambda[r], &T[e][r]));
+    memset(logits, 0, Q * sizeof *logits);
+    for (int e = 0; e < E; e++)
+        for (int r = 0; r < R; r++) {
+            pi[e][r] /= sum;
+            for (int q = 0; q < Q; q++) {
+                double f[C];
+                predict_without(K[e], w, lambda[r], -1, Kq[e][q], f);
+                for (int c = 0; c < C; c++)
+                    logits[q][c] += pi[e][r] * T[e][r] * f[c];
+            }
+        }
+}
+
+/* ---- kernels of drawn rows ---- */
+
+/* 1 + <x, y>; the first expert's rows tell the classes apart, the second's a little. */
+static void draw_kernels(double K[E][N][N], double Kq[E][Q][N]) {
+    mo_random random = mo_random_at(3, MO_PURPOSE_CHECK, 0);
+    for (int e = 0; e < E; e++) {
+        double x[N + Q][D];
+        for (int i = 0; i < N + Q; i++)
+            for (int j = 0; j < D; j++)
+                x[i][j] = 0.4 * mo_random_normal(&random) + (i < N && j == label[i] ? 0.7 / (1 << e) : 0);
+        for (int i = 0; i < N + Q; i++)
+            for (int j = 0; j < N; j++) {
+                double *k = i < N ? &K[e][i][j] : &Kq[e][i - N][j];
+                *k = 1;
+                for (int d = 0; d < D; d++)
+                    *k += x[i][d] * x[j][d];
+            }
+    }
+}
+
+static mo_expert_mixture mixture_of(mo_tape *t, int experts, mo_tensor *weight) {
+    return (mo_expert_mixture){.lambda = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda),
+        .prior = mo_from(t, MO_F64, 1, (int64_t[]){experts}, prior),
+        .sharpness = mo_scalar(t, MO_F64, 0.3),
+        .weight = weight};
+}
+
+/* sum_e Kq_e alpha_e of [.., E, n_q, n_s] and [.., E, n_s, C]. */
+static mo_tensor *read(mo_tape *t, mo_tensor *Kq, mo_tensor *alpha) {
+    return mo_sum(t, mo_matmul(t, Kq, alpha), MO_AXIS(mo_ndim(Kq) - 3), MO_DROP_AXES);
+}
+
+static mo_tensor *one_hot_labels(mo_tape *t) {
+    return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){N}, label), C, MO_F64);
+}
+
+static void logits_and_shares_are_those_of_the_recipe(void **state) {
+    static const double once[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    double K[E][N][N], Kq[E][Q][N], logits[Q][C], pi[E][R];
+    draw_kernels(K, Kq);
+    mo_tensor *Ks = mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K);
+    for (int weighted = 0; weighted < 2; weighted++) {
+        mix_in_loops(K, Kq, weighted ? times : once, logits, pi);
+        mo_expert_mixture mix = mixture_of(t, E, weighted ? mo_from(t, MO_F64, 1, (int64_t[]){N}, times) : NULL);
+        mo_mixed_experts fit = mo_kernel_mixture(t, Ks, one_hot_labels(t), &mix);
+        mo_tensor *got = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit.learned);
+        assert_true(largest_difference(got, mo_from(t, MO_F64, 2, (int64_t[]){Q, C}, logits)) < 1e-9);
+        assert_true(largest_difference(fit.share, mo_from(t, MO_F64, 2, (int64_t[]){E, R}, pi)) < 1e-10);
+        assert_true(pi[0][0] + pi[0][1] + pi[0][2] > 0.5); /* else the draw shows nothing */
+    }
+    mo_tape_release(t);
+}
+
+/* A class of two nodes asked for four: its rows come twice, and count twice, and say nothing of one another. */
+static void copies_leave_with_their_example(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    double K[E][N][N], Kq[E][Q][N], weight[N + 2];
+    int64_t row[N + 2];
+    draw_kernels(K, Kq);
+    for (int i = 0; i < N + 2; i++) {
+        row[i] = i < N ? i : N - 2 + i - N;
+        weight[i] = i < N - 2 ? 1 : i < N ? 2 : 0;
+    }
+    mo_tensor *at = mo_from(t, MO_I64, 1, (int64_t[]){N + 2}, row), *logits[2];
+    mo_mixed_experts fit[2];
+    mo_tensor *all = mo_from(t, MO_F64, 2, (int64_t[]){E * N, N}, K), *Ks[E], *Kqs[E];
+    for (int e = 0; e < E; e++) { /* rows, then columns, of the support with copies */
+        mo_tensor *k = mo_gather_rows(t, mo_slice(t, all, MO_AXIS(0), e * N, (e + 1) * N), at);
+        Ks[e] = mo_with_axis(t, mo_gather_rows(t, mo_transpose(t, k), at), MO_AXIS(0), 1);
+        mo_tensor *kq = mo_from(t, MO_F64, 2, (int64_t[]){Q, N}, Kq[e]);
+        Kqs[e] = mo_with_axis(t, mo_transpose(t, mo_gather_rows(t, mo_transpose(t, kq), at)), MO_AXIS(0), 1);
+    }
+    mo_expert_mixture mix = mixture_of(t, E, mo_from(t, MO_F64, 1, (int64_t[]){N + 2}, weight));
+    mo_tensor *Y = mo_gather_rows(t, one_hot_labels(t), at);
+    fit[0] = mo_kernel_mixture(t, mo_concat(t, Ks, E, MO_AXIS(0)), Y, &mix);
+    logits[0] = read(t, mo_concat(t, Kqs, E, MO_AXIS(0)), fit[0].learned);
+    mix.weight = mo_slice(t, mix.weight, MO_AXIS(0), 0, N);
+    fit[1] = mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), one_hot_labels(t), &mix);
+    logits[1] = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit[1].learned);
+    assert_true(largest_difference(fit[0].share, fit[1].share) < 1e-10);
+    assert_true(largest_difference(logits[0], logits[1]) < 1e-10);
+    mo_tape_release(t);
+}
+
+/* in: rows [B, E, N, D], labels [B, N, C], log lambda, prior, sharpness; out: alpha and the shares. */
+static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    mo_expert_mixture mix = {mo_exp(t, in[2]), in[3], in[4], NULL};
+    if (state)
+        mix.weight = mo_with_axis(t, mo_from(t, MO_F64, 1, (int64_t[]){N}, times), MO_AXIS(0), 2);
+    mo_mixed_experts fit =
+        mo_kernel_mixture(t, mo_scale(t, mo_gram(t, in[0]), 1, 1), mo_softmax(t, in[1], MO_AXIS(-1)), &mix);
+    out[0] = fit.learned;
+    out[1] = fit.share;
+}
+
+static void gradients_hold_to_order_two(void **state) {
+    mo_context *ctx = *state;
+    const double sharp = 0.3;
+    for (int weighted = 0; weighted < 2; weighted++)
+        for (int order = 1; order <= 2; order++) {
+            mo_tensor *in[] = {draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
+                draw(ctx, 1, (int64_t[]){R}, 0.5, 3), draw(ctx, 1, (int64_t[]){E}, 0.5, 4),
+                mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &sharp))};
+            mo_check_result r = mo_check_function(
+                ctx, kernel_function, weighted ? ctx : NULL, in, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9);
+            if (!r.pass)
+                print_message("%s\n", r.worst);
+            assert_true(r.pass);
+            for (int i = 0; i < 5; i++)
+                mo_tensor_release(in[i]);
+        }
+}
+
+static void a_batch_is_its_problems(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z = draw(*state, 4, (int64_t[]){2, E, N, D}, 0.5, 1);
+    mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1), *Y = one_hot_labels(t);
+    mo_expert_mixture mix = mixture_of(t, E, NULL);
+    mo_mixed_experts both = mo_kernel_mixture(t, K, mo_with_axis(t, Y, MO_AXIS(0), 2), &mix);
+    for (int b = 0; b < 2; b++) {
+        mo_tensor *k = mo_reshape(t, mo_slice(t, K, MO_AXIS(0), b, b + 1), 3, (int64_t[]){E, N, N});
+        mo_mixed_experts alone = mo_kernel_mixture(t, k, Y, &mix);
+        assert_true(largest_difference(mo_slice(t, both.learned, MO_AXIS(0), b, b + 1), alone.learned) < 1e-12);
+        assert_true(largest_difference(mo_slice(t, both.share, MO_AXIS(0), b, b + 1), alone.share) < 1e-12);
+    }
+    mo_tape_release(t);
+    mo_tensor_release(Z);
+}
+
+static void equal_kernels_have_equal_shares_but_for_the_prior(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    double K[E][N][N], Kq[E][Q][N], pi[2][R];
+    draw_kernels(K, Kq);
+    memcpy(K[1], K[0], sizeof K[0]);
+    mo_expert_mixture mix = mixture_of(t, 2, NULL);
+    mo_mixed_experts fit =
+        mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){2, N, N}, K), one_hot_labels(t), &mix);
+    assert_int_equal(mo_tensor_read(fit.share, pi, sizeof pi), MO_OK);
+    for (int r = 0; r < R; r++)
+        assert_true(fabs(log(pi[0][r] / pi[1][r]) - 1) < 1e-9);
+    mo_tape_release(t);
+}
+
+/* One label a class: nothing is left of a class whose row is out, and all is finite. */
+static void one_label_of_each_class_gives_finite_logits(void **state) {
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
+    mo_expert_mixture mix = mixture_of(t, 2, NULL);
+    mo_mixed_experts fit = mo_kernel_mixture(t, mo_scale(t, mo_gram(t, Z), 1, 1), Y, &mix);
+    assert_true(isfinite(mo_item(mo_sum(t, fit.learned, MO_ALL, MO_DROP_AXES))));
+    assert_true(fabs(mo_item(mo_sum(t, fit.share, MO_ALL, MO_DROP_AXES)) - 1) < 1e-12);
+    mo_tape_release(t);
+    mo_tensor_release(Z);
+    mo_tensor_release(Y);
+}
+
+/* The rows of K [E, N, N] and of its columns that are not 2, 5 and 8. */
+static void fits_without_rows_are_those_of_the_others(void **state) {
+    enum { LEFT = 3 };
+    static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7};
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    double K[E][N][N], Kq[E][Q][N], part[E][N - LEFT][N - LEFT], of_left[E][LEFT][N - LEFT];
+    draw_kernels(K, Kq);
+    for (int e = 0; e < E; e++)
+        for (int j = 0; j < N - LEFT; j++) {
+            for (int i = 0; i < N - LEFT; i++)
+                part[e][i][j] = K[e][rest[i]][rest[j]];
+            for (int i = 0; i < LEFT; i++)
+                of_left[e][i][j] = K[e][left[i]][rest[j]];
+        }
+    mo_expert_mixture mix = mixture_of(t, E, NULL);
+    mo_tensor *Y = one_hot_labels(t), *at = mo_from(t, MO_I64, 1, (int64_t[]){N - LEFT}, rest);
+    mo_inverted_mixture all = mo_kernel_mixture_invert(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), Y, &mix);
+    mo_tensor *got = mo_kernel_mixture_without(t, &all, Y, &mix, left, LEFT);
+    mo_mixed_experts fit = mo_kernel_mixture(
+        t, mo_from(t, MO_F64, 3, (int64_t[]){E, N - LEFT, N - LEFT}, part), mo_gather_rows(t, Y, at), &mix);
+    mo_tensor *expected = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
+    assert_true(largest_difference(got, expected) < 1e-9);
+    mo_tape_release(t);
+}
+
+/* ---- a large support ---- */
+
+/* Rows of four numbers have kernels of rank five, which nine of fourteen rows tell exactly: with one expert and penalty
+ * the ridge in the span of the centres is that of all rows, at the temperature of the centres. */
+static void centres_that_span_all_rows_lose_nothing(void **state) {
+    enum { ALL = 14 };
+    mo_tape *t = mo_tape_create(*state, MO_EVAL);
+    mo_tensor *Z = draw(*state, 3, (int64_t[]){1, ALL, D}, 0.5, 1), *Zq = draw(*state, 3, (int64_t[]){1, Q, D}, 0.5, 2);
+    mo_tensor *Zm = mo_slice(t, Z, MO_AXIS(1), 0, N), *Y = labels(*state, ALL, C), *Zmt = mo_transpose(t, Zm);
+    mo_tensor *K = mo_scale(t, mo_matmul(t, Z, Zmt), 1, 1), *Km = mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1);
+    mo_tensor *Kq = mo_scale(t, mo_matmul(t, Zq, Zmt), 1, 1);
+    mo_expert_mixture mix = mixture_of(t, 1, NULL);
+    mix.lambda = mo_slice(t, mix.lambda, MO_AXIS(0), 1, 2);
+    mo_mixed_experts fit = mo_centred_mixture(t, K, Km, Y, mo_slice(t, Y, MO_AXIS(0), 0, N), &mix);
+    mo_tensor *G = mo_add_diag(t, mo_scale(t, mo_gram(t, Z), 1, 1), mo_scalar(t, MO_F64, lambda[1]));
+    mo_tensor *alpha = mo_solve_spd(t, G, mo_with_axis(t, Y, MO_AXIS(0), 1));
+    mo_tensor *expected = read(t, mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, Z)), 1, 1), alpha);
+    double T = mo_item(mo_sum(t, fit.factor, MO_ALL, MO_DROP_AXES));
+    assert_true(largest_difference(read(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
+    mo_tape_release(t);
+    mo_tensor_release(Z);
+    mo_tensor_release(Zq);
+    mo_tensor_release(Y);
+}
+
+/* in: rows [2, 12, D], log lambda. */
+static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in;
+    (void)n_out;
+    mo_expert_mixture mix = mixture_of(t, 2, NULL);
+    mix.lambda = mo_exp(t, in[1]);
+    mo_tensor *Zm = mo_slice(t, in[0], MO_AXIS(1), 0, D + 1), *Zmt = mo_transpose(t, Zm), *Y = state;
+    out[0] = mo_centred_mixture(t, mo_scale(t, mo_matmul(t, in[0], Zmt), 1, 1),
+        mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1), Y, mo_slice(t, Y, MO_AXIS(0), 0, D + 1), &mix)
+                 .learned;
+}
+
+static void gradients_through_centres_hold_to_order_two(void **state) {
+    mo_context *ctx = *state;
+    mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
+    mo_tensor *Y = labels(ctx, 12, C);
+    mo_check_result r = mo_check_function(ctx, centred_function, Y, in, 2, 1, 2, 1e-5, 9);
+    if (!r.pass)
+        print_message("%s\n", r.worst);
+    assert_true(r.pass);
+    mo_tensor_release(in[0]);
+    mo_tensor_release(in[1]);
+    mo_tensor_release(Y);
+}
+
+/* ---- the head ---- */
+
+static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq) {
+    mo_tensor *parameter[] = {mo_scalar(t, MO_F64, 0.3), mo_scalar(t, MO_F64, 0.3)};
+    return mo_head_apply(t, &mo_head_mixture, Zs, Ys, Zq, parameter);
+}
+
+/* Also of rows that are narrower than many, whose systems are as wide as the rows. */
+static void the_head_is_the_mixture_of_one_kernel(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    for (int64_t d = 4; d <= 12; d += 8) {
+        mo_tensor *Z = draw(ctx, 2, (int64_t[]){N + Q, d}, 0.5, 1), *Y = one_hot_labels(t);
+        mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1);
+        mo_tensor *columns = mo_slice(t, K, MO_AXIS(1), 0, N);
+        mo_tensor *Ks = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), 0, N), MO_AXIS(0), 1);
+        mo_tensor *Kq = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), N, N + Q), MO_AXIS(0), 1);
+        mo_expert_mixture mix = mixture_of(t, 1, NULL);
+        mo_tensor *expected = read(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix).learned);
+        mo_tensor *got = head_logits(t, mo_slice(t, Z, MO_AXIS(0), 0, N), Y, mo_slice(t, Z, MO_AXIS(0), N, N + Q));
+        assert_true(largest_difference(got, expected) < 1e-9);
+        mo_tensor_release(Z);
+    }
+    assert_true(mo_ok(ctx));
+    mo_tape_release(t);
+}
+
+static void shapes_that_do_not_fit_are_named(void **state) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *K = mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 5}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){6, 2}, 1);
+    mo_expert_mixture mix = mixture_of(t, 2, NULL);
+    mo_mixed_experts none = mo_kernel_mixture(t, K, Y, &mix);
+    assert_true(mo_is_null(none.learned) && mo_is_null(none.share) && mo_is_null(none.factor));
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    assert_non_null(strstr(mo_context_status(ctx)->message, "[2, 6, 5], [6, 2], none, [3], [2]"));
+    mo_clear_error(ctx);
+    mix.prior = mo_full(t, MO_F64, 1, (int64_t[]){3}, 0);
+    mo_kernel_mixture(t, mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 6}, 1), Y, &mix);
+    assert_non_null(strstr(mo_context_status(ctx)->message, "prior [E]"));
+    mo_tape_release(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(logits_and_shares_are_those_of_the_recipe, open_context, close_context),
+        cmocka_unit_test_setup_teardown(copies_leave_with_their_example, open_context, close_context),
+        cmocka_unit_test_setup_teardown(gradients_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(a_batch_is_its_problems, open_context, close_context),
+        cmocka_unit_test_setup_teardown(equal_kernels_have_equal_shares_but_for_the_prior, open_context, close_context),
+        cmocka_unit_test_setup_teardown(one_label_of_each_class_gives_finite_logits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(fits_without_rows_are_those_of_the_others, open_context, close_context),
+        cmocka_unit_test_setup_teardown(centres_that_span_all_rows_lose_nothing, open_context, close_context),
+        cmocka_unit_test_setup_teardown(gradients_through_centres_hold_to_order_two, open_context, close_context),
+        cmocka_unit_test_setup_teardown(the_head_is_the_mixture_of_one_kernel, open_context, close_context),
+        cmocka_unit_test_setup_teardown(shapes_that_do_not_fit_are_named, open_context, close_context),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,223 @@
+/* tests/train/test_node_readout.c - the readout of nodes of the recipe best: it listens to the expert that knows the
+ * classes, however its logits are asked for. */
+#include "tests/planted.h"
+#include "train/episodes/episode_kernels.h"
+#include "train/episodes/episode_rows.h"
+#include "train/evaluation/evaluation.h"
+#include "train/features/nodes/kernels.h"
+#include "train/few_shot/few_shot.h"
+
+enum { CLASSES = 3, COLUMNS = 12, SHOTS = 8, QUERIES = 20, WIDTH = 64 };
+
+/* Links say nothing; the attributes of a node, and they alone, tell its class. */
+static mo_graph *graph_of_attributes(mo_context *ctx, int64_t nodes) {
+    mo_graph *graph = mo_graph_new(ctx, "attributes", "attributes");
+    mo_edges edges = {0};
+    mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 1);
+    int64_t *label = calloc((size_t)nodes, sizeof *label);
+    float *x = calloc((size_t)(nodes * COLUMNS), sizeof *x);
+    for (int64_t i = 0; i < nodes; i++) {
+        label[i] = i % CLASSES;
+        for (int64_t c = 0; c < COLUMNS; c++)
+            x[i * COLUMNS + c] = (float)(0.3 * mo_random_normal(&r) + (c == label[i]));
+        for (int64_t j = 0; j < 6; j++)
+            mo_edges_add(ctx, &edges, i, mo_random_below(&r, nodes));
+    }
+    mo_graph_set_edges(graph, nodes, &edges);
+    mo_graph_set_features(graph, x, COLUMNS, NULL);
+    mo_graph_set_classes(graph, label, nodes);
+    free(label);
+    free(x);
+    graph = mo_graph_finish(graph);
+    assert_non_null(graph);
+    return graph;
+}
+
+/* The graph's nodes, their features and, where wanted, kernels, and an untrained model of best. */
+typedef struct fixture {
+    mo_pool *pool;
+    mo_source source;
+    mo_model *model;
+} fixture;
+
+static fixture open_fixture(mo_context *ctx, int64_t nodes) {
+    mo_feature_options o = planted_features();
+    o.form = MO_FEATURES_OF_EXAMPLES;
+    o.dim = WIDTH;
+    fixture f = {.pool = mo_pool_create(ctx, &o, 0.2, NULL, NULL)};
+    mo_pool_add(f.pool, graph_of_attributes(ctx, nodes), 1u << MO_TASK_NC);
+    f.source = *mo_pool_source(f.pool, 0);
+    f.source.kernels = mo_node_kernels_create(f.source.graph, f.source.features, 0);
+    f.model = mo_invariant_create(ctx, MO_F32, NULL);
+    assert_true(mo_ok(ctx));
+    return f;
+}
+
+static void close_fixture(fixture *f) {
+    mo_node_kernels_release(f->source.kernels);
+    mo_model_release(f->model);
+    mo_pool_release(f->pool);
+}
+
+static mo_plan draw_plan(const fixture *f, int64_t k, uint64_t number) {
+    mo_plan plan = {0};
+    mo_plan_options o = {.k_min = k, .k_max = k, .q_min = QUERIES, .q_max = QUERIES, .max_classes = CLASSES, .seed = 3};
+    assert_int_equal(mo_plan_draw(f->source.graph, NULL, MO_TASK_NC, number, &o, NULL, 0, &plan), MO_OK);
+    return plan;
+}
+
+/* Mean accuracy of ten episodes; share: of each expert, added up. */
+static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source, double share[MO_MAX_EXPERTS]) {
+    mo_candidate c = {.features = "model", .model = f->model};
+    double sum = 0;
+    for (uint64_t i = 0; i < 10; i++) {
+        mo_plan plan = draw_plan(f, SHOTS, i);
+        mo_expert_share of[MO_MAX_EXPERTS];
+        mo_tensor *shares;
+        mo_tape_reset(t);
+        sum += mo_plan_accuracy(t, mo_candidate_logits(t, source, &c, NULL, &plan, 0, &shares), &plan) / 10;
+        int n = mo_shares_of(t, source, shares, of);
+        for (int e = 0; e < n; e++)
+            share[e] += of[e].share / 10;
+        mo_plan_release(&plan);
+    }
+    return sum;
+}
+
+static void attributes_are_heard_where_links_say_nothing(void **state) {
+    scratch *s = *state;
+    fixture f = open_fixture(s->ctx, 300);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0;
+    mo_source without = f.source;
+    without.kernels = NULL;
+    double with = accuracy_of(t, &f, &f.source, share), of_T = accuracy_of(t, &f, &without, alone);
+    assert_true(with > 90 && with > of_T + 5);
+    assert_true(fabs(alone[0] - 1) < 1e-5 && alone[1] == 0);
+    assert_string_equal(mo_node_kernels_name(f.source.kernels, 0), "Xc");
+    for (int e = 0; e <= mo_node_kernels_count(f.source.kernels); e++)
+        all += share[e];
+    assert_true(fabs(all - 1) < 1e-5 && share[1] > 0.3);
+    mo_tape_release(t);
+    close_fixture(&f);
+}
+
+static mo_few_shot few_shot_of(const fixture *f, mo_tape *t) {
+    return (mo_few_shot){.ctx = mo_tape_context(t),
+        .source = f->source,
+        .candidate = {.model = f->model},
+        .temperature = 1,
+        .t = t,
+        .max_rows = 128};
+}
+
+/* Queries in blocks, of a fit that is made once, have the logits of an episode. */
+static void blocks_of_queries_have_the_logits_of_an_episode(void **state) {
+    scratch *s = *state;
+    fixture f = open_fixture(s->ctx, 300);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
+    mo_plan plan = draw_plan(&f, SHOTS, 0);
+    mo_few_shot few = few_shot_of(&f, t);
+    mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
+    enum { ASKED = MO_FEW_SHOT_ROWS + 500, CELLS = CLASSES * QUERIES * CLASSES };
+    int64_t *asked = calloc(ASKED, sizeof *asked);
+    double *logits = calloc((size_t)ASKED * CLASSES, sizeof *logits), expected[CELLS];
+    for (int64_t i = 0; i < ASKED; i++)
+        asked[i] = plan.query[0][i % plan.n_query];
+    assert_int_equal(mo_few_shot_read(&few, &support, asked, ASKED, logits), MO_OK);
+    mo_tensor *Y = mo_candidate_logits(u, &f.source, &few.candidate, NULL, &plan, 0, NULL);
+    assert_int_equal(mo_tensor_read(mo_cast(u, Y, MO_F64), expected, sizeof expected), MO_OK);
+    for (int64_t i = 0; i < (int64_t)ASKED * CLASSES; i++)
+        assert_true(fabs(logits[i] - expected[i % CELLS]) < 1e-3 * (1 + fabs(expected[i % CELLS])));
+    mo_expert_share share[MO_MAX_EXPERTS];
+    char text[256];
+    assert_int_equal(mo_few_shot_experts(&few, share), 1 + mo_node_kernels_count(f.source.kernels));
+    mo_describe_shares(share, few.n_experts, text, sizeof text);
+    assert_non_null(strstr(text, "own attributes "));
+    free(asked);
+    free(logits);
+    mo_plan_release(&plan);
+    mo_tape_release(t);
+    mo_tape_release(u);
+    close_fixture(&f);
+}
+
+/* +T refits T alone, so that what other experts know is not lost. */
+static void a_transductive_readout_keeps_what_other_experts_know(void **state) {
+    scratch *s = *state;
+    fixture f = open_fixture(s->ctx, 300);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    mo_candidate c = {.features = "model", .model = f.model, .transductive = true};
+    mo_population all = mo_embed_population(f.model, &f.source, 0);
+    double share[MO_MAX_EXPERTS] = {0}, plain = accuracy_of(t, &f, &f.source, share), sum = 0;
+    for (uint64_t i = 0; i < 10; i++) {
+        mo_plan plan = draw_plan(&f, SHOTS, i);
+        mo_tape_reset(t);
+        sum += mo_plan_accuracy(t, mo_population_logits(t, &f.source, &c, &all, &plan), &plan) / 10;
+        mo_plan_release(&plan);
+    }
+    assert_true(sum > plain - 5);
+    mo_tensor_release(all.Z);
+    mo_tensor_release(all.gram);
+    mo_tape_release(t);
+    close_fixture(&f);
+}
+
+/* ---- large supports ---- */
+
+static void centres_are_distinct_rows_of_every_class(void **state) {
+    scratch *s = *state;
+    enum { N = 4000 };
+    static const int64_t rows[CLASSES] = {2000, 1900, 100};
+    int64_t node[N], label[N], at[MO_MOST_CENTRES], n = 0, taken[CLASSES] = {0};
+    for (int64_t c = 0; c < CLASSES; c++)
+        for (int64_t i = 0; i < rows[c]; i++, n++) {
+            label[n] = c;
+            node[n] = c == 1 ? 10000 + i % 950 : n; /* each of the second class twice */
+        }
+    int64_t m = mo_choose_centres(s->ctx, node, label, N, CLASSES, at);
+    assert_true(m > MO_MOST_CENTRES - CLASSES && m <= MO_MOST_CENTRES);
+    for (int64_t i = 0; i < m; i++) {
+        assert_true(at[i] >= 0 && at[i] < N && (!i || at[i] > at[i - 1]));
+        assert_true(label[at[i]] != 1 || at[i] < 2000 + 950); /* no copy */
+        taken[label[at[i]]]++;
+    }
+    assert_int_equal(taken[2], 100); /* all that it has */
+    assert_int_equal(taken[0], taken[1]);
+    assert_true(at[0] < 10 && at[taken[0] - 1] > 1990); /* over the whole class */
+    assert_int_equal(mo_choose_centres(s->ctx, node, label, MO_MOST_CENTRES, CLASSES, at), 0);
+    assert_true(mo_ok(s->ctx));
+}
+
+/* 1,400 labels, read by 1,024 centres, in evaluation and by blocks of queries: not worse than few labels, far from
+ * chance, and alike. */
+static void many_labels_are_read_by_some_of_them(void **state) {
+    scratch *s = *state;
+    fixture f = open_fixture(s->ctx, 2100);
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
+    mo_plan plan = draw_plan(&f, 1400 / CLASSES, 0);
+    mo_few_shot few = few_shot_of(&f, t);
+    mo_few_shot_support support = {plan.support[0], plan.support_label, plan.n_support, plan.classes};
+    double logits[CLASSES * QUERIES * CLASSES], expected[CLASSES * QUERIES * CLASSES];
+    mo_tensor *Y = mo_candidate_logits(u, &f.source, &few.candidate, NULL, &plan, 0, NULL);
+    assert_true(mo_plan_accuracy(u, Y, &plan) > 85);
+    assert_int_equal(mo_tensor_read(mo_cast(u, Y, MO_F64), expected, sizeof expected), MO_OK);
+    assert_int_equal(mo_few_shot_read(&few, &support, plan.query[0], plan.n_query, logits), MO_OK);
+    for (size_t i = 0; i < sizeof logits / sizeof *logits; i++)
+        assert_true(fabs(logits[i] - expected[i]) < 1e-2 * (1 + fabs(expected[i])));
+    mo_plan_release(&plan);
+    mo_tape_release(t);
+    mo_tape_release(u);
+    close_fixture(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(attributes_are_heard_where_links_say_nothing),
+        cmocka_unit_test(blocks_of_queries_have_the_logits_of_an_episode),
+        cmocka_unit_test(a_transductive_readout_keeps_what_other_experts_know),
+        cmocka_unit_test(centres_are_distinct_rows_of_every_class),
+        cmocka_unit_test(many_labels_are_read_by_some_of_them),
+    };
+    return cmocka_run_group_tests_name("node_readout", tests, scratch_create, planted_release);
+}
