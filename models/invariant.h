@@ -28,7 +28,7 @@ enum {
     POWER,                  /* [MO_TASKS] */
     LOG_LOO_TEMP,           /* [MO_TASKS] */
     LOG_TEMP,               /* [MO_TASKS] */
-    KERNEL_LAMBDA,          /* [KERNEL_TASKS, EXPERTS]: log lambda of the Gaussian kernels of links and graphs */
+    KERNEL_LAMBDA,          /* [KERNEL_TASKS, EXPERTS]: log lambda of the Gaussian kernels, of links */
     KERNEL_PRIOR,           /* [KERNEL_TASKS, EXPERTS] */
     LOG_GAMMA,              /* [KERNEL_TASKS] */
     N_PARAMETERS
