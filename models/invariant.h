@@ -20,7 +20,7 @@ enum {
     WEIGHT,                 /* [MO_TASKS, PARTS, EXPERTS] */
     DIFFUSED,               /* [BLOCKS, EXPERTS, DIFFUSED_ROWS]: beside HOP, for nodes */
     SET_WEIGHT,             /* [SET_BLOCKS, EXPERTS]: beside WEIGHT, for graphs */
-    N_ENCODER,              /* the encoder's parameters come first */
+    N_ENCODER,              /* the encoder's parameters come first; of the others only rows of links are read */
     LOG_LAMBDA = N_ENCODER, /* [MO_TASKS, EXPERTS] */
     EXPERT,                 /* [MO_TASKS, EXPERTS]: prior of each expert */
     PENALTY,                /* [MO_TASKS, PENALTIES]: prior of each penalty, added to that of the expert */

@@ -102,8 +102,7 @@ static mo_tensor *labels_of(mo_tape *t, const mo_model *m, const mo_episode *e) 
     return mo_one_hot(t, e->support_label, e->classes, m->real);
 }
 
-/* alpha [E, m, C] of T, whose kernel of the support with the m rows that stand for it is K [n_s, m], and of the
- * episode's kernels. */
+/* alpha [E, m, C] of every expert, with K [n_s, m] the kernel of T of the support with the m rows that stand for it. */
 static mo_mixed_experts learn_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
     mo_tensor *all = all_kernels(t, m, e, K, "kernels"), *Ys = labels_of(t, m, e);
     mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all, 0));
@@ -167,43 +166,37 @@ static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, 
 
 /* ---- links ---- */
 
-/* Row `task` of a parameter, in the given shape. */
-static mo_tensor *of_task(mo_tape *t, const mo_model *m, int i, mo_task task, int ndim, const int64_t *shape) {
-    return mo_reshape(t, mo_slice(t, m->parameter[invariant_of(m)->at[i]], MO_AXIS(0), task, task + 1), ndim, shape);
+/* The row of links in a parameter, in the given shape: rows are tasks, or links and graphs from KERNEL_LAMBDA on. */
+static mo_tensor *of_links(mo_tape *t, const mo_model *m, int i, int ndim, const int64_t *shape) {
+    int64_t row = i < KERNEL_LAMBDA ? MO_TASK_LP : 0;
+    return mo_reshape(t, mo_slice(t, m->parameter[invariant_of(m)->at[i]], MO_AXIS(0), row, row + 1), ndim, shape);
 }
 
 /* The parameters `plain` of every expert, followed by `kernel` unless the model is linear: [EXPERTS or 2 EXPERTS, 1].
  */
-static mo_tensor *invariant_readout_of_experts(mo_tape *t, const mo_model *m, int plain, int kernel, mo_task task) {
+static mo_tensor *of_experts(mo_tape *t, const mo_model *m, int plain, int kernel) {
     static const int64_t column[] = {EXPERTS, 1};
-    mo_tensor *first = of_task(t, m, plain, task, 2, column);
+    mo_tensor *first = of_links(t, m, plain, 2, column);
     if (invariant_of(m)->options.linear)
         return first;
-    mo_tensor *more = of_task(t, m, kernel, (mo_task)(task - MO_TASK_LP), 2, column);
-    return mo_concat(t, (mo_tensor *[]){first, more}, 2, MO_AXIS(0));
+    return mo_concat(t, (mo_tensor *[]){first, of_links(t, m, kernel, 2, column)}, 2, MO_AXIS(0));
 }
 
-static mo_mixture mixture(mo_tape *t, const mo_model *m, const mo_episode *e) {
+static mo_mixture links_mixture(mo_tape *t, const mo_model *m, const mo_episode *e) {
     static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
     static const int64_t of_penalty[] = {1, PENALTIES};
-    mo_task task = e->task;
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
     mo_mixture mix = {
-        .lambda = mo_mul(t, mo_exp(t, invariant_readout_of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA, task)), grid),
-        .prior = mo_add(t, invariant_readout_of_experts(t, m, EXPERT, KERNEL_PRIOR, task),
-            of_task(t, m, PENALTY, task, 2, of_penalty)),
-        .sharpness = mo_exp(t, of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
-        .power = of_task(t, m, POWER, task, 0, NULL),
-        .temperature = mo_exp(t, of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
+        .lambda = mo_mul(t, mo_exp(t, of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA)), grid),
+        .prior = mo_add(t, of_experts(t, m, EXPERT, KERNEL_PRIOR), of_links(t, m, PENALTY, 2, of_penalty)),
+        .sharpness = mo_exp(t, of_links(t, m, LOG_SHARPNESS, 0, NULL)),
+        .power = of_links(t, m, POWER, 0, NULL),
+        .temperature = mo_exp(t, of_links(t, m, LOG_LOO_TEMP, 0, NULL)),
         .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL,
     };
     if (!invariant_of(m)->options.linear)
-        mix.gamma = mo_exp(t, of_task(t, m, LOG_GAMMA, (mo_task)(task - MO_TASK_LP), 0, NULL));
+        mix.gamma = mo_exp(t, of_links(t, m, LOG_GAMMA, 0, NULL));
     return mix;
-}
-
-static mo_tensor *log_temp(mo_tape *t, const mo_model *m, mo_task task) {
-    return of_task(t, m, LOG_TEMP, task, 0, NULL);
 }
 
 /* ---- the table ---- */
@@ -218,7 +211,7 @@ static int learn(
         *share = fit.share;
         return 1;
     }
-    mo_mixture mix = mixture(t, m, e);
+    mo_mixture mix = links_mixture(t, m, e);
     mo_mixed fit = mo_ridge_mixture_fit(t, Zs, labels_of(t, m, e), &mix);
     learned[0] = fit.W;
     learned[1] = fit.alpha;
@@ -231,10 +224,10 @@ static mo_tensor *apply(
         mo_tensor *K = own_kernel(t, own_rows(t, Zq), reference_rows(t, e, own_rows(t, Zs)));
         return mo_sum(t, apply_mixture(t, m, e, K, learned[0]), MO_AXIS(0), MO_DROP_AXES);
     }
-    mo_mixture mix = mixture(t, m, e);
+    mo_mixture mix = links_mixture(t, m, e);
     mo_mixed fit = {.W = learned[0], .alpha = learned[1]};
     mo_tensor *logits = mo_ridge_mixture_apply(t, Zs, Zq, &mix, &fit);
-    return mo_mul(t, logits, mo_exp(t, log_temp(t, m, e->task)));
+    return mo_mul(t, logits, mo_exp(t, of_links(t, m, LOG_TEMP, 0, NULL)));
 }
 
 static int settings(const mo_model *m, mo_setting *list) {

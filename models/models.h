@@ -203,7 +203,7 @@ MO_API mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
-    bool linear;      /* links and graphs too are read by inner products alone, without the Gaussian kernel */
+    bool linear;      /* links are read by inner products alone, without the Gaussian kernel */
     unsigned without; /* parts left out, bits 1 << mo_invariant_part (models/inside.h); 0: none */
 } mo_invariant_options;
 
