@@ -159,6 +159,11 @@ MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uin
  * are left out, with their queries, and the others numbered in their order. Raises MO_INVALID if the graph has no such
  * division, or fewer than two classes remain. */
 MO_API mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan);
+/* Gives a graph of labelled nodes that came without a division as many of them as asked for, drawn by the seed: 20
+ * training nodes times the number of classes, in proportion to the classes (the rule of Zhao et al., GraphAny, ICLR
+ * 2025; at most four fifths of the labelled nodes), of the others one half to test on. Returns the number of training
+ * nodes, 0 after raising. */
+MO_API int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed);
 /* The division [examples] of a user's own: the examples that the file `train` lists are learned from, those of `test`
  * tested on; where one of the two is NULL, its part is all others. A list is .npy (whole numbers from 0) or text, the
  * first field of each line (names, or numbers from 0) after a header or none. what: "nodes" or "rows", for messages.

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""`mochi explain`: every topic of its list, on its own numbers, on drawn ones and as a page; the reader's matrix; the
-questions of --step. Figures on pages are compared with closed forms computed here.
+"""`mochi explain`: every topic of its list, on its own numbers, on drawn ones and as JSON; the reader's matrix; the
+questions of --step, and how answers are judged. Figures are compared with closed forms computed here.
 
 Usage: test_cli_explain.py MOCHI"""
+import json
 import os
 import re
 import struct
 import subprocess
 import sys
 import tempfile
-import xml.etree.ElementTree as ElementTree
 
 MOCHI = sys.argv[1]
 WITHOUT_NUMBERS = ("shift", "hull")
@@ -57,43 +57,27 @@ def npy(rows):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + body
 
 
-# ---- pages ----
+# ---- lessons as JSON ----
 
-def number(cell):
-    return float("".join(cell.itertext()).replace("\u2212", "-"))
-
-
-def matrix(math):
-    return [[number(cell) for cell in row.findall("mtd")] for row in math.iter("mtr")]
+def lesson_of(*words):
+    return json.loads(told(*words, "--json"))["blocks"]
 
 
-def page_of(folder, *words):
-    path = os.path.join(folder, "page.html")
-    assert told(*words, "--html", path) == ""
-    text = open(path, encoding="utf-8").read()
-    page = ElementTree.fromstring(text)
-    assert not list(page.iter("script")) and not re.search(r"https?:|\bsrc=|\bhref=|url\(|@import", text), words
-    assert page.find("head/meta[@name='viewport']") is not None and list(page.iter("math")), words
-    assert "@media print" in text and not re.search(r"\b(nan|inf)\b", text), words
-    return page
-
-
-def figures(page):
-    """Every matrix of a page by its caption, the first of a name."""
+def figures(blocks):
+    """Every matrix of a lesson by its name, the first of a name."""
     found = {}
-    for figure in page.iter("figure"):
-        caption = " ".join("".join(figure.find("figcaption").itertext()).split())
-        found.setdefault(caption, matrix(figure))
+    for m in (m for b in blocks for m in b.get("matrices", [])):
+        found.setdefault(m["name"], m["rows"])
     return found
 
 
-def compare_columns(page, topic):
-    """A line has its value, the same by differences, and the difference: numbers of four digits agree."""
-    lines = [e for e in page.iter() if e.get("class") == "adjoint"]
-    for line in lines:
-        left, right, difference = (matrix(f) for f in line.iter("figure"))
-        for a, b, d in zip(sum(left, []), sum(right, []), sum(difference, [])):
-            assert abs(a - b) <= 2e-4 + 0.02 * (abs(a) >= 1e3) * abs(a), (topic, a, b)
+def compare_columns(blocks, topic):
+    """A line has its value and the same by differences, which agree."""
+    lines = [b for b in blocks if b["kind"] in ("line", "agree")]
+    for b in lines:
+        left, right = (m["rows"] for m in b["matrices"])
+        for x, y, d in zip(sum(left, []), sum(right, []), sum(b["differences"], [])):
+            assert abs(x - y) <= 1e-6 * max(1, abs(x)), (topic, x, y)
             assert 0 <= d <= 1e-6 * max(1, max(abs(v) for v in sum(left, []))), (topic, d)
     return lines
 
@@ -129,83 +113,66 @@ def drawn_numbers_agree_at_every_size(folder):
         assert max(len(line) for text in texts for line in text.splitlines()) <= 80, topic
 
 
-def every_page_is_xml_without_script_or_request(folder):
+def lines_of_every_topic_agree(folder):
     for topic in LINES:
-        lines = compare_columns(page_of(folder, topic), topic)
+        lines = compare_columns(lesson_of(topic), topic)
         assert topic in WITHOUT_NUMBERS or len(lines) >= 1, topic
-    page = page_of(folder, "solve", "--step")
-    assert len(list(page.iter("details"))) == 2 and not list(page_of(folder, "solve").iter("details"))
 
 
-# What MathML writes in place of a formula's words and signs.
-TYPED = {"\u2212": "-", "\u2211": "sum", "\u2218": "o", "\u221e": "inf", "\u21d2": "=>", "\u2192": "->", "\u2264": "<=",
-         "\u2265": ">=", "\u2026": "..", "\u27e8": "<", "\u27e9": ">", "\u00af": "bar", "\u03b1": "alpha", "\u03b2": "beta",
-         "\u03b5": "epsilon", "\u03b7": "eta", "\u03b8": "theta", "\u03ba": "kappa", "\u03bb": "lambda", "\u03bc": "mu",
-         "\u03c0": "pi", "\u03c1": "rho", "\u03c6": "phi", "\u03a6": "Phi", "\u03a0": "Pi"}
-PAIRS = {"(": ")", "[": "]", "\u27e8": "\u27e9"}
+# What LaTeX writes in place of a formula's words and signs.
+TYPED = (("\\;\\Rightarrow\\;", "=>"), ("\\to ", "->"), ("\\le ", "<="), ("\\ge ", ">="), ("\\dots ", ".."), ("\\langle ", "<"),
+         ("\\rangle ", ">"), ("\\sum\\nolimits", "sum"), ("\\circ ", "o"), ("\\infty ", "inf"), ("\\mathrm{d}", "d"), ("\\,", ""),
+         ("\\quad", ""), ("\\text", ""), ("\\operatorname", ""))
 
 
 def without_layout(text):
-    return re.sub(r"[\s_^{}\"\u00a0]", "", text)
+    return re.sub(r"[\s_^{}\"\\\\]", "", text)
 
 
-def reads(math):
-    """A formula as it was typed, without the marks of its layout. A bar stands behind the index of what it is over."""
-    return without_layout("".join(TYPED.get(c, c) for c in "".join(math.itertext())))
-
-
-def brackets_match(math):
-    """In every part of a formula each bracket closes the one that opened last, and no mark of the layout is left."""
-    for part in math.iter():
-        opened = []
-        for sign in (e.text for e in part if e.tag == "mo"):
-            if sign in PAIRS:
-                opened.append(PAIRS[sign])
-            elif sign in PAIRS.values():
-                assert opened and opened.pop() == sign, ("".join(math.itertext()), sign)
-            else:
-                assert sign not in ("{", "}", "`", '"'), ("".join(math.itertext()), sign)
-        assert not opened, "".join(math.itertext())
+def reads(latex):
+    """A formula as it was typed, without the marks of its layout. A bar stands before what it is over."""
+    for to, typed in TYPED:
+        latex = latex.replace(to, typed)
+    return without_layout(latex)
 
 
 def every_formula_is_read_whole(folder):
-    """All that a page sets as mathematics stands on the terminal too, sign by sign."""
-    scripts = {}
+    """LaTeX has what is typed, sign by sign, and its braces match."""
     for topic in LINES:
-        typed, count = without_layout(told(topic)), 0
-        for words in [[topic]] + [[topic, "--step"]] * (topic not in WITHOUT_NUMBERS):
-            for math in page_of(folder, *words).iter("math"):
-                assert not list(math.iter("merror")), "".join(math.itertext())
-                brackets_match(math)
-                if math.find(".//mtable") is None:
-                    text = reads(math)
-                    assert text in typed or text.replace("bar", "") in typed.replace("bar", ""), (topic, text)
-                    count += 1
-                for sub in [e for e in math.iter() if e.tag in ("msub", "msubsup")]:
-                    scripts.setdefault(topic, set()).add(reads(sub[1]))
-        assert count > (0 if topic in WITHOUT_NUMBERS else 3), topic
-    assert scripts["triangular"] == {"i", "j", "ij", "ii", "j<i"}, scripts["triangular"]
-    assert "j<k" in scripts["neumann"] and all(len(s) < 4 for s in scripts["neumann"]), scripts["neumann"]
+        blocks = lesson_of(topic)
+        pairs = [(b["text"], b["latex"]) for b in blocks if "latex" in b]
+        pairs += [(m["name"], m["latex"]) for b in blocks for m in b.get("matrices", [])]
+        pairs += [(p["formula"], p["latex"]) for b in blocks for p in b.get("parts", []) if isinstance(p, dict) and "formula" in p]
+        for typed, latex in pairs:
+            assert latex, typed
+            depth = [latex[:i].count("{") - latex[:i].count("}") for i in range(len(latex) + 1)]
+            assert min(depth) == 0 and depth[-1] == 0, (typed, latex)
+            assert sorted(reads(latex)) == sorted(without_layout(typed)), (typed, latex)
+            assert latex.count("\\bar{") == len(re.findall(r"_bar\b", typed)), (typed, latex)
+        assert len(pairs) > (0 if topic in WITHOUT_NUMBERS else 3), topic
+    latex = {b["text"]: b["latex"] for b in lesson_of("triangular") + lesson_of("neumann") if "latex" in b}
+    assert "\\sum\\nolimits_{{j<i}} L_{ij} X_{j}) / L_{ii}" in latex["X_i = (B_i - sum_{j<i} L_ij X_j) / L_ii"], latex
+    assert latex["A_bar = -u w^T"] == "\\bar{A} = -u w^{T}", latex
 
 
 def figures_are_those_of_closed_forms(folder):
     A = [[4.0, 2.0], [2.0, 5.0]]
     own = file_of(folder, "A.csv", "# mine\n4, 2\n2; 5\n")
-    found = figures(page_of(folder, "cholesky", "--matrix", own))
+    found = figures(lesson_of("cholesky", "--matrix", own))
     close(found["A"], A)
     close(found["L"], [[2, 0], [1, 2]])
-    found = figures(page_of(folder, "logdet", "--matrix", own))
-    close(found["A\u22121"], [[5 / 16, -2 / 16], [-2 / 16, 4 / 16]])
+    found = figures(lesson_of("logdet", "--matrix", own))
+    close(found["A^-1"], [[5 / 16, -2 / 16], [-2 / 16, 4 / 16]])
     close(found["left side"], [[2.7725887]])  # log 16
-    found = figures(page_of(folder, "solve", "--matrix", file_of(folder, "A.npy", npy([[0.0, 2.0], [4.0, 1.0]]))))
+    found = figures(lesson_of("solve", "--matrix", file_of(folder, "A.npy", npy([[0.0, 2.0], [4.0, 1.0]]))))
     close(found["P"], [[0, 1], [1, 0]])
     close(found["L"], [[1, 0], [0, 1]])
     close(product([[0, 2], [4, 1]], found["left side"]), found["B"], 5e-4)
-    found = figures(page_of(folder, "eigh", "--matrix", file_of(folder, "E.csv", "2 1\n1 3\n")))
+    found = figures(lesson_of("eigh", "--matrix", file_of(folder, "E.csv", "2 1\n1 3\n")))
     close(found["w"], [[(5 - 5 ** 0.5) / 2, (5 + 5 ** 0.5) / 2]])
-    found = figures(page_of(folder, "qr", "--matrix", file_of(folder, "Q.txt", "3 0\n4 5\n")))
+    found = figures(lesson_of("qr", "--matrix", file_of(folder, "Q.txt", "3 0\n4 5\n")))
     close(found["R"], [[5, 4], [0, 3]])
-    found = figures(page_of(folder, "least_squares", "--matrix", file_of(folder, "ones.csv", "1\n1\n1\n1\n1\n")))
+    found = figures(lesson_of("least_squares", "--matrix", file_of(folder, "ones.csv", "1\n1\n1\n1\n1\n")))
     close(found["X"], [[sum(sum(found["B"], [])) / 5]], 2e-4)  # the mean
 
 
@@ -227,7 +194,6 @@ def a_matrix_that_does_not_fit_is_named(folder):
     refused(1, "none.csv", "solve", "--matrix", os.path.join(folder, "none.csv"))
     refused(1, "cholesky: ", "cholesky", "--matrix", path("indefinite.csv", "1,2\n2,1\n"))
     refused(1, "solve: ", "solve", "--matrix", path("singular.csv", "1,2\n2,4\n"))
-    refused(1, "none/page.html", "solve", "--html", os.path.join(folder, "none/page.html"))
     done = run("solve", "--matrix", path("near.csv", "1,1\n1,1.0000001\n"))
     assert done.returncode == 1 and "an adjoint differs from its differences" in done.stderr, done.stderr
 
@@ -253,21 +219,40 @@ def step_asks_before_it_answers(folder):
     assert text.index("B_bar = ?") < text.index("Right.") < text.index("1. B_bar = A^-T X_bar"), text
     assert "1 numbers, where 3 x 3 are asked for" in text, text
     assert "1 of 3 are right" in told("solve", "--step", answers=enters + "2, 2, 2\n")
-    text = told("solve", "--step", answers=enters + "B_bar = A^-T X_bar\n\n")
-    assert "are right" not in text and "Right" not in text and text.count(" = ?") == 2, text
+
+
+def a_formula_is_computed_and_judged(folder):
+    def says(part, first, second="", topic="solve", before=4):
+        text = told(topic, "--step", answers="\n" * before + f"{first}\n{second}\n")
+        assert part in text, (first, second, part, text)
+    for right in ("A^-T X_bar", "B_bar = A^-T X_bar", "(A^T)^-1 X_bar", "1 (A^-T) X_bar + 0 X_bar", "2 * A^-T X_bar / 2"):
+        says("Right.", right)
+    for wrong, part in (("A^-1 X_bar", "No: its first number is"), ("-A^-T X_bar", "No: The sign is the other one."),
+                        ("2 A^-T X_bar", "No: This is twice"), ("(A^-T X_bar)^T", "No: This is its transpose."),
+                        ("banana", "'banana' is no value that the lesson has shown"), ("B_bar", "'B_bar' is what is asked for"),
+                        ("A_bar X", "'A_bar' is no value"), ("A X_bar^T", "matmul: "), ("(A X_bar", "expected ) before"),
+                        ("A X_bar)", "expected an end at ')'"), ("A^3", "expected ^T, ^-1, ^-T or ^2"), ("A +", "expected a value"),
+                        ("A", "No: this is 3 x 3, where 3 x 1 is asked for"), ("B_bar =", " = ?")):
+        says(part, wrong)
+    says("Right.", "", "-B_bar X^T")
+    says("Right.", "", "-(A^-T X_bar) X^T")
+    says("No: This is its transpose.", "", "-X B_bar^T")
+    text = told("ridge", "--step", answers="\n" * 4 + "Z1 W_bar\nK^-1 alpha_bar\nsym(-Y_bar alpha^T)\ntrace K_bar\n")
+    assert text.count("Right.") >= 4, text
 
 
 def main():
     tests = [every_topic_agrees_and_fits_a_terminal, drawn_numbers_agree_at_every_size,
-             every_page_is_xml_without_script_or_request, every_formula_is_read_whole, figures_are_those_of_closed_forms,
-             a_matrix_that_does_not_fit_is_named, what_has_no_effect_is_refused, step_asks_before_it_answers]
+             lines_of_every_topic_agree, every_formula_is_read_whole, figures_are_those_of_closed_forms,
+             a_matrix_that_does_not_fit_is_named, what_has_no_effect_is_refused, step_asks_before_it_answers,
+             a_formula_is_computed_and_judged]
     failed = 0
     for test in tests:
         with tempfile.TemporaryDirectory() as folder:
             try:
                 test(folder)
                 print(f"[     OK ] {test.__name__}", flush=True)
-            except (AssertionError, KeyError, ValueError, ElementTree.ParseError) as error:
+            except (AssertionError, KeyError, ValueError) as error:
                 failed += 1
                 print(f"[ FAILED ] {test.__name__}: {error!r}", flush=True)
     return 1 if failed else 0

@@ -2,7 +2,7 @@
 """Every page that the program writes opens in Chromium without a word on the console and without a request, and is no
 wider than a phone or a desk's screen; and the bar of every adjoint is seen above its letter.
 
-Usage: test_pages.py MOCHI. Skipped (77) where chromium or matplotlib is not installed. The same check on a page that does
+Usage: test_pages.py MOCHI. Skipped (77) where chromium, matplotlib, node or KaTeX is not installed. The same check on a page that does
 all of it says that it would be seen."""
 import html
 import json
@@ -21,8 +21,10 @@ ASK = "<script>onload = () => parent.postMessage('%s ' + document.documentElemen
 COLLECT = "<!DOCTYPE html><pre></pre><script>onmessage = e => { document.querySelector('pre').append(e.data + '\\n') }</script>"
 BAD = ("<!DOCTYPE html><title>x</title><img src='http://127.0.0.1:9/x.png'><script>console.error('seen')</script>"
        "<div style='width: 500px'>wide</div></body></html>")
-MATH_FONTS = ("STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre")  # of lesson_page.c
+MATH_FONTS = ("STIX Two Math", "Cambria Math", "Latin Modern Math", "DejaVu Math TeX Gyre")  # of page.js
 STRIP, LETTER = 240, 96  # pixels: of a strip with one formula, and its font's size
+KATEX = os.environ.get("KATEX", "/usr/share/javascript/katex/katex.js")
+LESSON = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "explain", "page.js")
 REPORT = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "report", "report.py")
 
 
@@ -55,13 +57,21 @@ def write_report(mochi, folder):
     run([python_of_report(), REPORT, lines, evaluation, "--out", os.path.join(folder, "report.html")])
 
 
+def write_lesson(mochi, topic, path, *options):
+    lesson = run([mochi, "explain", topic, "--json"])
+    done = subprocess.run(["node", LESSON, *options], input=lesson, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0 and not done.stderr, f"{topic}: {done.stderr[:500]}"
+    with open(path, "w") as file:
+        file.write(done.stdout)
+
+
 def write_pages(mochi, folder):
     write_report(mochi, folder)
     topics = re.findall(r"^([a-z]\w*) ", run([mochi, "explain"]), re.M)
     assert len(topics) >= 20, topics
     for topic in topics:
-        run([mochi, "explain", topic, "--html", os.path.join(folder, f"explain-{topic}.html")])
-    run([mochi, "explain", "solve", "--step", "--html", os.path.join(folder, "step.html")])
+        write_lesson(mochi, topic, os.path.join(folder, f"explain-{topic}.html"))
+    write_lesson(mochi, "solve", os.path.join(folder, "step.html"), "--fold")
     return sorted(name for name in os.listdir(folder) if name.endswith(".html"))
 
 
@@ -213,7 +223,8 @@ def check_formulas(names, folder):
 
 
 def main():
-    for found, package in ((shutil.which("chromium"), "chromium"), (python_of_report(), "python3-matplotlib, -jinja2 or -xxhash")):
+    for found, package in ((shutil.which("chromium"), "chromium"), (python_of_report(), "python3-matplotlib, -jinja2 or -xxhash"),
+                           (shutil.which("node") and os.path.exists(KATEX), "node or libjs-katex")):
         if not found:
             print(f"skipped: no {package}")
             return SKIPPED

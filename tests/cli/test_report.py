@@ -300,7 +300,7 @@ class Pages(unittest.TestCase):
         good, out = self.put("in.jsonl", lines(cell("a", 4, 1))), self.put("report.html", "old")
 
         def command(*words, **more):
-            return subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, text=True, **more)
+            return subprocess.run([sys.executable, "-B", SCRIPT, *words], capture_output=True, text=True, **more)
         for code, part, words in ((2, "INPUT", ["--out", out]), (2, "--out", [good]), (2, "--out: expected a file .html", [good, "--out", "x.pdf"]),
                                   (2, "expected another file than the input", [good, out, "--out", out]),
                                   (1, "none/report.html: cannot be written", [good, "--out", f"{self.folder.name}/none/report.html"]),

@@ -3,6 +3,8 @@
 #include "ops/inside.h"
 #include "tests/scratch.h"
 
+#include <math.h>
+
 enum { DEPTH = 24, WIDTH = 64 };
 
 /* Layers one after another, all of which a plain backward keeps. */
@@ -56,7 +58,9 @@ static void memory_holds_the_inside_of_one_stretch(void **state) {
     assert_true(plain.after_forward > 8 * DEPTH * matrix);
     assert_true(recomputed.after_forward <= 6 * matrix);
     assert_true(recomputed.peak <= (2 * DEPTH + 16) * matrix);
-    assert_true(recomputed.gradient == plain.gradient); /* the same ops on the same numbers in the same order */
+    /* the same ops on the same numbers in the same order; OpenBLAS's kernels for processors that it does not know round
+     * by where an operand lies */
+    assert_true(fabs(recomputed.gradient - plain.gradient) <= 1e-13 * fabs(plain.gradient));
     for (int i = 0; i < 2; i++)
         mo_tensor_release(in[i]);
 }

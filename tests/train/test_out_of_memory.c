@@ -5,6 +5,7 @@
 #include "tests/folder.h"
 #include "train/features/nodes/kernels.h"
 #include "train/features/nodes/sampled_walks.h"
+#include "train/features/sets/kernels.h"
 #include "train/fit.h"
 #include "train/graphs/graph_build.h"
 #include "train/inside.h"
@@ -244,11 +245,44 @@ static double compare_nodes(mo_context *ctx, scratch *s) {
     return sum;
 }
 
+/* Kernels between three graphs with attributes and labels. */
+static double compare_graphs(mo_context *ctx, scratch *s) {
+    (void)s;
+    enum { N = 12, GRAPHS = 3, EXPERTS = 5 };
+    int64_t u[N], v[N], kind[N], graph[] = {2, 0};
+    float x[N], K[EXPERTS * 4] = {0};
+    double sum = 0;
+    for (int i = 0; i < N; i++) {
+        u[i] = i;
+        v[i] = i / 4 * 4 + (i % 4 + 1) % (2 + i / 4);
+        kind[i] = i * i % 3;
+        x[i] = (float)(i * i) / 7;
+    }
+    mo_graph *set = mo_graph_from_edges(ctx, "three", N, N, u, v);
+    if (set && mo_graph_set_features(set, x, 1, kind)) {
+        int64_t *offset = realloc(set->graph_offset, (GRAPHS + 1) * sizeof *offset);
+        if (!offset)
+            mo_fail(ctx, MO_MEMORY, "the test's own");
+        set->graph_offset = offset ? offset : set->graph_offset;
+        set->graphs = offset ? GRAPHS : 1;
+        for (int g = 0; g <= GRAPHS && offset; g++)
+            offset[g] = 4 * g;
+    }
+    mo_set_kernels *k = set && mo_ok(ctx) ? mo_set_kernels_create(set, 1 << 20) : NULL;
+    if (k && mo_set_kernels_count(k) == EXPERTS)
+        mo_set_kernels_gram(k, graph, 2, graph, 2, K);
+    for (int i = 0; i < EXPERTS * 4; i++)
+        sum += K[i];
+    mo_set_kernels_release(k);
+    mo_graph_release(set);
+    return sum;
+}
+
 static void lack_of_memory_is_a_status(void **state) {
     static const named_scenario all[] = {{"differentiate", differentiate, 400}, {"store", store, 400},
         {"load", load, 600}, {"open a model", open_model, 400}, {"describe a run", describe_run, 400},
         {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}, {"fit rows", fit_rows, 400},
-        {"compare nodes", compare_nodes, 400}};
+        {"compare nodes", compare_nodes, 400}, {"compare graphs", compare_graphs, 400}};
     fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 

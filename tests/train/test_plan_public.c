@@ -109,6 +109,40 @@ static void a_division_is_read_from_lists(void **state) {
     scratch_files(s, true);
 }
 
+/* 20 labels a class in proportion to the classes: 60 of 24 + 240 + 36 are 5, 48 and 7; half of the others are tested on.
+ */
+static void divisions_are_drawn_in_proportion(void **state) {
+    scratch *s = *state;
+    mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3);
+    assert_int_equal(mo_graph_divide(graph, 3, 7), 60);
+    assert_int_equal(graph->divisions, 3);
+    for (int64_t d = 0; d < 3; d++) {
+        int64_t part[4][3] = {{0}};
+        for (int64_t i = 0; i < 300; i++)
+            part[graph->division[d * graph->nodes + i]][graph->label[i]]++;
+        assert_memory_equal(part[MO_DIVISION_TRAIN], ((int64_t[]){5, 48, 7}), 3 * sizeof(int64_t));
+        for (int c = 0; c < 3; c++)
+            assert_in_range(part[MO_DIVISION_TEST][c] - part[MO_DIVISION_VALIDATION][c] + 1, 0, 2);
+        assert_int_equal(part[MO_DIVISION_NONE][0] + part[MO_DIVISION_NONE][1] + part[MO_DIVISION_NONE][2], 0);
+        assert_int_equal(graph->division[d * graph->nodes + 300], MO_DIVISION_NONE); /* without a label */
+    }
+    assert_memory_not_equal(graph->division, graph->division + graph->nodes, (size_t)graph->nodes);
+    mo_graph *again = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3); /* each is of its seed alone */
+    assert_int_equal(mo_graph_divide(again, 1, 8), 60);
+    assert_memory_equal(again->division, graph->division + graph->nodes, (size_t)graph->nodes);
+    assert_int_equal(mo_graph_divide(again, 1, 8), 0);
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected labelled nodes and no division, found a division"));
+    mo_graph_release(again);
+    mo_graph_release(graph);
+    graph = labelled_graph(s->ctx, (int64_t[]){1, 2, 12}, 3); /* a small one: four fifths, one of each class stays */
+    assert_int_equal(mo_graph_divide(graph, 1, 0), 12);
+    int64_t train[3] = {0};
+    for (int64_t i = 0; i < 15; i++)
+        train[graph->label[i]] += graph->division[i] == MO_DIVISION_TRAIN;
+    assert_memory_equal(train, ((int64_t[]){0, 1, 11}), sizeof train);
+    mo_graph_release(graph);
+}
+
 /* Planetoid's: 20 nodes of each class first, 1,000 nodes in the test part. */
 static void planetoid_came_with_a_division(void **state) {
     scratch *s = *state;
@@ -133,6 +167,7 @@ int main(void) {
         cmocka_unit_test(each_division_is_a_problem_of_the_classes_it_teaches),
         cmocka_unit_test(divisions_that_pose_no_problem_are_refused),
         cmocka_unit_test(a_division_is_read_from_lists),
+        cmocka_unit_test(divisions_are_drawn_in_proportion),
         cmocka_unit_test(planetoid_came_with_a_division),
     };
     return cmocka_run_group_tests_name("plan_public", tests, scratch_create, scratch_release);

@@ -19,7 +19,7 @@ static double *drawn(int64_t n, int64_t m, int64_t rank, uint64_t seed) {
 static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t true_rank, int rank, int exact_below) {
     double *X = drawn(n, m, true_rank, 6);
     for (int real = MO_F32; real <= MO_F64; real++) {
-        double tolerance = real == MO_F64 ? 1e-7 : 1e-4;
+        double tolerance = real == MO_F64 ? 1e-7 : 2e-4; /* of float32 1.02e-4 where OpenBLAS does not know the CPU */
         mo_csr *A = sparse(ctx, X, n, m, (mo_dtype)real);
         result x = decompose(ctx, A, rank, 2, exact_below);
         expect_orthonormal(&x, real == MO_F64 ? 1e-7 : 2e-3); /* V = B W / s: its error is eps / s */

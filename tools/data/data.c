@@ -1,12 +1,16 @@
-/* tools/data/data.c - `mochi data`: lists graphs, describes them, and gets, checks and converts them. */
+/* tools/data/data.c - `mochi data`: lists graphs, describes them, and checks and converts them; get.py gets them. */
 #include "tools/data/data.h"
 #include "tools/data/data_cache.h"
 #include "tools/data/data_info.h"
+#include "tools/memory.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { KEY_JSON = 0x100, KEY_ALL, KEY_MANIFEST, KEY_OFFLINE, KEY_ACCEPT, KEY_SHA256, KEY_TIMEOUT, KEY_LIMIT };
+enum { KEY_JSON = 0x100, KEY_ALL, KEY_MANIFEST };
 
 #define JSON_OPTION                                                                                                    \
     { "json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0 }
@@ -21,19 +25,6 @@ static const struct argp_option list_options[] = {
 };
 
 static const struct argp_option info_options[] = {JSON_OPTION, MANIFEST_OPTION, EXPAND_OPTION, {0}};
-
-static const struct argp_option get_options[] = {
-    {"offline", KEY_OFFLINE, NULL, 0, "do not use the network; list missing downloads", 0},
-    {"accept-unverified", KEY_ACCEPT, NULL, 0,
-        "accept a download whose SHA-256 is unknown; its counts are still checked", 0},
-    {"sha256", KEY_SHA256, "HEX", 0, "the SHA-256 that such a download must have", 0},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "give up after this long without data (default: 60)", 0},
-    {"limit", KEY_LIMIT, "GIB", 0, "largest download, and largest unpacked file (default: 16)", 0},
-    JSON_OPTION,
-    MANIFEST_OPTION,
-    EXPAND_OPTION,
-    {0},
-};
 
 static const struct argp_option convert_options[] = {EXPAND_OPTION, {0}};
 
@@ -56,10 +47,6 @@ static const struct action {
         "have.\v"
         "Examples:\n  mochi data info cora\n  mochi data info runs/a/weights.safetensors Z.npy --json",
         info_options, 1, -1, data_info},
-    {"get", "mochi data get", "NAME...",
-        "Downloads data sets of the paper into the data folder, verifies, unpacks, and checks their counts.\v"
-        "Examples:\n  mochi data get enron\n  mochi data get nci1 --accept-unverified",
-        get_options, 1, -1, data_get},
     {"verify", "mochi data verify", "[NAME...]",
         "Compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\v"
         "Example:\n  mochi data verify",
@@ -73,6 +60,8 @@ static const struct action {
 };
 enum { ACTIONS = sizeof actions / sizeof *actions };
 
+#define NO_DATA_FOLDER "data folder: expected MOCHI_DATA or HOME to name it, found neither"
+
 static const char description[] = "Which graphs there are, what they hold, and how to get, check and convert them.\v"
                                   "  list     the graphs that every command knows by name\n"
                                   "  info     what a graph or file holds\n"
@@ -81,12 +70,6 @@ static const char description[] = "Which graphs there are, what they hold, and h
                                   "  convert  write a graph as .npz, older weights in today's form\n"
                                   "  cache    the features that are kept\n\n"
                                   "mochi data ACTION --help has the options of an action, with examples.";
-
-static void take_sha256(data_options *o, const char *text, const struct argp_state *state) {
-    if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
-        usage_error(state, "--sha256", "64 lower-case hexadecimal digits", text);
-    o->sha256 = text;
-}
 
 /* Ends the program unless the action takes this number of words and every option has an effect. */
 static void check_words(const data_options *o, const struct argp_state *state) {
@@ -97,12 +80,6 @@ static void check_words(const data_options *o, const struct argp_state *state) {
             *a->arguments ? " " : "", a->arguments, n);
     if (a->options == list_options)
         refuse_given(&o->given, "manifest", !o->all, "expected --all, which alone reads the manifest");
-    if (a->options != get_options)
-        return;
-    static const char *const online[] = {"accept-unverified", "sha256", "timeout", "limit"};
-    for (size_t i = 0; i < sizeof online / sizeof *online; i++)
-        refuse_given(&o->given, online[i], o->offline, "--offline downloads nothing");
-    refuse_given(&o->given, "accept-unverified", o->sha256, "--sha256 says which download is taken");
 }
 
 #define CONVERTED ".npz or .safetensors"
@@ -129,21 +106,6 @@ static error_t take_data_option(int key, char *text, struct argp_state *state) {
     case KEY_MANIFEST:
         o->manifest = text;
         break;
-    case KEY_OFFLINE:
-        o->offline = true;
-        break;
-    case KEY_ACCEPT:
-        o->accept = true;
-        break;
-    case KEY_SHA256:
-        take_sha256(o, text, state);
-        break;
-    case KEY_TIMEOUT:
-        o->timeout = parse_integer(state, "--timeout", text, 1, 86400);
-        break;
-    case KEY_LIMIT:
-        o->limit = (int64_t)(parse_positive(state, "--limit", text) * (1 << 30));
-        break;
     case ARGP_KEY_ARG:
         append_name(&o->words, is_written(o, text, state) ? take_output(state, "OUT", text, CONVERTED) : text);
         break;
@@ -159,7 +121,7 @@ static error_t take_data_option(int key, char *text, struct argp_state *state) {
 bool open_data_folder(mo_context *ctx, char *folder, size_t bytes) {
     if (mo_data_folder(folder, bytes))
         return true;
-    mo_fail(ctx, MO_IO, "data folder: expected MOCHI_DATA or HOME to name it, found neither");
+    mo_fail(ctx, MO_IO, NO_DATA_FOLDER);
     return false;
 }
 
@@ -199,6 +161,32 @@ int data_convert(mo_context *ctx, const data_options *o) {
     return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
 }
 
+/* Becomes get.py, which asks this program what the files are that it brings. Returns only where it cannot. */
+static int get_by_python(int argc, char **argv) {
+    char script[PATH_MAX], folder[PATH_MAX], own[PATH_MAX];
+    char **words = needed(calloc((size_t)argc + 4, sizeof *words));
+    ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+    if (!mo_data_file("get.py", script, sizeof script) &&
+        !mo_data_file("../../tools/data/get.py", script, sizeof script)) {
+        fputs("mochi: get.py: not found among the files of the program\n", stderr);
+    } else if (!mo_data_folder(folder, sizeof folder)) {
+        fputs("mochi: " NO_DATA_FOLDER "\n", stderr);
+    } else {
+        own[n > 0 ? n : 0] = '\0';
+        setenv("MOCHI_PROGRAM", n > 0 ? own : "mochi", 1);
+        setenv("MOCHI_DATA", folder, 1);
+        words[0] = "python3";
+        words[1] = "-B";
+        words[2] = script;
+        for (int i = 1; i < argc; i++)
+            words[2 + i] = argv[i];
+        execvp("python3", words);
+        fprintf(stderr, "mochi: data get: expected python3, found none: %s\n", strerror(errno));
+    }
+    free(words);
+    return EXIT_FAILED;
+}
+
 /* Returns the action's number; -1, after one line, if there is no such action. `mochi data --help` ends here. */
 static int choose_action(int argc, char **argv) {
     static const struct argp general = {.args_doc = "ACTION [OPTION...]", .doc = description};
@@ -218,13 +206,15 @@ int data_command(int argc, char **argv) {
         argv[1] = full_name;
         return data_cache_command(argc - 1, argv + 1);
     }
+    if (argc > 1 && !strcmp(argv[1], "get"))
+        return get_by_python(argc - 1, argv + 1);
     int action = choose_action(argc, argv);
     if (action < 0)
         return EXIT_USAGE;
     const struct action *a = &actions[action];
     struct argp argp = {
         .options = a->options, .parser = take_data_option, .args_doc = a->arguments, .doc = a->description};
-    data_options o = {.action = action, .timeout = 60, .limit = (int64_t)16 << 30};
+    data_options o = {.action = action};
     o.given = (given_options){.table = a->options, .command = a->full_name};
     append_name(&o.words, a->name);
     snprintf(full_name, sizeof full_name, "%s", a->full_name);

@@ -11,17 +11,11 @@ typedef struct data_options {
     bool json;
     bool all;             /* list */
     const char *manifest; /* NULL: the program's own manifest */
-    bool offline;         /* get */
-    bool accept;          /* get: accept downloads without a SHA-256 in the manifest */
-    const char *sha256;   /* get: the SHA-256 of the one download without one in the manifest */
-    int64_t timeout;      /* get: seconds without a byte */
-    int64_t limit;        /* get: most bytes of a download, and of its unpacked files */
 } data_options;
 
 /* Each acts on the words of o->words after the action and returns the exit code. */
 int data_list(mo_context *ctx, const data_options *o);
 int data_info(mo_context *ctx, const data_options *o);
-int data_get(mo_context *ctx, const data_options *o);
 int data_verify(mo_context *ctx, const data_options *o);
 int data_convert(mo_context *ctx, const data_options *o);
 

@@ -80,6 +80,8 @@ static void print_eval_end(evaluation *e) {
             e->lost_output = !print_aggregate(&scores[i]);
     } else {
         print_aggregates(scores);
+        if (e->options->evaluation.protocol == MO_PROTOCOL_PUBLIC)
+            print_public_means(&e->rows, &e->paper);
         print_legend(e);
     }
     arrfree(scores);

@@ -16,6 +16,7 @@
 
 /* The number of splits of links if more than CHEAP_LINKS are held out, as each split computes rows of its own. */
 enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
+enum { DRAWN_DIVISIONS = 3 }; /* of a graph that came with none, for protocol public */
 
 static mo_task task_of(const mo_eval_row *r) {
     int task = 0;
@@ -95,10 +96,21 @@ static bool can_do(const mo_candidate *c, mo_task task) {
     return !(c->transductive && task == MO_TASK_LP) && !(c->dot && task != MO_TASK_LP);
 }
 
-/* Gives a graph the user's split in place of the one that came with it. */
-static void take_own_split(const eval_options *o, mo_graph *graph) {
-    if (!o->train && !o->test)
+/* Gives a graph the user's split in place of the one that came with it; of protocol public, divisions where none came.
+ */
+static void divide_nodes(evaluation *e, mo_graph *graph, bool first) {
+    const eval_options *o = e->options;
+    if (!o->train && !o->test) {
+        if (o->evaluation.protocol != MO_PROTOCOL_PUBLIC || graph->division)
+            return;
+        char line[200];
+        int64_t n = mo_graph_divide(graph, DRAWN_DIVISIONS, o->evaluation.seed);
+        snprintf(line, sizeof line, "%.100s: came with no division; %d are drawn, of %lld training nodes in proportion",
+            graph->name, DRAWN_DIVISIONS, (long long)n);
+        if (n && first)
+            print_eval_notice(line, e);
         return;
+    }
     free(graph->division);
     graph->division = needed(malloc((size_t)graph->nodes + 1));
     graph->divisions = 1;
@@ -133,7 +145,7 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
         options.seeds = FEW_SEEDS;
     if (o->metrics && !(o->metrics & metrics_of(source->task)))
         return;
-    take_own_split(o, source->graph);
+    divide_nodes(e, source->graph, s == e->subjects);
     if (s == e->subjects && mo_ok(e->ctx)) {
         choose_hop(e, s, source->task);
         e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);

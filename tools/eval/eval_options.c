@@ -82,10 +82,9 @@ static const struct argp_option options[] = {
     {"protocol", KEY_PROTOCOL, "NAME", 0,
         "split: a tenth of the examples is the test set, support from the rest, as the paper does; episode: balanced "
         "episodes (default split). Links: a fifth of the edges is the test set under both. public: the division of "
-        "nodes that came with "
-        "a graph (Planetoid's: 20 labels a class, 1,000 test nodes), or the mean over several; --data is by default "
-        "cora, "
-        "citeseer and pubmed, as far as they are there",
+        "nodes that came with a graph (Planetoid's: 20 labels a class, 1,000 test nodes), or the mean over several; "
+        "where none came, three are drawn, of 20 labels times the number of classes in proportion, half of the rest to "
+        "test on; --data is by default cora, citeseer and pubmed, as far as they are there",
         0},
     {"train", KEY_TRAIN, "FILE", 0,
         "a split of your own, of the nodes of one graph: those to learn from, .npy or text, a node a line by its name "

@@ -228,3 +228,59 @@ bool print_eval_table(const results *list, int first, const results *paper, cons
     fflush(stdout);
     return any;
 }
+
+/* ---- protocol public: means over graphs ---- */
+
+/* The mean over all divisions of a graph, or over the first two alone. */
+static double mean_of_divisions(const result *x, bool first_two) {
+    return first_two && x->values && x->n > 1 ? (x->values[0] + x->values[1]) / 2 : x->mean;
+}
+
+/* The mean of a column over the graphs that it and, where one is given, the column beside it have. */
+static double mean_over_graphs(
+    const results *list, const table_column *c, const table_column *beside, bool first_two, int *n) {
+    double sum = 0;
+    *n = 0;
+    for (int i = 0; i < arrlen(list->items); i++) {
+        const result *row = &list->items[i];
+        const result *x = starts_row(list, i, i) ? find_result(c->list, row, row->k, c->features, row->block) : NULL;
+        if (strcmp(row->metric, "accuracy") != 0 || strcmp(row->features, list->items[0].features) != 0 || !x ||
+            (beside && !find_result(beside->list, row, row->k, beside->features, row->block)))
+            continue;
+        sum += mean_of_divisions(x, first_two);
+        ++*n;
+    }
+    return *n ? sum / *n : NAN;
+}
+
+void print_public_means(const results *list, const results *published) {
+    table_column columns[MAX_COLUMNS];
+    int n = arrlen(list->items) ? add_columns(columns, 0, list, &list->items[0]) : 0, graphs = 0, kept = n, all;
+    for (int i = 0; i < n; i++)
+        mean_over_graphs(list, &columns[i], NULL, false, &graphs);
+    if (graphs < 2)
+        return;
+    printf("\nmean over %d graphs (on their first two divisions):", graphs);
+    for (int i = 0; i < n; i++)
+        printf("%s %s %.1f (%.1f)", i ? "," : "", columns[i].title,
+            mean_over_graphs(list, &columns[i], NULL, false, &all),
+            mean_over_graphs(list, &columns[i], NULL, true, &all));
+    for (int i = 0; i < arrlen(list->items) && n < MAX_COLUMNS; i++) {
+        table_column more[MAX_COLUMNS];
+        int found = add_columns(more, 0, published, &list->items[i]);
+        for (int j = 0; j < found && n < MAX_COLUMNS; j++) {
+            int known = kept;
+            while (known < n && strcmp(columns[known].features, more[j].features) != 0)
+                known++;
+            if (known == n)
+                columns[n++] = more[j];
+        }
+    }
+    for (int i = kept; i < n; i++) {
+        double other = mean_over_graphs(list, &columns[i], &columns[0], false, &graphs);
+        printf("\n%s on %d of them %.1f; %s there %.1f (%.1f)", columns[i].title, graphs, other, columns[0].title,
+            mean_over_graphs(list, &columns[0], &columns[i], false, &all),
+            mean_over_graphs(list, &columns[0], &columns[i], true, &all));
+    }
+    putchar('\n');
+}

@@ -42,4 +42,8 @@ void print_value(double mean, double width);
  * had a figure. */
 bool print_eval_table(const results *list, int first, const results *paper, const char *trained);
 
+/* Protocol public, of two graphs or more: the mean of every column over the graphs, over all divisions of each and over
+ * the first two alone, as GraphAny's published averages are; and beside every published method on the graphs it has. */
+void print_public_means(const results *list, const results *published);
+
 #endif

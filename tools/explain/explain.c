@@ -1,7 +1,6 @@
 /* tools/explain/explain.c - `mochi explain`: shows an op, a readout or a method on small numbers, forward and backward,
  * line by line, with central differences beside every line of the adjoint. */
 #include "tools/explain/lesson.h"
-#include "tools/memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,13 +29,12 @@ static const topic *const topics[] = {
 };
 
 enum { N_TOPICS = sizeof topics / sizeof *topics };
-enum { KEY_MATRIX = 0x100, KEY_N, KEY_SEED, KEY_STEP, KEY_HTML };
+enum { KEY_MATRIX = 0x100, KEY_N, KEY_SEED, KEY_STEP, KEY_JSON };
 
 typedef struct explain_options {
     const topic *chosen;
     lesson_choice numbers;
-    bool step;
-    const char *html;
+    bool step, json;
 } explain_options;
 
 static const struct argp_option options[] = {
@@ -45,7 +43,8 @@ static const struct argp_option options[] = {
     {"n", KEY_N, "N", 0, "its size, 2 to 7: the numbers are drawn (default: the topic's own numbers)", 0},
     {"seed", KEY_SEED, "S", 0, "draw all numbers that --matrix does not give from this seed", 0},
     {"step", KEY_STEP, NULL, 0, "ask for each line of the adjoint before it is shown; answer, or press Enter", 0},
-    {"html", KEY_HTML, "FILE", 0, "write the lesson as a page instead; with --step, its lines are folded", 0},
+    {"json", KEY_JSON, NULL, 0,
+        "one JSON object: the lesson's blocks, formulas in LaTeX; `mochi-page` makes a page of it", 0},
     {0},
 };
 
@@ -57,7 +56,7 @@ static const char description[] =
     "Examples:\n"
     "  mochi explain solve\n"
     "  mochi explain cholesky --step\n"
-    "  mochi explain solve --matrix A.csv --html solve.html\n"
+    "  mochi explain solve --matrix A.csv --json | mochi-page > solve.html\n"
     "  mochi explain ridge --n 5 --seed 3 | less";
 
 static const topic *find_topic(const char *text, struct argp_state *state) {
@@ -73,14 +72,15 @@ static const char *number_option(const explain_options *o) {
 }
 
 static void check_explain_options(const explain_options *o, const struct argp_state *state) {
-    const char *numbers = number_option(o), *any = numbers ? numbers : o->step ? "--step" : o->html ? "--html" : NULL;
+    const char *numbers = number_option(o), *any = numbers ? numbers : o->step ? "--step" : o->json ? "--json" : NULL;
     if (!o->chosen && any)
         refuse_command_line(state, EXIT_USAGE, "%s: expected a topic; `mochi explain` lists them", any);
     if (o->numbers.matrix && o->numbers.n > 0)
         refuse_command_line(state, EXIT_USAGE, "--n: the matrix of --matrix has its size");
-    if (o->chosen && !o->chosen->forward && (numbers || (o->step && o->html)))
-        refuse_command_line(state, EXIT_USAGE, "%s: %s has its own numbers and no adjoint",
-            numbers ? numbers : "--step", o->chosen->name);
+    if (o->chosen && !o->chosen->forward && numbers)
+        refuse_command_line(state, EXIT_USAGE, "%s: %s has its own numbers and no adjoint", numbers, o->chosen->name);
+    if (o->step && o->json)
+        refuse_command_line(state, EXIT_USAGE, "--step: --json asks nothing");
 }
 
 static error_t take_explain_option(int key, char *text, struct argp_state *state) {
@@ -93,8 +93,8 @@ static error_t take_explain_option(int key, char *text, struct argp_state *state
         o->numbers.seed = parse_integer(state, "--seed", text, 0, INT64_MAX);
     else if (key == KEY_STEP)
         o->step = true;
-    else if (key == KEY_HTML)
-        o->html = take_output(state, "--html", text, ".html");
+    else if (key == KEY_JSON)
+        o->json = true;
     else if (key == ARGP_KEY_ARG && o->chosen)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected one topic", text);
     else if (key == ARGP_KEY_ARG)
@@ -106,28 +106,24 @@ static error_t take_explain_option(int key, char *text, struct argp_state *state
     return 0;
 }
 
-static int write_lesson(lesson *l, const char *path) {
-    char *text = NULL;
-    size_t bytes = 0;
-    l->page = open_text(&text, &bytes);
-    int code = lesson_run(l);
-    close_text(l->page, &text);
-    if (code == EXIT_FINE && mo_file_replace(l->ctx, path, text, bytes) != MO_OK)
-        code = report_failure(l->ctx);
-    free(text);
-    return code;
-}
-
 static int explain_topic(const explain_options *o) {
     mo_context *ctx = open_context(1);
-    lesson l = {.ctx = ctx, .t = ctx ? mo_tape_create(ctx, MO_RECORD) : NULL, .topic = o->chosen, .ask = o->step};
+    lesson l = {.ctx = ctx,
+        .t = ctx ? mo_tape_create(ctx, MO_RECORD) : NULL,
+        .topic = o->chosen,
+        .ask = o->step,
+        .json = o->json ? json_array() : NULL};
     int code = EXIT_FAILED;
     if (l.t) {
         lesson_open_inputs(&l, &o->numbers);
-        code = o->html ? write_lesson(&l, o->html) : lesson_run(&l);
+        code = lesson_run(&l);
+        if (l.json && code == EXIT_FINE &&
+            !print_json(json_pack("{s:s, s:O}", "topic", o->chosen->name, "blocks", l.json)))
+            code = EXIT_FAILED;
     } else if (ctx) {
         code = report_failure(ctx);
     }
+    json_decref(l.json);
     mo_tape_release(l.t);
     mo_context_release(ctx);
     return code;

@@ -6,10 +6,7 @@
 #include <string.h>
 
 static void lesson_put(lesson *l, const block *b) {
-    if (l->page)
-        put_on_page(l, b);
-    else
-        put_on_terminal(l, b);
+    (l->json ? put_in_json : put_on_terminal)(l, b);
 }
 
 /* ---- values ---- */
@@ -136,6 +133,7 @@ void lesson_line(lesson *l, const char *name, space moves, const char *formula, 
                       .n = 2,
                       .number = ++l->lines,
                       .difference = difference});
+    v->told = v->gradient != NULL;
 }
 
 void lesson_agree(lesson *l, const char *equation, mo_tensor *left, mo_tensor *right) {

@@ -80,6 +80,7 @@ typedef struct block {
 typedef struct named_value {
     char name[NAME_BYTES];
     mo_tensor *value, *gradient; /* gradient NULL: the loss does not depend on it on the tape */
+    bool told;                   /* a line has given the gradient */
 } named_value;
 
 struct lesson {
@@ -98,7 +99,7 @@ struct lesson {
     double largest,
         from_mo_grad; /* differences of lines so far: from central differences and equations; from mo_grad */
     bool ask;         /* --step */
-    FILE *page;       /* --html; NULL: the terminal */
+    json_t *json;     /* --json: the blocks so far; NULL: the terminal */
 };
 
 /* ---- lesson.c: for topics ---- */
@@ -147,21 +148,25 @@ typedef struct lesson_choice {
  * hold. */
 void lesson_open_inputs(lesson *l, const lesson_choice *choice);
 
-/* ---- lesson_text.c, lesson_step.c, lesson_page.c: what a block looks like ---- */
+/* ---- lesson_text.c, lesson_step.c, lesson_json.c: what a block looks like ---- */
 
 void put_on_terminal(lesson *l, const block *b);
-/* Asks for the matrix on the terminal and reads the answer from standard input. */
-void ask_for_matrix(const char *formula, const matrix *m);
+/* Asks for the matrix on the terminal, reads the answer from standard input and judges it. */
+void ask_for_matrix(lesson *l, const char *formula, const matrix *m);
 /* Waits for Enter. */
 void wait_for_reader(void);
-void put_on_page(lesson *l, const block *b);
-void open_page(lesson *l);
-void close_page(lesson *l);
+/* Adds the block to l->json. */
+void put_in_json(lesson *l, const block *b);
 
-/* ---- mathml.c ---- */
+/* ---- expression.c, latex.c: formulas ---- */
 
-/* Writes a formula such as "A_bar = -B_bar X^T" as a MathML element; display: on a line of its own. */
-void put_math(FILE *page, const char *formula, bool display);
+/* Computes a formula on the lesson's values into m. asked: the name of what is wanted. Returns false with one line in
+ * why. */
+bool lesson_evaluate(lesson *l, const char *formula, const char *asked, matrix *m, char *why, size_t bytes);
+/* Writes a formula such as "A_bar = -B_bar X^T" in LaTeX. Returns false, with an empty text, where brackets do not
+ * match or the text does not fit. */
+enum { LATEX_BYTES = 2048 };
+bool lesson_latex(const char *formula, char *text, size_t bytes);
 
 /* ---- topics ---- */
 

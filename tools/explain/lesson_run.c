@@ -96,10 +96,7 @@ static void tell_end(lesson *l) {
         l->factorizations ? "some" : "no");
     snprintf(text + n, sizeof text - (size_t)n, "Against central differences: at most %.0e.", l->largest);
     block b = {.kind = BLOCK_END, .text = text, .difference = l->largest};
-    if (l->page)
-        put_on_page(l, &b);
-    else
-        put_on_terminal(l, &b);
+    (l->json ? put_in_json : put_on_terminal)(l, &b);
 }
 
 int lesson_run(lesson *l) {
@@ -107,14 +104,9 @@ int lesson_run(lesson *l) {
     if (l->topic->forward && mo_ok(l->ctx))
         run_forward(l);
     if (mo_ok(l->ctx)) {
-        if (l->page)
-            open_page(l);
-        else
-            put_on_terminal(l, &title);
+        (l->json ? put_in_json : put_on_terminal)(l, &title);
         l->topic->tell(l);
         tell_end(l);
-        if (l->page)
-            close_page(l);
     }
     if (!mo_ok(l->ctx))
         return report_failure(l->ctx);

@@ -1,4 +1,5 @@
-/* tools/explain/lesson_step.c - `mochi explain --step`: the reader answers before the lesson does. */
+/* tools/explain/lesson_step.c - `mochi explain --step`: the reader answers before the lesson does, with numbers or with
+ * a formula, which is computed on the lesson's values (expression.c) and judged. */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
@@ -25,39 +26,96 @@ void wait_for_reader(void) {
     free(read_answer());
 }
 
-/* The numbers of an answer that are right to the digits a lesson prints; *given: how many there are. */
-static int count_right(char *answer, const matrix *m, int *given) {
-    int right = 0;
-    char *rest = answer, *word, *end;
-    *given = 0;
-    while ((word = strsep(&rest, ",; \t\n"))) {
-        double v = strtod(word, &end);
-        if (end == word)
-            continue;
-        if (*given < m->rows * m->columns) {
-            double wanted = m->values[*given];
-            right += fabs(v - wanted) <= 5e-3 * fmax(1, fabs(wanted));
-        }
-        ++*given;
-    }
-    return right;
+/* Whether two numbers are equal to the digits that a lesson prints. */
+static bool is_near(double a, double b) {
+    return fabs(a - b) <= 5e-3 * fmax(1, fabs(b));
 }
 
-void ask_for_matrix(const char *formula, const matrix *m) {
-    int given, name = (int)strcspn(formula, " "), numbers = m->rows * m->columns;
+/* ---- numbers ---- */
+
+/* The numbers of an answer; -1 where a word is none. right: how many are those of the matrix. */
+static int count_numbers(const char *answer, const matrix *m, int *right) {
+    int given = 0;
+    char *end;
+    *right = 0;
+    for (const char *at = answer; *(at += strspn(at, ",; \t\r\n")); at = end, given++) {
+        double v = strtod(at, &end);
+        if (end == at || !strchr(",; \t\r\n", *end))
+            return -1;
+        *right += given < m->rows * m->columns && is_near(v, m->values[given]);
+    }
+    return given;
+}
+
+static void judge_numbers(const matrix *m, int given, int right) {
+    int numbers = m->rows * m->columns;
+    if (given == numbers && right == numbers)
+        puts("  Right.");
+    else if (given == numbers)
+        printf("  %d of %d are right.\n", right, numbers);
+    else
+        printf("  %d numbers, where %d x %d are asked for.\n", given, m->rows, m->columns);
+}
+
+/* ---- a formula ---- */
+
+/* Whether the answer is `factor` times what is asked for, or its transpose. */
+static bool is_multiple(const matrix *answer, const matrix *m, double factor, bool transpose) {
+    for (int i = 0; i < m->rows * m->columns; i++) {
+        int other = transpose ? i % m->columns * m->rows + i / m->columns : i;
+        if (!is_near(answer->values[other], factor * m->values[i]))
+            return false;
+    }
+    return true;
+}
+
+/* The commonest slips, with what to look for. */
+static const char *find_slip(const matrix *answer, const matrix *m) {
+    bool mirrored = answer->rows == m->columns && answer->columns == m->rows;
+    if (mirrored && is_multiple(answer, m, 1, true))
+        return "This is its transpose.";
+    if (answer->rows != m->rows || answer->columns != m->columns)
+        return NULL;
+    return is_multiple(answer, m, -1, false)   ? "The sign is the other one."
+           : is_multiple(answer, m, 2, false)  ? "This is twice what is asked for."
+           : is_multiple(answer, m, .5, false) ? "This is half of what is asked for."
+                                               : NULL;
+}
+
+static void judge_formula(const matrix *answer, const matrix *m) {
+    const char *slip = find_slip(answer, m);
+    bool fits = answer->rows == m->rows && answer->columns == m->columns;
+    if (fits && is_multiple(answer, m, 1, false))
+        puts("  Right.");
+    else if (slip)
+        printf("  No: %s\n", slip);
+    else if (!fits)
+        printf(
+            "  No: this is %d x %d, where %d x %d is asked for.\n", answer->rows, answer->columns, m->rows, m->columns);
+    else
+        printf("  No: its first number is %.4f, where %.4f is asked for.\n", answer->values[0], m->values[0]);
+}
+
+void ask_for_matrix(lesson *l, const char *formula, const matrix *m) {
+    char name[NAME_BYTES], why[256];
+    int numbers = m->rows * m->columns, right;
+    matrix value;
     if (feof(stdin))
         return;
-    printf("\n  %.*s = ?   Its formula, or its %d numbers (%d x %d, row by row), or Enter: ", name, formula, numbers,
-        m->rows, m->columns);
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(formula, " "), formula);
+    printf("\n  %s = ?   A formula, or %d number%s (%d x %d, row by row), or Enter: ", name, numbers,
+        numbers == 1 ? "" : "s", m->rows, m->columns);
     char *answer = read_answer();
     if (!answer)
         return;
-    int right = count_right(answer, m, &given);
-    if (given == numbers && right == numbers)
-        puts("  Right.");
-    else if (given >= numbers || (given && numbers == 1))
-        printf("  %d of %d are right.\n", right, numbers);
-    else if (given && !strpbrk(answer, "=^_"))
-        printf("  %d numbers, where %d x %d are asked for.\n", given, m->rows, m->columns);
+    answer[strcspn(answer, "\r\n")] = '\0';
+    const char *right_side = strchr(answer, '=') ? strchr(answer, '=') + 1 : answer;
+    int given = count_numbers(right_side, m, &right);
+    if (given > 0)
+        judge_numbers(m, given, right);
+    else if (given < 0 && lesson_evaluate(l, right_side, name, &value, why, sizeof why))
+        judge_formula(&value, m);
+    else if (given < 0)
+        printf("  %s.\n", why);
     free(answer);
 }

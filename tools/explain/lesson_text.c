@@ -119,7 +119,7 @@ static void print_both(const matrix *m, const char *between) {
 
 static void print_line(lesson *l, const block *b) {
     if (l->ask)
-        ask_for_matrix(b->text, &b->matrices[0]);
+        ask_for_matrix(l, b->text, &b->matrices[0]);
     printf("%3d. ", b->number);
     print_formula(b->text);
     putchar('\n');

@@ -39,7 +39,7 @@ extern const char *const pitfalls_hull_notes[], *const pitfalls_calibration_note
 /* The paper's figure. */
 double pitfalls_paper_ece(const char *setting, const char *head);
 
-/* Labelled rows of one seed of NumPy's default_rng: the support first, both in the order of their classes, all classes
+/* Labelled rows of one seed: the support first, both in the order of their classes, all classes
  * equal in number. Row i at a step x is base_i + x direction_i (origin and hull; calibration has no direction). Float64
  * tensors of the tape. */
 typedef struct pitfall_draw {

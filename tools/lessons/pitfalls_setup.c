@@ -1,7 +1,4 @@
-/* tools/lessons/pitfalls_setup.c - the parameters of the synthetic experiments, and the draws of their rows: from
- * NumPy's stream, in the order of the NumPy program that defines them, so that the figures equal its figures for every
- * seed. */
-#include "tools/lessons/numpy_random.h"
+/* tools/lessons/pitfalls_setup.c - the parameters of the synthetic experiments, and the draws of their rows. */
 #include "tools/lessons/pitfalls.h"
 
 #include <math.h>
@@ -63,7 +60,7 @@ typedef struct sheet {
     mo_tape *t;
     int64_t classes, each, rows, d;
     bool in_turn;
-    numpy_random r;
+    mo_random r;
     double *base, *direction, *vector; /* [rows, d], [rows, d], [classes + 1, d] */
     int64_t *place, *member;           /* place: of a row in the result; member: rows of a class */
 } sheet;
@@ -75,7 +72,7 @@ static int64_t class_of(const sheet *s, int64_t row) {
 static bool open_sheet(sheet *s, uint64_t seed) {
     s->d = pitfalls_parameters.d;
     s->rows = 2 * s->classes * s->each;
-    s->r = numpy_random_at(seed);
+    s->r = mo_random_at(seed, MO_PURPOSE_OWN, 0);
     s->base = calloc((size_t)((2 * s->rows + s->classes + 1) * s->d), sizeof *s->base);
     s->place = calloc((size_t)(s->rows + 2 * s->each), sizeof *s->place);
     if (!s->base || !s->place) {
@@ -90,14 +87,14 @@ static bool open_sheet(sheet *s, uint64_t seed) {
 
 static void draw_noise(sheet *s, double noise) {
     for (int64_t i = 0; i < s->rows * s->d; i++)
-        s->base[i] = noise * numpy_random_normal(&s->r);
+        s->base[i] = noise * mo_random_normal(&s->r);
 }
 
 /* Draws a vector of standard normals. */
 static double *draw_vector(sheet *s, int64_t index) {
     double *v = s->vector + index * s->d;
     for (int64_t k = 0; k < s->d; k++)
-        v[k] = numpy_random_normal(&s->r);
+        v[k] = mo_random_normal(&s->r);
     return v;
 }
 
@@ -122,7 +119,11 @@ static void split_classes(sheet *s) {
         for (int64_t i = 0; i < s->rows; i++)
             if (class_of(s, i) == c)
                 s->member[n++] = i;
-        numpy_random_shuffle(&s->r, s->member, n);
+        for (int64_t i = 0; i + 1 < n; i++) { /* Fisher and Yates */
+            int64_t j = i + mo_random_below(&s->r, n - i), held = s->member[i];
+            s->member[i] = s->member[j];
+            s->member[j] = held;
+        }
         for (int64_t i = 0; i < s->each; i++)
             s->place[s->member[i]] = SUPPORT;
         for (int64_t i = 0; i < s->rows; i++)

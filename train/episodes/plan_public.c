@@ -1,10 +1,12 @@
 /* train/episodes/plan_public.c - protocol "public": a division of the nodes that came with the graph, as other methods
- * report their accuracy on it. Nothing is drawn. */
+ * report their accuracy on it; or divisions drawn as GraphAny draws them for graphs that came with none. */
 #include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/episodes/plan_members.h"
+#include "train/graphs/draw.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* The labelled nodes of a part whose class has a number, in the order of the nodes: node and label (NULL: counted
@@ -70,4 +72,77 @@ mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan) {
     }
     free(number);
     return mo_code_of(ctx);
+}
+
+/* ---- drawn divisions ---- */
+
+enum { LABELS_A_CLASS = 20, DRAWN_STREAM = 1 << 20 };
+
+/* Training nodes of each class: n in proportion to the classes, by largest remainders, at least one of each class and
+ * never all of one. */
+static void share_training(const mo_members *class, int64_t n, int64_t *train) {
+    int64_t all = class->start[class->classes], given = 0;
+    for (int64_t c = 0; c < class->classes; c++) {
+        int64_t members = mo_members_count(class, c), least = members > 1, most = members - 1;
+        train[c] = n * members / all;
+        train[c] = train[c] < least ? least : train[c] > most && most > 0 ? most : train[c];
+        given += train[c];
+    }
+    while (given < n) {
+        int64_t chosen = -1;
+        double largest = -INFINITY;
+        for (int64_t c = 0; c < class->classes; c++) {
+            int64_t members = mo_members_count(class, c);
+            double missing = (double)n * (double)members / (double)all - (double)train[c];
+            if (train[c] + 1 < members && missing > largest) {
+                largest = missing;
+                chosen = c;
+            }
+        }
+        if (chosen < 0)
+            return;
+        train[chosen]++;
+        given++;
+    }
+}
+
+/* Of each class the first nodes drawn are learned from; of the others every second one is tested on. */
+static void draw_division(mo_members *class, const int64_t *train, uint64_t seed, uint8_t *division) {
+    int64_t other = 0;
+    for (int64_t c = 0; c < class->classes; c++) {
+        mo_random r = mo_random_at(seed, MO_PURPOSE_SPLIT, (uint64_t)(DRAWN_STREAM + c));
+        int64_t n = mo_members_count(class, c), *member = class->member + class->start[c];
+        mo_draw_front(&r, member, n, n);
+        for (int64_t i = 0; i < n; i++)
+            division[member[i]] = i < train[c]  ? MO_DIVISION_TRAIN
+                                  : other++ % 2 ? MO_DIVISION_VALIDATION
+                                                : MO_DIVISION_TEST;
+    }
+}
+
+int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed) {
+    mo_context *ctx = graph->ctx;
+    if (mo_ok(ctx) && (graph->division || divisions < 1 || !mo_graph_has_task(graph, MO_TASK_NC)))
+        mo_fail(ctx, MO_INVALID, "split of graph %s: expected labelled nodes and no division, found %s", graph->name,
+            graph->division ? "a division" : "no labels");
+    uint8_t *division = mo_ok(ctx) ? mo_host_array(ctx, divisions * graph->nodes, sizeof *division) : NULL;
+    int64_t *train = division ? mo_host_array(ctx, graph->classes, sizeof *train) : NULL, n = 0;
+    for (int64_t i = 0; train && i < divisions && mo_ok(ctx); i++) {
+        mo_members class = {0};
+        if (mo_members_group(graph, MO_TASK_NC, NULL, 0, &class)) {
+            int64_t all = class.start[class.classes], most = all - all / 5;
+            n = LABELS_A_CLASS * graph->classes < most ? LABELS_A_CLASS * graph->classes : most;
+            share_training(&class, n, train);
+            draw_division(&class, train, seed + (uint64_t)i, division + i * graph->nodes);
+        }
+        mo_members_release(&class);
+    }
+    if (train && mo_ok(ctx)) {
+        graph->division = division;
+        graph->divisions = divisions;
+        division = NULL;
+    }
+    free(train);
+    free(division);
+    return mo_ok(ctx) ? n : 0;
 }

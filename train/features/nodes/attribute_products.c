@@ -89,7 +89,7 @@ static mo_view view_of(float *x, int64_t rows, int64_t columns, int64_t stride) 
 }
 
 /* The nodes of a, and their neighbours, that have no row yet: given one each. Returns how many. */
-static int64_t place_nodes(const mo_graph *g, const mo_node_pairs *p, mo_attribute_products *t, int64_t *placed) {
+static int64_t place_nodes(const mo_graph *g, const mo_row_pairs *p, mo_attribute_products *t, int64_t *placed) {
     int64_t before = t->met;
     for (int64_t i = 0; i < p->n_a; i++)
         for (int64_t e = g->row_pointer[p->a[i]] - 1; e < g->row_pointer[p->a[i] + 1]; e++) {
@@ -128,7 +128,7 @@ static void create_tables(const mo_graph *g, mo_context *host, int64_t n, mo_att
 }
 
 static bool complete_tables(
-    const mo_attribute_rows *x, mo_context *host, mo_attribute_products *t, const mo_node_pairs *p) {
+    const mo_attribute_rows *x, mo_context *host, mo_attribute_products *t, const mo_row_pairs *p) {
     const mo_graph *g = x->graph;
     if (!t->place)
         create_tables(g, host, p->n_b, t);
@@ -146,7 +146,7 @@ static bool complete_tables(
 
 /* The rows of P of the nodes a, over the rows of the tables. */
 static mo_csr *mean_of_neighbours(
-    const mo_graph *g, mo_context *host, const mo_attribute_products *t, const mo_node_pairs *p) {
+    const mo_graph *g, mo_context *host, const mo_attribute_products *t, const mo_row_pairs *p) {
     int64_t *first = mo_host_array(host, p->n_a + 1, sizeof *first), nnz = 0;
     for (int64_t i = 0; i < p->n_a && first; i++)
         first[i + 1] = nnz += degree(g, p->a[i]);
@@ -168,7 +168,7 @@ static mo_csr *mean_of_neighbours(
 }
 
 /* Row i of the kernels, kind k at K + k * step, of which <p_i, x_j> and <p_i, p_j> are given. */
-static void combine_row(const mo_attribute_rows *x, const mo_attribute_products *t, const mo_node_pairs *p, int64_t i,
+static void combine_row(const mo_attribute_rows *x, const mo_attribute_products *t, const mo_row_pairs *p, int64_t i,
     const float *mean_own, const float *mean_near, float *K, int64_t step) {
     int64_t u = p->a[i], row = t->place[u] * t->n;
     for (int64_t j = 0; j < t->n; j++) {
@@ -184,7 +184,7 @@ static void combine_row(const mo_attribute_rows *x, const mo_attribute_products 
 
 /* The kernels of the tables' columns, of rows `stride` floats apart. */
 static bool combine_rows(const mo_attribute_rows *x, mo_context *host, const mo_attribute_products *t,
-    const mo_node_pairs *p, float *K, int64_t stride) {
+    const mo_row_pairs *p, float *K, int64_t stride) {
     int64_t size = p->n_a * t->n;
     mo_csr *P = mean_of_neighbours(x->graph, host, t, p);
     float *mean = mo_host_array(host, 2 * size, sizeof *mean);
@@ -203,10 +203,10 @@ static bool combine_rows(const mo_attribute_rows *x, mo_context *host, const mo_
 }
 
 bool mo_attribute_products_fill(
-    const mo_attribute_rows *x, mo_context *host, mo_attribute_products *t, const mo_node_pairs *p, float *K) {
+    const mo_attribute_rows *x, mo_context *host, mo_attribute_products *t, const mo_row_pairs *p, float *K) {
     int64_t width = TABLE / x->graph->nodes > TILE ? TABLE / x->graph->nodes : TILE;
     for (int64_t j = 0; j < p->n_b && mo_ok(host); j += width) {
-        mo_node_pairs part = {p->a, p->b + j, p->n_a, p->n_b - j < width ? p->n_b - j : width};
+        mo_row_pairs part = {p->a, p->b + j, p->n_a, p->n_b - j < width ? p->n_b - j : width};
         if (width < p->n_b) /* the tables are those of other columns */
             mo_attribute_products_free(t);
         if (!complete_tables(x, host, t, &part) || !combine_rows(x, host, t, &part, K + j, p->n_b))

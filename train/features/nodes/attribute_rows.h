@@ -3,13 +3,7 @@
 #ifndef MO_ATTRIBUTE_ROWS_H
 #define MO_ATTRIBUTE_ROWS_H
 
-#include "train/inside.h"
-
-/* Two lists of nodes, which may repeat. */
-typedef struct mo_node_pairs {
-    const int64_t *a, *b;
-    int64_t n_a, n_b;
-} mo_node_pairs;
+#include "train/features/gram_blocks.h"
 
 /* X: attributes at unit length; P X: their means over the neighbours; X - P X. */
 typedef enum mo_attribute_kind { MO_OWN, MO_OF_NEIGHBOURS, MO_DIFFERENCE, MO_ATTRIBUTE_KINDS } mo_attribute_kind;
@@ -48,8 +42,8 @@ bool mo_attributes_are_sparse(const mo_graph *graph);
 /* K [MO_ATTRIBUTE_KINDS, n_a, n_b] := 1 + the products of the centred rows of the nodes a and b. products: what earlier
  * calls with the same b made; free it before another b, and at last. host: a context of the CPU. Returns false on
  * failure. */
-bool mo_attribute_products_fill(const mo_attribute_rows *x, mo_context *host, mo_attribute_products *products,
-    const mo_node_pairs *pairs, float *K);
+bool mo_attribute_products_fill(
+    const mo_attribute_rows *x, mo_context *host, mo_attribute_products *products, const mo_row_pairs *pairs, float *K);
 void mo_attribute_products_free(mo_attribute_products *products);
 
 #endif

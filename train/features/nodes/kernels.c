@@ -1,7 +1,7 @@
 /* train/features/nodes/kernels.c - kernels between the nodes of a graph, one an expert.
  *
  * An expert of dense rows has those of the asked nodes made and multiplied; A1 adds up the common neighbours of each
- * pair; S takes differences. */
+ * pair and S takes differences (gram_blocks.c); sparse attributes have products of their own (attribute_products.c). */
 #include "train/features/nodes/kernels.h"
 
 #include "autograd/tape.h"
@@ -10,6 +10,7 @@
 #include "tensor/host_array.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
+#include "train/features/gram_blocks.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/structure_columns.h"
 #include "train/features/row_stack.h"
@@ -20,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOP = 2, TILE = 1024 /* rows of a that are made at a time */, FEW = 8 };
+enum { HOP = 2, TILE = 1024 /* rows of a that are made at a time */ };
 
 typedef struct row_maker row_maker;
 /* out [kinds, n, w]: rows of the listed nodes. */
@@ -45,9 +46,10 @@ struct mo_node_kernels {
     float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
     int varying;                    /* of its columns */
     mo_row_stack hop[MO_BLOCKS];
-    mo_tensor *hops;  /* [MO_BLOCKS, nodes, d]: a copy of what a device has, or NULL */
-    int32_t *place;   /* [nodes]: -1 between calls; of a node that a call met, its number */
-    row_maker *maker; /* [n_makers]: of H, then of users' rows */
+    mo_tensor *hops;      /* [MO_BLOCKS, nodes, d]: a copy of what a device has, or NULL */
+    int32_t *place;       /* [nodes]: scratch of mo_cosine_block */
+    double *root_inverse; /* [nodes]: d^-1/2 */
+    row_maker *maker;     /* [n_makers]: of H, then of users' rows */
     int n_makers;
     int64_t *known, n_known; /* the list b of the last call: the next one is likely to have it too */
     char **name;             /* [count] */
@@ -130,7 +132,7 @@ static const float *known_rows(const mo_node_kernels *k, row_maker *m) {
 }
 
 /* K [kinds, n_a, n_b], a tile of rows at a time. */
-static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_node_pairs *p, float *K) {
+static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_row_pairs *p, float *K) {
     const float *Y = known_rows(k, m);
     bool same = same_lists(p->a, p->n_a, p->b, p->n_b);
     int64_t tile = same || p->n_a < TILE ? p->n_a : TILE;
@@ -148,123 +150,7 @@ static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_node_p
     return done && mo_ok(k->host);
 }
 
-/* ---- A1: common neighbours ---- */
-
-/* The length of row u of A D^-1/2, inverted. */
-static double inverse_neighbour_length(const mo_graph *g, int64_t u) {
-    double squares = 0;
-    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
-        squares += 1 / (double)degree(g, g->column[e]);
-    return squares > 0 ? 1 / sqrt(squares) : 0;
-}
-
-/* Of each neighbour of a node of b, the places in b whose neighbour it is; neighbours are numbered by place[]. */
-typedef struct neighbour_lists {
-    int64_t n;
-    int64_t *node;  /* [n]: the neighbour */
-    int64_t *first; /* [n + 1] */
-    int32_t *item;
-    double *inverse; /* [n_b] */
-} neighbour_lists;
-
-static bool list_neighbours(mo_node_kernels *k, const mo_node_pairs *p, neighbour_lists *l) {
-    const mo_graph *g = k->graph;
-    int64_t all = 0;
-    for (int64_t j = 0; j < p->n_b; j++)
-        all += degree(g, p->b[j]);
-    *l = (neighbour_lists){0, mo_host_array(g->ctx, all, sizeof *l->node),
-        mo_host_array(g->ctx, all + 2, sizeof *l->first), mo_host_array(g->ctx, all, sizeof *l->item),
-        mo_host_array(g->ctx, p->n_b, sizeof *l->inverse)};
-    if (!mo_ok(g->ctx))
-        return false;
-    for (int64_t j = 0; j < p->n_b; j++)
-        for (int64_t e = g->row_pointer[p->b[j]]; e < g->row_pointer[p->b[j] + 1]; e++) {
-            int64_t v = g->column[e];
-            if (k->place[v] < 0) {
-                k->place[v] = (int32_t)l->n;
-                l->node[l->n++] = v;
-            }
-            l->first[k->place[v] + 2]++;
-        }
-    for (int64_t v = 0; v < l->n; v++)
-        l->first[v + 2] += l->first[v + 1];
-    for (int64_t j = 0; j < p->n_b; j++) {
-        l->inverse[j] = inverse_neighbour_length(g, p->b[j]);
-        for (int64_t e = g->row_pointer[p->b[j]]; e < g->row_pointer[p->b[j] + 1]; e++)
-            l->item[l->first[k->place[g->column[e]] + 1]++] = (int32_t)j;
-    }
-    return true;
-}
-
-static void compare_neighbours_of(
-    const mo_node_kernels *k, const neighbour_lists *l, int64_t u, int64_t n_b, double *sum, float *K) {
-    const mo_graph *g = k->graph;
-    double inverse = inverse_neighbour_length(g, u);
-    memset(sum, 0, (size_t)n_b * sizeof *sum);
-    for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
-        int32_t v = k->place[g->column[e]];
-        double part = 1 / (double)degree(g, g->column[e]);
-        for (int64_t i = v < 0 ? 0 : l->first[v]; v >= 0 && i < l->first[v + 1]; i++)
-            sum[l->item[i]] += part;
-    }
-    for (int64_t j = 0; j < n_b; j++)
-        K[j] = (float)(1 + sum[j] * inverse * l->inverse[j]);
-}
-
-static bool compare_neighbours(mo_node_kernels *k, const mo_node_pairs *p, float *K) {
-    neighbour_lists l;
-    bool started = list_neighbours(k, p, &l);
-    bool listed = started;
-#pragma omp parallel num_threads(mo_context_threads(k->host)) if (listed && p->n_a > 1)
-    {
-        double *sum = calloc((size_t)p->n_b, sizeof *sum);
-        if (!sum)
-#pragma omp atomic write
-            started = false;
-#pragma omp for schedule(dynamic, FEW)
-        for (int64_t i = 0; i < p->n_a; i++)
-            if (sum && listed)
-                compare_neighbours_of(k, &l, p->a[i], p->n_b, sum, K + i * p->n_b);
-        free(sum);
-    }
-    for (int64_t v = 0; v < l.n; v++)
-        k->place[l.node[v]] = -1;
-    free(l.node);
-    free(l.first);
-    free(l.item);
-    free(l.inverse);
-    if (mo_ok(k->graph->ctx) && !started)
-        mo_fail(k->graph->ctx, MO_MEMORY, "kernels: out of memory for common neighbours");
-    return started;
-}
-
-/* ---- S ---- */
-
-static void compare_structure(const mo_node_kernels *k, const mo_node_pairs *p, float *K) {
-    enum { COLUMNS = MO_STRUCTURE_COLUMNS };
-    float rate = -1 / (2 * (float)k->varying);
-#pragma omp parallel for num_threads(mo_context_threads(k->host)) schedule(dynamic, FEW) if (p->n_a > 1)
-    for (int64_t i = 0; i < p->n_a; i++)
-        for (int64_t j = 0; j < p->n_b; j++) {
-            const float *x = k->structure + p->a[i] * COLUMNS, *y = k->structure + p->b[j] * COLUMNS;
-            float squares = 0;
-            for (int c = 0; c < COLUMNS; c++)
-                squares += (x[c] - y[c]) * (x[c] - y[c]);
-            K[i * p->n_b + j] = 1 + expf(rate * squares);
-        }
-}
-
 /* ---- all experts ---- */
-
-static bool nodes_exist(const mo_graph *graph, const int64_t *node, int64_t n) {
-    for (int64_t i = 0; i < n; i++)
-        if (node[i] < 0 || node[i] >= graph->nodes) {
-            mo_fail(
-                graph->ctx, MO_INVALID, "kernels: node %" PRId64 ", expected 0 to %" PRId64, node[i], graph->nodes - 1);
-            return false;
-        }
-    return true;
-}
 
 /* Raises in the graph's context what our own has raised. */
 static mo_code code_of_both(const mo_node_kernels *k) {
@@ -305,9 +191,9 @@ mo_code mo_node_kernels_gram(
     if (!k)
         return MO_INVALID;
     const mo_graph *graph = k->graph;
-    if (!mo_ok(graph->ctx) || !nodes_exist(graph, a, n_a) || !nodes_exist(graph, b, n_b) || n_a == 0 || n_b == 0)
+    mo_row_pairs p = {a, b, n_a, n_b};
+    if (!mo_ok(graph->ctx) || !mo_rows_exist(graph->ctx, &p, graph->nodes, "node") || n_a == 0 || n_b == 0)
         return mo_code_of(graph->ctx);
-    mo_node_pairs p = {a, b, n_a, n_b};
     int64_t pairs = n_a * n_b;
     bool done = remember_list(k, b, n_b);
     if (k->has_attributes && done) {
@@ -316,11 +202,12 @@ mo_code mo_node_kernels_gram(
         K += MO_ATTRIBUTE_KINDS * pairs;
     }
     if (k->has_edges && done) {
-        done = compare_neighbours(k, &p, K);
+        mo_sparse_rows A1 = {graph->nodes, graph->row_pointer, graph->column, NULL, k->root_inverse};
+        done = mo_cosine_block(graph->ctx, &A1, k->place, &p, K);
         K += pairs;
     }
     if (k->varying > 0 && done) {
-        compare_structure(k, &p, K);
+        mo_gaussian_block(graph->ctx, k->structure, MO_STRUCTURE_COLUMNS, k->varying, &p, K);
         K += pairs;
     }
     for (int i = 0; i < k->n_makers && done; i++, K += pairs)
@@ -398,7 +285,7 @@ mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *r
  * sampled walks. */
 static double count_bytes(const mo_graph *graph, int threads) {
     double n = (double)graph->nodes, m = graph->features > 1 ? (double)graph->features : 0;
-    double kept = n * (4 + 4 * MO_STRUCTURE_COLUMNS) +
+    double kept = n * (12 + 4 * MO_STRUCTURE_COLUMNS) +
                   (m > 0 ? 8 * (n * (1 + 2 * MO_ATTRIBUTE_KINDS) + m * MO_ATTRIBUTE_KINDS) : 0);
     bool sampled = mo_most_exact_walks(graph) < INT64_MAX;
     return kept + threads * (12 * n + 16 * m) + 16 * n + (sampled ? 150 * n + 2 * (double)graph->nnz : 0);
@@ -467,9 +354,12 @@ static bool add_attributes(mo_node_kernels *k) {
 static bool add_neighbours(mo_node_kernels *k) {
     k->has_edges = k->graph->nnz > 0;
     k->place = mo_host_array(k->graph->ctx, k->graph->nodes, sizeof *k->place);
-    for (int64_t u = 0; k->place && u < k->graph->nodes; u++)
+    k->root_inverse = mo_host_array(k->graph->ctx, k->graph->nodes, sizeof *k->root_inverse);
+    for (int64_t u = 0; mo_ok(k->graph->ctx) && u < k->graph->nodes; u++) {
         k->place[u] = -1;
-    return k->place && (!k->has_edges || add_name(k, "A1"));
+        k->root_inverse[u] = degree(k->graph, u) ? 1 / sqrt((double)degree(k->graph, u)) : 0;
+    }
+    return mo_ok(k->graph->ctx) && (!k->has_edges || add_name(k, "A1"));
 }
 
 static bool add_structure(mo_node_kernels *k) {
@@ -503,6 +393,7 @@ void mo_node_kernels_release(mo_node_kernels *k) {
     mo_attribute_rows_free(&k->attributes);
     free(k->structure);
     free(k->place);
+    free(k->root_inverse);
     for (int i = 0; i < k->n_makers; i++)
         free(k->maker[i].given);
     for (int e = 0; e < k->count; e++)

@@ -19,8 +19,9 @@ typedef struct mo_node_kernels mo_node_kernels;
 
 /* graph: a single one; nodes: the features of its nodes, or NULL (no H); both borrowed until release. memory: bytes
  * that this may take while it is made, 0: what is free; asked before the work. Raises MO_MEMORY, with the bytes needed,
- * where it is not enough, and MO_INVALID for a set of graphs or attributes beyond float32's squares. Deterministic,
- * whatever the number of threads. Returns NULL on failure; the status is that of the graph's context. */
+ * where it is not enough, MO_INVALID for a set of graphs, and MO_NUMERICAL for attributes whose squares float32 cannot
+ * hold. Deterministic, whatever the number of threads. Returns NULL on failure; the status is that of the graph's
+ * context. */
 mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory);
 void mo_node_kernels_release(mo_node_kernels *k);
 
@@ -33,9 +34,11 @@ const char *mo_node_kernels_name(const mo_node_kernels *k, int e);
 mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *rows, int64_t w);
 
 /* K [E, n_a, n_b] float32, written: the kernels between the nodes a [n_a] and b [n_b], which may repeat and may be
- * none. Rows are made for the nodes asked for, of sparse attributes products with their neighbours too, and kept while
- * calls have the same b, so that b is the support and a what is compared to it, a block at a time. Raises MO_INVALID
- * for a node that the graph has not. Not from two threads at once. Returns the status. */
+ * none. What is made for b is kept while calls have the same b, so that b is the support and a what is compared to it,
+ * a block at a time. Of dense attributes that is 12 bytes for each of n_b nodes and each column, and as much for up to
+ * 1,024 nodes of a; of sparse ones 8 bytes for each of n_b nodes and each node that was asked for or is a neighbour of
+ * one, 2 GiB at most. Raises MO_INVALID for a node that the graph has not. Not from two threads at once. Returns the
+ * status. */
 mo_code mo_node_kernels_gram(
     mo_node_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K);
 

@@ -53,8 +53,9 @@ static void release_surroundings(surroundings *s) {
     free(s->inverse);
 }
 
-static int64_t draw_neighbour(const mo_graph *g, int64_t u, mo_random *r) {
-    return g->column[g->row_pointer[u] + mo_random_below(r, degree(g, u))];
+/* The neighbour of u that 32 random bits choose; its probability is off by 2^-32 at most. */
+static int64_t chosen_neighbour(const mo_graph *g, int64_t u, uint32_t bits) {
+    return g->column[g->row_pointer[u] + (int64_t)(((uint64_t)bits * (uint64_t)degree(g, u)) >> 32)];
 }
 
 /* near [nodes]: whether a node is a neighbour of u. */
@@ -67,10 +68,11 @@ static double back_after_four(const mo_graph *g, const surroundings *s, int64_t 
         same += (s->inverse[v] - 1 / du) / (du * dv * dv);
     }
     mo_random r = mo_random_at(0, MO_PURPOSE_WALK, (uint64_t)u);
-    for (int i = 0; i < WALKS; i++) {
-        double at = (i + mo_random_uniform(&r)) / WALKS; /* every neighbour of u in its turn */
-        int64_t v = g->column[g->row_pointer[u] + (int64_t)(at * du)];
-        int64_t w = draw_neighbour(g, v, &r), back = draw_neighbour(g, w, &r);
+    double offset = mo_random_uniform(&r);
+    for (int i = 0; i < WALKS && du > 0; i++) { /* every neighbour of u in its turn */
+        uint64_t bits = mo_random_bits(&r);
+        int64_t v = g->column[g->row_pointer[u] + (int64_t)((i + offset) / WALKS * du)];
+        int64_t w = chosen_neighbour(g, v, (uint32_t)(bits >> 32)), back = chosen_neighbour(g, w, (uint32_t)bits);
         if (w != u && back != v && near[back])
             sampled += 1 / (double)degree(g, back);
     }
@@ -144,9 +146,12 @@ static bool sum_least_ranks(const mo_graph *g, const int64_t *node, int64_t n, d
 #pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
         for (int64_t u = 0; u < g->nodes; u++) {
             mo_random r = mo_random_at(1, MO_PURPOSE_WALK, (uint64_t)u);
-            r.index = (uint64_t)first;
-            for (int k = 0; k < AT_ONCE; k++)
-                own[u][k] = -(float)log1p(-mo_random_uniform(&r));
+            r.index = (uint64_t)first / 2;
+            for (int k = 0; k < AT_ONCE; k += 2) { /* of 32 bits each */
+                uint64_t bits = mo_random_bits(&r);
+                own[u][k] = -log1pf(-((float)(bits >> 32) + 0.5F) * 0x1p-32F);
+                own[u][k + 1] = -log1pf(-((float)(uint32_t)bits + 0.5F) * 0x1p-32F);
+            }
         }
 #pragma omp parallel for num_threads(threads) schedule(dynamic, TASK)
         for (int64_t u = 0; u < g->nodes; u++)

@@ -13,6 +13,7 @@
 
 #include "tensor/host_array.h"
 #include "train/features/closed_walks.h"
+#include "train/features/gram_blocks.h"
 #include "train/features/nodes/sampled_walks.h"
 
 #include <math.h>
@@ -41,9 +42,7 @@ enum { ROUNDS = 30, TASK = 256 };
 /* Walks of two steps, of all nodes together, that are taken one by one: some seconds; of one node where there are more.
  */
 enum { EXACT_WALKS = 1 << 28, EXACT_WALKS_OF_NODE = 1 << 11 };
-static const double RESTART = 0.15, CLIP = 4;
-/* A column whose standard deviation is below this share of its mean, or below it, is the same for all nodes. */
-static const double CONSTANT = 1e-7;
+static const double RESTART = 0.15;
 
 typedef float row[COLUMNS];
 
@@ -173,21 +172,6 @@ static bool rank_nodes(const mo_graph *graph, row *S) {
     return done;
 }
 
-/* Column c by its mean and standard deviation; zero, and false, where it is the same for all nodes. */
-static bool standardize_column(row *S, int64_t n, int c) {
-    double sum = 0, squares = 0;
-    for (int64_t u = 0; u < n; u++)
-        sum += S[u][c];
-    double mean = n > 0 ? sum / (double)n : 0;
-    for (int64_t u = 0; u < n; u++)
-        squares += (S[u][c] - mean) * (S[u][c] - mean);
-    double sd = n > 0 ? sqrt(squares / (double)n) : 0;
-    bool varies = sd > CONSTANT * fmax(1, fabs(mean));
-    for (int64_t u = 0; u < n; u++)
-        S[u][c] = varies ? (float)fmin(fmax((S[u][c] - mean) / sd, -CLIP), CLIP) : 0;
-    return varies;
-}
-
 int mo_structure_columns(const mo_graph *graph, int64_t most, float *out) {
     row *S = (row *)out;
     if (!mo_ok(graph->ctx) || !describe_nodes(graph, most, S) || !rank_nodes(graph, S))
@@ -195,8 +179,5 @@ int mo_structure_columns(const mo_graph *graph, int64_t most, float *out) {
     average_neighbours(graph, S, NEAR_MEAN, NEAR_MEAN_MEAN);
     average_neighbours(graph, S, CLUSTERING, CLUSTERING_MEAN);
     average_neighbours(graph, S, LOG_RANK, RANK_MEAN);
-    int kept = 0;
-    for (int c = 0; c < COLUMNS; c++)
-        kept += standardize_column(S, graph->nodes, c);
-    return kept;
+    return (int)mo_scale_columns(out, graph->nodes, COLUMNS, MO_KERNEL_CLIP);
 }

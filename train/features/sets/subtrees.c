@@ -223,7 +223,7 @@ static mo_csr *matrix_of(const mo_graph *graph, const cells *c) {
     return A;
 }
 
-mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality) {
+mo_csr *mo_set_subtree_columns(const mo_graph *graph) {
     mo_context *ctx = graph->ctx;
     int64_t n;
     entry *list = list_entries(graph, &n);
@@ -231,14 +231,19 @@ mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_o
     if (mo_ok(ctx))
         c = list_cells(graph, list, n);
     free(list);
-    if (mo_ok(ctx) && c.columns == 0) {
-        free(c.list);
-        return mo_full(t, MO_F32, 2, (int64_t[]){graph->graphs, MO_SUBTREES}, 0);
-    }
     mo_csr *A = mo_ok(ctx) ? matrix_of(graph, &c) : NULL;
     free(c.list);
+    return A;
+}
+
+mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality) {
+    mo_csr *A = mo_set_subtree_columns(graph);
     if (!A)
-        return mo_null_tensor(ctx);
+        return mo_null_tensor(graph->ctx);
+    if (mo_csr_columns(A) == 0) {
+        mo_csr_release(A);
+        return mo_full(t, MO_F32, 2, (int64_t[]){graph->graphs, MO_SUBTREES}, 0);
+    }
     mo_basis_side s = {.t = t, .width = MO_SUBTREES};
     s.svd = (mo_svd_options){.power_iterations = o->power_iterations,
         .exact_below = MO_SVD_EXACT_BELOW,

@@ -1,0 +1,355 @@
+/* tests/train/test_set_kernels.c - the kernels between the graphs of a set against the formulas, summed plainly in
+ * float64; what a set lacks is left out; and what is refused. */
+#include "tensor/given.h"
+#include "tests/drawn_graphs.h"
+#include "train/features/example_rows.h"
+#include "train/features/sets/kernels.h"
+#include "train/graphs/graph_build.h"
+
+enum { GRAPHS = 24, MOST = 14, KINDS = 3, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
+
+/* Graphs of 1 to MOST nodes, every fourth dense, with isolated nodes; labels and attributes at the nodes if asked. */
+static mo_graph *drawn_set(mo_context *ctx, bool labelled, int64_t attributes) {
+    mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
+    mo_edges edges = {0};
+    mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 3);
+    static int64_t kind[GRAPHS * MOST];
+    static float value[GRAPHS * MOST * 8];
+    set->graphs = GRAPHS;
+    set->graph_offset = calloc(GRAPHS + 1, sizeof *set->graph_offset);
+    for (int g = 0; g < GRAPHS; g++) {
+        int64_t first = set->graph_offset[g], n = 1 + g % MOST;
+        set->graph_offset[g + 1] = first + n;
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < i; j++)
+                if (mo_random_uniform(&r) < (g % 4 ? 0.25 : 0.8))
+                    mo_edges_add(ctx, &edges, first + i, first + j);
+    }
+    int64_t nodes = set->graph_offset[GRAPHS];
+    mo_graph_set_edges(set, nodes, &edges);
+    for (int64_t u = 0; u < nodes; u++) {
+        kind[u] = mo_random_below(&r, KINDS);
+        for (int64_t j = 0; j < attributes; j++)
+            value[u * attributes + j] = (float)(10 * (double)j + (1 + (double)j) * mo_random_normal(&r));
+    }
+    if (labelled || attributes)
+        mo_graph_set_features(set, attributes ? value : NULL, attributes, labelled ? kind : NULL);
+    set->attributes = attributes;
+    set = mo_graph_finish(set);
+    expect_ok(ctx);
+    return set;
+}
+
+/* ---- the columns, from the formulas ---- */
+
+/* The columns of one graph as they are appended. */
+typedef struct listed {
+    double x[MOST_COLUMNS];
+    int n;
+} listed;
+
+static void put(listed *l, double x) {
+    assert_true(l->n < MOST_COLUMNS);
+    l->x[l->n++] = x;
+}
+
+static void put_spread(listed *l, const double *x, int64_t n) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++) {
+        sum += x[i] / (double)n;
+        squares += x[i] * x[i] / (double)n;
+    }
+    put(l, sum);
+    put(l, sqrt(fmax(squares - sum * sum, 0)));
+}
+
+static double mean_product(const double *x, const double *y, int64_t n) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i] * y[i] / (double)n;
+    return sum;
+}
+
+/* P x over the nodes of a graph that begins at `first`. */
+static void average(const mo_graph *set, int64_t first, int64_t n, const double *x, double *near) {
+    for (int64_t u = 0; u < n; u++) {
+        near[u] = 0;
+        for (int64_t v = 0; v < n; v++)
+            if (mo_graph_has_edge(set, first + u, first + v))
+                near[u] += x[v] / (double)degree(set, first + u);
+    }
+}
+
+static double feature(const mo_graph *set, int64_t u, int64_t j) {
+    double x = 0;
+    for (int64_t e = set->feature_pointer[u]; e < set->feature_pointer[u + 1]; e++)
+        x += set->feature_column[e] == j ? set->feature_value[e] : 0;
+    return x;
+}
+
+static void list_structure(const mo_graph *set, int64_t first, int64_t n, listed *l) {
+    double m = 0, x[MOST], near[MOST], clustering[MOST], triangles[MOST] = {0}, all[MOST];
+    for (int64_t u = 0; u < n; u++) {
+        double d = (double)degree(set, first + u);
+        for (int64_t v = 0; v < n; v++)
+            for (int64_t w = 0; w < v; w++)
+                triangles[u] += mo_graph_has_edge(set, first + u, first + v) &&
+                                mo_graph_has_edge(set, first + u, first + w) &&
+                                mo_graph_has_edge(set, first + v, first + w);
+        x[u] = log(1 + d);
+        clustering[u] = d > 1 ? triangles[u] / (d * (d - 1) / 2) : 0;
+        all[u] = log(1 + triangles[u]);
+        m += d / 2;
+    }
+    average(set, first, n, x, near);
+    put(l, log((double)n));
+    put(l, log(1 + m));
+    put(l, 2 * m / (double)n);
+    put(l, n > 1 ? m / ((double)(n * (n - 1)) / 2) : 0);
+    put_spread(l, x, n);
+    put_spread(l, near, n);
+    put_spread(l, clustering, n);
+    put_spread(l, all, n);
+}
+
+static void list_labels(const mo_graph *set, int64_t first, int64_t n, listed *l) {
+    double m = 0;
+    for (int64_t j = set->attributes; j < set->features; j++) {
+        double count = 0;
+        for (int64_t u = 0; u < n; u++)
+            count += feature(set, first + u, j);
+        put(l, count / (double)n);
+        put(l, log(1 + count));
+    }
+    for (int k = 0; k < 16; k++) {
+        double count = 0;
+        for (int64_t u = 0; u < n; u++)
+            count += degree(set, first + u) == k;
+        put(l, count / (double)n);
+    }
+    for (int64_t u = 0; u < n; u++)
+        m += (double)degree(set, first + u) / 2;
+    put(l, log((double)n));
+    put(l, log(1 + m));
+}
+
+static void list_attributes(const mo_graph *set, int64_t first, int64_t n, listed *l) {
+    double a[A + 2][MOST], near[A + 2][MOST], x[MOST];
+    for (int64_t u = 0; u < n; u++)
+        x[u] = log(1 + (double)degree(set, first + u));
+    for (int64_t j = 0; j < set->attributes; j++) {
+        double sum = 0, squares = 0, N = (double)set->nodes;
+        for (int64_t u = 0; u < set->nodes; u++) {
+            sum += feature(set, u, j) / N;
+            squares += feature(set, u, j) * feature(set, u, j) / N;
+        }
+        for (int64_t u = 0; u < n; u++)
+            a[j][u] = (feature(set, first + u, j) - sum) / sqrt(squares - sum * sum);
+        average(set, first, n, a[j], near[j]);
+        put_spread(l, a[j], n);
+        put_spread(l, near[j], n);
+        put(l, mean_product(a[j], x, n));
+    }
+    for (int64_t i = 0; i < set->attributes && set->attributes <= 4; i++)
+        for (int64_t j = i; j < set->attributes; j++)
+            put(l, mean_product(a[i], i == j ? near[i] : a[j], n));
+}
+
+/* K [GRAPHS, GRAPHS]: the Gaussian of columns at one scale. */
+static void gaussian_of(listed *l, double *K) {
+    int p = 0;
+    for (int c = 0; c < l->n; c++) {
+        double sum = 0, squares = 0;
+        for (int g = 0; g < GRAPHS; g++)
+            sum += l[g].x[c] / GRAPHS;
+        for (int g = 0; g < GRAPHS; g++)
+            squares += (l[g].x[c] - sum) * (l[g].x[c] - sum) / GRAPHS;
+        p += squares > 1e-12;
+        for (int g = 0; g < GRAPHS; g++)
+            l[g].x[c] = squares > 1e-12 ? fmin(fmax((l[g].x[c] - sum) / sqrt(squares), -4), 4) : 0;
+    }
+    for (int g = 0; g < GRAPHS; g++)
+        for (int h = 0; h < GRAPHS; h++) {
+            double squares = 0;
+            for (int c = 0; c < l->n; c++)
+                squares += pow(l[g].x[c] - l[h].x[c], 2);
+            K[g * GRAPHS + h] = 1 + exp(-squares / (2 * p));
+        }
+}
+
+/* ---- wl, by counting ---- */
+
+/* What a node is after a round: its colour before, and how often each colour occurs among its neighbours. */
+static bool same_node(const mo_graph *set, const int *colour, int64_t u, int64_t v) {
+    if (colour[u] != colour[v] || degree(set, u) != degree(set, v))
+        return false;
+    for (int64_t e = set->row_pointer[u]; e < set->row_pointer[u + 1]; e++) {
+        int here = 0, there = 0, c = colour[set->column[e]];
+        for (int64_t i = 0; i < degree(set, u); i++) {
+            here += colour[set->column[set->row_pointer[u] + i]] == c;
+            there += colour[set->column[set->row_pointer[v] + i]] == c;
+        }
+        if (here != there)
+            return false;
+    }
+    return true;
+}
+
+/* Sums over colours of min(n_c, n'_c); on the diagonal, of what one other graph has too. */
+static void add_round(const mo_graph *set, const int *colour, double *k) {
+    for (int c = 0; c < set->nodes; c++) {
+        double count[GRAPHS] = {0};
+        for (int g = 0; g < GRAPHS; g++)
+            for (int64_t u = set->graph_offset[g]; u < set->graph_offset[g + 1]; u++)
+                count[g] += colour[u] == c;
+        for (int g = 0; g < GRAPHS; g++) {
+            double other = 0;
+            for (int h = 0; h < GRAPHS; h++)
+                if (h != g) {
+                    other = fmax(other, count[h]);
+                    k[g * GRAPHS + h] += fmin(count[g], count[h]);
+                }
+            k[g * GRAPHS + g] += fmin(count[g], other);
+        }
+    }
+}
+
+static void subtrees_of(const mo_graph *set, double *K) {
+    static int colour[GRAPHS * MOST], next[GRAPHS * MOST];
+    static double k[GRAPHS * GRAPHS];
+    memset(k, 0, sizeof k);
+    for (int64_t u = 0; u < set->nodes; u++) { /* attributes are drawn reals, no kinds */
+        colour[u] = 0;
+        for (int64_t j = set->attributes; j < set->features; j++)
+            colour[u] += (int)(feature(set, u, j) * (double)(j - set->attributes + 1));
+    }
+    if (set->features)
+        add_round(set, colour, k);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int u = 0; u < set->nodes; u++) {
+            next[u] = u;
+            for (int v = 0; v < u && next[u] == u; v++)
+                if (same_node(set, colour, u, v))
+                    next[u] = next[v];
+        }
+        memcpy(colour, next, sizeof colour);
+        add_round(set, colour, k);
+    }
+    for (int g = 0; g < GRAPHS; g++)
+        for (int h = 0; h < GRAPHS; h++) {
+            double both = k[g * GRAPHS + g] * k[h * GRAPHS + h];
+            K[g * GRAPHS + h] = 1 + (both > 0 ? k[g * GRAPHS + h] / sqrt(both) : 0);
+        }
+}
+
+/* ---- comparison ---- */
+
+static void expect_experts(const mo_graph *set, const char *const *names, int n_names) {
+    static float found[5 * GRAPHS * GRAPHS];
+    static double want[GRAPHS * GRAPHS];
+    int64_t all[GRAPHS];
+    for (int g = 0; g < GRAPHS; g++)
+        all[g] = GRAPHS - 1 - g;
+    mo_set_kernels *k = mo_set_kernels_create(set, 0);
+    expect_ok(set->ctx);
+    assert_int_equal(mo_set_kernels_count(k), n_names);
+    assert_int_equal(mo_set_kernels_gram(k, all, GRAPHS, all, GRAPHS, found), MO_OK);
+    for (int e = 0; e < n_names; e++) {
+        const char *name = mo_set_kernels_name(k, e);
+        assert_string_equal(name, names[e]);
+        static listed rows[GRAPHS];
+        memset(rows, 0, sizeof rows);
+        for (int g = 0; g < GRAPHS; g++) {
+            int64_t first = set->graph_offset[g], n = set->graph_offset[g + 1] - first;
+            if (!strcmp(name, "st"))
+                list_structure(set, first, n, &rows[g]);
+            if (!strcmp(name, "at") || !strcmp(name, "atx"))
+                list_attributes(set, first, n, &rows[g]);
+            if (!strcmp(name, "lab") || !strcmp(name, "atx"))
+                list_labels(set, first, n, &rows[g]);
+        }
+        if (!strcmp(name, "wl"))
+            subtrees_of(set, want);
+        else
+            gaussian_of(rows, want);
+        for (int g = 0; g < GRAPHS; g++)
+            for (int h = 0; h < GRAPHS; h++) {
+                double x = want[all[g] * GRAPHS + all[h]], y = found[(e * GRAPHS + g) * GRAPHS + h];
+                if (!(fabs(x - y) < 1e-5))
+                    fail_msg("%s: graphs %lld and %lld: expected %.7f, found %.7f", name, (long long)all[g],
+                        (long long)all[h], x, y);
+            }
+    }
+    mo_set_kernels_release(k);
+}
+
+static void kernels_are_those_of_the_formulas(void **state) {
+    scratch *s = *state;
+    static const char *const names[] = {"st", "lab", "at", "atx", "wl"}, *const bare[] = {"st", "lab", "wl"};
+    for (int labelled = 0; labelled < 2; labelled++) {
+        mo_graph *plain_set = drawn_set(s->ctx, labelled, 0), *measured = drawn_set(s->ctx, labelled, A),
+                 *wider = drawn_set(s->ctx, labelled, A + 2);
+        expect_experts(plain_set, bare, 3);
+        expect_experts(measured, names, 5);
+        expect_experts(wider, names, 5);
+        mo_graph_release(plain_set);
+        mo_graph_release(measured);
+        mo_graph_release(wider);
+    }
+}
+
+/* A call of some pairs has the values of a call of all; equal bits for any number of threads. */
+static void parts_and_threads_change_nothing(void **state) {
+    (void)state;
+    static float all[5 * GRAPHS * GRAPHS], part[5 * 4 * 3];
+    static const int64_t a[] = {5, 2, 2, 17}, b[] = {0, 17, 9};
+    int64_t every[GRAPHS];
+    for (int g = 0; g < GRAPHS; g++)
+        every[g] = g;
+    for (int threads = 1; threads <= 3; threads += 2) {
+        mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+        mo_graph *set = drawn_set(ctx, true, A);
+        mo_set_kernels *k = mo_set_kernels_create(set, 0);
+        if (threads == 1)
+            assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
+        assert_int_equal(mo_set_kernels_gram(k, a, 4, b, 3, part), MO_OK);
+        for (int e = 0; e < 5; e++)
+            for (int i = 0; i < 4; i++)
+                for (int j = 0; j < 3; j++)
+                    assert_true(part[(e * 4 + i) * 3 + j] == all[(e * GRAPHS + a[i]) * GRAPHS + b[j]]);
+        mo_set_kernels_release(k);
+        mo_graph_release(set);
+        assert_int_equal(mo_context_release(ctx), MO_OK);
+    }
+}
+
+static void empty_lists_and_wrong_graphs_and_too_little_memory(void **state) {
+    scratch *s = *state;
+    mo_graph *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
+    mo_set_kernels *k = mo_set_kernels_create(set, 0);
+    int64_t graph = 3, beyond = GRAPHS;
+    float K[5];
+    assert_int_equal(mo_set_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
+    assert_int_equal(mo_set_kernels_gram(k, &beyond, 1, &graph, 1, K), MO_INVALID);
+    assert_non_null(strstr(mo_context_status(s->ctx)->message, "graph 24, expected 0 to 23"));
+    mo_clear_error(s->ctx);
+    mo_set_kernels_release(k);
+    assert_null(mo_set_kernels_create(set, 1000));
+    assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
+    mo_clear_error(s->ctx);
+    assert_null(mo_set_kernels_create(single, 0));
+    assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
+    mo_clear_error(s->ctx);
+    mo_graph_release(set);
+    mo_graph_release(single);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kernels_are_those_of_the_formulas),
+        cmocka_unit_test(parts_and_threads_change_nothing),
+        cmocka_unit_test(empty_lists_and_wrong_graphs_and_too_little_memory),
+        cmocka_unit_test(nothing_is_left_behind),
+    };
+    return cmocka_run_group_tests_name("set kernels", tests, scratch_create, scratch_release);
+}

@@ -1,0 +1,313 @@
+#!/usr/bin/env python3
+"""mochi data get: downloads data sets of the paper into the data folder.
+
+Every download is compared with the SHA-256 of the manifest (train/data/manifest.json) before anything reads it. The files of a
+set are put together in a folder beside their place, `mochi data verify` looks at them there, and only then are they moved. What
+was downloaded waits in mochi/downloads/ of the user's cache folder until the set is in place.
+"""
+
+import argparse
+import hashlib
+import json
+import lzma
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zipfile
+import zlib
+
+try:
+    import pooch
+    import requests
+except ImportError:
+    # The first python3 in PATH need not be Debian's, which has the package.
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
+    sys.exit("mochi: data get: expected the Python package pooch, found none: apt-get install python3-pooch, or pip install pooch")
+
+PIECE = 1 << 16  # bytes
+
+
+HERE = pathlib.Path(__file__).resolve().parent
+FOLDER = pathlib.Path(os.environ.get("MOCHI_DATA") or pathlib.Path.home() / ".local/share/mochi")
+PROGRAM = os.environ.get("MOCHI_PROGRAM", "mochi")  # the one that runs this script
+DOWNLOADS = pathlib.Path(pooch.os_cache("mochi")) / "downloads"
+pooch.get_logger().setLevel("ERROR")
+
+
+class Refused(Exception):
+    """Why a data set cannot be had; one line."""
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="mochi data get", description="Downloads data sets of the paper into the data folder, verifies, unpacks, and checks "
+        "their counts.", epilog="Examples: mochi data get enron; mochi data get nci1 --accept-unverified")
+    parser.add_argument("names", metavar="NAME", nargs="+", help="a name of `mochi data list --all`")
+    network = parser.add_mutually_exclusive_group()
+    network.add_argument("--offline", action="store_true", help="do not use the network; list missing downloads")
+    network.add_argument("--accept-unverified", action="store_true", help="accept a download whose SHA-256 is unknown; its counts "
+                         "are still checked")
+    network.add_argument("--sha256", metavar="HEX", type=digits, help="the SHA-256 that such a download must have")
+    parser.add_argument("--timeout", metavar="SECONDS", type=positive, help="give up after this long without data "
+                        "(default: 60)")
+    parser.add_argument("--limit", metavar="GIB", type=positive, help="largest download, and largest unpacked file "
+                        "(default: 16)")
+    parser.add_argument("--json", action="store_true", help="one JSON object a data set on standard output")
+    parser.add_argument("--manifest", metavar="FILE", help="another manifest than the program's")
+    parser.add_argument("--max-expand", metavar="RATIO", help="compressed files may unfold to 64 MiB and RATIO times their size "
+                        "(default: 32)")
+    options = parser.parse_args()
+    for option in ("timeout", "limit"):
+        if options.offline and getattr(options, option):
+            parser.error(f"--{option}: --offline downloads nothing")
+    options.timeout, options.limit = options.timeout or 60, options.limit or 16
+    return options
+
+
+def digits(text):
+    if len(text) != 64 or set(text) - set("0123456789abcdef"):
+        raise argparse.ArgumentTypeError(f"expected 64 lower-case hexadecimal digits, found '{text}'")
+    return text
+
+
+def positive(text):
+    value = float(text)
+    if not 0 < value < 1e6:
+        raise argparse.ArgumentTypeError(f"expected a number above 0, found '{text}'")
+    return value
+
+
+def verify(name, options, folder):
+    """What `mochi data verify` says of a data set in a folder: whether it is whole, a line for each path, and its errors."""
+    more = ["--manifest", options.manifest] * bool(options.manifest) + ["--max-expand", options.max_expand] * bool(options.max_expand)
+    ran = subprocess.run([PROGRAM, "data", "verify", name, "--json", *more], capture_output=True, text=True,
+                         env={**os.environ, "MOCHI_DATA": str(folder)})
+    lines = [json.loads(line) for line in ran.stdout.splitlines()]
+    errors = [line.removeprefix("mochi: ") for line in ran.stderr.splitlines()]
+    if ran.returncode and not lines:  # a manifest that cannot be read, or a name that it does not have
+        raise Refused(errors[0] if errors else f"{PROGRAM}: ended with {ran.returncode}")
+    return ran.returncode == 0, {line["path"]: line for line in lines}, errors
+
+
+class DataSet:
+    """One entry of the manifest, and where its files go."""
+
+    def __init__(self, entry, options):
+        self.entry, self.options, self.folder = entry, options, FOLDER
+        self.name = entry["name"]
+        self.files = [file for file in entry["files"] if "url" in file]
+        self.downloads = {}  # by address
+
+    def get(self, states):
+        """Makes the set whole; states: those of its files now."""
+        if self.options.offline:
+            self.say_missing(states)
+        self.may_download()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".get-", dir=self.folder) as stage:
+            stage = pathlib.Path(stage)
+            try:
+                self.fill(stage, states)
+                self.convert(stage)
+                counts = self.check(stage)
+            except Refused:
+                self.forget()  # the next attempt must download again
+                raise
+            for path in sorted(stage.rglob("*")):
+                place = self.folder / path.relative_to(stage)
+                if path.is_dir():
+                    place.mkdir(exist_ok=True)
+                else:
+                    path.replace(place)
+        self.forget()
+        self.report(counts)
+
+    def say_missing(self, states):
+        for file in self.files:
+            state = states[file["path"]]["state"]
+            if state in ("absent", "differs"):
+                print(f"{self.name}: {file['path']} {'is missing' if state == 'absent' else 'is another file'}, from {file['url']}")
+        raise Refused(f"{self.name}: not complete below {self.folder}")
+
+    def may_download(self):
+        """Refuses downloads without a known SHA-256, unless the user says what to take."""
+        unknown = sorted({file["url"] for file in self.files if not known_digits(file)})
+        if not self.files:
+            note = self.entry.get("note")
+            raise Refused(f"{self.name}: no address to get it from; see {self.entry['page']}" + (f": {note}" if note else ""))
+        if self.options.sha256 and len(unknown) != 1:
+            raise Refused(f"{self.name}: expected one download without a SHA-256 for --sha256, found {len(unknown)}")
+        if unknown and not self.options.sha256 and not self.options.accept_unverified:
+            raise Refused(f"{self.name}: the SHA-256 of {unknown[0]} is not known: give --sha256 HEX, or --accept-unverified to "
+                          "take what comes")
+
+    def fill(self, stage, states):
+        """Keeps the files that are right, and brings the others into the stage."""
+        for file in self.files:
+            kept = self.folder / file["path"]
+            place = stage / file["path"]
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if states[file["path"]]["state"] == "ok" and kept.exists():
+                link(kept, place)
+                continue
+            download = self.download(file)
+            if "member" in file:
+                unpack(download, file, place, self.options.limit)
+            else:
+                link(download, place)
+
+    def download(self, file):
+        """The path of the verified download of a file's address, which may be in the cache."""
+        url, known = file["url"], known_digits(file) or self.options.sha256
+        if url in self.downloads:  # an archive with several members is one download
+            return self.downloads[url]
+        name = hashlib.sha256(url.encode()).hexdigest()[:32]
+        limit = file["bytes"] if known_digits(file) and "bytes" in file else int(self.options.limit * 2**30)
+
+        def fetch(url, output, _):
+            with requests.get(url, stream=True, timeout=self.options.timeout, headers={"Accept-Encoding": "identity"}) as answer:
+                if answer.status_code != 200:
+                    raise Refused(f"{url}: expected a file, found the answer {answer.status_code}")
+                write(answer, url, output, limit)
+
+        path = self.downloads[url] = DOWNLOADS / name
+        try:
+            pooch.retrieve(url, known and f"sha256:{known}", fname=name, path=DOWNLOADS, downloader=fetch)
+        except requests.Timeout:
+            raise Refused(f"{url}: nothing came for {self.options.timeout:g} s") from None
+        except requests.RequestException as error:
+            late = "Read timed out" in str(error)
+            raise Refused(f"{url}: " + (f"nothing came for {self.options.timeout:g} s" if late else reason(error))) from None
+        except ValueError as error:  # of pooch: another hash than the one known
+            raise Refused(f"{url}: expected SHA-256 {known}, found {str(error).partition('but got ')[2][:64]}") from None
+        found = pooch.file_hash(str(path))
+        if not known and not self.options.json:
+            print(f"{self.name}: {url} has SHA-256 {found}, which is not verified")
+        return path
+
+    def convert(self, stage):
+        if "convert" not in self.entry:
+            return
+        form, *paths = self.entry["convert"]
+        script = HERE / "convert.py"
+        if subprocess.run(["python3", "-B", script, form, *(stage / path for path in paths)]).returncode:
+            raise Refused(f"{self.name}: {script} could not convert the files")
+
+    def check(self, stage):
+        whole, states, errors = verify(self.name, self.options, stage)
+        if whole:
+            return next((line["counts"] for line in states.values() if "counts" in line), {})
+        for line in states.values():
+            if line["state"] == "differs" and "counts" not in line:
+                raise Refused(f"{self.name}: {line['path']}: expected SHA-256 {line['expected']}, found {line['found']}")
+        raise Refused(errors[0] if errors else f"{self.name}: expected {self.entry['path']} to be there now, found nothing")
+
+    def forget(self):
+        for path in self.downloads.values():
+            path.unlink(missing_ok=True)
+
+    def report(self, counts):
+        if self.options.json:
+            print(json.dumps({"name": self.name, "folder": str(self.folder), **counts}))
+        else:
+            print(f"{self.name}: {', '.join(f'{n} {what}' for what, n in counts.items())} in {self.folder}/{self.entry['path']}; "
+                  f"licence: {self.entry['licence']}")
+
+
+def known_digits(file):
+    """The SHA-256 of what lies at the file's address; that of a member is not that of its archive."""
+    return None if "member" in file else file.get("sha256")
+
+
+def write(answer, url, output, limit):
+    """Writes the body of an answer, with a line of progress on a terminal."""
+    expected, done, live = int(answer.headers.get("Content-Length", 0)), 0, sys.stderr.isatty()
+    with open(output, "wb") as file:
+        for piece in answer.iter_content(PIECE):
+            done += len(piece)
+            if done > limit:
+                raise Refused(f"{url}: expected at most {limit} bytes, found more; see --limit")
+            file.write(piece)
+            if live:
+                print(f"\r{url.rsplit('/', 1)[-1]}: {done / 1e6:.1f} of {expected / 1e6:.1f} MB", end="\033[K", file=sys.stderr)
+    if live:
+        print("\r\033[K", end="", file=sys.stderr)
+    if done < expected:
+        raise Refused(f"{url}: the connection ended after {done} bytes of {expected}")
+
+
+def unpack(archive, file, place, limit):
+    """Writes one member of a zip or tar; the name of the file is the manifest's, and nothing else of the archive is written."""
+    url, member, left = file["url"], file["member"], int(limit * 2**30)
+    try:
+        with zipfile.ZipFile(archive) if zipfile.is_zipfile(archive) else tarfile.open(archive) as opened:
+            packed = isinstance(opened, zipfile.ZipFile)
+            names = [name.removeprefix("./") for name in (opened.namelist() if packed else opened.getnames())]
+            if names.count(member) != 1:
+                raise Refused(f"{url}: expected one member '{member}', found {names.count(member) or 'none'} among {len(names)}")
+            at = (opened.infolist() if packed else opened.getmembers())[names.index(member)]
+            source = opened.open(at) if packed else opened.extractfile(at) if at.isreg() else None
+            if not source:
+                raise Refused(f"{url}: expected a file '{member}', found a link, a folder or a device")
+            with open(place, "wb") as output:
+                while piece := source.read(PIECE):
+                    left -= len(piece)
+                    if left < 0:
+                        raise Refused(f"{url}: expected less to unpack than the limit, found more; see --limit")
+                    output.write(piece)
+    except (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError, EOFError) as error:
+        raise Refused(f"{url}: cannot unpack: {str(error).splitlines()[0]}") from None
+
+
+def link(source, place):
+    try:
+        os.link(source, place)
+    except OSError:
+        shutil.copyfile(source, place)
+
+
+def reason(error):
+    """The innermost reason of an error of requests, in one line."""
+    while error.args and isinstance(error.args[0], Exception):
+        error = error.args[0]
+    return str(getattr(error, "reason", error)).splitlines()[0]
+
+
+def interrupted(number, _):
+    print("mochi: data get: interrupted", file=sys.stderr)
+    raise SystemExit(128 + number)  # folders of the way are removed
+
+
+def main():
+    options = arguments()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, interrupted)
+    own = [HERE / "manifest.json", HERE / "../../train/data/manifest.json"]
+    manifest = options.manifest or next(path for path in own if path.exists())
+    status = 0
+    for name in options.names:  # goes on after a failure
+        try:
+            whole, states, _ = verify(name, options, FOLDER)
+            with open(manifest) as file:
+                entry = next(entry for entry in json.load(file)["datasets"] if entry["name"].lower() == name.lower())
+            if not whole:
+                DataSet(entry, options).get(states)
+            elif not options.json:
+                print(f"{name}: complete below {FOLDER}")
+        except Refused as error:
+            status = 1
+            print(f"mochi: {error}", file=sys.stderr)
+        except OSError as error:
+            status = 1
+            print(f"mochi: {error.filename or FOLDER}: {error.strerror or error}", file=sys.stderr)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

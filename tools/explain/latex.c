@@ -1,0 +1,200 @@
+/* tools/explain/latex.c - formulas as they are typed on a terminal ("A_bar = -B_bar X^T") in LaTeX.
+ *
+ * A letter is a variable, a word of several a function's name ("trace"), "dA" a differential, "Z1" has an index; Greek
+ * letters go by their names. x_i and x^2 are index and exponent ({..} groups them), x_bar is an adjoint. "=>", "->",
+ * "<=",
+ * ">=", "sum", "o" (elementwise product) and <a, b> are signs. Text in double quotes stays text. */
+#include "tools/explain/lesson.h"
+
+#include <ctype.h>
+#include <string.h>
+
+typedef struct writer {
+    char *text;
+    size_t used, bytes;
+} writer;
+
+static void put(writer *w, const char *text, size_t n) {
+    if (w->used + n < w->bytes)
+        memcpy(w->text + w->used, text, n);
+    w->used += n;
+}
+
+static void puts_to(writer *w, const char *text) {
+    put(w, text, strlen(text));
+}
+
+static const struct sign {
+    const char *from, *to;
+} words[] = {{"alpha", "\\alpha "}, {"beta", "\\beta "}, {"epsilon", "\\epsilon "}, {"eta", "\\eta "},
+    {"theta", "\\theta "}, {"kappa", "\\kappa "}, {"lambda", "\\lambda "}, {"mu", "\\mu "}, {"pi", "\\pi "},
+    {"rho", "\\rho "}, {"phi", "\\phi "}, {"Phi", "\\Phi "}, {"Pi", "\\Pi "}, {"sum", "\\sum\\nolimits"},
+    {"o", "\\circ "}, {"inf", "\\infty "}},
+  signs[] = {{"=>", "\\;\\Rightarrow\\; "}, {"->", "\\to "}, {"<=", "\\le "}, {">=", "\\ge "}, {"..", "\\dots "},
+      {"&", "\\& "}, {"%", "\\% "}};
+enum { WORDS = sizeof words / sizeof *words, SIGNS = sizeof signs / sizeof *signs };
+
+static int find_word(const char *at, size_t letters) {
+    int known = 0;
+    while (known < WORDS && (strlen(words[known].from) != letters || strncmp(words[known].from, at, letters) != 0))
+        known++;
+    return known;
+}
+
+/* Letters, with digits behind them as an index. Returns how many characters. */
+static size_t put_word(writer *w, const char *at) {
+    size_t letters = 0, digits = 0;
+    while (isalpha((unsigned char)at[letters]))
+        letters++;
+    while (isdigit((unsigned char)at[letters + digits]))
+        digits++;
+    int known = find_word(at, letters);
+    if (known == WORDS && letters > 2 && at[0] == 'd' && find_word(at + 1, letters - 1) < WORDS) {
+        puts_to(w, "\\mathrm{d}"); /* dlambda */
+        return 1 + put_word(w, at + 1);
+    }
+    if (known < WORDS) {
+        puts_to(w, words[known].to);
+    } else if (letters == 1 || (letters == 2 && at[0] == 'd')) {
+        puts_to(w, letters == 2 ? "\\mathrm{d}" : "");
+        put(w, at + letters - 1, 1);
+    } else {
+        puts_to(w, "\\operatorname{");
+        put(w, at, letters);
+        puts_to(w, at[letters] == ' ' && isalnum((unsigned char)at[letters + 1]) ? "}\\," : "}"); /* log w */
+    }
+    if (digits) {
+        puts_to(w, "_{");
+        put(w, at + letters, digits);
+        puts_to(w, "}");
+    }
+    return letters + digits;
+}
+
+/* The end of the bracket that opens at `at`; NULL if it does not close. */
+static const char *find_close(const char *at) {
+    const char open = *at, close = open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : '>';
+    for (int depth = 0; *at; at++) {
+        depth += *at == open;
+        depth -= *at == close && !(close == '>' && strchr("-=", at[-1])) && !(close == '>' && at[1] == '=');
+        if (depth == 0)
+            return at;
+    }
+    return NULL;
+}
+
+/* Whether a '<' opens <a, b>: it stands before a word and closes, with a comma between. */
+static bool opens_angle(const char *at) {
+    const char *close = *at == '<' && !strchr(" =", at[1]) ? find_close(at) : NULL;
+    return close && memchr(at, ',', (size_t)(close - at));
+}
+
+static bool put_row(writer *w, const char *at, const char *stop);
+
+/* A value without its exponent, index or bar. Returns what is behind it; NULL where a bracket does not match. */
+static const char *put_base(writer *w, const char *at, const char *stop) {
+    if (isalpha((unsigned char)*at))
+        return at + put_word(w, at);
+    if (*at == '"') {
+        const char *end = memchr(at + 1, '"', (size_t)(stop - at - 1));
+        if (!end)
+            return NULL;
+        puts_to(w, "\\text{ ");
+        for (const char *c = at + 1; c < end; c++) {
+            puts_to(w, *c == '_' ? "\\" : "");
+            put(w, c, 1);
+        }
+        puts_to(w, " }");
+        return end + 1;
+    }
+    if (strchr("([{", *at) || opens_angle(at)) {
+        const char *end = find_close(at);
+        if (!end || end >= stop)
+            return NULL;
+        puts_to(w, *at == '<' ? "\\langle " : *at == '{' ? "{" : *at == '(' ? "(" : "[");
+        if (!put_row(w, at + 1, end))
+            return NULL;
+        puts_to(w, *at == '<' ? "\\rangle " : *at == '{' ? "}" : *at == '(' ? ")" : "]");
+        return end + 1;
+    }
+    for (int i = 0; i < SIGNS; i++)
+        if (!strncmp(at, signs[i].from, strlen(signs[i].from))) {
+            puts_to(w, signs[i].to);
+            return at + strlen(signs[i].from);
+        }
+    if (strchr(")]}", *at))
+        return NULL;
+    put(w, at, 1);
+    return at + 1;
+}
+
+/* What follows _ or ^: a group, a word or a number, with a sign before it. */
+static const char *put_script(writer *w, const char *at, const char *stop) {
+    puts_to(w, "{");
+    if (*at == '-' || *at == '+' || *at == '*')
+        put(w, at++, 1);
+    if (isdigit((unsigned char)*at)) {
+        for (; isdigit((unsigned char)*at); at++)
+            put(w, at, 1);
+    } else if (isalpha((unsigned char)*at)) { /* indices side by side: L_ij */
+        size_t letters = 0;
+        while (isalpha((unsigned char)at[letters]))
+            letters++;
+        if (find_word(at, letters) < WORDS)
+            puts_to(w, words[find_word(at, letters)].to);
+        else
+            put(w, at, letters);
+        at += letters;
+    } else if (strchr("({[", *at)) {
+        at = put_base(w, at, stop);
+    }
+    puts_to(w, "}");
+    return at;
+}
+
+/* Whether a bar stands over what begins at `at`: behind the name or its index. */
+static size_t bar_behind(const char *at) {
+    const char *from = at;
+    while (isalnum((unsigned char)*at))
+        at++;
+    if (*at == '_' && strncmp(at, "_bar", 4) != 0) {
+        const char *close = at[1] == '{' ? find_close(at + 1) : NULL;
+        at = close ? close + 1 : at + 1;
+        while (!close && isalnum((unsigned char)*at))
+            at++;
+    }
+    return strncmp(at, "_bar", 4) != 0 || isalnum((unsigned char)at[4]) ? 0 : (size_t)(at - from);
+}
+
+static bool put_row(writer *w, const char *at, const char *stop) {
+    while (at && at < stop) {
+        if (*at == ' ') {
+            puts_to(w, at[1] == ' ' ? "\\quad " : " ");
+            at += at[1] == ' ' ? 2 : 1;
+            continue;
+        }
+        size_t barred = isalpha((unsigned char)*at) ? bar_behind(at) : 0;
+        puts_to(w, barred ? "\\bar{" : "");
+        const char *name = at;
+        at = put_base(w, at, stop);
+        puts_to(w, barred ? "}" : "");
+        for (int i = 0; at && i < 2 && at < stop; i++) {
+            if (barred && !strncmp(at, "_bar", 4))
+                at += 4;
+            if (*at != '_' && *at != '^')
+                break;
+            put(w, at, 1);
+            at = put_script(w, at + 1, stop);
+        }
+        if (at && barred && (size_t)(at - name) == barred)
+            at += 4;
+    }
+    return at;
+}
+
+bool lesson_latex(const char *formula, char *text, size_t bytes) {
+    writer w = {.text = text, .bytes = bytes};
+    bool whole = put_row(&w, formula, formula + strlen(formula)) && w.used < bytes;
+    text[whole ? w.used : 0] = '\0';
+    return whole;
+}

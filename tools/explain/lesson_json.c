@@ -1,0 +1,78 @@
+/* tools/explain/lesson_json.c - `mochi explain --json`: a lesson as one object, with formulas in LaTeX, from which
+ * page.js makes a page. */
+#include "tools/explain/lesson.h"
+
+#include <math.h>
+#include <string.h>
+
+static json_t *latex_string(const char *formula) {
+    char text[LATEX_BYTES];
+    return lesson_latex(formula, text, sizeof text) ? json_string(text) : json_null();
+}
+
+/* {"name", "latex", "rows": [[..], ..]}. */
+static json_t *matrix_object(const matrix *m) {
+    json_t *rows = json_array();
+    for (int r = 0; r < m->rows; r++) {
+        json_t *row = json_array();
+        for (int j = 0; j < m->columns; j++)
+            json_array_append_new(row, json_number(m->values[r * m->columns + j]));
+        json_array_append_new(rows, row);
+    }
+    return json_pack("{s:s, s:o, s:o}", "name", m->name, "latex", latex_string(m->name), "rows", rows);
+}
+
+/* The rows of |a - b|: numbers are printed to nine digits, which hides it. */
+static json_t *difference_rows(const matrix *a, const matrix *b) {
+    matrix d = *a;
+    for (int i = 0; i < d.rows * d.columns; i++)
+        d.values[i] = fabs(a->values[i] - b->values[i]);
+    json_t *o = matrix_object(&d), *rows = json_incref(json_object_get(o, "rows"));
+    json_decref(o);
+    return rows;
+}
+
+/* Prose as its parts: texts, {"formula", "latex"}, and {"code"} of a command. */
+static json_t *prose_parts(const char *text) {
+    json_t *parts = json_array();
+    for (bool formula = false; *text; formula = !formula) {
+        size_t n = strcspn(text, "`");
+        char part[1024];
+        snprintf(part, sizeof part, "%.*s", (int)n, text);
+        if (n)
+            json_array_append_new(parts, !formula ? json_string(part)
+                                         : !strncmp(part, "mochi ", 6)
+                                             ? json_pack("{s:s}", "code", part)
+                                             : json_pack("{s:s, s:o}", "formula", part, "latex", latex_string(part)));
+        text += n + (text[n] == '`');
+    }
+    return parts;
+}
+
+void put_in_json(lesson *l, const block *b) {
+    static const char *const kinds[] = {
+        "title", "section", "prose", "formula", "matrices", "line", "agree", "table", "end"};
+    json_t *o = json_pack("{s:s}", "kind", kinds[b->kind]);
+    if (b->kind == BLOCK_PROSE || b->kind == BLOCK_END)
+        json_object_set_new(o, "parts", prose_parts(b->text));
+    else if (b->text)
+        json_object_set_new(o, "text", json_string(b->text));
+    if (b->kind == BLOCK_TITLE || b->kind == BLOCK_FORMULA || b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE)
+        json_object_set_new(o, "latex", latex_string(b->text));
+    if (b->kind == BLOCK_TITLE)
+        json_object_update_new(o, json_pack("{s:s, s:s, s:s}", "topic", l->topic->name, "summary", l->topic->summary,
+                                      "source", l->topic->source));
+    if (b->n) {
+        json_t *list = json_array();
+        for (int i = 0; i < b->n; i++)
+            json_array_append_new(list, matrix_object(&b->matrices[i]));
+        json_object_set_new(o, "matrices", list);
+    }
+    if (b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE)
+        json_object_set_new(o, "differences", difference_rows(&b->matrices[0], &b->matrices[1]));
+    if (b->number)
+        json_object_set_new(o, "number", json_integer(b->number));
+    if (b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE || b->kind == BLOCK_END)
+        json_object_set_new(o, "difference", json_number(b->difference));
+    json_array_append_new(l->json, o);
+}

@@ -1,0 +1,160 @@
+/* train/features/gram_blocks.c - kernels between listed rows of a matrix, and its columns at one scale. */
+#include "train/features/gram_blocks.h"
+
+#include "tensor/host_array.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FEW = 8 };
+
+static bool list_exists(mo_context *ctx, const int64_t *row, int64_t n, int64_t rows, const char *what) {
+    for (int64_t i = 0; i < n; i++)
+        if (row[i] < 0 || row[i] >= rows) {
+            mo_fail(ctx, MO_INVALID, "kernels: %s %" PRId64 ", expected 0 to %" PRId64, what, row[i], rows - 1);
+            return false;
+        }
+    return mo_ok(ctx);
+}
+
+bool mo_rows_exist(mo_context *ctx, const mo_row_pairs *p, int64_t rows, const char *what) {
+    return list_exists(ctx, p->a, p->n_a, rows, what) && list_exists(ctx, p->b, p->n_b, rows, what);
+}
+
+/* ---- cosines of sparse rows ---- */
+
+static double entry_of(const mo_sparse_rows *X, int64_t e) {
+    return (X->value ? (double)X->value[e] : 1) * (X->weight ? X->weight[X->column[e]] : 1);
+}
+
+static double inverse_length(const mo_sparse_rows *X, int64_t i) {
+    double squares = 0;
+    for (int64_t e = X->first[i]; e < X->first[i + 1]; e++)
+        squares += entry_of(X, e) * entry_of(X, e);
+    return squares > 0 ? 1 / sqrt(squares) : 0;
+}
+
+/* The rows of b by column: columns that one of them has are numbered by place[]. */
+typedef struct column_lists {
+    int64_t n;
+    int64_t *column; /* [n] */
+    int64_t *first;  /* [n + 1] */
+    int32_t *row;    /* places in b */
+    double *value;   /* of rows of unit length */
+} column_lists;
+
+static bool list_columns(
+    mo_context *ctx, const mo_sparse_rows *X, int32_t *place, const mo_row_pairs *p, column_lists *l) {
+    int64_t all = 0;
+    for (int64_t j = 0; j < p->n_b; j++)
+        all += X->first[p->b[j] + 1] - X->first[p->b[j]];
+    *l = (column_lists){0, mo_host_array(ctx, all, sizeof *l->column), mo_host_array(ctx, all + 2, sizeof *l->first),
+        mo_host_array(ctx, all, sizeof *l->row), mo_host_array(ctx, all, sizeof *l->value)};
+    if (!mo_ok(ctx))
+        return false;
+    for (int64_t j = 0; j < p->n_b; j++)
+        for (int64_t e = X->first[p->b[j]]; e < X->first[p->b[j] + 1]; e++) {
+            int64_t c = X->column[e];
+            if (place[c] < 0) {
+                place[c] = (int32_t)l->n;
+                l->column[l->n++] = c;
+            }
+            l->first[place[c] + 2]++;
+        }
+    for (int64_t c = 0; c < l->n; c++)
+        l->first[c + 2] += l->first[c + 1];
+    for (int64_t j = 0; j < p->n_b; j++) {
+        double inverse = inverse_length(X, p->b[j]);
+        for (int64_t e = X->first[p->b[j]]; e < X->first[p->b[j] + 1]; e++) {
+            int64_t at = l->first[place[X->column[e]] + 1]++;
+            l->row[at] = (int32_t)j;
+            l->value[at] = entry_of(X, e) * inverse;
+        }
+    }
+    return true;
+}
+
+/* sum [n_b]: scratch. */
+static void compare_row(const mo_sparse_rows *X, const int32_t *place, const column_lists *l, int64_t i, int64_t n_b,
+    double *sum, float *K) {
+    double inverse = inverse_length(X, i);
+    memset(sum, 0, (size_t)n_b * sizeof *sum);
+    for (int64_t e = X->first[i]; e < X->first[i + 1]; e++) {
+        int32_t c = place[X->column[e]];
+        double x = entry_of(X, e);
+        for (int64_t k = c < 0 ? 0 : l->first[c]; c >= 0 && k < l->first[c + 1]; k++)
+            sum[l->row[k]] += x * l->value[k];
+    }
+    for (int64_t j = 0; j < n_b; j++)
+        K[j] = (float)(1 + sum[j] * inverse);
+}
+
+bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, const mo_row_pairs *p, float *K) {
+    column_lists l;
+    bool listed = list_columns(ctx, X, place, p, &l), started = listed;
+#pragma omp parallel num_threads(mo_context_threads(ctx)) if (listed && p->n_a > 1)
+    {
+        double *sum = calloc((size_t)p->n_b, sizeof *sum);
+        if (!sum)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic, FEW)
+        for (int64_t i = 0; i < p->n_a; i++)
+            if (sum && listed)
+                compare_row(X, place, &l, p->a[i], p->n_b, sum, K + i * p->n_b);
+        free(sum);
+    }
+    for (int64_t c = 0; c < l.n; c++)
+        place[l.column[c]] = -1;
+    free(l.column);
+    free(l.first);
+    free(l.row);
+    free(l.value);
+    if (mo_ok(ctx) && !started)
+        mo_fail(ctx, MO_MEMORY, "kernels: out of memory for sums of products");
+    return started;
+}
+
+/* ---- Gaussians of dense rows ---- */
+
+void mo_gaussian_block(
+    mo_context *ctx, const float *X, int64_t columns, int64_t varying, const mo_row_pairs *p, float *K) {
+    float rate = -1 / (2 * (float)varying);
+#pragma omp parallel for num_threads(mo_context_threads(ctx)) schedule(dynamic, FEW) if (p->n_a > 1)
+    for (int64_t i = 0; i < p->n_a; i++)
+        for (int64_t j = 0; j < p->n_b; j++) {
+            const float *x = X + p->a[i] * columns, *y = X + p->b[j] * columns;
+            float squares = 0;
+            for (int64_t c = 0; c < columns; c++)
+                squares += (x[c] - y[c]) * (x[c] - y[c]);
+            K[i * p->n_b + j] = 1 + expf(rate * squares);
+        }
+}
+
+/* ---- columns at one scale ---- */
+
+/* A column whose standard deviation is below this share of its mean, or below it, is the same in all rows. */
+static const double CONSTANT = 1e-7;
+
+static bool scale_column(float *x, int64_t n, int64_t stride, double clip) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i * stride];
+    double mean = n > 0 ? sum / (double)n : 0;
+    for (int64_t i = 0; i < n; i++)
+        squares += (x[i * stride] - mean) * (x[i * stride] - mean);
+    double sd = n > 0 ? sqrt(squares / (double)n) : 0;
+    bool varies = sd > CONSTANT * fmax(1, fabs(mean));
+    for (int64_t i = 0; i < n; i++)
+        x[i * stride] = varies ? (float)fmin(fmax((x[i * stride] - mean) / sd, -clip), clip) : 0;
+    return varies;
+}
+
+int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, double clip) {
+    int64_t varying = 0;
+    for (int64_t c = 0; c < columns; c++)
+        varying += scale_column(X + c, n, columns, clip);
+    return varying;
+}

@@ -1,0 +1,41 @@
+/* train/features/gram_blocks.h - kernels between listed rows of a matrix, and its columns at one scale (library
+ * internal). */
+#ifndef MO_GRAM_BLOCKS_H
+#define MO_GRAM_BLOCKS_H
+
+#include "train/inside.h"
+
+/* Two lists of rows, nodes or graphs, which may repeat. */
+typedef struct mo_row_pairs {
+    const int64_t *a, *b;
+    int64_t n_a, n_b;
+} mo_row_pairs;
+
+/* Returns whether all rows of both lists are there, 0 to rows - 1; raises the first that is not. what: "node", "graph".
+ */
+bool mo_rows_exist(mo_context *ctx, const mo_row_pairs *pairs, int64_t rows, const char *what);
+
+/* A sparse matrix, borrowed: entry e of row i, first[i] <= e < first[i + 1], is value[e] weight[column[e]], where NULL
+ * counts as ones. */
+typedef struct mo_sparse_rows {
+    int64_t columns;
+    const int64_t *first;
+    const int32_t *column;
+    const float *value;
+    const double *weight; /* [columns] */
+} mo_sparse_rows;
+
+/* K [n_a, n_b] := 1 + the cosines of the rows; 1 where a row is zero. place [columns]: scratch, -1 before and after.
+ * Takes as many steps as pairs of entries meet in a column. Returns false on failure. */
+bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, const mo_row_pairs *pairs, float *K);
+
+/* K [n_a, n_b] := 1 + exp(-|x - y|^2 / (2 p)) for rows x, y of X [.., columns], of which p vary. */
+void mo_gaussian_block(
+    mo_context *ctx, const float *X, int64_t columns, int64_t p, const mo_row_pairs *pairs, float *K);
+
+#define MO_KERNEL_CLIP 4 /* of columns of Gaussians */
+/* Column c of X [n, columns], minus its mean, over its standard deviation, clipped to -clip .. clip; zero where it
+ * is the same in all rows. Returns the number of columns that vary. */
+int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, double clip);
+
+#endif

@@ -1,0 +1,319 @@
+/* train/features/sets/kernels.c - kernels between the graphs of a set, one an expert. */
+#include "train/features/sets/kernels.h"
+
+#include "tensor/given.h"
+#include "tensor/host_array.h"
+#include "tensor/storage.h"
+#include "train/features/feature_memory.h"
+#include "train/features/gram_blocks.h"
+#include "train/features/sets/set_blocks.h"
+#include "train/svd/adjacency.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODE_COLUMNS = 4, SIZES = 4, ST = SIZES + 2 * NODE_COLUMNS, DEGREES = 16, FEW_ATTRIBUTES = 4, TASK = 16 };
+
+/* Columns of the graphs, compared by a Gaussian. */
+typedef struct graph_columns {
+    float *x; /* [graphs, w] */
+    int64_t w, varying;
+} graph_columns;
+
+enum { STRUCTURE, LABELS, ATTRIBUTES, BOTH, GAUSSIANS };
+
+struct mo_set_kernels {
+    const mo_graph *set;
+    graph_columns of[GAUSSIANS];
+    int64_t *first; /* the rows of wl, a sparse matrix [graphs, columns] */
+    int32_t *column, *place;
+    float *value;
+    int64_t columns;
+    const char *name[GAUSSIANS + 1];
+    int count;
+};
+
+/* The feature columns of a set by what they are, and the attributes of its nodes. */
+typedef struct node_columns {
+    int64_t n_labels, n_attributes;
+    int64_t *place;           /* [features]: among the labels, or among the attributes */
+    bool *attribute;          /* [features] */
+    float *a;                 /* [nodes, n_attributes], standardised */
+    float (*x)[NODE_COLUMNS]; /* [nodes]: log(1 + d), its mean over the neighbours, clustering, log(1 + triangles) */
+} node_columns;
+
+/* ---- of the nodes ---- */
+
+static void sort_columns(const mo_graph *set, node_columns *c) {
+    for (int64_t j = 0; j < set->attributes; j++)
+        c->attribute[j] = true;
+    for (int64_t e = 0; e < set->feature_nnz; e++)
+        c->attribute[set->feature_column[e]] |= set->feature_value[e] != 0 && set->feature_value[e] != 1;
+    for (int64_t j = 0; j < set->features; j++)
+        c->place[j] = c->attribute[j] ? c->n_attributes++ : c->n_labels++;
+}
+
+static void fill_attributes(const mo_graph *set, const node_columns *c) {
+    for (int64_t u = 0; u < set->nodes && set->features > 0; u++)
+        for (int64_t e = set->feature_pointer[u]; e < set->feature_pointer[u + 1]; e++) {
+            int64_t j = set->feature_column[e];
+            if (c->attribute[j])
+                c->a[u * c->n_attributes + c->place[j]] = set->feature_value[e];
+        }
+    mo_scale_columns(c->a, set->nodes, c->n_attributes, INFINITY);
+}
+
+static void fill_structure(const mo_graph *set, const mo_set_structure *s, const node_columns *c) {
+    for (int64_t u = 0; u < set->nodes; u++) {
+        double d = (double)degree(set, u), near = 0, triangles = s->closed[2 * u] / 2;
+        for (int64_t e = set->row_pointer[u]; e < set->row_pointer[u + 1]; e++)
+            near += log1p((double)degree(set, set->column[e]));
+        const double x[NODE_COLUMNS] = {
+            log1p(d), d > 0 ? near / d : 0, d > 1 ? 2 * triangles / (d * (d - 1)) : 0, log1p(triangles)};
+        for (int j = 0; j < NODE_COLUMNS; j++)
+            c->x[u][j] = (float)x[j];
+    }
+}
+
+static bool find_node_columns(const mo_graph *set, node_columns *c) {
+    mo_context *ctx = set->ctx;
+    mo_set_structure s = {0};
+    c->place = mo_host_array(ctx, set->features, sizeof *c->place);
+    c->attribute = mo_host_array(ctx, set->features, sizeof *c->attribute);
+    c->x = mo_host_array(ctx, set->nodes, sizeof *c->x);
+    if (mo_ok(ctx))
+        sort_columns(set, c);
+    c->a = mo_ok(ctx) ? mo_host_array(ctx, set->nodes * c->n_attributes, sizeof *c->a) : NULL;
+    if (mo_ok(ctx) && mo_set_structure_find(set, &s)) {
+        fill_attributes(set, c);
+        fill_structure(set, &s, c);
+    }
+    mo_set_structure_free(&s);
+    return mo_ok(ctx);
+}
+
+static void free_node_columns(node_columns *c) {
+    free(c->place);
+    free(c->attribute);
+    free(c->a);
+    free(c->x);
+}
+
+/* ---- of the graphs ---- */
+
+/* Mean and standard deviation of n values, `stride` apart. */
+static void put_spread(const float *x, int64_t n, int64_t stride, float out[2]) {
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i * stride];
+    double mean = n > 0 ? sum / (double)n : 0;
+    for (int64_t i = 0; i < n; i++)
+        squares += (x[i * stride] - mean) * (x[i * stride] - mean);
+    out[0] = (float)mean;
+    out[1] = n > 0 ? (float)sqrt(squares / (double)n) : 0;
+}
+
+static double edges_of(const mo_graph *set, int64_t g) {
+    return (double)(set->row_pointer[set->graph_offset[g + 1]] - set->row_pointer[set->graph_offset[g]]) / 2;
+}
+
+static void describe_structure(const mo_graph *set, const node_columns *c, int64_t g, float *out) {
+    int64_t first = set->graph_offset[g], nodes = set->graph_offset[g + 1] - first;
+    double n = (double)nodes, m = edges_of(set, g);
+    out[0] = (float)log(fmax(n, 1));
+    out[1] = (float)log1p(m);
+    out[2] = (float)(2 * m / fmax(n, 1));
+    out[3] = n > 1 ? (float)(2 * m / (n * (n - 1))) : 0;
+    for (int j = 0; j < NODE_COLUMNS; j++)
+        put_spread(&c->x[first][j], nodes, NODE_COLUMNS, out + SIZES + 2 * j);
+}
+
+static void describe_labels(const mo_graph *set, const node_columns *c, int64_t g, float *out) {
+    int64_t first = set->graph_offset[g], stop = set->graph_offset[g + 1];
+    float *degrees = out + 2 * c->n_labels, *sizes = degrees + DEGREES;
+    double n = fmax((double)(stop - first), 1);
+    for (int64_t u = first; u < stop; u++) {
+        for (int64_t e = set->features ? set->feature_pointer[u] : 0; set->features && e < set->feature_pointer[u + 1];
+             e++)
+            if (!c->attribute[set->feature_column[e]] && set->feature_value[e] != 0)
+                out[2 * c->place[set->feature_column[e]]]++;
+        if (degree(set, u) < DEGREES)
+            degrees[degree(set, u)]++;
+    }
+    for (int64_t j = 0; j < c->n_labels; j++) {
+        out[2 * j + 1] = (float)log1p(out[2 * j]);
+        out[2 * j] = (float)(out[2 * j] / n);
+    }
+    for (int k = 0; k < DEGREES; k++)
+        degrees[k] = (float)(degrees[k] / n);
+    sizes[0] = (float)log(n);
+    sizes[1] = (float)log1p(edges_of(set, g));
+}
+
+/* How many columns describe so many attributes: five each, and products of few. */
+static int64_t attribute_columns(int64_t n) {
+    return 5 * n + (n <= FEW_ATTRIBUTES ? n + n * (n - 1) / 2 : 0);
+}
+
+/* near [nodes of the graph, attributes]: P a. */
+static void describe_attributes(const mo_graph *set, const node_columns *c, int64_t g, float *near, float *out) {
+    int64_t first = set->graph_offset[g], n = set->graph_offset[g + 1] - first, w = c->n_attributes;
+    const float *a = c->a + first * w;
+    for (int64_t u = 0; u < n; u++)
+        for (int64_t j = 0; j < w; j++) {
+            double sum = 0, d = (double)degree(set, first + u);
+            for (int64_t e = set->row_pointer[first + u]; e < set->row_pointer[first + u + 1]; e++)
+                sum += c->a[set->column[e] * w + j];
+            near[u * w + j] = d > 0 ? (float)(sum / d) : 0;
+        }
+    for (int64_t j = 0; j < w; j++) {
+        put_spread(a + j, n, w, out);
+        put_spread(near + j, n, w, out + 2);
+        double sum = 0;
+        for (int64_t u = 0; u < n; u++)
+            sum += (double)a[u * w + j] * c->x[first + u][0];
+        out[4] = n > 0 ? (float)(sum / (double)n) : 0;
+        out += 5;
+    }
+    for (int64_t i = 0; i < w && w <= FEW_ATTRIBUTES; i++)
+        for (int64_t j = i; j < w; j++) { /* a_i (P a)_i, then a_i a_j */
+            double sum = 0;
+            for (int64_t u = 0; u < n; u++)
+                sum += (double)a[u * w + i] * (i == j ? near : a)[u * w + j];
+            *out++ = n > 0 ? (float)(sum / (double)n) : 0;
+        }
+}
+
+static bool make_columns(mo_set_kernels *k, const node_columns *c) {
+    static const char *const names[GAUSSIANS] = {"st", "lab", "at", "atx"};
+    const mo_graph *set = k->set;
+    int64_t at = attribute_columns(c->n_attributes), lab = 2 * c->n_labels + DEGREES + 2, largest = 0, G = set->graphs;
+    const int64_t w[GAUSSIANS] = {ST, lab, at, c->n_attributes ? at + lab : 0};
+    for (int i = 0; i < GAUSSIANS; i++)
+        k->of[i] = (graph_columns){mo_host_array(set->ctx, G * w[i], sizeof(float)), w[i], 0};
+    for (int64_t g = 0; g < G; g++)
+        largest = set->graph_offset[g + 1] - set->graph_offset[g] > largest
+                      ? set->graph_offset[g + 1] - set->graph_offset[g]
+                      : largest;
+    float *near = mo_ok(set->ctx) ? mo_host_array(set->ctx, largest * c->n_attributes, sizeof *near) : NULL;
+    for (int64_t g = 0; g < G && near; g++) {
+        describe_structure(set, c, g, k->of[STRUCTURE].x + g * ST);
+        describe_labels(set, c, g, k->of[LABELS].x + g * lab);
+        describe_attributes(set, c, g, near, k->of[ATTRIBUTES].x + g * at);
+        if (c->n_attributes) {
+            memcpy(k->of[BOTH].x + g * (at + lab), k->of[ATTRIBUTES].x + g * at, (size_t)at * sizeof *near);
+            memcpy(k->of[BOTH].x + g * (at + lab) + at, k->of[LABELS].x + g * lab, (size_t)lab * sizeof *near);
+        }
+    }
+    free(near);
+    for (int i = 0; i < GAUSSIANS && mo_ok(set->ctx); i++) {
+        k->of[i].varying = mo_scale_columns(k->of[i].x, G, w[i], MO_KERNEL_CLIP);
+        if (k->of[i].varying > 0)
+            k->name[k->count++] = names[i];
+    }
+    return mo_ok(set->ctx);
+}
+
+/* The rows of wl, on the host whatever the set's device. */
+static bool make_subtrees(mo_set_kernels *k) {
+    mo_context *ctx = k->set->ctx;
+    mo_csr *A = mo_set_subtree_columns(k->set);
+    if (!A)
+        return false;
+    k->columns = A->columns;
+    k->first = mo_host_array(ctx, A->rows + 1, sizeof *k->first);
+    k->column = mo_host_array(ctx, A->nnz, sizeof *k->column);
+    k->value = mo_host_array(ctx, A->nnz, sizeof *k->value);
+    k->place = mo_host_array(ctx, A->columns, sizeof *k->place);
+    for (int64_t c = 0; k->place && c < A->columns; c++)
+        k->place[c] = -1;
+    if (mo_ok(ctx)) {
+        mo_tensor_read(A->row_pointer, k->first, (size_t)(A->rows + 1) * sizeof *k->first);
+        mo_tensor_read(A->column, k->column, (size_t)A->nnz * sizeof *k->column);
+        mo_tensor_read(A->values, k->value, (size_t)A->nnz * sizeof *k->value);
+    }
+    mo_csr_release(A);
+    if (k->columns > 0)
+        k->name[k->count++] = "wl";
+    return mo_ok(ctx);
+}
+
+/* ---- made, asked, released ---- */
+
+/* Bytes taken while the kernels are made, the colours of subtrees and their columns counted as if no two nodes shared
+ * one. */
+static double count_bytes(const mo_graph *set) {
+    double n = (double)set->nodes, F = (double)set->features, G = (double)set->graphs;
+    double subtrees = 4 * n * (24 + 24 + 12), columns = 4 * G * (ST + 3 * (5 * F + DEGREES + 2));
+    return 4 * n * F + n * (4 * MO_STRUCTURE + 16 + 4 * NODE_COLUMNS) + subtrees + columns;
+}
+
+static bool kernels_are_valid(const mo_graph *set, int64_t memory) {
+    mo_context *ctx = set->ctx;
+    double swap, bytes = count_bytes(set), limit = memory > 0 ? (double)memory : mo_free_memory("", &swap);
+    if (!mo_ok(ctx))
+        return false;
+    if (set->graphs < 2)
+        mo_fail(ctx, MO_INVALID, "kernels: '%s' is one graph, expected a set", set->name);
+    else if (bytes > limit)
+        mo_fail(ctx, MO_MEMORY, "kernels: '%s' needs %.0f bytes; %s %.0f", set->name, bytes,
+            memory > 0 ? "the limit of memory is" : "free memory is", limit);
+    return mo_ok(ctx) && mo_features_fit_products(set);
+}
+
+mo_set_kernels *mo_set_kernels_create(const mo_graph *set, int64_t memory) {
+    if (!set || !kernels_are_valid(set, memory))
+        return NULL;
+    mo_set_kernels *k = mo_host_array(set->ctx, 1, sizeof *k);
+    node_columns c = {0};
+    bool done = false;
+    if (k) {
+        k->set = set;
+        done = find_node_columns(set, &c) && make_columns(k, &c) && make_subtrees(k);
+    }
+    free_node_columns(&c);
+    if (done)
+        return k;
+    mo_set_kernels_release(k);
+    return NULL;
+}
+
+int mo_set_kernels_count(const mo_set_kernels *k) {
+    return k ? k->count : 0;
+}
+
+const char *mo_set_kernels_name(const mo_set_kernels *k, int e) {
+    return k && e >= 0 && e < k->count ? k->name[e] : NULL;
+}
+
+mo_code mo_set_kernels_gram(mo_set_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
+    if (!k)
+        return MO_INVALID;
+    mo_context *ctx = k->set->ctx;
+    mo_row_pairs p = {a, b, n_a, n_b};
+    if (!mo_ok(ctx) || !mo_rows_exist(ctx, &p, k->set->graphs, "graph") || n_a == 0 || n_b == 0)
+        return mo_code_of(ctx);
+    for (int i = 0; i < GAUSSIANS; i++)
+        if (k->of[i].varying > 0) {
+            mo_gaussian_block(ctx, k->of[i].x, k->of[i].w, k->of[i].varying, &p, K);
+            K += n_a * n_b;
+        }
+    mo_sparse_rows wl = {k->columns, k->first, k->column, k->value, NULL};
+    if (k->columns > 0)
+        mo_cosine_block(ctx, &wl, k->place, &p, K);
+    return mo_code_of(ctx);
+}
+
+void mo_set_kernels_release(mo_set_kernels *k) {
+    if (!k)
+        return;
+    for (int i = 0; i < GAUSSIANS; i++)
+        free(k->of[i].x);
+    free(k->first);
+    free(k->column);
+    free(k->value);
+    free(k->place);
+    free(k);
+}

@@ -1,0 +1,37 @@
+/* train/features/sets/kernels.h - kernels between the graphs of a set, one an expert: what a few labelled graphs are
+ * compared by (library internal). */
+#ifndef MO_SET_KERNELS_H
+#define MO_SET_KERNELS_H
+
+#include "train/inside.h"
+
+/* The experts of a set, with d the degrees of a graph's n nodes, m its edges, t the triangles of a node, P = D^-1 A and
+ * x = log(1 + d); "spread" means mean and standard deviation over the nodes of a graph:
+ *
+ *     st   log n, log(1 + m), 2 m / n, density; spread of x, P x, clustering, log(1 + t)
+ *     lab  of each node label its share and log(1 + count); shares of the degrees 0 .. 15; log n, log(1 + m)
+ *     at   of each attribute a, standardised over all nodes: spread of a and P a, mean of a x; of up to four attributes
+ *          also the means of a_i (P a)_i and of a_i a_j, i < j
+ *     atx  at and lab
+ *     wl   subtrees.c: the columns of the optimal assignment kernel, in full
+ *
+ * k(X, Y) = 1 + exp(-|x - y|^2 / (2 p)) for the first four, with every column standardised over the graphs of the set,
+ * clipped to -4 .. 4, and p the columns that vary; 1 + the cosine for wl. Node labels are the feature columns of 0 and
+ * 1 that are not attributes of a TU set, attributes all others. Without attributes at and atx are left out, and so is
+ * what is the same for all graphs. */
+typedef struct mo_set_kernels mo_set_kernels;
+
+/* set: borrowed until release. memory: bytes that this may take while it is made, 0: what is free; asked before the
+ * work. Raises MO_MEMORY where it is not enough, MO_INVALID for a single graph. Returns NULL on failure. */
+mo_set_kernels *mo_set_kernels_create(const mo_graph *set, int64_t memory);
+void mo_set_kernels_release(mo_set_kernels *k);
+
+/* How many experts there are, and what expert e is called: borrowed. */
+int mo_set_kernels_count(const mo_set_kernels *k);
+const char *mo_set_kernels_name(const mo_set_kernels *k, int e);
+
+/* K [E, n_a, n_b] float32, written: the kernels between the graphs a [n_a] and b [n_b], which may repeat and may be
+ * none. Raises MO_INVALID for a graph that the set has not. Not from two threads at once. Returns the status. */
+mo_code mo_set_kernels_gram(mo_set_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K);
+
+#endif
