@@ -139,7 +139,7 @@ static mo_tensor *apply_mixture(mo_tape *t, const mo_model *m, const mo_episode 
     return mo_matmul(t, all_kernels(t, m, e, K, "query kernels"), alpha);
 }
 
-/* T is fitted again on sharper predictions for all examples (heads/transduce.c); the other experts' part of the logits
+/* T is fitted again on the predictions for all examples (heads/transduce.c); the other experts' part of the logits
  * stays. The episode's queries are all examples. */
 static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, reference_rows(t, e, Zs));
@@ -159,7 +159,7 @@ static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, 
         .fixed = mo_sub(t, logits, own),
         .scale = mo_sum(t, factor, MO_ALL, MO_DROP_AXES),
         .lambda = mo_exp(t, mean)};
-    mo_transduction o = {.rounds = 5, .sharpness = mo_scalar(t, m->real, 2)};
+    mo_transduction o = {.rounds = 5, .sharpness = mo_scalar(t, m->real, 1)};
     mo_tensor *Ys = labels_of(t, m, e);
     return mo_ridge_transduce(t, all, e->support[0], Ys, &readout, &o);
 }

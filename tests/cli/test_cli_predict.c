@@ -153,6 +153,13 @@ static void a_kept_readout_gives_the_same_bytes(void **state) {
     assert_ended(p, 2, "--head: a kept readout has its own");
     RUN(p, "predict", "--data", "mutag", "--readout", "train/data/best.safetensors");
     assert_ended(p, 1, "expected a file of `mochi predict --save`, found mochi weights");
+    static const char header[] = "{\"__metadata__\":{\"format\":\"mochi readout\"}}     ";
+    const uint64_t bytes = sizeof header - 1;
+    FILE *old = fopen(in_folder(p, "old.safetensors"), "wb");
+    assert_true(fwrite(&bytes, sizeof bytes, 1, old) == 1 && fwrite(header, bytes, 1, old) == 1);
+    fclose(old);
+    RUN(p, "predict", "--data", "mutag", "--readout", in_folder(p, "old.safetensors"));
+    assert_ended(p, 1, "old.safetensors: kept by an older version");
     write_text(in_folder(p, "empty"), "");
     RUN(p, "predict", "--data", "mutag", "--readout", in_folder(p, "empty"));
     assert_ended(p, 1, "empty");

@@ -4,6 +4,7 @@
 
 #include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "train/episodes/episode_kernels.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_kernels.h"
 #include "train/features/feature_memory.h"
@@ -66,20 +67,31 @@ mo_code mo_few_shot_candidate(
     return mo_code_of(ctx);
 }
 
+/* Bytes of a mixture of kernels, fitted on that many labels and applied to a block of queries: measured per pair of
+ * centres, of label and centre, and of query and centre (22,470 nodes, 256 to 6,000 labels). */
+static double bytes_of_mixture(double labels, double queries) {
+    const double of_systems = 450, of_rows = 150, of_queries = 100;
+    double m = fmin(labels, MO_MOST_CENTRES);
+    return fmax(of_systems * m * m + (labels > m ? of_rows * labels * m : 0), of_queries * queries * m);
+}
+
 /* Bytes that are taken beside the features: of a block of rows that are encoded, and of what is made of them. The
  * factors are measured: those of a readout's kernel and systems on the recipe best. */
 static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
-    const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536;
+    const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536, of_all = 90;
     bool examples = features->form == MO_FEATURES_OF_EXAMPLES;
     int64_t N = mo_graph_examples(f->source.graph), queries = N < MO_FEW_SHOT_ROWS ? N : MO_FEW_SHOT_ROWS;
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (o->transductive)
-        return encoded + n * d * sizeof(float) + population * d * d * sizeof(double);
+    if (o->transductive) /* of nodes also the kernels of all with the support */
+        return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
+               (f->source.task == MO_TASK_NC ? of_all * n * fmin(labels, MO_MOST_CENTRES) : 0);
     if (!o->labels) /* of suggestions: all rows, shortened */
         return kept + n * shorter * sizeof(float) +
                fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
+    if (mo_few_shot_mixes_kernels(f))
+        return kept + encoded + bytes_of_mixture(labels, (double)queries);
     double read = examples ? encoded + gathered * mo_encoding_bytes(features, queries) : 0;
     return kept + fmax(encoded, fmax(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
 }
