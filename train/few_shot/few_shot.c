@@ -84,9 +84,9 @@ static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, c
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (o->transductive) /* of nodes also the kernels of all with the support */
+    if (o->transductive) /* also the kernels of all with the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
-               (f->source.task == MO_TASK_NC ? of_all * n * fmin(labels, MO_MOST_CENTRES) : 0);
+               of_all * n * fmin(labels, MO_MOST_CENTRES);
     if (!o->labels) /* of suggestions: all rows, shortened */
         return kept + n * shorter * sizeof(float) +
                fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
