@@ -43,9 +43,8 @@ typedef struct mo_mixture {
 MO_API mo_tensor *mo_ridge_mixture(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **share);
 
-/* All nodes of a graph, or all graphs of a set, as they are embedded. Nodes: the rows of the expert T (models/
- * invariant_readout.c), each followed by a one, Z [N, d + 1], and gram = Z^T Z. Graphs: every expert's rows side by
- * side, each followed by a one, Z [N, M (d + 1)], and gram = Z_m Z_m^T of every expert, [M, N, N]. */
+/* All nodes of a graph, or all graphs of a set, as they are embedded: the rows of the expert T (models/
+ * invariant_readout.c), each followed by a one, Z [N, d + 1], and gram = Z^T Z. */
 typedef struct mo_population {
     mo_tensor *Z, *gram;
 } mo_population;
@@ -59,13 +58,10 @@ typedef struct mo_transduction {
 typedef struct mo_refitted {
     mo_tensor *logits, *fixed, *scale, *lambda;
 } mo_refitted;
-/* The readout, fitted on the support (int64 [n_s], row numbers of Z; labels Ys [n_s, C]), refitted on all nodes under
+/* The readout, fitted on the support (int64 [n_s], row numbers of Z; labels Ys [n_s, C]), refitted on all rows under
  * the assumption that classes are of equal size (transduce.c) -> logits [N, C] of all rows. */
 MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_refitted *readout, const mo_transduction *options);
-/* The mixture fitted on the support of a population of graphs, then refitted under its kernels (transduce.c). */
-MO_API mo_tensor *mo_kernel_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
-    const mo_mixture *mix, const mo_transduction *options);
 
 /* ---- model: what a trainer, an evaluation and a weights file know of it ---- */
 
@@ -84,12 +80,16 @@ typedef struct mo_own_readout {
     mo_tensor *(*apply)(
         mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
-    /* Nodes, all rows standing for themselves: what is needed of a support to leave rows of it out, which both tensors
-     * are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others. */
+    /* Nodes and graphs, all rows standing for themselves: what is needed of a support to leave rows of it out, which
+     * both tensors are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others. */
     void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
     mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
         const int64_t *row, int64_t h);
 } mo_own_readout;
+
+/* How many experts the mixture of kernels has of embeddings alone, before the episode's kernels: T of nodes, T and Tg
+ * of graphs, none of links. name (may be NULL): receives what they are called. */
+int mo_own_experts(mo_task task, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
 
@@ -120,7 +120,8 @@ MO_API double mo_model_setting(const mo_model *m, const char *key);
  * support's before the queries': [n, d], or [experts, n, d]. r: dropout's random position, NULL where none is. */
 MO_API mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
 /* Readout fitted on embeddings of the support: logits [n_q, C]. share (may be NULL): receives the shares [E, R] of the
- * experts of a readout of nodes, T before those of the episode's "kernels", and of their penalties; else NULL. */
+ * experts of a readout of nodes or graphs, its own (mo_own_experts) before those of the episode's "kernels", and of
+ * their penalties; else NULL. */
 MO_API mo_tensor *mo_model_readout(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the

@@ -20,7 +20,7 @@ enum {
     WEIGHT,                 /* [MO_TASKS, PARTS, EXPERTS] */
     DIFFUSED,               /* [BLOCKS, EXPERTS, DIFFUSED_ROWS]: beside HOP, for nodes */
     SET_WEIGHT,             /* [SET_BLOCKS, EXPERTS]: beside WEIGHT, for graphs */
-    N_ENCODER,              /* the encoder's parameters come first */
+    N_ENCODER,              /* the encoder's parameters come first; of the others only rows of links are read */
     LOG_LAMBDA = N_ENCODER, /* [MO_TASKS, EXPERTS] */
     EXPERT,                 /* [MO_TASKS, EXPERTS]: prior of each expert */
     PENALTY,                /* [MO_TASKS, PENALTIES]: prior of each penalty, added to that of the expert */
@@ -28,7 +28,7 @@ enum {
     POWER,                  /* [MO_TASKS] */
     LOG_LOO_TEMP,           /* [MO_TASKS] */
     LOG_TEMP,               /* [MO_TASKS] */
-    KERNEL_LAMBDA,          /* [KERNEL_TASKS, EXPERTS]: log lambda of the Gaussian kernels of links and graphs */
+    KERNEL_LAMBDA,          /* [KERNEL_TASKS, EXPERTS]: log lambda of the Gaussian kernels, of links */
     KERNEL_PRIOR,           /* [KERNEL_TASKS, EXPERTS] */
     LOG_GAMMA,              /* [KERNEL_TASKS] */
     N_PARAMETERS

@@ -1,11 +1,12 @@
 /* models/invariant_readout.c - the readout of the invariant encoder.
  *
- * Nodes are read by a mixture of kernels (heads/mixture.c): the expert T, whose rows are those of the encoder's last
- * expert, with the kernel 1 + <x, y>, and the kernels that the episode brings. Nothing of it is learned but T's rows.
+ * Nodes and graphs are read by a mixture of kernels (heads/mixture.c): the expert T, whose rows are those of the
+ * encoder's last expert, with the kernel 1 + <x, y>; for graphs also Tg, the same rows under the Gaussian kernel
+ * 1 + exp(-|x - y|^2 / mean |x|^2); and the kernels that the episode brings. Nothing of it is learned but T's rows.
  *
- * Links and graphs: ridges of both experts and three penalties, and those of a Gaussian kernel, mixed by their
- * leave-one-out evidence (heads/ridge_mixture.c). Each of both tasks has its own penalties, priors, width, sharpness
- * and temperatures; the rows of nodes in these parameters are read by nothing. */
+ * Links: ridges of both experts and three penalties, and those of a Gaussian kernel, mixed by their leave-one-out
+ * evidence (heads/ridge_mixture.c). They have the penalties, priors, width, sharpness and temperatures that are the
+ * readout's parameters, in which the rows of nodes and graphs are read by nothing. */
 #include "models/heads/heads.h"
 #include "models/invariant.h"
 
@@ -15,10 +16,17 @@ static const invariant *invariant_of(const mo_model *m) {
     return m->encoder.state;
 }
 
-/* ---- nodes ---- */
+/* ---- nodes and graphs ---- */
 
-static const double node_lambda[] = {0.03, 0.3, 3}, node_sharpness = 0.3;
-static const double own_prior = 1; /* of T; 0 of the others */
+static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
+static const double own_prior = 1; /* of T and Tg; 0 of the episode's kernels */
+
+int mo_own_experts(mo_task task, const char *const **name) {
+    static const char *const names[] = {"T", "Tg"};
+    if (name)
+        *name = names;
+    return task == MO_TASK_LP ? 0 : task == MO_TASK_NC ? 1 : 2;
+}
 
 /* The episode's kernels of that name, or NULL. */
 static mo_tensor *further_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, const char *name) {
@@ -28,10 +36,20 @@ static mo_tensor *further_kernels(mo_tape *t, const mo_model *m, const mo_episod
     return NULL;
 }
 
-/* T's kernel K [n, m] before the episode's: [E, n, m]. */
+/* 1 + exp(-|x - y|^2) from K of 1 + <x, y>: rows have unit length, so |x - y|^2 = 2 - 2 <x, y> = 4 - 2 K. */
+static mo_tensor *gaussian_of(mo_tape *t, mo_tensor *K) {
+    return mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
+}
+
+/* T's kernel K [n, m] and those made of it, before the episode's: [E, n, m]. */
 static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, const char *name) {
-    mo_tensor *own = mo_with_axis(t, K, MO_AXIS(0), 1), *more = further_kernels(t, m, e, name);
-    return more ? mo_concat(t, (mo_tensor *[]){own, more}, 2, MO_AXIS(0)) : own;
+    mo_tensor *part[3] = {mo_with_axis(t, K, MO_AXIS(0), 1)}, *more = further_kernels(t, m, e, name);
+    int n = 1;
+    if (mo_own_experts(e->task, NULL) > 1)
+        part[n++] = mo_with_axis(t, gaussian_of(t, K), MO_AXIS(0), 1);
+    if (more)
+        part[n++] = more;
+    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : part[0];
 }
 
 /* T's rows [n, d] of embeddings [EXPERTS, n, d]. */
@@ -63,17 +81,20 @@ static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at)
     return mo_reshape(t, mo_gather_rows(t, mo_with_axis(t, weight, MO_AXIS(1), 1), at), 1, &n);
 }
 
-static mo_expert_mixture node_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, int64_t E) {
-    double prior[MO_MAX_EXPERTS] = {own_prior};
-    int64_t R = sizeof node_lambda / sizeof *node_lambda;
+static mo_expert_mixture kernel_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, int64_t E) {
+    double prior[MO_MAX_EXPERTS] = {0};
+    int64_t R = sizeof lambda_grid / sizeof *lambda_grid;
+    int own = mo_own_experts(e->task, NULL);
     if (mo_ok(m->ctx) && E > MO_MAX_EXPERTS)
-        mo_fail(m->ctx, MO_INVALID, "invariant: %lld kernels of nodes, expected at most %d", (long long)E - 1,
-            MO_MAX_EXPERTS - 1);
+        mo_fail(m->ctx, MO_INVALID, "invariant: %lld kernels of an episode, expected at most %d", (long long)(E - own),
+            MO_MAX_EXPERTS - own);
     if (!mo_ok(m->ctx))
         return (mo_expert_mixture){0};
-    return (mo_expert_mixture){.lambda = mo_cast(t, mo_from(t, MO_F64, 1, &R, node_lambda), m->real),
+    for (int i = 0; i < own; i++)
+        prior[i] = own_prior;
+    return (mo_expert_mixture){.lambda = mo_cast(t, mo_from(t, MO_F64, 1, &R, lambda_grid), m->real),
         .prior = mo_cast(t, mo_from(t, MO_F64, 1, &E, prior), m->real),
-        .sharpness = mo_scalar(t, m->real, node_sharpness),
+        .sharpness = mo_scalar(t, m->real, evidence_sharpness),
         .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL};
 }
 
@@ -81,11 +102,10 @@ static mo_tensor *labels_of(mo_tape *t, const mo_model *m, const mo_episode *e) 
     return mo_one_hot(t, e->support_label, e->classes, m->real);
 }
 
-/* alpha [E, m, C] of T, whose kernel of the support with the m rows that stand for it is K [n_s, m], and of the
- * episode's kernels. */
-static mo_mixed_experts learn_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
+/* alpha [E, m, C] of every expert, with K [n_s, m] the kernel of T of the support with the m rows that stand for it. */
+static mo_mixed_experts learn_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
     mo_tensor *all = all_kernels(t, m, e, K, "kernels"), *Ys = labels_of(t, m, e);
-    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all, 0));
+    mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all, 0));
     if (!mo_ok(m->ctx))
         return (mo_mixed_experts){mo_null_tensor(m->ctx), mo_null_tensor(m->ctx), mo_null_tensor(m->ctx)};
     if (!e->centres)
@@ -95,11 +115,11 @@ static mo_mixed_experts learn_nodes(mo_tape *t, const mo_model *m, const mo_epis
     return mo_centred_mixture(t, all, rows_of_each(t, all, e->centres), Ys, mo_gather_rows(t, Ys, e->centres), &mix);
 }
 
-/* ---- nodes: the readout without some rows of its support ---- */
+/* ---- nodes and graphs: the readout without some rows of its support ---- */
 
 static void invert(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]) {
     mo_tensor *X = own_rows(t, Zs), *all = all_kernels(t, m, e, own_kernel(t, X, X), "kernels");
-    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all, 0));
+    mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all, 0));
     mo_inverted_mixture fit = mo_kernel_mixture_invert(t, all, labels_of(t, m, e), &mix);
     inverted[0] = fit.G;
     inverted[1] = fit.alpha;
@@ -108,23 +128,23 @@ static void invert(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor
 static mo_tensor *without(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2], const int64_t *row, int64_t h) {
     const mo_inverted_mixture all = {inverted[0], inverted[1]};
-    mo_expert_mixture mix = node_mixture(t, m, e, mo_dim(all.G, 0));
+    mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all.G, 0));
     return mo_kernel_mixture_without(t, &all, labels_of(t, m, e), &mix, row, h);
 }
 
-/* ---- nodes: logits ---- */
+/* ---- nodes and graphs: logits ---- */
 
 /* Logits [E, n, C] of each expert, from T's kernel K [n, m] of n rows and those that stand for the support. */
-static mo_tensor *apply_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, mo_tensor *alpha) {
+static mo_tensor *apply_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, mo_tensor *alpha) {
     return mo_matmul(t, all_kernels(t, m, e, K, "query kernels"), alpha);
 }
 
-/* T is fitted again on the predictions for all nodes (heads/transduce.c); the other experts' part of the logits
- * stays. The episode's queries are all nodes. */
-static mo_tensor *transduce_nodes(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
+/* T is fitted again on the predictions for all examples (heads/transduce.c); the other experts' part of the logits
+ * stays. The episode's queries are all examples. */
+static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, reference_rows(t, e, Zs));
-    mo_mixed_experts fit = learn_nodes(t, m, e, mo_matmul(t, Zs, Zst)); /* the column of ones is the kernel's 1 */
-    mo_tensor *logits = apply_nodes(t, m, e, mo_matmul(t, all->Z, Zst), fit.learned);
+    mo_mixed_experts fit = learn_mixture(t, m, e, mo_matmul(t, Zs, Zst)); /* the column of ones is the kernel's 1 */
+    mo_tensor *logits = apply_mixture(t, m, e, mo_matmul(t, all->Z, Zst), fit.learned);
     if (!mo_ok(m->ctx))
         return mo_null_tensor(m->ctx);
     int64_t R = mo_dim(fit.share, 1);
@@ -132,7 +152,7 @@ static mo_tensor *transduce_nodes(mo_tape *t, const mo_model *m, const mo_episod
     mo_tensor *own = mo_sum(t, mo_slice(t, logits, experts, 0, 1), experts, MO_DROP_AXES);
     logits = mo_sum(t, logits, experts, MO_DROP_AXES);
     mo_tensor *share = mo_slice(t, fit.share, experts, 0, 1), *factor = mo_slice(t, fit.factor, experts, 0, 1);
-    mo_tensor *log_lambda = mo_log(t, mo_cast(t, mo_from(t, MO_F64, 1, &R, node_lambda), m->real));
+    mo_tensor *log_lambda = mo_log(t, mo_cast(t, mo_from(t, MO_F64, 1, &R, lambda_grid), m->real));
     mo_tensor *mean = mo_div_or_zero(t, mo_sum(t, mo_mul(t, share, log_lambda), MO_ALL, MO_DROP_AXES),
         mo_sum(t, share, MO_ALL, MO_DROP_AXES)); /* T's penalty: the geometric mean, weighed by their shares */
     mo_refitted readout = {.logits = logits,
@@ -144,69 +164,54 @@ static mo_tensor *transduce_nodes(mo_tape *t, const mo_model *m, const mo_episod
     return mo_ridge_transduce(t, all, e->support[0], Ys, &readout, &o);
 }
 
-/* ---- links and graphs ---- */
+/* ---- links ---- */
 
-/* Row `task` of a parameter, in the given shape. */
-static mo_tensor *of_task(mo_tape *t, const mo_model *m, int i, mo_task task, int ndim, const int64_t *shape) {
-    return mo_reshape(t, mo_slice(t, m->parameter[invariant_of(m)->at[i]], MO_AXIS(0), task, task + 1), ndim, shape);
+/* The row of links in a parameter, in the given shape: rows are tasks, or links and graphs from KERNEL_LAMBDA on. */
+static mo_tensor *of_links(mo_tape *t, const mo_model *m, int i, int ndim, const int64_t *shape) {
+    int64_t row = i < KERNEL_LAMBDA ? MO_TASK_LP : 0;
+    return mo_reshape(t, mo_slice(t, m->parameter[invariant_of(m)->at[i]], MO_AXIS(0), row, row + 1), ndim, shape);
 }
 
 /* The parameters `plain` of every expert, followed by `kernel` unless the model is linear: [EXPERTS or 2 EXPERTS, 1].
  */
-static mo_tensor *invariant_readout_of_experts(mo_tape *t, const mo_model *m, int plain, int kernel, mo_task task) {
+static mo_tensor *of_experts(mo_tape *t, const mo_model *m, int plain, int kernel) {
     static const int64_t column[] = {EXPERTS, 1};
-    mo_tensor *first = of_task(t, m, plain, task, 2, column);
+    mo_tensor *first = of_links(t, m, plain, 2, column);
     if (invariant_of(m)->options.linear)
         return first;
-    mo_tensor *more = of_task(t, m, kernel, (mo_task)(task - MO_TASK_LP), 2, column);
-    return mo_concat(t, (mo_tensor *[]){first, more}, 2, MO_AXIS(0));
+    return mo_concat(t, (mo_tensor *[]){first, of_links(t, m, kernel, 2, column)}, 2, MO_AXIS(0));
 }
 
-static mo_mixture mixture(mo_tape *t, const mo_model *m, const mo_episode *e) {
+static mo_mixture links_mixture(mo_tape *t, const mo_model *m, const mo_episode *e) {
     static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
     static const int64_t of_penalty[] = {1, PENALTIES};
-    mo_task task = e->task;
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
     mo_mixture mix = {
-        .lambda = mo_mul(t, mo_exp(t, invariant_readout_of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA, task)), grid),
-        .prior = mo_add(t, invariant_readout_of_experts(t, m, EXPERT, KERNEL_PRIOR, task),
-            of_task(t, m, PENALTY, task, 2, of_penalty)),
-        .sharpness = mo_exp(t, of_task(t, m, LOG_SHARPNESS, task, 0, NULL)),
-        .power = of_task(t, m, POWER, task, 0, NULL),
-        .temperature = mo_exp(t, of_task(t, m, LOG_LOO_TEMP, task, 0, NULL)),
+        .lambda = mo_mul(t, mo_exp(t, of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA)), grid),
+        .prior = mo_add(t, of_experts(t, m, EXPERT, KERNEL_PRIOR), of_links(t, m, PENALTY, 2, of_penalty)),
+        .sharpness = mo_exp(t, of_links(t, m, LOG_SHARPNESS, 0, NULL)),
+        .power = of_links(t, m, POWER, 0, NULL),
+        .temperature = mo_exp(t, of_links(t, m, LOG_LOO_TEMP, 0, NULL)),
         .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL,
     };
     if (!invariant_of(m)->options.linear)
-        mix.gamma = mo_exp(t, of_task(t, m, LOG_GAMMA, (mo_task)(task - MO_TASK_LP), 0, NULL));
+        mix.gamma = mo_exp(t, of_links(t, m, LOG_GAMMA, 0, NULL));
     return mix;
-}
-
-static mo_tensor *log_temp(mo_tape *t, const mo_model *m, mo_task task) {
-    return of_task(t, m, LOG_TEMP, task, 0, NULL);
-}
-
-/* Graphs are refitted on the readout's own probabilities. */
-static mo_tensor *transduce_graphs(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
-    mo_mixture mix = mixture(t, m, e);
-    mo_tensor *Ys = labels_of(t, m, e);
-    mo_tensor *temperature = mo_exp(t, log_temp(t, m, e->task));
-    mo_transduction o = {.rounds = 5, .sharpness = temperature};
-    return mo_mul(t, mo_kernel_transduce(t, all, e->support[0], Ys, &mix, &o), temperature);
 }
 
 /* ---- the table ---- */
 
-/* Nodes: alpha of every expert. Links and graphs: W, and alpha of the Gaussian kernel where it is read. */
+/* Nodes and graphs: alpha of every expert. Links: W, and alpha of the Gaussian kernel where it is read. */
 static int learn(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned, mo_tensor **share) {
-    if (e->task == MO_TASK_NC) {
+    if (e->task != MO_TASK_LP) {
         mo_tensor *X = own_rows(t, Zs);
-        mo_mixed_experts fit = learn_nodes(t, m, e, own_kernel(t, X, reference_rows(t, e, X)));
+        mo_mixed_experts fit = learn_mixture(t, m, e, own_kernel(t, X, reference_rows(t, e, X)));
         learned[0] = fit.learned;
         *share = fit.share;
         return 1;
     }
-    mo_mixture mix = mixture(t, m, e);
+    mo_mixture mix = links_mixture(t, m, e);
     mo_mixed fit = mo_ridge_mixture_fit(t, Zs, labels_of(t, m, e), &mix);
     learned[0] = fit.W;
     learned[1] = fit.alpha;
@@ -215,18 +220,14 @@ static int learn(
 
 static mo_tensor *apply(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq) {
-    if (e->task == MO_TASK_NC) {
+    if (e->task != MO_TASK_LP) {
         mo_tensor *K = own_kernel(t, own_rows(t, Zq), reference_rows(t, e, own_rows(t, Zs)));
-        return mo_sum(t, apply_nodes(t, m, e, K, learned[0]), MO_AXIS(0), MO_DROP_AXES);
+        return mo_sum(t, apply_mixture(t, m, e, K, learned[0]), MO_AXIS(0), MO_DROP_AXES);
     }
-    mo_mixture mix = mixture(t, m, e);
+    mo_mixture mix = links_mixture(t, m, e);
     mo_mixed fit = {.W = learned[0], .alpha = learned[1]};
     mo_tensor *logits = mo_ridge_mixture_apply(t, Zs, Zq, &mix, &fit);
-    return mo_mul(t, logits, mo_exp(t, log_temp(t, m, e->task)));
-}
-
-static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
-    return (e->task == MO_TASK_NC ? transduce_nodes : transduce_graphs)(t, m, e, all);
+    return mo_mul(t, logits, mo_exp(t, of_links(t, m, LOG_TEMP, 0, NULL)));
 }
 
 static int settings(const mo_model *m, mo_setting *list) {

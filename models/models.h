@@ -50,8 +50,9 @@ typedef struct mo_named {
 /* Borrowed tensors of one episode. Rows of nodes: the rows are nodes (nc, lp) or all nodes of each graph (gc), indices
  * count nodes or graphs, and a link has two ends. Rows of examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
  * [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their labels, then the
- * queries; there are no indices. Nodes may also have "kernels" [E, n_s, n_s], kernels 1 + k of the support's nodes, and
- * "query kernels" [E, n_q, n_s], those of the queries with the support, which a readout takes as further experts. */
+ * queries; there are no indices. Nodes and graphs may also have "kernels" [E, n_s, n_s], kernels 1 + k of the support,
+ * and "query kernels" [E, n_q, n_s], those of the queries with the support, which a readout takes as further experts.
+ */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
@@ -61,7 +62,7 @@ typedef struct mo_episode {
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
                                   its copies. NULL: no example is there twice */
-    mo_tensor *centres; /* nc: int64 [m], in rising order: support rows that stand for a large support; the second
+    mo_tensor *centres; /* nc, gc: int64 [m], in rising order: support rows that stand for a large support; the second
                            size of kernels is then m. NULL: all rows */
     mo_tensor *segment; /* gc: int64 [graphs + 1], first row of each graph; else NULL */
     int64_t max_rows;   /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
@@ -202,7 +203,7 @@ MO_API mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
-    bool linear;      /* links and graphs too are read by inner products alone, without the Gaussian kernel */
+    bool linear;      /* links are read by inner products alone, without the Gaussian kernel */
     unsigned without; /* parts left out, bits 1 << mo_invariant_part (models/inside.h); 0: none */
 } mo_invariant_options;
 

@@ -16,10 +16,11 @@
 struct mo_source {
     mo_graph *graph;
     mo_task task;
-    mo_links *links;                 /* lp */
-    mo_features *features;           /* for lp: of the masked graph; the place of their memory: mo_feature_place */
-    struct mo_node_kernels *kernels; /* nc: what a readout of nodes reads beside embeddings, borrowed; or NULL */
-    bool owns_graph, owns_features;  /* false: shared with another source of the graph */
+    mo_links *links;       /* lp */
+    mo_features *features; /* for lp: of the masked graph; the place of their memory: mo_feature_place */
+    struct mo_example_kernels
+        *kernels;                   /* what a readout of nodes or graphs reads beside embeddings, borrowed; or NULL */
+    bool owns_graph, owns_features; /* false: shared with another source of the graph */
 };
 
 /* Opens graphs by mo_graph_open's names, each for all tasks that it can serve; "cora:nc" and "cora:nc+lp" restrict the

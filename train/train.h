@@ -168,8 +168,9 @@ typedef struct mo_eval_options {
  * expected calibration error in percent, of each seed or episode by itself. */
 MO_API const char *mo_class_metric_name(int i);
 
-/* Of a readout of nodes: how much an expert had to say, 0 to 1; all together 1. The name is T (the trained embedding),
- * or that of a kernel (train/features/nodes/kernels.h); borrowed. */
+/* Of a readout of nodes or graphs: how much an expert had to say, 0 to 1; all together 1. The name is T (the trained
+ * embedding), Tg (the same by a Gaussian kernel, of graphs), or that of a kernel (train/features/nodes/kernels.h,
+ * train/features/sets/kernels.h); borrowed. */
 typedef struct mo_expert_share {
     const char *name;
     double share;
@@ -187,7 +188,7 @@ typedef struct mo_eval_row {
     int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
                               all their examples, then draw from them again */
     int64_t left_out;      /* the largest number of classes that a problem left out, as mo_plan does */
-    int n_experts;         /* of a readout of nodes, else 0 */
+    int n_experts;         /* of a readout of nodes or graphs, else 0 */
     const mo_expert_share *experts; /* [n_experts]: mean shares over the repeats; borrowed for the visit */
     const char *failure; /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
 } mo_eval_row;
@@ -255,8 +256,8 @@ MO_API mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f);
  * Return the status. */
 MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);
 MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *probabilities);
-/* The shares of the experts in the logits that were read last, of a readout of nodes: returns their number, at most
- * MO_MAX_EXPERTS; 0 of a head, of graphs, and before logits were read. The names live as long as the object. */
+/* The shares of the experts in the logits that were read last, of the mixture of kernels: returns their number, at most
+ * MO_MAX_EXPERTS; 0 of a head, and before logits were read. The names live as long as the object. */
 MO_API int mo_few_shot_experts(const mo_few_shot *f, mo_expert_share out[MO_MAX_EXPERTS]);
 /* Which n examples to label next, the most useful first, besides the n_known that are labelled: those that lower the
  * mean posterior variance of a ridge readout over all examples the most (V-optimal design, Fedorov 1972). Needs no fit.

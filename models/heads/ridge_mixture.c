@@ -13,7 +13,7 @@
  * Where rows have weights (ridge_loo.c), the cross-entropy is the weighted mean, and n_s in its scale is the number of
  * different examples.
  *
- * Links and graphs are read by it; nodes by mixture.c, which will replace it. */
+ * Links are read by it; nodes and graphs by mixture.c. */
 #include "models/heads/heads.h"
 #include "tensor/given.h"
 

@@ -340,8 +340,9 @@ static void transductive_adds_a_column_on_nodes_and_graphs(void **state) {
     assert_int_equal(count_lines(p->out), 2 + 5 + 10);
     double mean[2];
     for (int i = 0; i < 2; i++) {
-        json_t *o =
-            json_line(p, 2 + i, "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds");
+        json_t *o = json_line(p, 2 + i,
+            i ? "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds"
+              : "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,seeds,experts");
         assert_string_equal(json_text_of(o, "features"), i ? "trained+T" : "trained");
         mean[i] = json_real_of(o, "mean");
         json_decref(o);

@@ -53,8 +53,8 @@ static const struct argp_option options[] = {
     {"head", KEY_HEAD, "NAMES", 0,
         "readouts, at most eight, separated by commas: " HEADS
         ", or FILE.so with your own (default: the one trained with); on weights of the recipe best, mixture is "
-        "its own readout, of both experts and two kernels, and every other head reads its embeddings as `mochi embed` "
-        "writes them; dot: links by inner products, without a readout",
+        "its own readout, and every other head reads its embeddings as `mochi embed` writes them; dot: links by inner "
+        "products, without a readout",
         0},
     {"lambda", KEY_LAMBDA, "L", 0, "ridge penalty (default: the weights' own, else 10)", 0},
     {"hop", KEY_HOP, "K", 0, "hop of the baseline `hop` (default: the best on the training pool)", 0},

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 2: nodes are read by a mixture of kernels; a fit that an older version kept would give other predictions. */
+/* 2: nodes and graphs are read by a mixture of kernels; a fit that an older version kept would give other predictions.
+ */
 static const char format[] = "mochi readout 2", command[] = "mochi predict --save";
 
 /* The first number stands first, as `eval --json` prints weights; of a graph it is the second (`data info`). */
@@ -160,8 +161,7 @@ json_t *open_readout(
     json_t *metadata = arrays && arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL;
     const char *found = mo_ok(ctx) ? text_of(ctx, path, metadata, "format") : NULL;
     if (found && !strcmp(found, "mochi readout"))
-        mo_fail(ctx, MO_FORMAT, "%s: kept by an older version, whose readout of nodes is gone; keep it anew (--labels)",
-            path);
+        mo_fail(ctx, MO_FORMAT, "%s: kept by an older version, whose readout is gone; keep it anew (--labels)", path);
     else if (found && strcmp(found, kind) != 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of `mochi predict --save`%s, found %s", path,
             strcmp(kind, format) ? " of links" : "", found);

@@ -38,9 +38,8 @@ static const struct argp_option options[] = {
     {"encoder", KEY_ENCODER, "FILE.so", 0,
         "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0,
-        "readout that the encoder learns under: " HEADS
-        ", or FILE.so with your own (default mixture, which in the "
-        "recipe best is its own readout, of both experts and two kernels; else ridge)",
+        "readout that the encoder learns under: " HEADS ", or FILE.so with your own (default mixture, which in the "
+        "recipe best is its own readout; else ridge)",
         0},
     {"lambda", KEY_LAMBDA, "L", 0, "the head's penalty (default 10; 3 for best under a head other than its own)", 0},
     {"temperature", KEY_TEMPERATURE, "WHERE", 0,
@@ -56,9 +55,7 @@ static const struct argp_option options[] = {
     {"hop-activation", KEY_HOP_ACTIVATION, "WHICH", 0,
         "activation of each hop's layer: none (default), or relu (released)", 0},
     {"kernel", KEY_KERNEL, "WHICH", 0,
-        "kernel of the readout of links and graphs in the recipe best: inner products and a Gaussian kernel, both, or "
-        "the "
-        "former "
+        "kernel of the readout of links in the recipe best: inner products and a Gaussian kernel, both, or the former "
         "alone, linear (default both)",
         0},
     {"without", KEY_WITHOUT, "PARTS", 0,

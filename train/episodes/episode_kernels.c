@@ -1,27 +1,27 @@
-/* train/episodes/episode_kernels.c - the kernels between the nodes of an episode, as tensors of its tape: those of the
- * support with itself and with the queries, and no others, so that an episode costs as much on any graph. A large
+/* train/episodes/episode_kernels.c - the kernels between the examples of an episode, as tensors of its tape: those of
+ * the support with itself and with the queries, and no others, so that an episode costs as much on any graph. A large
  * support is stood for by some of its rows. */
 #include "train/episodes/episode_kernels.h"
 
 #include "autograd/tape.h"
 #include "tensor/host_array.h"
 #include "train/episodes/episode_rows.h"
-#include "train/features/nodes/kernels.h"
+#include "train/features/example_kernels.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- centres ---- */
 
-/* Marks the first row of every distinct node. */
-static bool mark_first(mo_context *ctx, const int64_t *node, int64_t n, uint8_t *first) {
+/* Marks the first row of every distinct example. */
+static bool mark_first(mo_context *ctx, const int64_t *id, int64_t n, uint8_t *first) {
     int64_t *sorted = mo_host_array(ctx, n, sizeof *sorted);
     uint8_t *seen = sorted ? mo_host_array(ctx, n, 1) : NULL;
     if (seen) {
-        memcpy(sorted, node, (size_t)n * sizeof *sorted);
+        memcpy(sorted, id, (size_t)n * sizeof *sorted);
         int64_t distinct = mo_sort_distinct(sorted, n);
         for (int64_t i = 0; i < n; i++) {
-            uint8_t *known = &seen[mo_find_sorted(sorted, distinct, node[i])];
+            uint8_t *known = &seen[mo_find_sorted(sorted, distinct, id[i])];
             first[i] = !*known;
             *known = 1;
         }
@@ -45,13 +45,13 @@ static int64_t rows_of_each_class(const int64_t *count, int64_t classes) {
 }
 
 int64_t mo_choose_centres(
-    mo_context *ctx, const int64_t *node, const int64_t *label, int64_t n, int64_t classes, int64_t *at) {
+    mo_context *ctx, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, int64_t *at) {
     int64_t chosen = 0;
     if (n <= MO_MOST_CENTRES || !mo_ok(ctx))
         return 0;
     uint8_t *first = mo_host_array(ctx, n, 1);
     int64_t *count = first ? mo_host_array(ctx, 2 * classes, sizeof *count) : NULL;
-    if (count && mark_first(ctx, node, n, first)) {
+    if (count && mark_first(ctx, id, n, first)) {
         int64_t *within = count + classes; /* distinct rows of a class that were passed */
         for (int64_t i = 0; i < n; i++)
             count[label[i]] += first[i];
@@ -74,40 +74,40 @@ int64_t mo_choose_centres(
 /* ---- kernels ---- */
 
 static void put_kernels_between(mo_tape *t, const mo_source *source, const char *name, const int64_t *a, int64_t n_a,
-    const mo_kernel_nodes *nodes, mo_episode *e) {
-    int64_t m = nodes->n_reference, shape[] = {mo_node_kernels_count(source->kernels), n_a, m};
+    const mo_kernel_examples *of, mo_episode *e) {
+    int64_t m = of->n_reference, shape[] = {mo_example_kernels_count(source->kernels), n_a, m};
     float *K = mo_ok(t->ctx) ? mo_tape_scratch(t, shape[0] * n_a * m, sizeof *K) : NULL;
-    if (K && mo_node_kernels_gram(source->kernels, a, n_a, nodes->reference, m, K) == MO_OK)
+    if (K && mo_example_kernels_gram(source->kernels, a, n_a, of->reference, m, K) == MO_OK)
         e->rows[e->n_rows++] = (mo_named){name, mo_from(t, MO_F32, 3, shape, K), NULL};
 }
 
 static bool has_kernels(const mo_source *source) {
-    return source->kernels && mo_node_kernels_count(source->kernels) > 0;
+    return source->kernels && mo_example_kernels_count(source->kernels) > 0;
 }
 
-void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_nodes *nodes, mo_episode *e) {
+void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e) {
     if (has_kernels(source))
-        put_kernels_between(t, source, "kernels", nodes->support, nodes->n_s, nodes, e);
+        put_kernels_between(t, source, "kernels", of->support, of->n_s, of, e);
 }
 
-void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_nodes *nodes, mo_episode *e) {
+void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e) {
     if (has_kernels(source))
-        put_kernels_between(t, source, "query kernels", nodes->query, nodes->n_q, nodes, e);
+        put_kernels_between(t, source, "query kernels", of->query, of->n_q, of, e);
 }
 
 void mo_put_plan_kernels(
     mo_tape *t, const mo_source *source, const mo_plan *plan, const int64_t *query, int64_t n_q, mo_episode *e) {
     const int64_t *support = plan->support[0];
-    mo_kernel_nodes nodes = {support, query, support, plan->n_support, n_q, plan->n_support};
+    mo_kernel_examples of = {support, query, support, plan->n_support, n_q, plan->n_support};
     int64_t *at = mo_tape_scratch(t, 2 * MO_MOST_CENTRES, sizeof *at), *reference = at ? at + MO_MOST_CENTRES : NULL;
     int64_t m = at ? mo_choose_centres(t->ctx, support, plan->support_label, plan->n_support, plan->classes, at) : 0;
     for (int64_t i = 0; i < m; i++)
         reference[i] = support[at[i]];
     if (m) {
         e->centres = mo_from(t, MO_I64, 1, &m, at);
-        nodes.reference = reference;
-        nodes.n_reference = m;
+        of.reference = reference;
+        of.n_reference = m;
     }
-    mo_put_kernels(t, source, &nodes, e);
-    mo_put_query_kernels(t, source, &nodes, e);
+    mo_put_kernels(t, source, &of, e);
+    mo_put_query_kernels(t, source, &of, e);
 }

@@ -121,6 +121,8 @@ static void draw_division(mo_members *class, const int64_t *train, uint64_t seed
 }
 
 int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed) {
+    if (!graph)
+        return 0;
     mo_context *ctx = graph->ctx;
     if (mo_ok(ctx) && (graph->division || divisions < 1 || !mo_graph_has_task(graph, MO_TASK_NC)))
         mo_fail(ctx, MO_INVALID, "split of graph %s: expected labelled nodes and no division, found %s", graph->name,

@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 
-enum { MOST_GRAPHS = 8192 }; /* of a population: a kernel of 256 MiB */
-
 static bool is_set(const mo_source *source) {
     return source->task == MO_TASK_GC;
 }
@@ -71,7 +69,7 @@ static mo_tensor *embed_listed(
     e.support_label = mo_from(t, MO_I64, 1, &n, zero);
     mo_example_tensors(t, source, id, n, NULL, &e);
     mo_model_embed(t, model, &e, NULL, &Z, &none);
-    if (ones && source->task == MO_TASK_NC && mo_ndim(Z) == 3) /* a population of nodes has the last expert's rows */
+    if (ones && mo_ndim(Z) == 3) /* a population has the last expert's rows */
         Z = mo_slice(t, Z, MO_AXIS(0), mo_dim(Z, 0) - 1, mo_dim(Z, 0));
     Z = ones ? mo_append_ones(t, Z) : Z;
     if (mo_ndim(Z) == 3)
@@ -212,31 +210,13 @@ int64_t mo_embedding_width(mo_model *model, const mo_source *source) {
     return mo_ok(ctx) ? width : 0;
 }
 
-/* A graph may have any number of nodes, as their system is as wide as an embedding; the system of a set of graphs has a
- * row of each. */
 static bool check_population(mo_model *model, const mo_source *source) {
     mo_context *ctx = source->graph->ctx;
     if (mo_given(ctx, "embed", "the model", model) &&
         !(model->encoder.of_examples && model->readout && source->task != MO_TASK_LP))
         mo_fail(ctx, MO_UNSUPPORTED, "embed: the model %s has no transductive readout of %s:%s", model->encoder.name,
             source->graph->name, mo_task_name(source->task));
-    else if (source->task == MO_TASK_GC && source->graph->graphs > MOST_GRAPHS)
-        mo_fail(ctx, MO_UNSUPPORTED,
-            "embed: %s has %" PRId64 " graphs, expected at most %d for a readout of all, whose kernel is that wide",
-            source->graph->name, source->graph->graphs, MOST_GRAPHS);
     return mo_ok(ctx);
-}
-
-/* Z^T Z of nodes; Z_m Z_m^T of graphs, for every expert m. Each of the M experts has a column of ones in Z, which the
- * width of an embedding does not count. */
-static mo_tensor *population_gram(mo_tape *t, mo_model *model, const mo_source *source, mo_tensor *Z) {
-    if (source->task != MO_TASK_GC)
-        return mo_gram(t, mo_transpose(t, Z));
-    int64_t M = mo_dim(Z, 1) - mo_embedding_width(model, source), N = mo_dim(Z, 0);
-    if (!mo_ok(mo_tape_context(t)))
-        return mo_null_tensor(mo_tape_context(t));
-    mo_tensor *experts = mo_reshape(t, Z, 3, (int64_t[]){N, M, mo_dim(Z, 1) / M});
-    return mo_gram(t, mo_contiguous(t, mo_permute(t, experts, (const int[]){1, 0, 2})));
 }
 
 mo_population mo_embed_population(mo_model *model, const mo_source *source, int64_t max_rows) {
@@ -246,7 +226,7 @@ mo_population mo_embed_population(mo_model *model, const mo_source *source, int6
     if (t) {
         int64_t shape[MO_MAX_AXES];
         all.Z = embed_kept(model, source, max_rows, true, NULL);
-        mo_tensor *gram = population_gram(t, model, source, all.Z);
+        mo_tensor *gram = mo_gram(t, mo_transpose(t, all.Z));
         for (int i = 0; i < mo_ndim(gram); i++)
             shape[i] = mo_dim(gram, i);
         if (mo_ok(ctx)) {

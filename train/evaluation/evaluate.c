@@ -3,7 +3,7 @@
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/storage.h"
-#include "train/features/nodes/kernels.h"
+#include "train/features/example_kernels.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -127,15 +127,15 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
     }
 }
 
-/* The kernels of the source's nodes, where a readout reads them. */
+/* The kernels of the source's nodes or graphs, where a readout reads them. */
 static void open_kernels(mo_evaluation *ev) {
     bool read = false;
     for (int i = 0; i < ev->n; i++)
         read |= ev->candidate[i].model && ev->candidate[i].model->readout;
-    if (read && ev->own.task == MO_TASK_NC && !ev->own.kernels)
-        ev->kernels = ev->own.kernels = mo_node_kernels_create(ev->own.graph, ev->own.features, 0);
-    if (read && ev->own.task == MO_TASK_NC && mo_ok(ev->ctx))
-        ev->experts = 1 + mo_node_kernels_count(ev->own.kernels);
+    read &= ev->own.task != MO_TASK_LP;
+    if (read && !ev->own.kernels)
+        ev->kernels = ev->own.kernels = mo_example_kernels_create(&ev->own, 0);
+    ev->experts = read && mo_ok(ev->ctx) ? mo_expert_count(&ev->own) : 0;
 }
 
 static bool prepare_evaluation(mo_evaluation *ev) {
@@ -175,7 +175,7 @@ static void finish_evaluation(mo_evaluation *ev) {
         mo_tensor_release(ev->all[i].gram);
     }
     mo_tape_release(ev->t);
-    mo_node_kernels_release(ev->kernels);
+    mo_example_kernels_release(ev->kernels);
     mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
     mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
     mo_eval_figures_release(ev, &ev->figures);
@@ -187,7 +187,7 @@ static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share
     if (!candidate->model || !candidate->model->readout || candidate->transductive)
         return 0;
     for (int e = 0; e < ev->experts; e++) {
-        out[e].name = e ? mo_node_kernels_name(ev->own.kernels, e - 1) : "T";
+        out[e].name = mo_expert_name(&ev->own, e);
         out[e].share = mo_summarize(mo_eval_values(ev, c, shot, ev->metrics + e), ev->repeats).mean;
     }
     return ev->experts;

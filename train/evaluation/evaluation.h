@@ -33,7 +33,7 @@ typedef struct mo_evaluation {
     mo_context *ctx;
     const mo_source *source; /* `own`: the caller's, with the kernels that readouts read */
     mo_source own;
-    struct mo_node_kernels *kernels; /* owned; NULL: the caller's, or none */
+    struct mo_example_kernels *kernels; /* owned; NULL: the caller's, or none */
     const mo_candidate *candidate;
     int n; /* candidates */
     const mo_eval_options *options;
@@ -41,7 +41,7 @@ typedef struct mo_evaluation {
     mo_tensor **rows;   /* per candidate: the examples that it encoded [E, d], owned, or NULL */
     mo_population *all; /* per candidate: its population if it is transductive, owned; else null tensors */
     int metrics;
-    int experts; /* of readouts of nodes, 0 if no candidate has one */
+    int experts; /* of readouts of nodes or graphs, 0 if no candidate has one */
     int64_t repeats;
     const mo_ranks *ranks; /* NULL: this process has all problems */
     mo_eval_figures figures;
@@ -79,8 +79,11 @@ bool mo_eval_same_inputs(const mo_evaluation *ev);
 /* Brings the figures of all ranks to rank 0. Returns whether no rank has failed; there may be one alone. */
 bool mo_eval_gather(mo_evaluation *ev);
 
-/* expert_shares.c: the shares [E, R] of a readout of the source's nodes, added up over penalties, by name; returns E,
- * or 0 where there are none (NULL) and on failure. */
+/* expert_shares.c: how many experts a readout of the source's nodes or graphs has, and what expert e is called: those
+ * of its embeddings before the source's kernels. */
+int mo_expert_count(const mo_source *source);
+const char *mo_expert_name(const mo_source *source, int e);
+/* Their shares [E, R], added up over penalties, by name; returns E, or 0 where there are none (NULL) and on failure. */
 int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_expert_share out[MO_MAX_EXPERTS]);
 /* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
  * a gradient. */

@@ -1,6 +1,6 @@
-/* train/evaluation/expert_shares.c - how much each expert of a readout of nodes had to say, in words. */
+/* train/evaluation/expert_shares.c - how much each expert of a readout of nodes or graphs had to say, in words. */
 #include "train/evaluation/evaluation.h"
-#include "train/features/nodes/kernels.h"
+#include "train/features/example_kernels.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -16,11 +16,27 @@ const char *mo_expert_words(const char *name) {
         {"A1", "neighbours in common"},
         {"S", "place in the graph"},
         {"H", "what lies two steps away"},
+        {"Tg", "trained embedding, by nearness"},
+        {"st", "size and shape"},
+        {"lab", "how often each node label"},
+        {"at", "node attributes"},
+        {"atx", "node attributes with labels"},
+        {"wl", "subtrees in common"},
     };
     for (size_t i = 0; name && i < sizeof words / sizeof *words; i++)
         if (!strcmp(words[i][0], name))
             return words[i][1];
     return name;
+}
+
+int mo_expert_count(const mo_source *source) {
+    return mo_own_experts(source->task, NULL) + mo_example_kernels_count(source->kernels);
+}
+
+const char *mo_expert_name(const mo_source *source, int e) {
+    const char *const *own;
+    int n = mo_own_experts(source->task, &own);
+    return e < n ? own[e] : mo_example_kernels_name(source->kernels, e - n);
 }
 
 int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_expert_share out[MO_MAX_EXPERTS]) {
@@ -30,7 +46,7 @@ int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_exper
     if (!sum || mo_tensor_read(sum, of_expert, (size_t)E * sizeof *of_expert) != MO_OK)
         return 0;
     for (int e = 0; e < E; e++) {
-        out[e].name = e ? mo_node_kernels_name(source->kernels, e - 1) : "T";
+        out[e].name = mo_expert_name(source, e);
         out[e].share = of_expert[e];
     }
     return E;

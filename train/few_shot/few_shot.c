@@ -6,8 +6,8 @@
 #include "tensor/host_array.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/evaluation/evaluation.h"
+#include "train/features/example_kernels.h"
 #include "train/features/feature_memory.h"
-#include "train/features/nodes/kernels.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -84,9 +84,9 @@ static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, c
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (o->transductive) /* of nodes also the kernels of all with the support */
+    if (o->transductive) /* also the kernels of all with the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
-               (f->source.task == MO_TASK_NC ? of_all * n * fmin(labels, MO_MOST_CENTRES) : 0);
+               of_all * n * fmin(labels, MO_MOST_CENTRES);
     if (!o->labels) /* of suggestions: all rows, shortened */
         return kept + n * shorter * sizeof(float) +
                fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
@@ -109,8 +109,8 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         f->max_rows = MO_EXAMPLE_ROWS;
     features.beside = (int64_t)bytes_beside(f, o, &features);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
-    if (mo_ok(f->ctx) && f->source.task == MO_TASK_NC && f->candidate.model->readout)
-        f->source.kernels = mo_node_kernels_create(f->source.graph, f->source.features, o->memory);
+    if (mo_ok(f->ctx) && f->candidate.model->readout)
+        f->source.kernels = mo_example_kernels_create(&f->source, o->memory);
     if (mo_ok(f->ctx) && o->transductive)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
     else if (mo_ok(f->ctx) && !f->candidate.model->encoder.of_examples)
@@ -151,7 +151,7 @@ void mo_few_shot_release(mo_few_shot *f) {
     mo_tensor_release(f->rows);
     mo_tensor_release(f->all.Z);
     mo_tensor_release(f->all.gram);
-    mo_node_kernels_release(f->source.kernels);
+    mo_example_kernels_release(f->source.kernels);
     mo_features_release(f->source.features);
     mo_model_release(f->candidate.model);
     mo_graph_release(f->own);

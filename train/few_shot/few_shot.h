@@ -19,7 +19,7 @@ struct mo_few_shot {
     int64_t *id;    /* [n] */
     int64_t *label; /* [n]: 0 .. classes - 1 */
     int64_t classes;
-    int n_experts; /* of the logits that were read last, of a readout of nodes; else 0 */
+    int n_experts; /* of the logits that were read last, of the mixture of kernels; else 0 */
     mo_expert_share expert[MO_MAX_EXPERTS];
     double temperature; /* of the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
@@ -49,12 +49,12 @@ typedef struct mo_few_shot_support {
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *support, const int64_t *query, int64_t n_query, double *logits);
 
-/* few_shot_logits.c: whether the readout is the mixture of kernels of nodes, not transductive. */
+/* few_shot_logits.c: whether the readout is the mixture of kernels, not transductive. */
 bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
 /* few_shot_logits.c: whether some of the labelled examples stand for all of them in the readout. */
 bool mo_few_shot_reads_centres(const mo_few_shot *f);
 
-/* few_shot_logits.c: a fit of all labelled examples of nodes, from which the fit without some of them is read for less
+/* few_shot_logits.c: a fit of all labelled examples, from which the fit without some of them is read for less
  * than a fit of its own; NULL where the readout has no such, or rows stand for others, and on failure. Then the logits
  * [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them; returns the status. */
 typedef struct mo_few_shot_whole mo_few_shot_whole;

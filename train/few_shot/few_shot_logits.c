@@ -35,22 +35,23 @@ static mo_code few_shot_head_block(
 /* The support's embeddings, what was learned from them, and the rows that stand for a large support; owned. */
 typedef struct fitted {
     mo_tensor *Zs, *learned[MO_MOST_LEARNED];
-    int64_t m, *centre, *node; /* [m]: positions in the support, nodes; m = 0: all rows stand for themselves */
+    int64_t m, *centre, *id; /* [m]: positions in the support, examples; m = 0: all rows stand for themselves */
 } fitted;
 
 static bool few_shot_choose_centres(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
     r->centre = mo_host_array(f->ctx, 2 * MO_MOST_CENTRES, sizeof *r->centre);
     if (!r->centre)
         return false;
-    r->node = r->centre + MO_MOST_CENTRES;
-    r->m = f->source.task == MO_TASK_NC ? mo_choose_centres(f->ctx, s->id, s->label, s->n, s->classes, r->centre) : 0;
+    r->id = r->centre + MO_MOST_CENTRES;
+    r->m = mo_choose_centres(f->ctx, s->id, s->label, s->n, s->classes, r->centre);
     for (int64_t i = 0; i < r->m; i++)
-        r->node[i] = s->id[r->centre[i]];
+        r->id[i] = s->id[r->centre[i]];
     return mo_ok(f->ctx);
 }
 
-static mo_kernel_nodes few_shot_nodes(const mo_few_shot_support *s, const fitted *r, const int64_t *query, int64_t n) {
-    return (mo_kernel_nodes){s->id, query, r->m ? r->node : s->id, s->n, n, r->m ? r->m : s->n};
+static mo_kernel_examples few_shot_examples(
+    const mo_few_shot_support *s, const fitted *r, const int64_t *query, int64_t n) {
+    return (mo_kernel_examples){s->id, query, r->m ? r->id : s->id, s->n, n, r->m ? r->m : s->n};
 }
 
 mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T) {
@@ -81,10 +82,10 @@ static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted 
     mo_tape_reset(f->t);
     if (!few_shot_choose_centres(f, s, r))
         return false;
-    const mo_kernel_nodes nodes = few_shot_nodes(s, r, NULL, 0);
+    const mo_kernel_examples of = few_shot_examples(s, r, NULL, 0);
     mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
     e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
-    mo_put_kernels(f->t, &f->source, &nodes, &e);
+    mo_put_kernels(f->t, &f->source, &of, &e);
     int n = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, learned, &share) : 0;
     r->Zs = mo_few_shot_keep(f->ctx, Zs);
     for (int i = 0; i < n; i++)
@@ -97,13 +98,13 @@ static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted 
 static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_shot_support *s, const int64_t *query,
     int64_t n, int64_t *zero, double *logits) {
     const mo_model *m = f->candidate.model;
-    const mo_kernel_nodes nodes = few_shot_nodes(s, r, query, n);
+    const mo_kernel_examples of = few_shot_examples(s, r, query, n);
     mo_tensor *learned[MO_MOST_LEARNED];
     mo_episode e;
     mo_tape_reset(f->t);
     mo_tensor *Zq = few_shot_embed(f, query, zero, n, s->classes, &e);
     e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
-    mo_put_query_kernels(f->t, &f->source, &nodes, &e);
+    mo_put_query_kernels(f->t, &f->source, &of, &e);
     for (int i = 0; i < MO_MOST_LEARNED; i++)
         learned[i] = r->learned[i] ? r->learned[i] : mo_null_tensor(f->ctx);
     mo_tensor *Y = mo_ok(f->ctx) ? m->readout->apply(f->t, m, &e, r->Zs, learned, Zq) : mo_null_tensor(f->ctx);
@@ -118,7 +119,7 @@ struct mo_few_shot_whole {
 
 bool mo_few_shot_mixes_kernels(const mo_few_shot *f) {
     const mo_model *m = f->candidate.model;
-    return m && m->readout && f->source.task == MO_TASK_NC && !f->candidate.transductive;
+    return m && m->readout && !f->candidate.transductive;
 }
 
 bool mo_few_shot_reads_centres(const mo_few_shot *f) {
@@ -129,14 +130,14 @@ mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
     const mo_model *m = f->candidate.model;
     bool able = mo_few_shot_mixes_kernels(f) && f->n <= MO_MOST_CENTRES;
     mo_few_shot_whole *whole = able ? mo_host_array(f->ctx, 1, sizeof *whole) : NULL;
-    const mo_kernel_nodes nodes = {f->id, NULL, f->id, f->n, 0, f->n};
+    const mo_kernel_examples of = {f->id, NULL, f->id, f->n, 0, f->n};
     mo_tensor *inverted[2];
     mo_episode e;
     if (!whole)
         return NULL;
     mo_tape_reset(f->t);
     mo_tensor *Zs = few_shot_embed(f, f->id, f->label, f->n, f->classes, &e);
-    mo_put_kernels(f->t, &f->source, &nodes, &e);
+    mo_put_kernels(f->t, &f->source, &of, &e);
     if (mo_ok(f->ctx))
         m->readout->invert(f->t, m, &e, Zs, inverted);
     for (int i = 0; i < 2 && mo_ok(f->ctx); i++)

@@ -1,10 +1,10 @@
-/* tests/train/test_node_readout.c - the readout of nodes of the recipe best: it listens to the expert that knows the
- * classes, however its logits are asked for. */
+/* tests/train/test_mixture_readout.c - the readout of nodes and graphs of the recipe best: it listens to the expert
+ * that knows the classes, however its logits are asked for. */
 #include "tests/planted.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
-#include "train/features/nodes/kernels.h"
+#include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
 enum { CLASSES = 3, COLUMNS = 12, SHOTS = 8, QUERIES = 20, WIDTH = 64 };
@@ -33,28 +33,63 @@ static mo_graph *graph_of_attributes(mo_context *ctx, int64_t nodes) {
     return graph;
 }
 
-/* The graph's nodes, their features and, where wanted, kernels, and an untrained model of best. */
+/* Trees drawn at random, whose nodes have two attributes: equal in graphs of the first class, opposite in those of the
+ * second, unrelated in those of the third. */
+static mo_graph *set_of_attributes(mo_context *ctx, int64_t graphs) {
+    enum { SIZE = 30, PAIR = 2 };
+    mo_graph *set = mo_graph_new(ctx, "pairs", "pairs");
+    mo_edges edges = {0};
+    mo_random r = mo_random_at(6, MO_PURPOSE_CHECK, 1);
+    int64_t *label = calloc((size_t)graphs, sizeof *label);
+    float(*x)[PAIR] = calloc((size_t)(graphs * SIZE), sizeof *x);
+    set->graphs = graphs;
+    set->graph_offset = calloc((size_t)graphs + 1, sizeof *set->graph_offset);
+    for (int64_t g = 0; g < graphs; g++) {
+        int64_t first = SIZE * g;
+        set->graph_offset[g + 1] = first + SIZE;
+        label[g] = g % CLASSES;
+        for (int64_t i = first; i < first + SIZE; i++) {
+            x[i][0] = (float)mo_random_normal(&r);
+            x[i][1] = label[g] == 0 ? x[i][0] : label[g] == 1 ? -x[i][0] : (float)mo_random_normal(&r);
+            if (i > first)
+                mo_edges_add(ctx, &edges, i, first + mo_random_below(&r, i - first));
+        }
+    }
+    mo_graph_set_edges(set, SIZE * graphs, &edges);
+    mo_graph_set_features(set, x[0], PAIR, NULL);
+    mo_graph_set_classes(set, label, graphs);
+    free(label);
+    free(x);
+    set = mo_graph_finish(set);
+    assert_non_null(set);
+    return set;
+}
+
+/* Nodes or graphs, their features and kernels, and an untrained model of best, which sees one attribute at a time: mean
+ * and deviation over a graph. */
 typedef struct fixture {
     mo_pool *pool;
     mo_source source;
     mo_model *model;
 } fixture;
 
-static fixture open_fixture(mo_context *ctx, int64_t nodes) {
+static fixture open_fixture(mo_context *ctx, mo_graph *graph) {
     mo_feature_options o = planted_features();
     o.form = MO_FEATURES_OF_EXAMPLES;
     o.dim = WIDTH;
     fixture f = {.pool = mo_pool_create(ctx, &o, 0.2, NULL, NULL)};
-    mo_pool_add(f.pool, graph_of_attributes(ctx, nodes), 1u << MO_TASK_NC);
+    mo_pool_add(f.pool, graph, 1u << (graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC));
     f.source = *mo_pool_source(f.pool, 0);
-    f.source.kernels = mo_node_kernels_create(f.source.graph, f.source.features, 0);
-    f.model = mo_invariant_create(ctx, MO_F32, NULL);
+    f.source.kernels = mo_example_kernels_create(&f.source, 0);
+    mo_invariant_options model = mo_invariant_defaults();
+    model.without = 1u << MO_PART_WAVES;
+    f.model = mo_invariant_create(ctx, MO_F32, &model);
     assert_true(mo_ok(ctx));
     return f;
 }
 
 static void close_fixture(fixture *f) {
-    mo_node_kernels_release(f->source.kernels);
+    mo_example_kernels_release(f->source.kernels);
     mo_model_release(f->model);
     mo_pool_release(f->pool);
 }
@@ -62,7 +97,7 @@ static void close_fixture(fixture *f) {
 static mo_plan draw_plan(const fixture *f, int64_t k, uint64_t number) {
     mo_plan plan = {0};
     mo_plan_options o = {.k_min = k, .k_max = k, .q_min = QUERIES, .q_max = QUERIES, .max_classes = CLASSES, .seed = 3};
-    assert_int_equal(mo_plan_draw(f->source.graph, NULL, MO_TASK_NC, number, &o, NULL, 0, &plan), MO_OK);
+    assert_int_equal(mo_plan_draw(f->source.graph, NULL, f->source.task, number, &o, NULL, 0, &plan), MO_OK);
     return plan;
 }
 
@@ -86,7 +121,7 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
 
 static void attributes_are_heard_where_links_say_nothing(void **state) {
     scratch *s = *state;
-    fixture f = open_fixture(s->ctx, 300);
+    fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0;
     mo_source without = f.source;
@@ -94,10 +129,32 @@ static void attributes_are_heard_where_links_say_nothing(void **state) {
     double with = accuracy_of(t, &f, &f.source, share), of_T = accuracy_of(t, &f, &without, alone);
     assert_true(with > 90 && with > of_T + 5);
     assert_true(fabs(alone[0] - 1) < 1e-5 && alone[1] == 0);
-    assert_string_equal(mo_node_kernels_name(f.source.kernels, 0), "Xc");
-    for (int e = 0; e <= mo_node_kernels_count(f.source.kernels); e++)
+    assert_string_equal(mo_example_kernels_name(f.source.kernels, 0), "Xc");
+    for (int e = 0; e <= mo_example_kernels_count(f.source.kernels); e++)
         all += share[e];
     assert_true(fabs(all - 1) < 1e-5 && share[1] > 0.3);
+    mo_tape_release(t);
+    close_fixture(&f);
+}
+
+/* What two attributes have to do with each other is seen by the expert of attributes, not by these embeddings. */
+static void node_attributes_of_graphs_are_heard(void **state) {
+    scratch *s = *state;
+    fixture f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
+    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+    double share[MO_MAX_EXPERTS] = {0}, alone[MO_MAX_EXPERTS] = {0}, all = 0, at = 0;
+    mo_source without = f.source;
+    without.kernels = NULL;
+    double with = accuracy_of(t, &f, &f.source, share), of_T = accuracy_of(t, &f, &without, alone);
+    assert_true(with > of_T + 15);
+    assert_true(fabs(alone[0] + alone[1] - 1) < 1e-5 && alone[1] > 0 && alone[2] == 0);
+    for (int e = 0; e < mo_expert_count(&f.source); e++) {
+        all += share[e];
+        at += !strncmp(mo_expert_name(&f.source, e), "at", 2) ? share[e] : 0;
+    }
+    assert_true(fabs(all - 1) < 1e-5 && at > 0.5);
+    assert_string_equal(mo_expert_name(&f.source, 0), "T");
+    assert_string_equal(mo_expert_name(&f.source, 1), "Tg");
     mo_tape_release(t);
     close_fixture(&f);
 }
@@ -111,10 +168,8 @@ static mo_few_shot few_shot_of(const fixture *f, mo_tape *t) {
         .max_rows = 128};
 }
 
-/* Queries in blocks, of a fit that is made once, have the logits of an episode. */
-static void blocks_of_queries_have_the_logits_of_an_episode(void **state) {
-    scratch *s = *state;
-    fixture f = open_fixture(s->ctx, 300);
+static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char *words) {
+    fixture f = open_fixture(s->ctx, graph);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
     mo_plan plan = draw_plan(&f, SHOTS, 0);
     mo_few_shot few = few_shot_of(&f, t);
@@ -131,9 +186,9 @@ static void blocks_of_queries_have_the_logits_of_an_episode(void **state) {
         assert_true(fabs(logits[i] - expected[i % CELLS]) < 1e-3 * (1 + fabs(expected[i % CELLS])));
     mo_expert_share share[MO_MAX_EXPERTS];
     char text[256];
-    assert_int_equal(mo_few_shot_experts(&few, share), 1 + mo_node_kernels_count(f.source.kernels));
+    assert_int_equal(mo_few_shot_experts(&few, share), mo_expert_count(&f.source));
     mo_describe_shares(share, few.n_experts, text, sizeof text);
-    assert_non_null(strstr(text, "own attributes "));
+    assert_non_null(strstr(text, words));
     free(asked);
     free(logits);
     mo_plan_release(&plan);
@@ -142,10 +197,51 @@ static void blocks_of_queries_have_the_logits_of_an_episode(void **state) {
     close_fixture(&f);
 }
 
-/* +T refits T alone, so that what other experts know is not lost. */
-static void a_transductive_readout_keeps_what_other_experts_know(void **state) {
+/* Queries in blocks, of a fit that is made once, have the logits of an episode. */
+static void blocks_of_queries_have_the_logits_of_an_episode(void **state) {
     scratch *s = *state;
-    fixture f = open_fixture(s->ctx, 300);
+    expect_logits_of_an_episode(s, graph_of_attributes(s->ctx, 300), "own attributes ");
+    expect_logits_of_an_episode(s, set_of_attributes(s->ctx, 150), "node attributes ");
+}
+
+/* Held-out logits, read from one fit of all labels, are those of a fit without the rows. */
+static void a_fit_without_some_rows_is_read_from_that_of_all(void **state) {
+    scratch *s = *state;
+    for (int i = 0; i < 2; i++) {
+        fixture f = open_fixture(s->ctx, i ? set_of_attributes(s->ctx, 150) : graph_of_attributes(s->ctx, 300));
+        mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
+        mo_plan plan = draw_plan(&f, SHOTS, 0);
+        mo_few_shot few = few_shot_of(&f, t);
+        enum { HELD = 3, REST = CLASSES * SHOTS - HELD };
+        int64_t at[HELD] = {0, SHOTS, 2 * SHOTS + 3}, id[HELD], rest[REST], label[REST], n = 0;
+        double read[HELD * CLASSES], fitted[HELD * CLASSES];
+        for (int64_t j = 0, held = 0; j < plan.n_support; j++)
+            if (held < HELD && at[held] == j) {
+                id[held++] = plan.support[0][j];
+            } else {
+                label[n] = plan.support_label[j];
+                rest[n++] = plan.support[0][j];
+            }
+        mo_few_shot_support support = {rest, label, n, CLASSES};
+        few.id = plan.support[0];
+        few.label = plan.support_label;
+        few.n = plan.n_support;
+        few.classes = CLASSES;
+        mo_few_shot_whole *whole = mo_few_shot_fit_whole(&few);
+        assert_non_null(whole);
+        assert_int_equal(mo_few_shot_without(&few, whole, at, HELD, read), MO_OK);
+        assert_int_equal(mo_few_shot_read(&few, &support, id, HELD, fitted), MO_OK);
+        for (int j = 0; j < HELD * CLASSES; j++)
+            assert_true(fabs(read[j] - fitted[j]) < 1e-2 * (1 + fabs(fitted[j])));
+        mo_few_shot_whole_release(whole);
+        mo_plan_release(&plan);
+        mo_tape_release(t);
+        close_fixture(&f);
+    }
+}
+
+static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
+    fixture f = open_fixture(s->ctx, graph);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_candidate c = {.features = "model", .model = f.model, .transductive = true};
     mo_population all = mo_embed_population(f.model, &f.source, 0);
@@ -161,6 +257,13 @@ static void a_transductive_readout_keeps_what_other_experts_know(void **state) {
     mo_tensor_release(all.gram);
     mo_tape_release(t);
     close_fixture(&f);
+}
+
+/* +T refits T alone, so that what other experts know is not lost. */
+static void a_transductive_readout_keeps_what_other_experts_know(void **state) {
+    scratch *s = *state;
+    expect_what_other_experts_know(s, graph_of_attributes(s->ctx, 300));
+    expect_what_other_experts_know(s, set_of_attributes(s->ctx, 150));
 }
 
 /* ---- large supports ---- */
@@ -193,7 +296,7 @@ static void centres_are_distinct_rows_of_every_class(void **state) {
  * chance, and alike. */
 static void many_labels_are_read_by_some_of_them(void **state) {
     scratch *s = *state;
-    fixture f = open_fixture(s->ctx, 2100);
+    fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
     mo_plan plan = draw_plan(&f, 1400 / CLASSES, 0);
     mo_few_shot few = few_shot_of(&f, t);
@@ -214,10 +317,12 @@ static void many_labels_are_read_by_some_of_them(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(attributes_are_heard_where_links_say_nothing),
+        cmocka_unit_test(node_attributes_of_graphs_are_heard),
         cmocka_unit_test(blocks_of_queries_have_the_logits_of_an_episode),
+        cmocka_unit_test(a_fit_without_some_rows_is_read_from_that_of_all),
         cmocka_unit_test(a_transductive_readout_keeps_what_other_experts_know),
         cmocka_unit_test(centres_are_distinct_rows_of_every_class),
         cmocka_unit_test(many_labels_are_read_by_some_of_them),
     };
-    return cmocka_run_group_tests_name("node_readout", tests, scratch_create, planted_release);
+    return cmocka_run_group_tests_name("mixture_readout", tests, scratch_create, planted_release);
 }

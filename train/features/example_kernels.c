@@ -1,0 +1,54 @@
+/* train/features/example_kernels.c - kernels between nodes or between graphs, as the source has them. */
+#include "train/features/example_kernels.h"
+
+#include "tensor/host_array.h"
+#include "train/features/nodes/kernels.h"
+#include "train/features/sets/kernels.h"
+
+#include <stdlib.h>
+
+struct mo_example_kernels {
+    mo_node_kernels *nodes; /* one of both */
+    mo_set_kernels *graphs;
+};
+
+mo_example_kernels *mo_example_kernels_create(const mo_source *source, int64_t memory) {
+    mo_context *ctx = source->graph->ctx;
+    if (mo_ok(ctx) && source->task == MO_TASK_LP)
+        mo_fail(ctx, MO_UNSUPPORTED, "kernels: links of %s have none, expected nodes or graphs", source->graph->name);
+    mo_example_kernels *k = mo_ok(ctx) ? mo_host_array(ctx, 1, sizeof *k) : NULL;
+    if (!k)
+        return NULL;
+    if (source->task == MO_TASK_NC)
+        k->nodes = mo_node_kernels_create(source->graph, source->features, memory);
+    else
+        k->graphs = mo_set_kernels_create(source->graph, memory);
+    if (k->nodes || k->graphs)
+        return k;
+    free(k);
+    return NULL;
+}
+
+void mo_example_kernels_release(mo_example_kernels *k) {
+    if (!k)
+        return;
+    mo_node_kernels_release(k->nodes);
+    mo_set_kernels_release(k->graphs);
+    free(k);
+}
+
+int mo_example_kernels_count(const mo_example_kernels *k) {
+    return !k ? 0 : k->nodes ? mo_node_kernels_count(k->nodes) : mo_set_kernels_count(k->graphs);
+}
+
+const char *mo_example_kernels_name(const mo_example_kernels *k, int e) {
+    return !k ? NULL : k->nodes ? mo_node_kernels_name(k->nodes, e) : mo_set_kernels_name(k->graphs, e);
+}
+
+mo_code mo_example_kernels_gram(
+    mo_example_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
+    if (!k)
+        return MO_INVALID;
+    return k->nodes ? mo_node_kernels_gram(k->nodes, a, n_a, b, n_b, K)
+                    : mo_set_kernels_gram(k->graphs, a, n_a, b, n_b, K);
+}
