@@ -29,27 +29,23 @@ typedef struct mo_folds {
     int n;               /* 1 or more */
     const int64_t *stop; /* [n] */
 } mo_folds;
-/* A fit ends when |gradient| is at most `tolerance` times |lambda W|, a fit without a fold at `fold_tolerance` times;
- * 0: at the level of rounding. */
+/* A fit ends where its gradient is at most `tolerance` times the terms that cancel in it, a fit without a fold at ten
+ * times that; 0: at the level of rounding. */
 typedef struct mo_fold_options {
     mo_intercept intercept;
-    double tolerance, fold_tolerance;
+    double tolerance;
 } mo_fold_options;
 /* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as of
  * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without it. No gradient flows through it.
- * Returns false, having done nothing, if lambda is 0, there are more than 16 folds, the device has no such kernel or a
- * fit does not converge (equal rows); call mo_logistic for each fold then. */
+ * Returns false, having done nothing, if lambda is 0, there are more than 16 folds or a fit does not converge; call
+ * mo_logistic for each fold then. */
 MO_API bool mo_logistic_folds(
     mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
-/* The same for the Crammer-Singer machine, which has no intercept and is always solved to rounding. */
+/* The same for the Crammer-Singer machine, with K = X X^T in the place of X and alpha (mo_svm_dual_variables) in that
+ * of W; it has no intercept and is always solved to rounding. */
 MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
  * or [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
 MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
-/* The same machine on [X | 1] without K, of one item (leading axes of 1 are dropped). in: X, Y, lambda > 0; out: W
- * [d + 1, C], alpha [n, C]. Returns false if rounding keeps it from the optimum, as where rows lie far from 0. */
-MO_API bool mo_svm_row_weights(mo_tape *t, mo_tensor *const in[3], mo_tensor **W, mo_tensor **alpha);
-/* Returns whether the device has such a solver and X has enough rows for it to be faster than a fit by K. */
-MO_API bool mo_svm_fits_rows(mo_tape *t, const mo_tensor *X, const mo_tensor *Y, const mo_tensor *lambda);
 
 #endif

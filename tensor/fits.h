@@ -22,69 +22,54 @@ typedef enum mo_adamw_factor {
     MO_ADAMW_FACTORS
 } mo_adamw_factor;
 
-/* Conjugate gradients for H V = r, each item by itself: H = Phi^T S Phi + mu, S[Q]_i = T_i (P_i o Q_i - P_i <P_i,
- * Q_i>), mu = lambda, but 0 on a free intercept. dual: Phi is K [B, n, n]; a vector holds coordinates on the rows and,
- * below them, the intercept's. Otherwise Phi is [B, n, m]. An item ends when <r, M r> has fallen by eta^2. All views
- * are contiguous. */
-typedef struct mo_logistic_cg {
-    bool dual, free_intercept;
-    int limit;                         /* iterations */
-    mo_view Phi, P, T, lambda, r, eta; /* T [B, n, 1], lambda [B or 1, 1, 1], r [B, rows, C], eta [B or 1, 1, 1] */
-    mo_view L, root, border, ridge;    /* the preconditioner M; L.data NULL: none. root and border only if dual */
-    mo_view x, F, unsolved;            /* V, its logits [B, n, C], and [B, 1, 1]: 1 for items that reached the limit */
-} mo_logistic_cg;
+/* What became of an item, as a number of its type. */
+typedef enum mo_fit_code {
+    MO_FIT_SOLVED,
+    MO_FIT_UNSOLVED,   /* not converged; with a free intercept, also a class without rows */
+    MO_FIT_INFINITE,   /* without a penalty, its optimum is at infinity */
+    MO_FIT_NOT_FINITE, /* a value of the rows, the labels or lambda */
+} mo_fit_code;
 
-/* One pass over the rows of X [n, d], of one item: E = [X | 1] V (or X V) if V is given, else E [n, C] is given. If P
- * [n, C] and T [n, 1] are given, Q = S[E] as above, else Q = E. sum = [X | 1]^T Q (or X^T Q), [d (+ 1), C]. So V to E
- * are logits, E to sum is their adjoint, and V, P, T to sum is the product with a Hessian, without its penalty.
- * What is neither given nor wanted has data NULL; E is not wanted with P. C is at most MO_PASS_CLASSES. All views are
- * contiguous. */
-enum { MO_PASS_CLASSES = 32 };
-
-typedef struct mo_logistic_pass {
-    bool free_intercept;
-    mo_view X, V, P, T, E, sum;
-} mo_logistic_pass;
-
-/* Softmax regressions or Crammer-Singer machines with penalty lambda on the rows X [B, n, d] and labels Y [B, n, C] of
- * each item: W [B, d (+ 1), C] fitted on all rows, and held [B, stop[folds - 1], C], the logits of each fold (rows
- * stop[f - 1] .. stop[f] - 1) by a fit without it. unsolved [B]: 1 for items that were not solved. lambda [B or 1] > 0.
- * All views are contiguous. */
 enum { MO_FOLDS_AT_ONCE = 16 };
 
-typedef struct mo_folds_call {
-    bool free_intercept;
-    int folds; /* 1 to MO_FOLDS_AT_ONCE */
+/* Softmax regressions with penalty lambda on the rows X [B, n, d] and labels Y [B, n, C] of each item: W [B, m, C], m =
+ * d or, with a free intercept below, d + 1, fitted on all rows, and held [B, stop[folds - 1], C], the logits of each
+ * fold (rows stop[f - 1] .. stop[f] - 1) by a fit without it. lambda [B or 1, 1, 1] >= 0. The dual needs lambda above
+ * 0, and is made for n <= d. A fit ends where its gradient, in the norm of its preconditioner, is at most `tolerance`
+ * times the terms that cancel in it, a fit without a fold at ten times that; 0: at rounding. If factor has data, the
+ * preconditioner is kept: D [B, n + 1], factor [B, k, k] with k = m or, in the dual, n (+ 1 with an intercept). All
+ * views are contiguous. */
+typedef struct mo_logistic_call {
+    bool dual, free_intercept;
+    int folds; /* 0 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
-    double tolerance, fold_tolerance; /* a regression ends at |gradient| <= tolerance |lambda W|; 0: at rounding */
-    mo_view X, Y, lambda, W, held, unsolved;
-} mo_folds_call;
+    double tolerance;
+    mo_view X, Y, lambda, W, held, code, D, factor; /* code [B]: mo_fit_code */
+} mo_logistic_call;
+
+/* U [B, m, C] with H U = B, where H is the Hessian of such a regression at the logits F [B, n, C] with row weights T
+ * [B, n, 1]; U and B have class means of 0: those of B are ignored. D and factor are those of a fit nearby if
+ * `factored`, else they are computed and returned. */
+typedef struct mo_logistic_solve_call {
+    bool dual, free_intercept, factored;
+    mo_view X, F, T, lambda, B, D, factor, U, code;
+} mo_logistic_solve_call;
 
 /* The dual of the Crammer-Singer machine of each item: the alpha >= 0 with rows that sum to 1 which minimises
- * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>. violation [B]: the largest violation of its optimality
- * conditions; below 0 if they hold. All views are contiguous. */
-typedef struct mo_svm_dual {
-    mo_view K, Y, lambda, alpha, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], [B] */
-} mo_svm_dual;
+ * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>, and held [B, stop[folds - 1], C], the logits of each fold
+ * by the machine without it. violation [B]: the largest violation of the optimality conditions; below 0 if they hold.
+ * All views are contiguous. */
+typedef struct mo_svm_call {
+    int folds; /* 0 to MO_FOLDS_AT_ONCE */
+    const int64_t *stop;
+    mo_view K, Y, lambda, alpha, held, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], .., [B] */
+} mo_svm_call;
 
-/* The Crammer-Singer machine on the rows [X | 1] of one item, without K: W [d + 1, C], the last row the intercept, and
- * alpha [n, C] as above. violation: as above, one number. C is at most MO_PASS_CLASSES, rows of Y sum to 1. All
- * views are contiguous. */
-typedef struct mo_svm_rows {
-    mo_view X, Y, lambda, W, alpha, violation; /* [n, d], [n, C], [], [d + 1, C], [n, C], [] */
-} mo_svm_rows;
-
+/* A solver may be NULL: the processor's runs then. */
 typedef struct mo_fits {
-    /* May be NULL: ops compose it then. */
-    void (*logistic_cg)(mo_context *ctx, const mo_logistic_cg *g);
-    void (*logistic_pass)(mo_context *ctx, const mo_logistic_pass *g);
-    /* May be NULL: the op raises MO_UNSUPPORTED then. */
-    void (*logistic_folds)(mo_context *ctx, const mo_folds_call *g);
-    /* The Crammer-Singer machine, W [B, d, C]: free_intercept and the tolerances are ignored. */
-    void (*svm_folds)(mo_context *ctx, const mo_folds_call *g);
-    void (*svm_dual)(mo_context *ctx, const mo_svm_dual *g);
-    /* float64 alone. May be NULL: the machine is fitted by its kernel matrix then. */
-    void (*svm_rows)(mo_context *ctx, const mo_svm_rows *g);
+    void (*logistic)(mo_context *ctx, const mo_logistic_call *g);
+    void (*logistic_solve)(mo_context *ctx, const mo_logistic_solve_call *g);
+    void (*svm)(mo_context *ctx, const mo_svm_call *g);
 
     /* squares float64 [n]: the sum of squares of each of n gradients, each contiguous, rounded to their type. scale
      * float64 [2]: scale[0] is the norm of them all, the root of the sum of squares, added in order; scale[1] is
@@ -96,6 +81,11 @@ typedef struct mo_fits {
     void (*adamw)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
         const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_fits;
+
+/* Run the device's solver, or the processor's on copies of the views where it has none (tensor/fits.c). */
+void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g);
+void mo_fit_logistic_solve(mo_context *ctx, const mo_logistic_solve_call *g);
+void mo_fit_svm(mo_context *ctx, const mo_svm_call *g);
 
 /* The fits of a float type; raises MO_UNSUPPORTED and returns NULL for other types. */
 const mo_fits *mo_fits_of(mo_context *ctx, mo_dtype dtype);

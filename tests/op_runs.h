@@ -186,34 +186,11 @@ static inline void assert_results_close(
         assert_close(c, "gradient of input", i, &got->grad[i], &expected->grad[i], tolerance);
 }
 
-/* Ops that only the CPU computes: solvers of small problems with many decisions (logistic_folds, svm_folds). */
-enum { HOST_ONLY = 2 };
-
-/* Whether a device other than the CPU raises MO_UNSUPPORTED for the op: it has no kernel, and makes no hidden copy. */
-static inline bool op_is_host_only(mo_context *ctx, const mo_op *op) {
-    if (mo_context_device(ctx) == MO_CPU || mo_n_samples(op) == 0)
-        return false;
-    op_sample s = op_sample_of(ctx, op, 0);
-    op_case c = op_case_open(ctx, op, &s, MO_F32);
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *out[MO_MAX_OUTPUTS];
-    assert_case_fine(&c);
-    bool unsupported = mo_apply_all(t, op, c.in, c.sample.n_in, op_case_attributes(&c), out) == MO_UNSUPPORTED;
-    mo_clear_error(ctx);
-    mo_tape_release(t);
-    op_case_close(&c);
-    return unsupported;
-}
-
-/* Calls f for every sample of every registered op that the device computes; at most HOST_ONLY are left out. */
+/* Calls f for every sample of every registered op. */
 static inline int for_each_case(mo_context *ctx, mo_dtype real, void (*f)(op_case *c)) {
-    int count = 0, left_out = 0;
+    int count = 0;
     for (int i = 0; i < mo_n_ops(ctx); i++) {
         const mo_op *op = mo_op_at(ctx, i);
-        if (op_is_host_only(ctx, op)) {
-            left_out++;
-            continue;
-        }
         for (int k = 0; k < mo_n_samples(op); k++, count++) {
             op_sample s = op_sample_of(ctx, op, k);
             op_case c = op_case_open(ctx, op, &s, real);
@@ -222,7 +199,6 @@ static inline int for_each_case(mo_context *ctx, mo_dtype real, void (*f)(op_cas
             op_case_close(&c);
         }
     }
-    assert_true(left_out <= HOST_ONLY);
     return count;
 }
 

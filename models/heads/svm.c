@@ -9,7 +9,7 @@
  * scales. Support vectors that depend on one another, such as equal rows, make the system semidefinite; but the adjoint
  * that reaches v lies in its range, since the weights are unique, and conjugate gradients stay in the range, where
  * factors would fail. The gradient is that of the implicit function theorem: to Zs, Zq and lambda, of first order, not
- * to the labels. */
+ * to the labels. At most 4,096 support rows. */
 #include "models/heads/folds/folds.h"
 
 /* theta: K, lambda, Y, the mask of alpha > 0, 1 / the number of such entries in the row (0 if one), A_0, s. */
@@ -63,29 +63,20 @@ static mo_tensor *svm_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
     return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, MO_AXIS(rows), 0, d)), mo_slice(t, Wb, MO_AXIS(rows), d, d + 1));
 }
 
-/* Whether the fit needs no K: on many rows, unless a gradient is asked for. */
-static bool has_rows_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda) {
-    return !mo_needs_grad(Zs) && !mo_needs_grad(lambda) && mo_svm_fits_rows(t, Zs, Ys, lambda);
-}
+/* K of more rows takes more than 128 MiB, and its fit minutes. */
+enum { MOST_ROWS = 4096 };
 
-/* The logits by that fit; NULL if it has not converged. */
-static mo_tensor *svm_fit_rows(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
-    int axes = mo_ndim(Zq);
-    int64_t size[MO_MAX_AXES];
-    mo_tensor *W, *alpha;
-    if (!mo_svm_row_weights(t, (mo_tensor *[]){Zs, Ys, lambda}, &W, &alpha))
-        return NULL;
-    for (int i = 0; i < axes - 2; i++)
-        size[i] = 1;
-    size[axes - 2] = mo_dim(Zs, -1) + 1;
-    size[axes - 1] = mo_dim(Ys, -1);
-    return svm_readout(t, Zq, mo_reshape(t, W, axes, size));
+static bool has_few_rows(mo_tape *t, mo_tensor *Zs) {
+    mo_context *ctx = mo_tape_context(t);
+    if (mo_ok(ctx) && mo_dim(Zs, -2) > MOST_ROWS)
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "svm: %lld rows, expected at most %d, as it holds their kernel matrix; for more take scikit-learn's "
+            "LinearSVC",
+            (long long)mo_dim(Zs, -2), MOST_ROWS);
+    return mo_ok(ctx);
 }
 
 static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
-    mo_tensor *logits = has_rows_fit(t, Zs, Ys, lambda) ? svm_fit_rows(t, Zs, Ys, Zq, lambda) : NULL;
-    if (logits)
-        return logits;
     mo_tensor *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
     mo_tensor *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
     mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
@@ -106,6 +97,8 @@ static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
 }
 
 static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    if (!has_few_rows(t, Zs))
+        return mo_null_tensor(mo_tape_context(t));
     if (!is_too_narrow(t, Zs, parameters[0]))
         return svm_fit(t, Zs, Ys, Zq, parameters[0]);
     mo_tensor *wide[] = {Zs, Ys, Zq, parameters[0]};
@@ -117,12 +110,14 @@ static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
 /* Fits all rows and all folds together if the op can, else one by one. */
 static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
-    mo_tensor *out[2];
-    if (is_too_narrow(t, Zs, parameters[0]) || has_rows_fit(t, Zs, Ys, parameters[0]) ||
-        !mo_svm_folds(t, (mo_tensor *[]){mo_append_ones(t, Zs), Ys, parameters[0]}, folds, out))
+    mo_tensor *out[2], *lambda = parameters[0], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
+    if (!has_few_rows(t, Zs))
+        return *held = mo_null_tensor(mo_tape_context(t));
+    if (is_too_narrow(t, Zs, lambda) ||
+        !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, out))
         return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];
-    return svm_readout(t, Zq, out[0]);
+    return svm_readout(t, Zq, mo_div(t, mo_matmul(t, Z1t, mo_sub(t, Ys, out[0])), lambda));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12}};

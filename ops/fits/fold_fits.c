@@ -1,13 +1,13 @@
 /* ops/fits/fold_fits.c - a readout fitted on a support, and the logits of each fold by the fit without it, batched:
  * softmax regression (logistic_folds) and the Crammer-Singer machine (svm_folds).
  *
- * X [.., n, d], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of logistic.c (or [.., d + 1, C] with a free
- * intercept) or of svm_dual.c, and held [.., stop[folds - 1], C]: the logits of the rows
- * stop[f - 1] .. stop[f] - 1 of fold f by the fit of all other rows. All fits share one Gram matrix
- * (tensor/cpu/fits/logistic_folds.c, svm_folds.c). A softmax regression ends at |gradient| <= tolerance |lambda W|
- * (fold_tolerance in the folds), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no
- * convergence, as where a softmax regression without a penalty leaves a class without support. These ops have no
- * derivative: they serve to inspect a fit; logistic.c and models/heads/svm.c serve to train through one. */
+ * X [.., n, d] or, of the machine, K = X X^T [.., n, n], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of
+ * logistic.c (or [.., d + 1, C] with a free intercept), or alpha [.., n, C] as of svm_dual.c, and held [.., stop[folds
+ * - 1], C]: the logits of the rows stop[f - 1] .. stop[f] - 1 of fold f by the fit of all other rows. All fits share
+ * one Gram matrix (tensor/cpu/fits/logistic.c, svm.c). A softmax regression ends where its gradient is small beside its
+ * terms (tolerance), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no convergence, as
+ * where a softmax regression without a penalty leaves a class without support. These ops have no derivative: they serve
+ * to inspect a fit; logistic.c and models/heads/svm.c serve to train through one. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/fits.h"
@@ -19,7 +19,7 @@ typedef struct fold_fits_options {
     bool free_intercept;
     int folds;
     int64_t stop[MO_FOLDS_AT_ONCE];
-    double tolerance, fold_tolerance;
+    double tolerance;
 } fold_fits_options;
 
 static bool fold_fits_shape(mo_call *c) {
@@ -46,52 +46,57 @@ static bool fold_fits_shape(mo_call *c) {
     return mo_call_output(c, 1, X->dtype, X->ndim, size);
 }
 
-typedef void (*solver)(mo_context *, const mo_folds_call *);
-
-static solver solver_of(mo_context *ctx, mo_dtype real, bool hinge) {
-    const mo_fits *k = mo_fits_of(ctx, real);
-    return hinge ? k->svm_folds : k->logistic_folds;
-}
-
 static double least(mo_tape *t, mo_tensor *lambda) {
     return -mo_item(mo_max(t, mo_neg(t, lambda), MO_ALL, MO_DROP_AXES));
 }
 
 static void fold_fits_forward(mo_call *c) {
     const fold_fits_options *o = c->attributes;
-    solver solve = solver_of(c->ctx, c->in[0]->dtype, o->hinge);
     double lambda = least(c->t, c->in[2]);
+    mo_view in[3], W = mo_batch_view(mo_tensor_view(c->out[0]), 2), held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
     if (!mo_ok(c->ctx))
         return;
     if (!(lambda > 0)) {
         mo_call_fail(c, MO_INVALID, "lambda %g, expected above 0", lambda);
         return;
     }
-    if (!solve) {
-        mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
-        return;
-    }
-    mo_folds_call g = {.free_intercept = o->free_intercept, .folds = o->folds, .stop = o->stop};
-    g.tolerance = o->tolerance;
-    g.fold_tolerance = o->fold_tolerance;
-    g.X = mo_batch_view(mo_call_dense(c, 0), 2);
-    g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
-    g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
-    mo_tensor *open = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
-    g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
-    g.held = mo_batch_view(mo_tensor_view(c->out[1]), 2);
-    g.unsolved = mo_tensor_view(open);
+    for (int i = 0; i < 3; i++)
+        in[i] = mo_batch_view(mo_call_dense(c, i), i < 2 ? 2 : 0);
+    mo_tensor *code = mo_call_temporary(c, c->in[0]->dtype, 1, in[0].shape);
+    mo_logistic_call logistic = {.dual = 4 * in[0].shape[1] <= 5 * in[0].shape[2],
+        .free_intercept = o->free_intercept,
+        .folds = o->folds,
+        .stop = o->stop,
+        .tolerance = o->tolerance,
+        .X = in[0],
+        .Y = in[1],
+        .lambda = in[2],
+        .W = W,
+        .held = held,
+        .code = mo_tensor_view(code)};
+    const mo_svm_call svm = {.folds = o->folds,
+        .stop = o->stop,
+        .K = in[0],
+        .Y = in[1],
+        .lambda = in[2],
+        .alpha = W,
+        .held = held,
+        .violation = logistic.code};
     if (!mo_ok(c->ctx))
         return;
-    solve(c->ctx, &g);
-    if (mo_ok(c->ctx) && mo_item(mo_max(c->t, open, MO_ALL, MO_DROP_AXES)) > 0)
+    if (o->hinge)
+        mo_fit_svm(c->ctx, &svm);
+    else
+        mo_fit_logistic(c->ctx, &logistic);
+    double worst = mo_item(mo_max(c->t, code, MO_ALL, MO_DROP_AXES));
+    if (mo_ok(c->ctx) && (o->hinge ? !(worst < 0) : worst > 0))
         mo_call_fail(c, MO_NUMERICAL,
             o->hinge ? "a fit has not converged, or the rows hold a value that is not finite"
                      : "a fit has not converged, or a class has no support in it");
 }
 
-static const fold_fits_options two_folds = {false, true, 2, {2, 4}, 0, 0}, one_fold = {false, false, 1, {3}, 0, 0};
-static const fold_fits_options hinge_folds = {true, false, 2, {2, 4}, 0, 0};
+static const fold_fits_options two_folds = {false, true, 2, {2, 4}, 0}, one_fold = {false, false, 1, {3}, 0};
+static const fold_fits_options hinge_folds = {true, false, 2, {2, 4}, 0};
 
 static const mo_sample logistic_folds_samples[] = {
     {.name = "intercept, rows behind the last fold",
@@ -124,10 +129,10 @@ const mo_op mo_op_logistic_folds = {
 };
 
 static const mo_sample svm_folds_samples[] = {
-    {.name = "rows behind the last fold", .in = "[5, 7] positive[5, 3] positive[]", .attributes = &hinge_folds},
-    {.name = "batch, lambda for each", .in = "[3, 6, 2] positive[3, 6, 2] positive[3]", .attributes = &hinge_folds},
+    {.name = "rows behind the last fold", .in = "spd[5, 5] positive[5, 3] positive[]", .attributes = &hinge_folds},
+    {.name = "batch, lambda for each", .in = "spd[3, 6, 6] positive[3, 6, 2] positive[3]", .attributes = &hinge_folds},
     {.name = "labels of more rows",
-        .in = "[5, 3] positive[7, 3] positive[]",
+        .in = "spd[5, 5] positive[7, 3] positive[]",
         .attributes = &hinge_folds,
         .error = "svm_folds: expected rows [.., n, d]"},
 };
@@ -150,11 +155,9 @@ static bool fold_fits_apply(mo_tape *t, bool hinge, mo_tensor *const in[3], cons
         out[0] = out[1] = mo_null_tensor(ctx);
     if (!mo_given(ctx, what, "in", in) || !mo_given(ctx, what, "folds", folds) || !mo_given(ctx, what, "out", out) ||
         !mo_given(ctx, what, "the stop of its folds", folds->stop) || !mo_given(ctx, what, "options", options) ||
-        folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !solver_of(ctx, mo_tensor_dtype(in[0]), hinge) ||
-        !(least(t, in[2]) > 0))
+        folds->n < 1 || folds->n > MO_FOLDS_AT_ONCE || !(least(t, in[2]) > 0))
         return false;
-    fold_fits_options o = {
-        hinge, options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance, options->fold_tolerance};
+    fold_fits_options o = {hinge, options->intercept == MO_INTERCEPT_FREE, folds->n, {0}, options->tolerance};
     memcpy(o.stop, folds->stop, (size_t)o.folds * sizeof *o.stop);
     mo_tensor *fixed[] = {mo_stop_gradient(t, in[0]), mo_stop_gradient(t, in[1]), mo_stop_gradient(t, in[2])};
     mo_apply_all(t, hinge ? &mo_op_svm_folds : &mo_op_logistic_folds, fixed, 3, &o, out);
@@ -167,7 +170,7 @@ bool mo_logistic_folds(
     bool ready = ctx && mo_ok(ctx), applied = fold_fits_apply(t, false, in, folds, options, out);
     if (!applied || !ready || mo_context_status(ctx)->code != MO_NUMERICAL)
         return applied;
-    mo_clear_error(ctx); /* equal rows, say, whose kernel matrix is singular: mo_logistic has a way around them */
+    mo_clear_error(ctx); /* rounding hides a fit, or a fold has all rows of a class: mo_logistic says which */
     return false;
 }
 

@@ -4,19 +4,20 @@
  *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1] whose intercept is not
  * penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0: T_i = sum_c Y_ic weighs row i.
  * If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums of zero. Solved to the level of
- * rounding, in float64 to a gradient norm below 1e-8; at the cost of n if n <= d (logistic_system.h). Errors: sizes;
- * lambda below 0; a class without support if its intercept is not penalised, separable rows with lambda = 0 (the
- * optimum is at infinity). Saved: a preconditioner at W, and X X^T if n <= d; the saved memory does not depend on the
- * iterations.
+ * rounding, in float64 to a gradient norm below 1e-8, by tensor/cpu/fits/logistic.c; at the cost of n if n <= d.
+ * Errors: sizes; lambda below 0; a class without support if its intercept is not penalised, separable rows with lambda
+ * = 0 (the optimum is at infinity). Saved: curvatures and a factor of the preconditioner.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), mu = lambda (0 on the
- * intercept). Its differential, with H and S of logistic_system.h and T = Y 1, is H[dW] + dPhi^T R + Phi^T S[dPhi W] +
- * Phi^T (dT P - dY) + dlambda W_0 = 0,   W_0: W without the intercept. With U = H^-1 W_bar (logistic_solve.c), E = Phi
- * U and -<U, .> of the other terms, X_bar = -(R U_0^T + S[E] W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0,
- * W_0>. This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters). */
+ * intercept). Its differential, with S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), the Hessian H[V] = Phi^T S[Phi V] + mu
+ * V and T = Y 1, is H[dW] + dPhi^T R + Phi^T S[dPhi W] + Phi^T (dT P - dY) + dlambda W_0 = 0,   W_0: W without the
+ * intercept. With U = H^-1 W_bar (logistic_solve.c), E = Phi U and -<U, .> of the other terms, X_bar = -(R U_0^T + S[E]
+ * W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0, W_0>. This is the implicit function theorem (Krantz and Parks
+ * 2002; Bengio 2000 for hyper-parameters). */
+#include "ops/fits/logistic.h"
 #include "autograd/tape.h"
-#include "ops/fits/logistic_system.h"
 #include "ops/inside.h"
+#include "ops/rules/shapes.h"
 
 #include <string.h>
 
@@ -50,9 +51,10 @@ static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
     mo_tensor *weight = mo_class_sum(t, Y);
     if (mo_item(mo_max(t, mo_neg(t, weight), MO_ALL, MO_DROP_AXES)) > 0)
         return mo_call_fail(c, MO_INVALID, "a row of the labels sums to less than 0");
-    if (penalised || mo_dim(Y, 2) == 1)
+    if (penalised || mo_dim(Y, -1) == 1)
         return mo_ok(c->ctx);
-    mo_tensor *support = mo_sum(t, Y, MO_AXIS(1), MO_DROP_AXES); /* [B, C] */
+    mo_tensor *support = mo_sum(t, Y, MO_AXIS(-2), MO_DROP_AXES);
+    support = mo_reshape(t, support, 2, (int64_t[]){-1, mo_dim(Y, -1)}); /* [B, C] */
     for (int64_t i = 0; mo_item(mo_max(t, mo_neg(t, support), MO_ALL, MO_DROP_AXES)) >= 0 && i < mo_numel(support);
          i++) {
         int64_t b = i / mo_dim(support, 1), k = i % mo_dim(support, 1);
@@ -71,74 +73,66 @@ static bool check_lambda(mo_call *c) {
     return mo_ok(c->ctx);
 }
 
-/* As many items are solved together as have matrices that fit in a cache of this size. */
-enum { CACHE_BYTES = 16 << 20 };
-
-static int64_t items_at_once(const mo_tensor *X, bool dual, int64_t batch) {
-    int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), k = dual ? n : d;
-    int64_t bytes = (k * k + n * d) * (int64_t)mo_dtype_size(X->dtype), fit = CACHE_BYTES / bytes;
-    return fit < 1 ? 1 : fit < batch ? fit : batch;
-}
-
-static mo_tensor *items(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop) {
-    return mo_dim(X, 0) == 1 ? X : mo_slice(t, X, MO_AXIS(0), first, stop);
-}
-
-/* Solves items first .. stop-1 into their part of the output; saves what the vjp reads if all items are solved at once.
- */
-static bool solve_items(mo_call *c, mo_tensor *const in[3], bool dual, int64_t first, int64_t stop, bool save) {
-    mo_tape *t = c->t;
-    bool free_intercept = ((const options *)c->attributes)->free_intercept;
-    mo_tensor *X = items(t, in[0], first, stop), *Y = items(t, in[1], first, stop), *weight = mo_class_sum(t, Y);
-    mo_tensor *lambda = items(t, in[2], first, stop);
-    mo_logistic_system s = mo_logistic_open(t, dual, free_intercept, X, weight, lambda, NULL), solved = s;
-    mo_krylov_vector W;
-    if (!mo_logistic_minimise(c, &solved, Y, &W) && dual && mo_context_status(c->ctx)->code == MO_NUMERICAL) {
-        mo_clear_error(c->ctx); /* equal rows: K is so singular that coordinates on the rows may be rounding alone */
-        solved = mo_logistic_open(t, false, free_intercept, X, weight, lambda, NULL);
-        mo_logistic_minimise(c, &solved, Y, &W);
-    }
-    if (!mo_ok(c->ctx))
-        return false;
-    mo_tensor *weights = mo_logistic_weights(&solved, W.x), *out = c->out[0];
-    int64_t size[] = {stop - first, mo_dim(weights, 1), mo_dim(weights, 2)}, stride[] = {size[1] * size[2], size[2], 1};
-    mo_tensor *window = mo_tape_window(t, out, 3, size, stride, first * stride[0]);
-    mo_view from = mo_tensor_view(weights), to = mo_tensor_view(window);
-    if (!mo_ok(c->ctx))
-        return false;
-    c->ctx->backend->copy(c->ctx, &from, &to);
-    if (save) {
-        mo_logistic_move(&s, W.F);
-        mo_logistic_factor(&s);
-        mo_call_save(c, s.D);
-        mo_call_save(c, s.L);
-        if (dual)
-            mo_call_save(c, s.Phi);
-    }
-    return mo_ok(c->ctx);
-}
-
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda) {
     mo_tensor *negative = mo_neg(t, mo_stop_gradient(t, lambda));
     return mo_dim(X, -2) <= mo_dim(X, -1) && mo_item(mo_max(t, negative, MO_ALL, MO_DROP_AXES)) < 0;
 }
 
+mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X) {
+    return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
+}
+
+void mo_logistic_factors(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept, mo_tensor *factors[2]) {
+    int64_t n = mo_dim(X, -2), d = mo_dim(X, -1), order = (dual ? n : d) + free_intercept;
+    int64_t batch = 1;
+    for (int i = 0; i < mo_ndim(X) - 2; i++)
+        batch *= mo_dim(X, i);
+    factors[0] = mo_call_temporary(c, X->dtype, 2, (int64_t[]){batch, n + 1});
+    factors[1] = mo_call_temporary(c, X->dtype, 3, (int64_t[]){batch, order, order});
+}
+
+bool mo_check_fits(mo_call *c, mo_tensor *code) {
+    static const char *const what[] = {[MO_FIT_UNSOLVED] = "item %lld has not converged",
+        [MO_FIT_INFINITE] =
+            "the classes of item %lld are separable: with lambda 0 the optimum is at infinity; take lambda above 0",
+        [MO_FIT_NOT_FINITE] = "rows, labels or lambda of item %lld hold a value that is not finite"};
+    mo_tape *t = c->t;
+    int64_t item = 0;
+    if (!(mo_item(mo_max(t, code, MO_ALL, MO_DROP_AXES)) > 0))
+        return mo_ok(c->ctx);
+    while (!(mo_item(mo_slice(t, code, MO_AXIS(0), item, item + 1)) > 0))
+        item++;
+    return mo_call_fail(
+        c, MO_NUMERICAL, what[(int)mo_item(mo_slice(t, code, MO_AXIS(0), item, item + 1))], (long long)item);
+}
+
 static void logistic_forward(mo_call *c) {
     mo_tape *t = c->t;
-    bool recording = t->recording, free_intercept = ((const options *)c->attributes)->free_intercept;
-    t->recording = false; /* the steps to the solution are not part of the graph */
-    mo_tensor *in[] = {mo_flat_batch(t, c->in[0]), mo_flat_batch(t, c->in[1]), mo_flat_lambda(t, c->in[2])};
-    bool dual = mo_logistic_is_dual(t, in[0], in[2]);
-    int64_t batch = mo_dim(in[0], 0), step = recording ? batch : items_at_once(in[0], dual, batch);
-    bool penalised = !free_intercept && mo_item(mo_max(t, mo_neg(t, in[2]), MO_ALL, MO_DROP_AXES)) < 0;
-    bool fine = check_lambda(c) && check_support(c, in[1], penalised);
-    for (int64_t first = 0; fine && first < batch; first += step) {
-        int64_t mark = t->n_tensors;
-        fine = solve_items(c, in, dual, first, first + step < batch ? first + step : batch, recording);
-        if (!recording)
-            mo_tape_sweep(t, mark, NULL, 0);
+    mo_tensor *X = c->in[0], *lambda = c->in[2], *factors[2] = {NULL, NULL}, *code;
+    bool recording = t->recording;
+    mo_logistic_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
+    t->recording = false; /* the checks are not part of the graph */
+    bool penalised = !g.free_intercept && mo_item(mo_max(t, mo_neg(t, lambda), MO_ALL, MO_DROP_AXES)) < 0;
+    bool fine = check_lambda(c) && check_support(c, c->in[1], penalised);
+    g.dual = mo_logistic_is_dual(t, X, lambda);
+    g.X = mo_batch_view(mo_call_dense(c, 0), 2);
+    g.Y = mo_batch_view(mo_call_dense(c, 1), 2);
+    g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
+    g.W = mo_batch_view(mo_tensor_view(c->out[0]), 2);
+    code = mo_call_temporary(c, X->dtype, 1, g.X.shape);
+    g.code = mo_tensor_view(code);
+    if (recording) {
+        mo_logistic_factors(c, X, g.dual, g.free_intercept, factors);
+        g.D = mo_tensor_view(factors[0]);
+        g.factor = mo_tensor_view(factors[1]);
+    }
+    if (fine && mo_ok(c->ctx)) {
+        mo_fit_logistic(c->ctx, &g);
+        mo_check_fits(c, code);
     }
     t->recording = recording;
+    for (int i = 0; i < 2 && recording; i++)
+        mo_call_save(c, factors[i]);
 }
 
 static mo_tensor *matrix_sum(mo_tape *t, mo_tensor *A, mo_tensor *B) { /* <A, B>, [..] */

@@ -1,12 +1,10 @@
 /* ops/fits/logistic_solve.c - U with H[U] = B: the Hessian of a penalised softmax regression at given logits, batched.
  *
  * X [.., n, d], logits F [.., n, C], row weights T [.., n, 1], lambda [] or [..], B [.., d (+ 1), C] -> U like B. H, S
- * and mu are those of logistic_system.h; U and what is solved for have zero class sums, so U = H^-1 less the class
- * means of B, and H may be singular on class means. float32 or float64. By conjugate gradients, with the factor that
- * logistic.c saved: backward never factorizes, at any order. If n <= d, the right-hand side has a part off the span
- * of the rows, on which H is lambda: U = B / lambda + X^T V with, in the coordinates of the rows, E^T S[E G V] + mu V =
- * -S[X B_0] / lambda   (and B's intercept row as it is), B_0: B without the intercept. Errors: sizes, conjugate
- * gradients that do not converge. Saved: the preconditioner, if it was not given.
+ * and mu are those of logistic.c; U and what is solved for have zero class sums, so U = H^-1 less the class means of B,
+ * and H may be singular on class means. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic_solve.c),
+ * with the factor that logistic.c saved: backward never factorizes, at any order. Errors: sizes, conjugate gradients
+ * that do not converge. Saved: the preconditioner.
  *
  * H is symmetric: with V = H^-1 U_bar, B_bar = V, and every other adjoint is that of -<V, dH[U]>,
  *     dH[U] = dPhi^T S[E] + Phi^T S[dPhi U] + Phi^T dS[E] + dlambda U_0,   E = Phi U.
@@ -14,10 +12,10 @@
  *     X_bar = -(S[E] V_0^T + S[J] U_0^T),   lambda_bar = -<U_0, V_0>,
  *     T_bar = -(<P, E o J> - e j),   P_bar = -T (E o J - e J - j E),   F_bar = P o (P_bar - <P, P_bar>). */
 #include "autograd/tape.h"
-#include "ops/fits/logistic_system.h"
+#include "ops/fits/logistic.h"
 #include "ops/inside.h"
+#include "ops/rules/shapes.h"
 
-#include <float.h>
 #include <string.h>
 
 typedef struct options {
@@ -43,70 +41,31 @@ static bool logistic_solve_shape(mo_call *c) {
     return mo_call_output(c, 0, B->dtype, B->ndim, B->shape);
 }
 
-/* The coordinates of the right-hand side. dual: without B / lambda, which is solved at once and returned in part. */
-static mo_tensor *right_hand_side(const mo_logistic_system *s, mo_tensor *B, mo_tensor **part) {
-    mo_tape *t = s->t;
-    *part = NULL;
-    if (!s->dual)
-        return B;
-    int64_t d = mo_dim(s->X, -1);
-    mo_tensor *B0 = mo_slice(t, B, MO_AXIS(1), 0, d), *r;
-    *part = mo_div(t, B0, s->lambda);
-    r = mo_logistic_pull(s, mo_neg(t, mo_logistic_curvature(s, mo_matmul(t, s->X, *part))));
-    if (!s->free_intercept)
-        return r;
-    mo_tensor *zero = mo_scale(t, mo_slice(t, r, MO_AXIS(1), 0, mo_dim(r, 1) - 1), 0, 0);
-    return mo_add(t, r, mo_concat(t, (mo_tensor *[]){zero, mo_slice(t, B, MO_AXIS(1), d, d + 1)}, 2, MO_AXIS(1)));
-}
-
-static mo_tensor *solve(mo_call *c, mo_logistic_system *s, mo_tensor *B) {
-    mo_tape *t = s->t;
-    mo_krylov_vector V;
-    mo_tensor *part, *r = mo_class_centred(t, right_hand_side(s, mo_class_centred(t, B), &part));
-    double epsilon = mo_tensor_dtype(B) == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
-    mo_tensor *eta = mo_full(t, mo_tensor_dtype(B), 3, (int64_t[]){1, 1, 1}, 4 * epsilon);
-    int64_t unknowns = mo_dim(r, 1) * mo_dim(r, 2), limit = 2 * unknowns + 50 < 5000 ? 2 * unknowns + 50 : 5000;
-    if (!mo_logistic_conjugate(s, r, eta, (int)limit, &V)) {
-        mo_call_fail(c, MO_NUMERICAL, "not converged after %lld conjugate gradient steps", (long long)limit);
-        return NULL;
-    }
-    mo_tensor *U = mo_logistic_weights(s, V.x);
-    if (!part)
-        return U;
-    if (s->free_intercept)
-        part = mo_pad(t, part, MO_AXIS(1), 0, 1);
-    return mo_add(t, U, part);
-}
-
 static void logistic_solve_forward(mo_call *c) {
     mo_tape *t = c->t;
-    bool recording = t->recording, free_intercept = ((const options *)c->attributes)->free_intercept;
+    mo_tensor *factors[2] = {c->in[SYSTEM], c->in[SYSTEM + 1]}, *code;
+    bool recording = t->recording;
+    mo_logistic_solve_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
     t->recording = false;
-    mo_tensor *X = mo_flat_batch(t, c->in[0]), *F = mo_flat_batch(t, c->in[1]), *T = mo_flat_batch(t, c->in[2]);
-    mo_tensor *lambda = mo_flat_lambda(t, c->in[3]), *B = mo_flat_batch(t, c->in[4]);
-    bool dual = mo_logistic_is_dual(t, X, lambda);
-    mo_logistic_system s =
-        mo_logistic_open(t, dual, free_intercept, X, T, lambda, c->n_in > SYSTEM + 2 ? c->in[SYSTEM + 2] : NULL);
-    mo_logistic_move(&s, F);
-    if (c->n_in > SYSTEM)
-        mo_logistic_reuse(&s, c->in[SYSTEM], c->in[SYSTEM + 1]);
-    else
-        mo_logistic_factor(&s);
-    mo_tensor *U = solve(c, &s, B);
+    g.dual = mo_logistic_is_dual(t, c->in[0], c->in[3]);
+    g.factored = c->n_in > SYSTEM;
+    if (!g.factored)
+        mo_logistic_factors(c, c->in[0], g.dual, g.free_intercept, factors);
+    mo_view *const views[] = {&g.X, &g.F, &g.T, &g.lambda, &g.B};
+    for (int i = 0; i < SYSTEM; i++)
+        *views[i] = mo_batch_view(mo_call_dense(c, i), i == 3 ? 0 : 2);
+    g.D = mo_tensor_view(factors[0]);
+    g.factor = mo_tensor_view(factors[1]);
+    g.U = mo_batch_view(mo_tensor_view(c->out[0]), 2);
+    code = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
+    g.code = mo_tensor_view(code);
+    if (mo_ok(c->ctx)) {
+        mo_fit_logistic_solve(c->ctx, &g);
+        mo_check_fits(c, code);
+    }
     t->recording = recording;
-    if (!U || !mo_ok(c->ctx))
-        return;
-    mo_view from = mo_tensor_view(U), to = mo_tensor_view(c->out[0]);
-    to.ndim = 3;
-    memcpy(to.shape, from.shape, sizeof to.shape);
-    to.stride[2] = 1;
-    to.stride[1] = to.shape[2];
-    to.stride[0] = to.shape[1] * to.shape[2];
-    c->ctx->backend->copy(c->ctx, &from, &to);
-    mo_call_save(c, s.D);
-    mo_call_save(c, s.L);
-    if (dual)
-        mo_call_save(c, s.Phi);
+    for (int i = 0; i < 2; i++)
+        mo_call_save(c, factors[i]);
 }
 
 /* S[Q] at P, with the class sums q = <P, Q>. */
@@ -172,7 +131,7 @@ static const mo_sample logistic_solve_samples[] = {
 const mo_op mo_op_logistic_solve = {
     .name = "logistic_solve",
     .n_in = SYSTEM,
-    .max_in = SYSTEM + 3,
+    .max_in = SYSTEM + 2,
     .attributes_size = sizeof(options),
     .reads_in = 15,
     .reads_out = 1,
@@ -185,9 +144,8 @@ const mo_op mo_op_logistic_solve = {
 
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[SYSTEM], mo_tensor *const *factors, bool free_intercept) {
     const options o = {free_intercept};
-    int n_factors = mo_logistic_is_dual(t, in[0], in[3]) ? 3 : 2;
-    mo_tensor *all[SYSTEM + 3];
+    mo_tensor *all[SYSTEM + 2];
     memcpy(all, in, SYSTEM * sizeof *all);
-    memcpy(all + SYSTEM, factors, (size_t)n_factors * sizeof *all);
-    return mo_apply(t, &mo_op_logistic_solve, all, SYSTEM + n_factors, &o);
+    memcpy(all + SYSTEM, factors, 2 * sizeof *all);
+    return mo_apply(t, &mo_op_logistic_solve, all, SYSTEM + 2, &o);
 }

@@ -7,7 +7,7 @@
  * With K = X X^T the machine's weights, which minimise
  *     sum_i max_c (X_i W_c + 1 - Y_ic) - <Y_i, X_i W> + lambda / 2 |W|^2,
  * are W = X^T (Y - alpha) / lambda. Exact: an alpha that is 0 is 0, the others solve their linear system. float32 or
- * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence; a device without the kernel.
+ * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence.
  * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
 #include "ops/inside.h"
 #include "ops/rules/checks.h"
@@ -68,21 +68,16 @@ static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
 }
 
 static void svm_dual_forward(mo_call *c) {
-    const mo_fits *k = mo_fits_of(c->ctx, c->in[0]->dtype);
-    if (!k->svm_dual) {
-        mo_call_fail(c, MO_UNSUPPORTED, "this device has no solver of it: move the support to the processor");
-        return;
-    }
     if (!check_above_zero(c, c->in[2], 1, fail_lambda))
         return;
-    mo_svm_dual g = {.K = mo_batch_view(mo_call_dense(c, 0), 2), .Y = mo_batch_view(mo_call_dense(c, 1), 2)};
+    mo_svm_call g = {.K = mo_batch_view(mo_call_dense(c, 0), 2), .Y = mo_batch_view(mo_call_dense(c, 1), 2)};
     mo_tensor *violation = mo_call_temporary(c, c->in[2]->dtype, 1, g.Y.shape);
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
     g.alpha = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     g.violation = mo_tensor_view(violation);
     if (!mo_ok(c->ctx))
         return;
-    k->svm_dual(c->ctx, &g);
+    mo_fit_svm(c->ctx, &g);
     check_above_zero(c, violation, -1, fail_violation);
 }
 

@@ -42,12 +42,9 @@ const mo_kernels REAL(kernels_cpu) = {
 };
 
 const mo_fits REAL(fits_cpu) = {
-    .logistic_cg = REAL(logistic_cg_cpu),
-    .logistic_pass = REAL(logistic_pass_cpu),
-    .logistic_folds = REAL(logistic_folds_cpu),
-    .svm_folds = REAL(svm_folds_cpu),
-    .svm_dual = REAL(svm_dual_cpu),
-    .svm_rows = MO_REAL_BITS == 64 ? REAL(svm_rows_cpu) : NULL,
+    .logistic = REAL(logistic_cpu),
+    .logistic_solve = REAL(logistic_solve_cpu),
+    .svm = REAL(svm_cpu),
     .gradient_norm = REAL(gradient_norm_cpu),
     .adamw = REAL(adamw_cpu),
 };

@@ -44,12 +44,9 @@ void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int 
 void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g);
 void REAL(hop_attention_adjoint_cpu)(mo_context *ctx, const mo_attention *g);
 
-void REAL(logistic_cg_cpu)(mo_context *ctx, const mo_logistic_cg *g);
-void REAL(logistic_pass_cpu)(mo_context *ctx, const mo_logistic_pass *g);
-void REAL(logistic_folds_cpu)(mo_context *ctx, const mo_folds_call *g);
-void REAL(svm_folds_cpu)(mo_context *ctx, const mo_folds_call *g);
-void REAL(svm_dual_cpu)(mo_context *ctx, const mo_svm_dual *g);
-void REAL(svm_rows_cpu)(mo_context *ctx, const mo_svm_rows *g);
+void REAL(logistic_cpu)(mo_context *ctx, const mo_logistic_call *g);
+void REAL(logistic_solve_cpu)(mo_context *ctx, const mo_logistic_solve_call *g);
+void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g);
 
 void REAL(dropout_mask_cpu)(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
 void REAL(random_cpu)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);

@@ -47,7 +47,6 @@ template <typename real> static constexpr mo_kernels table() {
 
 template <typename real> static constexpr mo_fits fits_table() {
     mo_fits f = {};
-    f.svm_dual = svm_dual_cuda<real>;
     f.gradient_norm = gradient_norm_cuda<real>;
     f.adamw = adamw_cuda<real>;
     return f;

@@ -80,7 +80,6 @@ template <typename real> void hop_attention_adjoint_cuda(mo_context *ctx, const 
 template <typename real> void dropout_mask_cuda(mo_context *ctx, double rate, const mo_random *r, const mo_view *mask);
 template <typename real>
 void random_cuda(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
-template <typename real> void svm_dual_cuda(mo_context *ctx, const mo_svm_dual *g);
 template <typename real>
 void gradient_norm_cuda(
     mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);

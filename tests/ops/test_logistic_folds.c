@@ -15,7 +15,7 @@ enum { BATCH = 3, N = 44, D = 60, NARROW = 35, REPEATED = 36, C = 5, FOLDS = 3, 
 
 static const int64_t stop[FOLDS] = {15, 27, HELD}; /* the last three rows are in every fit */
 static const mo_folds folds = {FOLDS, stop};
-static const mo_fold_options usual = {MO_INTERCEPT_FREE, 0, 0};
+static const mo_fold_options usual = {MO_INTERCEPT_FREE, 0};
 
 static int begin(void **state) {
     *state = mo_context_create(NULL);
@@ -87,7 +87,7 @@ static void folds_together_are_folds_one_by_one(void **state) {
             draw(t, real, scales[i], how & 2, how & 8, in);
             for (int k = 0; k < 3; k++)
                 wide[k] = mo_cast(t, in[k], MO_F64);
-            bool left = !mo_logistic_folds(t, in, &folds, &(mo_fold_options){intercept, 0, 0}, out);
+            bool left = !mo_logistic_folds(t, in, &folds, &(mo_fold_options){intercept, 0}, out);
             bool moderate = i == 1 || i == 2;
             double size = 0, worst = left ? NAN : distance(t, wide, intercept, out, &size);
             if (!mo_ok(ctx) || !((left && !moderate) || worst <= (real == MO_F64 ? 1e-8 : 1e-3) * fmax(size, 1)))

@@ -229,6 +229,19 @@ static void rows_that_are_no_numbers_are_an_error(void **state) {
     mo_tape_release(t);
 }
 
+/* More rows than the kernel matrix has room for. */
+static void many_rows_are_refused_by_name(void **state) {
+    mo_context *ctx = ((scratch *)*state)->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Z = mo_full(t, MO_F32, 2, (int64_t[]){4097, 2}, 1), *lambda = mo_scalar(t, MO_F32, 1);
+    assert_true(mo_is_null(mo_head_apply(t, &mo_head_svm, Z, Z, Z, &lambda)));
+    assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
+    assert_non_null(strstr(mo_context_status(ctx)->message, "4097 rows, expected at most 4096"));
+    assert_non_null(strstr(mo_context_status(ctx)->message, "scikit-learn's LinearSVC"));
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+}
+
 /* On the device of MOCHI_DEVICE. */
 static int scratch_on_device(void **state) {
     int failed = scratch_create(state);
@@ -249,6 +262,7 @@ int main(void) {
         cmocka_unit_test(lambda_has_to_be_above_zero),
         cmocka_unit_test(equal_rows_have_a_gradient),
         cmocka_unit_test(rows_that_are_no_numbers_are_an_error),
+        cmocka_unit_test(many_rows_are_refused_by_name),
         cmocka_unit_test(logits_equal_those_of_scikit_learn),
     };
     return cmocka_run_group_tests(tests, scratch_on_device, scratch_release);

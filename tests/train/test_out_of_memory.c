@@ -197,23 +197,6 @@ static double fit(mo_context *ctx, scratch *s) {
     return mo_ok(ctx) ? sum : 0;
 }
 
-/* The machine that needs no kernel matrix, on 24 rows. */
-static double fit_rows(mo_context *ctx, scratch *s) {
-    (void)s;
-    double x[48], y[48] = {0};
-    for (int i = 0; i < 48; i++)
-        x[i] = (i * 29 % 31) / 31.0 + (i / 2 % 2 ? 1 : 0);
-    for (int i = 0; i < 24; i++)
-        y[2 * i + i % 2] = 1;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_tensor *X = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, x), *Y = mo_from(t, MO_F64, 2, (int64_t[]){24, 2}, y);
-    mo_tensor *W, *alpha;
-    mo_svm_row_weights(t, (mo_tensor *[]){X, Y, mo_scalar(t, MO_F64, 1)}, &W, &alpha);
-    double sum = mo_item(mo_sum(t, mo_square(t, W), MO_ALL, MO_DROP_AXES));
-    mo_tape_release(t);
-    return mo_ok(ctx) ? sum : 0;
-}
-
 /* Kernels of dense and of sparse attributes, of a user's rows, and walks that are sampled. */
 static double compare_nodes(mo_context *ctx, scratch *s) {
     (void)s;
@@ -281,8 +264,8 @@ static double compare_graphs(mo_context *ctx, scratch *s) {
 static void lack_of_memory_is_a_status(void **state) {
     static const named_scenario all[] = {{"differentiate", differentiate, 400}, {"store", store, 400},
         {"load", load, 600}, {"open a model", open_model, 400}, {"describe a run", describe_run, 400},
-        {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}, {"fit rows", fit_rows, 400},
-        {"compare nodes", compare_nodes, 400}, {"compare graphs", compare_graphs, 400}};
+        {"train", train, 40}, {"predict", predict, 40}, {"fit", fit, 100}, {"compare nodes", compare_nodes, 400},
+        {"compare graphs", compare_graphs, 400}};
     fail_allocations(*state, all, sizeof all / sizeof *all);
 }
 

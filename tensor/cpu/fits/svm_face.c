@@ -1,13 +1,13 @@
-/* tensor/cpu/fits/svm_face.c - steps of the Crammer-Singer dual among the working rows of a fit (svm_fit.c).
+/* tensor/cpu/fits/svm_face.c - steps of the Crammer-Singer dual among the working rows of a fit (svm.c).
  *
  * With logits F = K (Y - alpha) / lambda and g = F - Y the gradient in alpha is -g.
  * - A sweep over the rows (Crammer and Singer 2001; Keerthi et al. 2008): with the other rows fixed, the best alpha_i
- *   is the projection of alpha_i + g_i lambda / K_ii onto the simplex, whose size is the number of copies. Most rows
- * move two or three of their classes: only these columns of F change.
+ *   is the projection of alpha_i + g_i lambda / K_ii onto the simplex. Most rows move two or three of their classes:
+ * only these columns of F change.
  * - A step on the face of the alpha that are above 0 (More and Toraldo 1991): conjugate gradients for the minimum over
  *   the face, followed until an alpha becomes 0, or projected, so that many alpha become 0. */
 #include "tensor/cpu/fits/simplex.h"
-#include "tensor/cpu/fits/svm_fit.h"
+#include "tensor/cpu/fits/svm.h"
 
 #include <math.h>
 #include <string.h>
@@ -36,7 +36,7 @@ void svm_sweep(const svm_working *w) {
         int64_t moved = 0;
         for (int64_t c = 0; c < C; c++)
             best[c] = w->alpha[c * row + i] + (w->F[c * row + i] - w->Y[c * row + i]) * w->step[i];
-        real threshold = simplex_threshold(best, C, w->copies[i]);
+        real threshold = simplex_threshold(best, C, 1);
         for (int64_t c = 0; c < C; c++) {
             real *alpha = &w->alpha[c * row + i], x = best[c] > threshold ? best[c] - threshold : 0;
             best[c] = x - *alpha;
@@ -137,7 +137,7 @@ static bool project_step(const svm_working *w, real length) {
             x[c] = w->alpha[c * row + i] + length * w->v[c * row + i];
             low = x[c] < low ? x[c] : low;
         }
-        real threshold = low < 0 ? simplex_threshold(x, C, w->copies[i]) : 0;
+        real threshold = low < 0 ? simplex_threshold(x, C, 1) : 0;
         whole = whole && low == 0;
         for (int64_t c = 0; c < C; c++)
             w->p[c * row + i] = (x[c] > threshold ? x[c] - threshold : 0) - w->alpha[c * row + i];

@@ -1,4 +1,5 @@
-/* tensor/cpu/fits/svm_fit.c - one fit of the Crammer-Singer machine by its dual (tensor/fits.h).
+/* tensor/cpu/fits/svm.c - the Crammer-Singer machine by its dual, on all rows and without each fold (tensor/fits.h):
+ * each item of the batch on one thread.
  *
  * At the start alpha_i = Y_i, and row i has no part in the weights: rows for which that is optimal do not change the
  * problem. So each round works on the other rows alone: those whose alpha has moved, and those whose logits violate the
@@ -6,14 +7,28 @@
  * 0, and steps on the face of the other alpha, which give the solution, to rounding, on the right face. Optimality: in
  * every row g = F - Y is largest where alpha > 0.
  *
- * Equal rows of one label are merged: the sum of the alpha of m copies lies in a simplex of size m, with the label m Y.
+ * All fits of an item share K; the fit without a fold starts from the fit of all rows, with the fold's rows taken out
+ * of the weights: their alpha is Y. It also gives the logits of these rows.
  */
-#include "tensor/cpu/fits/svm_fit.h"
+#include "tensor/cpu/fits/svm.h"
+#include "tensor/cpu/kernels.h"
+#include "tensor/cpu/matrices.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, INSIDE = 3, SWEEPS = 4, FIRST_STEPS = 16, WALK_STEPS = 64 };
+
+typedef struct svm_fit {
+    int64_t n, C;
+    real lambda;
+    const real *K, *Y;            /* [n, n], [n, C] */
+    int64_t held_first, held_end; /* the held-out rows: their alpha is Y */
+    real *alpha;                  /* [n, C]: a feasible start, then the solution */
+    real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
+    bool *wanted, *working_row;   /* [n] */
+    svm_working working;
+} svm_fit;
 
 /* F = K (Y - alpha) / lambda */
 static void refresh(const svm_fit *f) {
@@ -35,7 +50,7 @@ static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = panels_row(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
     for (int64_t c = 0; c < f->C; c++) {
-        real F = f->F[c * row + i], g = F - f->Y[i * f->C + c] / f->copies[i];
+        real F = f->F[c * row + i], g = F - f->Y[i * f->C + c];
         if (!isfinite(g) || !isfinite(own)) /* comparisons and fmax would ignore a NaN */
             return INFINITY;
         top = g > top ? g : top;
@@ -93,10 +108,9 @@ static void take(const svm_fit *f) {
     memset(w->F, 0, (size_t)(C * row) * sizeof(real));
     for (int64_t i = 0; i < w->n; i++) {
         int64_t at = w->number[i];
-        w->copies[i] = f->copies[at];
         w->step[i] = f->lambda / f->K[at * f->n + at];
         for (int64_t c = 0; c < C; c++) {
-            w->Y[c * row + i] = f->Y[at * C + c] / f->copies[at];
+            w->Y[c * row + i] = f->Y[at * C + c];
             w->alpha[c * row + i] = f->alpha[at * C + c];
             w->F[c * row + i] = f->F[c * from + at];
         }
@@ -123,12 +137,13 @@ static bool walk_face(const svm_fit *f, double size, bool *exact) {
     return inside;
 }
 
-/* Sweeps move one row alone. Where the rows lie far from 0 and near each other, any such move changes all logits much,
+/* Runs a fit; returns the largest violation of the optimality conditions, below 0 if they hold.
+ * Sweeps move one row alone. Where the rows lie far from 0 and near each other, any such move changes all logits much,
  * so after a step that a bound has stopped, sweeps lead back from that bound: such a fit is stuck until it walks each
  * face to its end.
  * Ends at the exact solution of a face, or when rounding prevents progress although no bound has stopped several rounds
  * of conjugate gradients. */
-double svm_fit_rows(svm_fit *f) {
+static double fit_rows(svm_fit *f) {
     int64_t N = f->n * f->C, steps = FIRST_STEPS, count, fresh;
     double least = INFINITY, size;
     memset(f->working_row, 0, (size_t)f->n * sizeof(bool));
@@ -164,14 +179,16 @@ double svm_fit_rows(svm_fit *f) {
     return isfinite(left) ? least : left;
 }
 
-int64_t svm_layout(svm_fit *f, real *scratch) {
+/* Returns the scratch size for n and C, in reals and whole lanes; lays out F, alpha and the working rows in `scratch`
+ * unless it is NULL. */
+static int64_t svm_layout(svm_fit *f, real *scratch) {
     svm_working *w = &f->working;
     int64_t row = panels_row(f->n), N = f->C * row, at = 0, classes = panels_row(f->C);
     real *number, *moved, *chosen;
-    real **arrays[] = {&f->F, &w->K.numbers, &w->copies, &w->step, &w->share, &w->sum, &w->Y, &w->alpha, &w->F,
+    real **arrays[] = {&f->F, &f->alpha, &w->K.numbers, &w->step, &w->share, &w->sum, &w->Y, &w->alpha, &w->F,
         &w->movable, &w->v, &w->r, &w->p, &w->q, &w->best, &number, &moved, &chosen};
     const int64_t length[] = {
-        N, panels_length(f->n, f->n), row, row, row, row, N, N, N, N, N, N, N, N, classes, 2 * row, 2 * classes, row};
+        N, N, panels_length(f->n, f->n), row, row, row, N, N, N, N, N, N, N, N, classes, 2 * row, 2 * classes, row};
     w->C = f->C;
     for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
         *arrays[i] = scratch ? scratch + at : NULL;
@@ -182,4 +199,47 @@ int64_t svm_layout(svm_fit *f, real *scratch) {
     f->wanted = (bool *)chosen;
     f->working_row = scratch ? f->wanted + f->n : NULL;
     return at;
+}
+
+/* Runs all fits of an item; returns their largest violation. */
+static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
+    int64_t n = f->n, C = f->C, row = panels_row(n), bytes = n * C * (int64_t)sizeof(real);
+    real *alpha = (real *)g->alpha.data + b * n * C, *held = (real *)g->held.data + b * entry_length(&g->held);
+    f->K = entry_of(&g->K, b);
+    f->Y = entry_of(&g->Y, b);
+    f->lambda = *entry_of(&g->lambda, b);
+    memcpy(f->alpha, f->Y, (size_t)bytes);
+    for (int64_t i = 0; i < n && C == 1; i++) /* a simplex of one point, whatever Y */
+        f->alpha[i] = 1;
+    f->held_first = f->held_end = 0;
+    double worst = fit_rows(f);
+    memcpy(alpha, f->alpha, (size_t)bytes);
+    for (int k = 0; k < g->folds && worst < 0; k++) {
+        f->held_first = f->held_end;
+        f->held_end = g->stop[k];
+        memcpy(f->alpha, alpha, (size_t)bytes);
+        memcpy(f->alpha + f->held_first * C, f->Y + f->held_first * C,
+            (size_t)((f->held_end - f->held_first) * C) * sizeof(real));
+        worst = fit_rows(f);
+        for (int64_t i = f->held_first; i < f->held_end; i++)
+            for (int64_t c = 0; c < C; c++)
+                held[i * C + c] = f->F[c * row + i];
+    }
+    return worst;
+}
+
+void REAL(svm_cpu)(mo_context *ctx, const mo_svm_call *g) {
+    int64_t batch = g->Y.shape[0];
+    svm_fit sizes = {.n = g->Y.shape[1], .C = g->Y.shape[2]};
+    int64_t each = svm_layout(&sizes, NULL);
+    int threads = batch > 1 ? blas_threads(ctx) : 1;
+    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
+    if (!scratch)
+        return;
+#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(dynamic)
+    for (int64_t b = 0; b < batch; b++) {
+        svm_fit f = sizes;
+        svm_layout(&f, scratch + each * workspace_of(b, batch, threads));
+        ((real *)g->violation.data)[b] = (real)run_item(&f, g, b);
+    }
 }

@@ -1,0 +1,452 @@
+/* tensor/cpu/fits/logistic.c - softmax regression on a support, and on it without each of its folds (tensor/fits.h).
+ *
+ * A fit minimises
+ *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + 1/2 <W, mu W>,   F = Phi W,   m_i = 0 where held out, else 1,
+ * by Newton's method. Conjugate gradients in the coordinates of logistic.h solve its equation to the root of the
+ * relative gradient (Eisenstat and Walker 1996); a search along the step, which needs logits alone, is the
+ * globalisation: the objective is convex, and the sign of its slope tells on which side the minimum lies.
+ *
+ * The curvatures D are equal at first. They are taken from the fit of all rows when it is near enough to show which
+ * rows are undecided, and again whenever a Newton step takes many conjugate gradients. The folds start at the solution
+ * of all rows and share its preconditioner and its products; the gradient of a fold consists of its held-out rows
+ * alone. */
+#include "tensor/cpu/fits/logistic.h"
+#include "tensor/cpu/kernels.h"
+#include "tensor/cpu/matrices.h"
+#include "tensor/scalar.h"
+
+#include <math.h>
+
+enum { ROUNDS = 4000, TRIALS = 12, BLOCK = 64, FIRST_LIMIT = 40, RENEWALS = 16, REFRESHES = 3, CHEAP = 16 };
+
+#define COARSE 0.2 /* relative gradient at which the curvatures are taken from the fit */
+#define SLOPE 0.5  /* a search ends at this share of the first slope */
+#define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* a gradient that need not fall further, by its rounding */
+#define ROUGH 1e-4                                        /* relative gradient */
+#define DRIFT 0.1         /* of a logit in the last step to an optimum: it is at infinity */
+#define FOLD_TOLERANCE 10 /* of folds, times that of the fit */
+
+/* An item: all rows, then without each fold. */
+typedef struct regression {
+    logistic_space s;
+    real *Y; /* [C, row] */
+    logistic_fit fits[MO_FOLDS_AT_ONCE + 1];
+} regression;
+
+static int64_t regression_layout(regression *g, const mo_logistic_call *call, int threads, real *scratch) {
+    int count = call->folds + 1;
+    *g = (regression){.s = {.dual = call->dual, .free_intercept = call->free_intercept, .threads = threads}};
+    g->s.n = call->X.shape[1];
+    g->s.d = call->X.shape[2];
+    g->s.C = call->Y.shape[2];
+    int64_t at = logistic_space_layout(&g->s, count, scratch);
+    at += logistic_fits_layout(&g->s, g->fits, count, scratch ? scratch + at : NULL);
+    g->Y = scratch ? scratch + at : NULL;
+    return at + g->s.row * g->s.C;
+}
+
+/* ---- one Newton step ---- */
+
+/* P at F + t Fx; returns the slope of the losses along x there, and *second its derivative. */
+static double slope_at(const regression *g, const logistic_fit *f, real t, double *second) {
+    const logistic_space *s = &g->s;
+    double slope = 0;
+    *second = 0;
+    for (int64_t first = 0; first < s->row; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, s->row - first);
+        real top[BLOCK], sum[BLOCK] = {0}, mean[BLOCK] = {0}, square[BLOCK] = {0}, wanted[BLOCK] = {0};
+        for (int64_t i = 0; i < rows; i++)
+            top[i] = -(real)INFINITY;
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real x = f->F[at + i] + t * f->Fx[at + i];
+                top[i] = x > top[i] ? x : top[i];
+            }
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real e = exp_of(f->F[at + i] + t * f->Fx[at + i] - top[i]), moved = e * f->Fx[at + i];
+                f->P[at + i] = e;
+                sum[i] += e;
+                mean[i] += moved;
+                square[i] += moved * f->Fx[at + i];
+                wanted[i] += g->Y[at + i] * f->Fx[at + i];
+            }
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++)
+                f->P[at + i] /= sum[i];
+        for (int64_t i = 0; i < rows; i++) {
+            real m = mean[i] / sum[i], T = s->T[first + i];
+            slope += (double)(f->fitted[first + i] * (T * m - wanted[i]));
+            *second += (double)(f->fitted[first + i] * T * (square[i] / sum[i] - m * m));
+        }
+    }
+    return slope;
+}
+
+/* sum_i scale_i sum_c A_ic B_ic over rows with D > 0. */
+static double weighted_dot(const logistic_space *s, const real *A, const real *B, const real *scale) {
+    double total = 0;
+    for (int64_t first = 0; first < s->row; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, s->row - first);
+        real sum[BLOCK] = {0};
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++)
+                sum[i] += A[at + i] * B[at + i];
+        for (int64_t i = 0; i < rows; i++)
+            total += (double)(sum[i] * scale[first + i]);
+    }
+    return total;
+}
+
+/* <A, mu V> of the weights of a, and of v with the logits Fv. */
+static double penalised(const logistic_space *s, const real *a, const real *Fa, const real *v, const real *Fv) {
+    return (double)s->kappa * (logistic_inner(s, a, v, Fv) - weighted_dot(s, Fa, Fv, s->D));
+}
+
+/* The step length along x; pull and penalty: the slope of the penalty and its derivative. */
+static real search_length(const regression *g, const logistic_fit *f, double pull, double penalty) {
+    double second, low = 0, high = INFINITY, t = 1;
+    for (int trial = 1;; trial++) {
+        double here = slope_at(g, f, (real)t, &second) + pull + t * penalty;
+        if (!(fabs(here) > SLOPE * fabs(f->slope)) || trial == TRIALS)
+            return (real)t;
+        *(here < 0 ? &low : &high) = t;
+        double guess = fmin(t - here / (second + penalty), 4 * t);
+        t = guess > low && guess < high ? guess : high < INFINITY ? (low + high) / 2 : 4 * t;
+    }
+}
+
+/* The search along the step. Returns false if there is none. */
+static bool move(const regression *g, logistic_fit *f) {
+    const logistic_space *s = &g->s;
+    if (!(f->slope < 0))
+        return false;
+    int64_t rows = s->row * s->C;
+    real t = search_length(g, f, penalised(s, f->a, f->F, f->x, f->Fx), penalised(s, f->x, f->Fx, f->x, f->Fx));
+    add_scaled(f->a, t, f->x, s->width * s->C);
+    add_scaled(f->F, t, f->Fx, rows);
+    f->moved = 0;
+    for (int64_t i = 0; i < rows && !(s->lambda > 0); i++)
+        f->moved = fmax(f->moved, fabs((double)(t * f->Fx[i])));
+    return true;
+}
+
+/* Q = the gradient of the losses in the logits less kappa D F; *penalty: in the dual, |q| with q = kappa (a - D F), the
+ * gradient of the penalty. Returns the size of Q's rounding in coordinates. */
+static double loss_gradient(const regression *g, const logistic_fit *f, real *Q, double *penalty) {
+    const logistic_space *s = &g->s;
+    double total = 0, sum = 0;
+    for (int64_t first = 0; first < s->row; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, s->row - first);
+        const real *T = s->T + first, *D = s->D + first, *fitted = f->fitted + first;
+        real terms[BLOCK] = {0}, squares[BLOCK] = {0};
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real p = T[i] * f->P[at + i], shift = s->kappa * D[i] * f->F[at + i];
+                real q = s->dual ? s->kappa * f->a[at + i] - shift : 0;
+                Q[at + i] = fitted[i] * (p - g->Y[at + i]) - shift;
+                terms[i] += p * p + shift * shift;
+                squares[i] += q * q;
+            }
+        for (int64_t i = 0; i < rows; i++) {
+            total += D[i] > 0 ? (double)terms[i] / (s->dual ? 1 : (double)D[i]) : 0;
+            sum += (double)squares[i];
+        }
+    }
+    *penalty = sqrt(sum);
+    return EPSILON * sqrt(total); /* D^1/2 Phi L^-T has orthogonal columns of length 1 at most */
+}
+
+/* About the gradient of the penalty in coordinates, |L^-1 lambda W|, not in the dual: with M a few dozen times lambda,
+ * a tenth of the root of lambda |W|^2. */
+static double penalty_size(const logistic_space *s, const logistic_fit *f) {
+    return 0.1 * sqrt(fmax(penalised(s, f->a, f->F, f->a, f->F), 0));
+}
+
+/* The gradients of these fits, and whether they go on: not where the gradient is within tolerance, or is near rounding
+ * and no longer falls. */
+static void find_gradients(const regression *g, logistic_fit *const *f, int count) {
+    const logistic_space *s = &g->s;
+    int64_t N = s->width * s->C, rows = s->row * s->C;
+    double rounding[MO_FOLDS_AT_ONCE + 1], penalty[MO_FOLDS_AT_ONCE + 1];
+    for (int k = 0; k < count; k++)
+        rounding[k] = loss_gradient(g, f[k], s->inputs + rows * k, &penalty[k]);
+    const real *pulled = logistic_pull(s, count);
+    for (int k = 0; k < count; k++, pulled += N) {
+        real *restrict r = f[k]->r;
+        const real *restrict a = f[k]->a, *restrict given = pulled;
+        for (int64_t i = 0; i < N; i++)
+            r[i] = -(s->kappa * a[i] + given[i]);
+        logistic_centre(s, f[k]->r);
+        double norm = sqrt(dot(f[k]->r, f[k]->r, N)), rest = s->dual ? penalty[k] : penalty_size(s, f[k]);
+        double terms = rest + (s->dual ? rest : sqrt(dot(pulled, pulled, N))),
+               target = fmax(2 * f[k]->tolerance * rest, 4 * rounding[k]);
+        f[k]->norm = norm;
+        f[k]->size = 2 * rest;
+        f[k]->near = norm <= NEAR * rounding[k];
+        f[k]->moves = !(norm <= target) && !(f[k]->near && !(norm < f[k]->before / 4));
+        f[k]->before = norm;
+        f[k]->target = fmax(fmin(0.3, sqrt(norm / terms)) * norm, target / 2);
+        f[k]->product = f[k]->slope = f[k]->least = 0;
+        f[k]->steps = 0;
+        memset(f[k]->x, 0, (size_t)N * sizeof(real));
+        memset(f[k]->Fx, 0, (size_t)rows * sizeof(real));
+    }
+}
+
+/* Runs fits to their tolerances. Returns false where one of them does not arrive: its only Newton step reaches its
+ * limit, or rounding leaves no direction. */
+static bool minimise(const regression *g, logistic_fit **f, int count) {
+    int threads = g->s.threads;
+    bool there[MO_FOLDS_AT_ONCE + 1], fine = true;
+    logistic_fit *at[MO_FOLDS_AT_ONCE + 1];
+    find_gradients(g, f, count);
+    for (int round = 0; round < ROUNDS && fine; round++) {
+        int moving = 0, arrived = 0;
+        for (int k = 0; k < count; k++)
+            if (f[k]->moves)
+                f[moving++] = f[k];
+        count = moving;
+        if (count == 0)
+            return true;
+        logistic_cg_step(&g->s, f, count, there);
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
+        for (int k = 0; k < count; k++)
+            if (there[k])
+                f[k]->moves = move(g, f[k]);
+        for (int k = 0; k < count; k++)
+            if (there[k] && f[k]->moves) {
+                fine = fine && f[k]->steps < f[k]->limit;
+                at[arrived++] = f[k];
+            } else if (there[k])
+                fine = fine && f[k]->near;
+        if (arrived)
+            find_gradients(g, at, arrived);
+    }
+    return false;
+}
+
+/* ---- a fit ---- */
+
+/* The part of the dual's coordinates that is lambda times the weights', q = kappa (a - D F), and back. */
+static void leave_curvature(const logistic_space *s, logistic_fit *f) {
+    for (int64_t c = 0; c < s->C; c++)
+        for (int64_t i = 0; i < s->row; i++)
+            f->a[c * s->row + i] = s->kappa * (f->a[c * s->row + i] - s->D[i] * f->F[c * s->row + i]);
+}
+
+static void enter_curvature(const logistic_space *s, logistic_fit *f) {
+    for (int64_t c = 0; c < s->C; c++)
+        for (int64_t i = 0; i < s->row; i++)
+            f->a[c * s->row + i] = f->a[c * s->row + i] / s->kappa + s->D[i] * f->F[c * s->row + i];
+}
+
+/* Takes the curvatures from the fit; its weights stay. */
+static bool renew(logistic_space *s, logistic_fit *f, double least) {
+    blasint C = (blasint)s->C, m = (blasint)s->m, width = (blasint)s->width;
+    if (s->dual)
+        leave_curvature(s, f);
+    else
+        blas_trsm(
+            CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, C, m, 1, s->factor, m, f->a, width);
+    logistic_set_curvature(s, f->P, (real)fmax(least, sqrt(EPSILON)));
+    if (!logistic_factor(s))
+        return false;
+    if (s->dual)
+        enter_curvature(s, f);
+    else
+        for (int64_t c = 0; c < C; c++) {
+            real *a = f->a + c * width;
+            for (int64_t j = 0; j < m; j++) { /* L^T a */
+                real sum = 0;
+                for (int64_t i = j; i < m; i++)
+                    sum += s->factor[i * m + j] * a[i];
+                a[j] = sum;
+            }
+        }
+    return true;
+}
+
+/* Writes the weights of the fit to W; its logits become those of W, which differ by the rounding of many steps. */
+static void take_weights(const regression *g, logistic_fit *f, real *W) {
+    const logistic_space *s = &g->s;
+    int64_t n = s->n, d = s->d, C = s->C;
+    real *V = s->inputs;
+    if (!s->dual) {
+        logistic_product(s, f->a, 1, f->F);
+        memcpy(V, f->a, (size_t)(s->width * C) * sizeof(real));
+        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)C, (blasint)s->m, 1,
+            s->factor, (blasint)s->m, V, (blasint)s->width);
+        for (int64_t j = 0; j < s->m; j++)
+            for (int64_t c = 0; c < C; c++)
+                W[j * C + c] = V[c * s->width + j];
+        return;
+    }
+    leave_curvature(s, f);
+    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)d, (blasint)C, (blasint)n, 1 / s->lambda, s->X,
+        (blasint)d, f->a, (blasint)s->row, 0, W, (blasint)C);
+    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)C, (blasint)n, (blasint)d, 1, W, (blasint)C, s->X,
+        (blasint)d, 0, V, (blasint)s->row);
+    for (int64_t c = 0; c < C; c++) {
+        real b = s->free_intercept ? f->F[c * s->row + n] : 0;
+        for (int64_t i = 0; i < n; i++)
+            f->F[c * s->row + i] = V[c * s->row + i] + b;
+        if (s->free_intercept)
+            W[d * C + c] = b;
+    }
+    enter_curvature(s, f);
+}
+
+/* Whether all labels have more than half of their row's probability. */
+static bool separates(const regression *g, const logistic_fit *f) {
+    for (int64_t at = 0; at < g->s.row * g->s.C; at++)
+        if (g->Y[at] > 0 && !(f->P[at] > (real)(0.5 + 1e-6)))
+            return false;
+    return true;
+}
+
+/* Fits all rows; writes W. renews: takes the curvatures from the coarse fit. */
+static mo_fit_code fit_all(regression *g, bool renews, real *W) {
+    logistic_space *s = &g->s;
+    logistic_fit *f = g->fits, *one[1];
+    double second, least = LEAST_CURVATURE, tolerance = f->tolerance;
+    memset(f->a, 0, (size_t)(s->width * s->C) * sizeof(real));
+    memset(f->F, 0, (size_t)(s->row * s->C) * sizeof(real));
+    memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
+    slope_at(g, f, 0, &second);
+    logistic_set_curvature(s, f->P, (real)LEAST_CURVATURE);
+    f->tolerance = COARSE;
+    f->limit = FIRST_LIMIT;
+    f->before = INFINITY;
+    if (!logistic_factor(s))
+        return MO_FIT_UNSOLVED;
+    minimise(g, (one[0] = f, one), 1);
+    f->tolerance = tolerance;
+    for (int k = 0; k < RENEWALS; k++, f->limit *= 2, least /= 10) {
+        f->before = INFINITY;
+        if ((k > 0 || renews) && !renew(s, f, least))
+            return MO_FIT_UNSOLVED;
+        bool solved = minimise(g, (one[0] = f, one), 1);
+        if (!(s->lambda > 0) && s->C > 1 && (separates(g, f) || (solved && f->moved > DRIFT)))
+            return MO_FIT_INFINITE;
+        for (int refresh = 0; solved && refresh < REFRESHES; refresh++) {
+            take_weights(g, f, W);
+            if (tolerance >= ROUGH)
+                return MO_FIT_SOLVED;
+            slope_at(g, f, 0, &second);
+            find_gradients(g, (one[0] = f, one), 1);
+            if (!f->moves)
+                return MO_FIT_SOLVED;
+            solved = minimise(g, (one[0] = f, one), 1);
+        }
+        if (solved)
+            return MO_FIT_SOLVED;
+        if (!isfinite(f->norm))
+            return MO_FIT_UNSOLVED;
+    }
+    return MO_FIT_UNSOLVED;
+}
+
+/* Whether each class has weight in the fit without the rows from .. to - 1, which are taken from it. */
+static bool exclude_rows(const regression *g, logistic_fit *f, int64_t from, int64_t to) {
+    bool all = true;
+    for (int64_t i = 0; i < g->s.row; i++)
+        f->fitted[i] = i >= g->s.n || (i >= from && i < to) ? 0 : 1;
+    for (int64_t c = 0; c < g->s.C; c++)
+        all = all && dot(f->fitted, g->Y + c * g->s.row, g->s.row) > 0;
+    return all;
+}
+
+/* Whether rounding hides the solution: weights and logits may then be far from it, and the caller has other ways. */
+static bool is_rough(const logistic_fit *f) {
+    return !(f->norm <= ROUGH * f->size);
+}
+
+static mo_fit_code fit_folds(regression *g, const mo_logistic_call *call, real *held) {
+    const logistic_space *s = &g->s;
+    int64_t C = s->C, length = s->row * C;
+    logistic_fit *all = g->fits, *f[MO_FOLDS_AT_ONCE];
+    for (int k = 0; k < call->folds; k++) {
+        f[k] = &g->fits[k + 1];
+        memcpy(f[k]->a, all->a, (size_t)(s->width * C) * sizeof(real));
+        memcpy(f[k]->F, all->F, (size_t)length * sizeof(real));
+        memcpy(f[k]->P, all->P, (size_t)length * sizeof(real));
+        f[k]->tolerance = FOLD_TOLERANCE * call->tolerance;
+        f[k]->limit = ROUNDS;
+        f[k]->before = INFINITY;
+        if (!exclude_rows(g, f[k], k ? call->stop[k - 1] : 0, call->stop[k]) && s->free_intercept)
+            return MO_FIT_UNSOLVED;
+    }
+    bool solved = minimise(g, f, call->folds);
+    for (int k = 0; k <= call->folds; k++)
+        solved = solved && (call->tolerance >= ROUGH || !is_rough(&g->fits[k]));
+    if (!solved)
+        return MO_FIT_UNSOLVED;
+    for (int64_t i = 0, k = 0; i < call->stop[call->folds - 1]; i++) {
+        k += i == call->stop[k];
+        for (int64_t c = 0; c < C; c++)
+            held[i * C + c] = g->fits[k + 1].F[c * s->row + i];
+    }
+    return MO_FIT_SOLVED;
+}
+
+static void read_labels(regression *g, const real *Y) {
+    logistic_space *s = &g->s;
+    memset(s->T, 0, (size_t)s->row * sizeof(real));
+    memset(g->Y, 0, (size_t)(s->row * s->C) * sizeof(real));
+    for (int64_t i = 0; i < s->n; i++)
+        for (int64_t c = 0; c < s->C; c++) {
+            g->Y[c * s->row + i] = Y[i * s->C + c];
+            s->T[i] += Y[i * s->C + c];
+        }
+}
+
+static mo_fit_code run_item(regression *g, const mo_logistic_call *call, int threads, real *scratch, int64_t b) {
+    logistic_space *s = &g->s;
+    regression_layout(g, call, threads, scratch);
+    s->X = entry_of(&call->X, b);
+    s->lambda = *entry_of(&call->lambda, b);
+    const real *Y = entry_of(&call->Y, b);
+    if (!isfinite(s->lambda) || !all_finite(s->X, s->n * s->d) || !all_finite(Y, s->n * s->C))
+        return MO_FIT_NOT_FINITE;
+    read_labels(g, Y);
+    if (s->dual)
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
+            s->K, (blasint)s->n);
+    if (!exclude_rows(g, g->fits, 0, 0) && s->free_intercept)
+        return MO_FIT_UNSOLVED;
+    g->fits->tolerance = call->tolerance;
+    bool renews = s->dual || call->folds || s->m < CHEAP * s->C; /* a factor costs as much as m / (2 C) steps */
+    mo_fit_code code = fit_all(g, renews, (real *)call->W.data + b * entry_length(&call->W));
+    if (code == MO_FIT_SOLVED && call->folds)
+        code = fit_folds(g, call, (real *)call->held.data + b * entry_length(&call->held));
+    if (code == MO_FIT_SOLVED && call->factor.data) {
+        real *D = (real *)call->D.data + b * entry_length(&call->D);
+        memcpy((real *)call->factor.data + b * s->order * s->order, s->factor,
+            (size_t)(s->order * s->order) * sizeof(real));
+        memcpy(D, s->D, (size_t)s->n * sizeof(real));
+        D[s->n] = s->kappa;
+    }
+    return code;
+}
+
+void REAL(logistic_cpu)(mo_context *ctx, const mo_logistic_call *call) {
+    regression sizes;
+    int64_t batch = call->X.shape[0], factorizations = 0;
+    int threads = batch > 1 ? blas_threads(ctx) : 1, inside = logistic_threads(ctx, &call->X, call->Y.shape[2]);
+    int64_t each = regression_layout(&sizes, call, inside, NULL);
+    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
+    if (!scratch)
+        return;
+    if (batch == 1) /* no team around the teams of its products */
+        ((real *)call->code.data)[0] = (real)run_item(&sizes, call, inside, scratch, 0);
+    else
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations)
+        for (int64_t b = 0; b < batch; b++) {
+            regression g;
+            real *own = scratch + each * workspace_of(b, batch, threads);
+            ((real *)call->code.data)[b] = (real)run_item(&g, call, 1, own, b);
+            factorizations += g.s.factorizations;
+        }
+    ctx->counters.factorizations += factorizations + (batch == 1 ? sizes.s.factorizations : 0);
+}

@@ -1,0 +1,98 @@
+/* tensor/cpu/fits/logistic.h - the Hessian of a penalised softmax regression in preconditioned coordinates, and
+ * Newton's equation in them: what fits (logistic.c) and their adjoint (logistic_solve.c) share.
+ *
+ * With rows Phi = [X | 1] (or X), m columns, and mu = lambda on the columns of X and 0 on the intercept, the Hessian at
+ * probabilities P is H = Phi^T W Phi + mu, W_i = T_i (diag P_i - P_i P_i^T). The preconditioner replaces W_i by one
+ * number D_i for all classes: M = Phi^T D Phi + mu / kappa = L L^T, kappa = 1 unless rounding needs a larger penalty.
+ * - More rows than columns: the coordinates of weights V are v = L^T V, their logits F_v = (Phi L^-T) v.
+ * - Else: the coordinates v are on the rows, V = M^-1 Phi^T v, their logits F_v = G v with G = Phi M^-1 Phi^T [n, n]. A
+ *   free intercept is one more row, of zeros above the 1, with D = 0 and no loss; its logit is the intercept.
+ * With the pull R -> L^-1 Phi^T R or R -> R, the Hessian takes v to kappa v + pull(W F_v - kappa D F_v) in both, and
+ * the inner product of V and U is <v, u> or <v, F_u>. A product costs two passes over rows, or one product with G.
+ *
+ * Vectors of coordinates are [C, width], of logits [C, row], padded with zeros to whole lanes. */
+#ifndef MO_CPU_LOGISTIC_H
+#define MO_CPU_LOGISTIC_H
+
+#include "tensor/cpu/fast/panels.h"
+#include "tensor/fits.h"
+
+typedef struct logistic_space {
+    bool dual, free_intercept;
+    int threads;
+    int64_t n, d, m, C;       /* m: columns of Phi */
+    int64_t rows, row, width; /* rows: n, and in the dual one for a free intercept */
+    int64_t order;            /* of the factor: rows, or m */
+    int factorizations;
+    const real *X;
+    real lambda, kappa;
+    real *T, *D;            /* [row]: sums of the labels; curvatures */
+    real *factor;           /* [order, order]: G, or L */
+    real *K, *border;       /* dual: X X^T [n, n], its lower triangle; [n] scratch */
+    real *Phi;              /* [n, m]: Phi L^-T */
+    panels logits, pull;    /* of the products; pull: not in the dual */
+    real *inputs, *outputs; /* [fits, C, wider of row and width] of products */
+} logistic_space;
+
+/* One fit. F, Fx, Fp: the logits of a, x and p. */
+typedef struct logistic_fit {
+    real *a, *x, *p, *r;       /* the point, the Newton step, a direction of conjugate gradients, the residual */
+    real *F, *Fx, *Fp, *P;     /* P: probabilities at a */
+    real *fitted;              /* [row]: 1, or 0 for rows that are held out */
+    double tolerance;          /* a fit ends at |gradient| <= tolerance times its terms */
+    double size, norm, before; /* of the gradient's terms, of the gradient, and of the one before */
+    double target, least;      /* |r|, or <r, r> as of the inner product, at which Newton's equation is solved */
+    double product;            /* <r, r> of the last direction; 0 before the first */
+    double moved;              /* the largest change of a logit in the last Newton step */
+    double slope;              /* of the objective along x */
+    int steps, limit;          /* of conjugate gradients in this Newton step */
+    bool near, moves;          /* near: the gradient is little more than rounding */
+} logistic_fit;
+
+#define logistic_space_layout REAL(logistic_space_layout)
+#define logistic_fits_layout REAL(logistic_fits_layout)
+#define logistic_set_curvature REAL(logistic_set_curvature)
+#define logistic_factor REAL(logistic_factor)
+#define logistic_prepare REAL(logistic_prepare)
+#define logistic_product REAL(logistic_product)
+#define logistic_pull REAL(logistic_pull)
+#define logistic_inner REAL(logistic_inner)
+#define logistic_curve REAL(logistic_curve)
+#define logistic_cg_step REAL(logistic_cg_step)
+#define logistic_centre REAL(logistic_centre)
+
+/* Threads inside the products of an item X [B, n, d]; more than one only for a single large one. */
+static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int64_t classes) {
+    return X->shape[0] == 1 && X->shape[1] * X->shape[2] * classes > MO_PARALLEL_FLOP ? blas_threads(ctx) : 1;
+}
+
+/* Return the scratch size of a space for `count` fits, and of the fits, in reals; lay them out in `scratch` unless it
+ * is NULL. The sizes, threads and flags of the space are set. */
+int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
+int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
+
+/* D from the probabilities P [C, row], at least `least` per unit of weight. */
+#define LEAST_CURVATURE 3e-3 /* as the curvatures of other points, and of fits without a fold, differ */
+void logistic_set_curvature(logistic_space *s, const real *P, real least);
+/* Computes the factor from D, and prepares the products. Returns false if M is not positive definite. */
+bool logistic_factor(logistic_space *s);
+/* Prepares the products from the factor and D. */
+void logistic_prepare(logistic_space *s);
+
+/* Y = the logits of `count` vectors of coordinates X. */
+void logistic_product(const logistic_space *s, const real *X, int count, real *Y);
+/* outputs = the pull of `count` vectors in inputs; returns where it is. */
+real *logistic_pull(const logistic_space *s, int count);
+/* <U, V> of weights whose coordinates are u, and v with the logits Fv. */
+double logistic_inner(const logistic_space *s, const real *u, const real *v, const real *Fv);
+
+/* Sets the mean over classes of each coordinate to 0, which it is but for rounding: the Hessian of an intercept without
+ * penalty does not see it. */
+void logistic_centre(const logistic_space *s, real *r);
+/* Q = W F - kappa D F at the probabilities of f; returns <F, Q>. */
+double logistic_curve(const logistic_space *s, const logistic_fit *f, const real *F, real *Q);
+/* A step of conjugate gradients for H x = r of these fits; their P is that of the Hessian. there[k]: fit k's equation
+ * is solved, or has no further direction. */
+void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
+
+#endif

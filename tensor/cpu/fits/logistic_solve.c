@@ -1,0 +1,208 @@
+/* tensor/cpu/fits/logistic_solve.c - U with H U = B: the Hessian of a softmax regression at given logits
+ * (tensor/fits.h), by conjugate gradients in the coordinates of logistic.h.
+ *
+ * In the dual, B has a part off the span of the rows, on which H is lambda: U = B_0 / lambda + V, B_0 the rows of B
+ * without the intercept's, b. V lies in the span: H V = [0; b] - Phi^T S with S = W (X B_0 / lambda), whose coordinates
+ * are -S and, on the row of the intercept, b. */
+#include "tensor/cpu/fits/logistic.h"
+#include "tensor/cpu/kernels.h"
+#include "tensor/cpu/matrices.h"
+#include "tensor/scalar.h"
+
+#include <math.h>
+
+enum { STARTS = 6 }; /* conjugate gradients go on from the residual that rounding has left */
+
+#define LARGEST_LEFT sqrt(EPSILON) /* of a right-hand side */
+
+typedef struct adjoint {
+    logistic_space s;
+    logistic_fit fit;
+    real *part; /* dual: B_0 / lambda [d, C] */
+} adjoint;
+
+static int64_t adjoint_layout(adjoint *a, const mo_logistic_solve_call *g, int threads, real *scratch) {
+    *a = (adjoint){.s = {.dual = g->dual, .free_intercept = g->free_intercept, .threads = threads}};
+    a->s.n = g->X.shape[1];
+    a->s.d = g->X.shape[2];
+    a->s.C = g->F.shape[2];
+    int64_t at = logistic_space_layout(&a->s, 1, scratch);
+    at += logistic_fits_layout(&a->s, &a->fit, 1, scratch ? scratch + at : NULL);
+    a->part = scratch ? scratch + at : NULL;
+    return at + panels_row(a->s.d * a->s.C);
+}
+
+/* P = softmax(F) from F [n, C]. */
+static void set_probabilities(const logistic_space *s, const logistic_fit *f, const real *F) {
+    memset(f->P, 0, (size_t)(s->row * s->C) * sizeof(real));
+    for (int64_t i = 0; i < s->n; i++) {
+        real top = F[i * s->C], sum = 0;
+        for (int64_t c = 1; c < s->C; c++)
+            top = F[i * s->C + c] > top ? F[i * s->C + c] : top;
+        for (int64_t c = 0; c < s->C; c++)
+            sum += f->P[c * s->row + i] = exp_of(F[i * s->C + c] - top);
+        for (int64_t c = 0; c < s->C; c++)
+            f->P[c * s->row + i] /= sum;
+    }
+    for (int64_t i = 0; i < s->row; i++)
+        f->fitted[i] = i < s->n ? 1 : 0;
+}
+
+/* f->r from B [m, C]. */
+static void set_residual(const adjoint *a, const real *B) {
+    const logistic_space *s = &a->s;
+    const logistic_fit *f = &a->fit;
+    int64_t n = s->n, d = s->d, C = s->C;
+    memset(f->r, 0, (size_t)(s->width * C) * sizeof(real));
+    if (!s->dual) {
+        for (int64_t j = 0; j < s->m; j++)
+            for (int64_t c = 0; c < C; c++)
+                f->r[c * s->width + j] = B[j * C + c];
+        logistic_centre(s, f->r);
+        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)C, (blasint)s->m, 1,
+            s->factor, (blasint)s->m, f->r, (blasint)s->width);
+        return;
+    }
+    for (int64_t j = 0; j < d; j++) {
+        real mean = 0;
+        for (int64_t c = 0; c < C; c++)
+            mean += B[j * C + c] / (real)C;
+        for (int64_t c = 0; c < C; c++)
+            a->part[j * C + c] = (B[j * C + c] - mean) / s->lambda;
+    }
+    real *E = s->outputs;
+    memset(E, 0, (size_t)(s->row * C) * sizeof(real));
+    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)C, (blasint)n, (blasint)d, 1, a->part, (blasint)C, s->X,
+        (blasint)d, 0, E, (blasint)s->row);
+    for (int64_t i = 0; i < n; i++) {
+        real mean = 0;
+        for (int64_t c = 0; c < C; c++)
+            mean += f->P[c * s->row + i] * E[c * s->row + i];
+        for (int64_t c = 0; c < C; c++)
+            f->r[c * s->row + i] = -s->T[i] * f->P[c * s->row + i] * (E[c * s->row + i] - mean);
+    }
+    for (int64_t c = 0; c < C && s->free_intercept; c++)
+        f->r[c * s->row + n] = B[d * C + c];
+    logistic_centre(s, f->r);
+}
+
+/* U [m, C] from f->x. */
+static void write_solution(const adjoint *a, real *U) {
+    const logistic_space *s = &a->s;
+    const logistic_fit *f = &a->fit;
+    int64_t n = s->n, d = s->d, C = s->C;
+    if (!s->dual) {
+        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)C, (blasint)s->m, 1,
+            s->factor, (blasint)s->m, f->x, (blasint)s->width);
+        for (int64_t j = 0; j < s->m; j++)
+            for (int64_t c = 0; c < C; c++)
+                U[j * C + c] = f->x[c * s->width + j];
+        return;
+    }
+    for (int64_t c = 0; c < C; c++) {
+        for (int64_t i = 0; i < n; i++) {
+            real *x = &f->x[c * s->row + i];
+            *x = s->kappa * (*x - s->D[i] * f->Fx[c * s->row + i]);
+        }
+        if (s->free_intercept)
+            U[d * C + c] = f->Fx[c * s->row + n];
+    }
+    memcpy(U, a->part, (size_t)(d * C) * sizeof(real));
+    blas_gemm(CblasRowMajor, CblasTrans, CblasTrans, (blasint)d, (blasint)C, (blasint)n, 1 / s->lambda, s->X,
+        (blasint)d, f->x, (blasint)s->row, 1, U, (blasint)C);
+}
+
+/* The curvatures and the factor, given or computed and given back. */
+static bool take_factor(adjoint *a, const mo_logistic_solve_call *g, int64_t b) {
+    logistic_space *s = &a->s;
+    int64_t length = s->order * s->order;
+    real *D = (real *)g->D.data + b * (s->n + 1), *factor = (real *)g->factor.data + b * length;
+    if (g->factored) {
+        memcpy(s->factor, factor, (size_t)length * sizeof(real));
+        memset(s->D, 0, (size_t)s->row * sizeof(real));
+        memcpy(s->D, D, (size_t)s->n * sizeof(real));
+        s->kappa = D[s->n];
+        logistic_prepare(s);
+        return true;
+    }
+    if (s->dual)
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
+            s->K, (blasint)s->n);
+    logistic_set_curvature(s, a->fit.P, (real)LEAST_CURVATURE);
+    if (!logistic_factor(s))
+        return false;
+    memcpy(factor, s->factor, (size_t)length * sizeof(real));
+    memcpy(D, s->D, (size_t)s->n * sizeof(real));
+    D[s->n] = s->kappa;
+    return true;
+}
+
+/* Goes on from x by conjugate gradients for what is left of the right-hand side, f->a. Returns the size of that. */
+static double iterate(const logistic_space *s, logistic_fit *f, double target) {
+    logistic_fit *one[] = {f};
+    int64_t N = s->width * s->C;
+    bool there = false;
+    logistic_product(s, f->x, 1, f->Fx);
+    logistic_curve(s, f, f->Fx, s->inputs);
+    const real *Q = logistic_pull(s, 1);
+    for (int64_t i = 0; i < N; i++)
+        f->r[i] = f->a[i] - s->kappa * f->x[i] - Q[i];
+    logistic_centre(s, f->r);
+    double left = sqrt(dot(f->r, f->r, N));
+    f->target = target;
+    f->least = f->product = 0;
+    f->steps = 0;
+    while (!there && left > target)
+        logistic_cg_step(s, one, 1, &there);
+    return left;
+}
+
+static mo_fit_code solve_item(adjoint *a, const mo_logistic_solve_call *g, int threads, real *scratch, int64_t b) {
+    logistic_space *s = &a->s;
+    adjoint_layout(a, g, threads, scratch);
+    logistic_fit *f = &a->fit;
+    int64_t N = s->width * s->C;
+    s->X = entry_of(&g->X, b);
+    s->lambda = *entry_of(&g->lambda, b);
+    memset(s->T, 0, (size_t)s->row * sizeof(real));
+    memcpy(s->T, entry_of(&g->T, b), (size_t)s->n * sizeof(real));
+    set_probabilities(s, f, entry_of(&g->F, b));
+    if (!take_factor(a, g, b))
+        return MO_FIT_UNSOLVED;
+    set_residual(a, entry_of(&g->B, b));
+    memcpy(f->a, f->r, (size_t)N * sizeof(real));
+    memset(f->x, 0, (size_t)N * sizeof(real));
+    memset(f->Fx, 0, (size_t)(s->row * s->C) * sizeof(real));
+    f->limit = (int)min_of(2 * s->order * s->C + 50, 5000);
+    double size = sqrt(dot(f->r, f->r, N)), left = size, before = INFINITY;
+    if (!isfinite(size))
+        return MO_FIT_NOT_FINITE;
+    for (int start = 0; start < STARTS && left > 4 * EPSILON * size && left < before / 2; start++) {
+        before = start ? left : INFINITY;
+        left = iterate(s, f, 4 * EPSILON * size);
+    }
+    logistic_product(s, f->x, 1, f->Fx);
+    write_solution(a, (real *)g->U.data + b * entry_length(&g->U));
+    return left <= LARGEST_LEFT * size ? MO_FIT_SOLVED : MO_FIT_UNSOLVED;
+}
+
+void REAL(logistic_solve_cpu)(mo_context *ctx, const mo_logistic_solve_call *g) {
+    adjoint sizes;
+    int64_t batch = g->X.shape[0], factorizations = 0;
+    int threads = batch > 1 ? blas_threads(ctx) : 1, inside = logistic_threads(ctx, &g->X, g->F.shape[2]);
+    int64_t each = adjoint_layout(&sizes, g, inside, NULL);
+    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
+    if (!scratch)
+        return;
+    if (batch == 1) /* no team around the teams of its products */
+        ((real *)g->code.data)[0] = (real)solve_item(&sizes, g, inside, scratch, 0);
+    else
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations)
+        for (int64_t b = 0; b < batch; b++) {
+            adjoint a;
+            real *own = scratch + each * workspace_of(b, batch, threads);
+            ((real *)g->code.data)[b] = (real)solve_item(&a, g, 1, own, b);
+            factorizations += a.s.factorizations;
+        }
+    ctx->counters.factorizations += factorizations + (batch == 1 ? sizes.s.factorizations : 0);
+}

@@ -1,0 +1,268 @@
+/* tensor/cpu/fits/logistic_space.c - coordinates, products and conjugate gradients of logistic.h.
+ *
+ * The factor of the dual: with A = K + Lambda, Lambda = lambda / (kappa D), and u = A^-1 1,
+ *     G = D^-1 - D^-1 lambda / kappa (A^-1 - u u^T / 1^T u) D^-1,
+ * bordered for a free intercept by u / D / 1^T u and kappa / (lambda 1^T u). */
+#include "tensor/cpu/fits/inverse.h"
+#include "tensor/cpu/fits/logistic.h"
+#include "tensor/cpu/matrices.h"
+
+#include <math.h>
+
+enum { BLOCK = 64, ATTEMPTS = 8, APART = 16 };
+
+#define START_CURVATURE 0.09 /* of a row before any fit */
+
+int64_t logistic_space_layout(logistic_space *s, int count, real *scratch) {
+    int64_t at = 0, n = s->n;
+    s->m = s->d + s->free_intercept;
+    s->rows = n + (s->dual && s->free_intercept);
+    s->row = panels_row(s->rows);
+    s->order = s->dual ? s->rows : s->m;
+    s->width = s->dual ? s->row : panels_row(s->m);
+    s->logits = (panels){NULL, s->order, s->rows, s->threads};
+    s->pull = (panels){NULL, n, s->m, s->threads};
+    int64_t wide = count * s->C * max_of(s->row, s->width);
+    real **arrays[] = {&s->T, &s->D, &s->factor, &s->K, &s->border, &s->Phi, &s->logits.numbers, &s->pull.numbers,
+        &s->inputs, &s->outputs};
+    const int64_t length[] = {s->row, s->row, s->order * s->order, s->dual ? n * n : 0, s->row, s->dual ? 0 : n * s->m,
+        max_of(panels_length(s->order, s->rows), s->order * s->order / 2), s->dual ? 0 : panels_length(n, s->m), wide,
+        wide};
+    for (size_t i = 0; i < sizeof length / sizeof *length; i++) {
+        *arrays[i] = scratch ? scratch + at : NULL;
+        at += panels_row(length[i]);
+    }
+    return at;
+}
+
+int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch) {
+    int64_t at = 0;
+    for (int k = 0; k < count; k++) {
+        logistic_fit *f = &fits[k];
+        real **vectors[] = {&f->a, &f->x, &f->p, &f->r, &f->F, &f->Fx, &f->Fp, &f->P, &f->fitted};
+        for (int i = 0; i < 9; i++) {
+            *vectors[i] = scratch ? scratch + at : NULL;
+            at += i < 4 ? s->width * s->C : i < 8 ? s->row * s->C : s->row;
+        }
+    }
+    return at;
+}
+
+/* ---- preconditioner ---- */
+
+void logistic_set_curvature(logistic_space *s, const real *P, real least) {
+    for (int64_t i = 0; i < s->row; i++) {
+        real w = 0;
+        for (int64_t at = i; at < s->row * s->C; at += s->row)
+            w += P[at] * (1 - P[at]) / (real)s->C;
+        w = s->T[i] * (w > least ? w : least);
+        s->D[i] = i >= s->n ? 0 : w > (real)1e-6 ? w : (real)1e-6; /* a row without weight */
+    }
+}
+
+/* G in place of A^-1, from its lower triangle; ratio: lambda / kappa. */
+static void border_inverse(logistic_space *s, real ratio) {
+    int64_t n = s->n, ld = s->rows;
+    real *G = s->factor, *u = s->border, *inverse = s->inputs, total = 0;
+    for (int64_t i = 0; i < n && s->free_intercept; i++)
+        u[i] = 0;
+    for (int64_t i = 0; i < n && s->free_intercept; i++) {
+        for (int64_t j = 0; j < i; j++) {
+            u[i] += G[i * ld + j];
+            u[j] += G[i * ld + j];
+        }
+        u[i] += G[i * ld + i];
+    }
+    for (int64_t i = 0; i < n; i++)
+        inverse[i] = 1 / s->D[i];
+    total = s->free_intercept ? (real)lane_sum_row(u, n) : 1;
+    for (int64_t i = 0; i < n; i++) {
+        real ui = s->free_intercept ? u[i] / total : 0, scale = ratio * inverse[i];
+        for (int64_t j = 0; j <= i && s->free_intercept; j++)
+            G[i * ld + j] -= ui * u[j];
+        for (int64_t j = 0; j <= i; j++)
+            G[i * ld + j] *= -scale * inverse[j];
+        G[i * ld + i] += inverse[i];
+    }
+    for (int64_t j = 0; j < n && s->free_intercept; j++)
+        G[n * ld + j] = u[j] / total * inverse[j];
+    if (s->free_intercept)
+        G[n * ld + n] = 1 / (ratio * total);
+}
+
+/* Where rows depend on one another, K maps some coordinates to nothing, and conjugate gradients would neither see nor
+ * reduce them: K has the size of its rounding on its diagonal. */
+static bool factor_rows(logistic_space *s, real ratio) {
+    real apart = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        apart = s->K[i * s->n + i] > apart ? s->K[i * s->n + i] : apart;
+    apart *= (real)(APART * EPSILON);
+    for (int64_t i = 0; i < s->n; i++) {
+        memcpy(s->factor + i * s->rows, s->K + i * s->n, (size_t)(i + 1) * sizeof(real));
+        s->factor[i * s->rows + i] += ratio / s->D[i] + apart;
+    }
+    if (!inverse_spd(s->factor, s->n, s->rows, s->logits.numbers))
+        return false;
+    border_inverse(s, ratio);
+    return true;
+}
+
+/* Phi = D^1/2 Phi, or Phi if not scaled. */
+static void fill_rows(const logistic_space *s, bool scaled) {
+    for (int64_t i = 0; i < s->n; i++) {
+        real root = scaled ? (real)sqrt((double)s->D[i]) : 1, *to = s->Phi + i * s->m;
+        for (int64_t j = 0; j < s->d; j++)
+            to[j] = root * s->X[i * s->d + j];
+        if (s->free_intercept)
+            to[s->d] = root;
+    }
+}
+
+static bool factor_columns(logistic_space *s, real ratio) {
+    int info = 0, m = (int)s->m;
+    fill_rows(s, true);
+    blas_syrk(CblasRowMajor, CblasLower, CblasTrans, m, (blasint)s->n, 1, s->Phi, m, 0, s->factor, m);
+    for (int64_t j = 0; j < s->m; j++)
+        s->factor[j * s->m + j] += j < s->d ? ratio : 0;
+    lapack_potrf("U", &m, s->factor, &m, &info);
+    return info == 0;
+}
+
+bool logistic_factor(logistic_space *s) {
+    double trace = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        trace += (double)s->D[i] * (dot(s->X + i * s->d, s->X + i * s->d, s->d) + s->free_intercept);
+    double least = 2 * EPSILON * trace + (double)FLT_MIN, ratio = fmax((double)s->lambda, least);
+    for (int attempt = 0; attempt < ATTEMPTS; attempt++, ratio = fmax(ratio, least *= 16)) {
+        s->factorizations++;
+        s->kappa = (real)((double)s->lambda / ratio);
+        if (s->dual ? factor_rows(s, (real)ratio) : factor_columns(s, (real)ratio)) {
+            logistic_prepare(s);
+            return true;
+        }
+    }
+    return false;
+}
+
+void logistic_prepare(logistic_space *s) {
+    if (s->dual) {
+        panels_pack_symmetric(&s->logits, s->factor);
+        return;
+    }
+    blasint m = (blasint)s->m;
+    fill_rows(s, false);
+    blas_trsm(
+        CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)s->n, m, 1, s->factor, m, s->Phi, m);
+    panels_pack(&s->logits, s->Phi, 1, s->m);
+    panels_pack(&s->pull, s->Phi, s->m, 1);
+}
+
+/* ---- products ---- */
+
+void logistic_product(const logistic_space *s, const real *X, int count, real *Y) {
+    panels_product(&s->logits, X, count * s->C, Y);
+}
+
+real *logistic_pull(const logistic_space *s, int count) {
+    if (s->dual)
+        return s->inputs;
+    panels_product(&s->pull, s->inputs, count * s->C, s->outputs);
+    return s->outputs;
+}
+
+double logistic_inner(const logistic_space *s, const real *u, const real *v, const real *Fv) {
+    return dot(u, s->dual ? Fv : v, s->width * s->C);
+}
+
+/* ---- conjugate gradients ---- */
+
+double logistic_curve(const logistic_space *s, const logistic_fit *f, const real *F, real *Q) {
+    double along = 0;
+    for (int64_t first = 0; first < s->row; first += BLOCK) {
+        int64_t rows = min_of(BLOCK, s->row - first);
+        real mean[BLOCK] = {0}, weight[BLOCK], shift[BLOCK], sum[BLOCK] = {0};
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++)
+                mean[i] += f->P[at + i] * F[at + i];
+        for (int64_t i = 0; i < rows; i++) {
+            weight[i] = f->fitted[first + i] * s->T[first + i];
+            shift[i] = s->kappa * s->D[first + i];
+        }
+        for (int64_t at = first; at < s->row * s->C; at += s->row)
+            for (int64_t i = 0; i < rows; i++) {
+                real q = weight[i] * f->P[at + i] * (F[at + i] - mean[i]) - shift[i] * F[at + i];
+                sum[i] += F[at + i] * q;
+                Q[at + i] = q;
+            }
+        for (int64_t i = 0; i < rows; i++)
+            along += (double)sum[i];
+    }
+    return along;
+}
+
+/* The direction p from the residual and its logits Fr; Q = W Fp - kappa D Fp. Returns <p, H p>. */
+static double direct(const logistic_space *s, logistic_fit *f, const real *Fr, real *Q) {
+    int64_t N = s->width * s->C, rows = s->row * s->C;
+    double product = logistic_inner(s, f->r, f->r, Fr);
+    if (f->product > 0) {
+        real b = (real)(product / f->product);
+        next_direction(f->p, b, f->r, N);
+        next_direction(f->Fp, b, Fr, rows);
+    } else {
+        memcpy(f->p, f->r, (size_t)N * sizeof(real));
+        memcpy(f->Fp, Fr, (size_t)rows * sizeof(real));
+    }
+    f->product = product;
+    if (f->steps == 0) {
+        f->least = product * f->target * f->target / dot(f->r, f->r, N);
+    }
+    double along = logistic_curve(s, f, f->Fp, Q);
+    return along + (double)s->kappa * logistic_inner(s, f->p, f->p, f->Fp);
+}
+
+void logistic_centre(const logistic_space *s, real *r) {
+    for (int64_t first = 0; first < s->width; first += BLOCK) {
+        int64_t width = min_of(BLOCK, s->width - first);
+        real mean[BLOCK] = {0};
+        for (int64_t at = first; at < s->width * s->C; at += s->width)
+            for (int64_t j = 0; j < width; j++)
+                mean[j] += r[at + j];
+        for (int64_t j = 0; j < width; j++)
+            mean[j] /= (real)s->C;
+        for (int64_t at = first; at < s->width * s->C; at += s->width)
+            for (int64_t j = 0; j < width; j++)
+                r[at + j] -= mean[j];
+    }
+}
+
+/* Takes the step; Hp: the pull of Q. */
+static bool step(const logistic_space *s, logistic_fit *f, double curvature, const real *Hp) {
+    int64_t N = s->width * s->C;
+    if (!(f->product > f->least) || !(curvature > 0))
+        return true;
+    real a = (real)(f->product / curvature);
+    add_scaled(f->x, a, f->p, N);
+    add_scaled(f->Fx, a, f->Fp, s->row * s->C);
+    for (int64_t i = 0; i < N; i++)
+        f->r[i] -= a * (Hp[i] + s->kappa * f->p[i]);
+    logistic_centre(s, f->r);
+    f->slope -= (double)a * f->product;
+    f->steps++;
+    return sqrt(dot(f->r, f->r, N)) <= f->target || f->steps >= f->limit;
+}
+
+void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there) {
+    int64_t N = s->width * s->C, rows = s->row * s->C;
+    int threads = s->threads;
+    double curvature[MO_FOLDS_AT_ONCE + 1];
+    for (int k = 0; k < count; k++)
+        memcpy(s->inputs + N * k, f[k]->r, (size_t)N * sizeof(real));
+    logistic_product(s, s->inputs, count, s->outputs);
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
+    for (int k = 0; k < count; k++)
+        curvature[k] = direct(s, f[k], s->outputs + rows * k, s->inputs + rows * k);
+    const real *Hp = logistic_pull(s, count);
+#pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
+    for (int k = 0; k < count; k++)
+        there[k] = step(s, f[k], curvature[k], Hp + N * k);
+}

@@ -1,0 +1,98 @@
+/* tensor/fits.c - fits by the device's solver or, where the device has none, by the processor's: the inputs are copied
+ * to the host and the outputs back. A fit makes many decisions on few numbers, for which a device would wait. */
+#include "tensor/fits.h"
+#include "tensor/host_array.h"
+#include "tensor/storage.h"
+
+#include <stdlib.h>
+
+enum { MOST_VIEWS = 9 };
+
+/* Views of a call on the host, in the places of the device's: the inputs, then the outputs. */
+typedef struct host_call {
+    mo_context *ctx, *host;
+    int n, n_in;
+    mo_view *view[MOST_VIEWS], device[MOST_VIEWS];
+} host_call;
+
+static size_t view_bytes(const mo_view *v) {
+    size_t count = v->data ? 1 : 0;
+    for (int i = 0; i < v->ndim; i++)
+        count *= (size_t)v->shape[i];
+    return count * mo_dtype_size(v->dtype);
+}
+
+static bool host_begin(host_call *h) {
+    h->host = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = h->ctx->threads});
+    for (int i = 0; i < h->n; i++)
+        h->device[i] = *h->view[i];
+    for (int i = 0; i < h->n; i++) {
+        size_t bytes = view_bytes(h->view[i]);
+        if (!h->device[i].data)
+            continue;
+        h->view[i]->data =
+            mo_host_array(h->ctx, (int64_t)bytes, 1); /* room of its own where there are no elements, too */
+        if (bytes && i < h->n_in && h->view[i]->data)
+            h->ctx->backend->download(h->ctx, h->view[i]->data, h->device[i].data, bytes);
+    }
+    if (!h->host)
+        mo_fail(h->ctx, MO_MEMORY, "fits: no context on the host");
+    return mo_ok(h->ctx);
+}
+
+static void host_end(host_call *h) {
+    if (h->host && !mo_ok(h->host) && mo_ok(h->ctx))
+        mo_fail(h->ctx, mo_context_status(h->host)->code, "%s", mo_context_status(h->host)->message);
+    for (int i = 0; i < h->n; i++) {
+        if (i >= h->n_in && mo_ok(h->ctx) && view_bytes(h->view[i]))
+            h->ctx->backend->upload(h->ctx, h->device[i].data, h->view[i]->data, view_bytes(h->view[i]));
+        if (h->device[i].data)
+            free(h->view[i]->data);
+    }
+    if (h->host)
+        h->ctx->counters.factorizations += h->host->counters.factorizations;
+    mo_context_release(h->host);
+}
+
+void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g) {
+    const mo_fits *k = mo_fits_of(ctx, g->X.dtype);
+    mo_logistic_call c = *g;
+    if (k->logistic) {
+        k->logistic(ctx, g);
+        return;
+    }
+    host_call h = {
+        .ctx = ctx, .n = 8, .n_in = 3, .view = {&c.X, &c.Y, &c.lambda, &c.W, &c.held, &c.code, &c.D, &c.factor}};
+    if (host_begin(&h))
+        mo_fits_of(h.host, g->X.dtype)->logistic(h.host, &c);
+    host_end(&h);
+}
+
+void mo_fit_logistic_solve(mo_context *ctx, const mo_logistic_solve_call *g) {
+    const mo_fits *k = mo_fits_of(ctx, g->X.dtype);
+    mo_logistic_solve_call c = *g;
+    if (k->logistic_solve) {
+        k->logistic_solve(ctx, g);
+        return;
+    }
+    host_call h = {.ctx = ctx,
+        .n = 9,
+        .n_in = g->factored ? 7 : 5,
+        .view = {&c.X, &c.F, &c.T, &c.lambda, &c.B, &c.D, &c.factor, &c.U, &c.code}};
+    if (host_begin(&h))
+        mo_fits_of(h.host, g->X.dtype)->logistic_solve(h.host, &c);
+    host_end(&h);
+}
+
+void mo_fit_svm(mo_context *ctx, const mo_svm_call *g) {
+    const mo_fits *k = mo_fits_of(ctx, g->K.dtype);
+    mo_svm_call c = *g;
+    if (k->svm) {
+        k->svm(ctx, g);
+        return;
+    }
+    host_call h = {.ctx = ctx, .n = 6, .n_in = 3, .view = {&c.K, &c.Y, &c.lambda, &c.alpha, &c.held, &c.violation}};
+    if (host_begin(&h))
+        mo_fits_of(h.host, g->K.dtype)->svm(h.host, &c);
+    host_end(&h);
+}
