@@ -18,7 +18,7 @@ const char *mo_expert_words(const char *name) {
         {"H", "what lies two steps away"},
         {"Tg", "trained embedding, by nearness"},
         {"st", "size and shape"},
-        {"lab", "how often each node label"},
+        {"lab", "node labels and degrees"},
         {"at", "node attributes"},
         {"atx", "node attributes with labels"},
         {"wl", "subtrees in common"},
