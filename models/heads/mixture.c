@@ -6,7 +6,7 @@
  * support has w_i times each, and classes c with n_c rows, copies counted:
  *     L_ic     = Yloo_ic n_c / (n_c - 1) where c is the row's own class and n_c > 1, else Yloo_ic
  *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
- *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / 8))^2
+ *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / 4))^2
  *     pi       = softmax_er(prior_e - sharpness n CE_er(T_er))
  *     logits   = sum_er pi_er T_er f_er
  *
@@ -70,7 +70,7 @@ static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels) 
     L = mo_stop_gradient(t, L);
     labels = mo_stop_gradient(t, labels);
     for (int i = 0; i < TEMPERATURES; i++) {
-        double unlikely = log2(temperatures[i] / 8);
+        double unlikely = log2(temperatures[i] / 4);
         mo_tensor *cost = cross_entropy(t, mo_scale(t, L, temperatures[i], 0), labels);
         score[i] = mo_with_axis(t, mo_scale(t, cost, -1, -unlikely * unlikely), MO_AXIS(-1), 1);
     }

@@ -368,7 +368,8 @@ static const option_row rows[] = {
     {"explain", "n", CHANGES, "explain solve", "--n 4", NULL, {"explain --n 4", "explain shift --n 4"}},
     {"explain", "seed", CHANGES, "explain solve", "--seed 1", NULL, {"explain --seed 1", "explain shift --seed 1"}},
     {"explain", "step", SAYS, "explain solve", "--step", "Enter goes on", {"explain --step"}},
-    {"explain", "json", SAYS, "explain solve", "--json", "\"latex\"", {"explain --json", "explain solve --step --json"}},
+    {"explain", "json", SAYS, "explain solve", "--json", "\"latex\"",
+        {"explain --json", "explain solve --step --json"}},
     /* lab */
     {"lab", "problem", CHANGES, LAB, "--problem root", NULL, {"lab differences --problem root"}},
     {"lab", "method", CHANGES, LAB, "--method implicit", NULL, {"lab differences --method implicit"}},

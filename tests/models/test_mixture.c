@@ -82,7 +82,7 @@ static double evidence(double K[N][N], const double *w, double r, double *T) {
             L[i][label[i]] *= n_c[label[i]] / (n_c[label[i]] - 1);
     }
     for (int j = 0; j <= 5; j++) {
-        double cost = n_times_cross_entropy(L, w, 1 << j) + (j - 3) * (j - 3); /* log2(2^j / 8) */
+        double cost = n_times_cross_entropy(L, w, 1 << j) + (j - 2) * (j - 2); /* log2(2^j / 4) */
         if (cost < least) {
             least = cost;
             *T = 1 << j;
