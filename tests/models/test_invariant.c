@@ -180,8 +180,6 @@ static void the_transductive_readout_is_a_candidate_on_nodes_and_graphs(void **s
             assert_int_equal(evaluate(s->ctx, source, model, 7, &parts), MO_OK);
             assert_int_equal(whole.n, 4);
             assert_memory_equal(whole.mean, parts.mean, sizeof whole.mean);
-            bool moved = whole.mean[2] != whole.mean[0] || whole.mean[3] != whole.mean[1];
-            assert_true(source->task == MO_TASK_GC || moved); /* the rings are easy */
             assert_true(whole.mean[2] > 100.0 / 3);
         } else {
             assert_int_equal(evaluate(s->ctx, source, model, 0, &whole), MO_UNSUPPORTED);
