@@ -243,7 +243,7 @@ static void a_step_that_fails_says_how_to_go_on(void **state) {
  * readout does not read the first ones beside the trained ones. */
 static void weights_below_the_untrained_encoder_say_so(void **state) {
     program *p = *state;
-    RUN(p, "train", "--pool", "cora:nc", "--steps", "5", "--lr", "1", "--without", "initial", "--out",
+    RUN(p, "train", "--pool", "cora:nc", "--steps", "5", "--lr", "5", "--without", "initial", "--out",
         in_folder(p, "below"), "--quiet");
     assert_int_equal(p->code, 0);
     assert_non_null(strstr(p->err, "below the untrained encoder: nc, "));
