@@ -47,7 +47,8 @@ static void logistic_solve_forward(mo_call *c) {
     bool recording = t->recording;
     mo_logistic_solve_call g = {.free_intercept = ((const options *)c->attributes)->free_intercept};
     t->recording = false;
-    g.dual = mo_logistic_is_dual(t, c->in[0], c->in[3]);
+    bool empty = mo_numel(c->out[0]) == 0;
+    g.dual = !empty && mo_logistic_is_dual(t, c->in[0], c->in[3]);
     g.factored = c->n_in > SYSTEM;
     if (!g.factored)
         mo_logistic_factors(c, c->in[0], g.dual, g.free_intercept, factors);
@@ -59,7 +60,7 @@ static void logistic_solve_forward(mo_call *c) {
     g.U = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     code = mo_call_temporary(c, c->in[0]->dtype, 1, g.X.shape);
     g.code = mo_tensor_view(code);
-    if (mo_ok(c->ctx)) {
+    if (mo_ok(c->ctx) && !empty) {
         mo_fit_logistic_solve(c->ctx, &g);
         mo_check_fits(c, code);
     }

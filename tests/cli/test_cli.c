@@ -70,7 +70,7 @@ static void help_names_a_command_or_an_action(void **state) {
         const char *action = pages[i][1];
         RUN(p, "help", pages[i][0], action);
         assert_ended(p, 0, NULL);
-        snprintf(usage, sizeof usage, "Usage: mochi %s%s%s ", pages[i][0], action ? " " : "", action ? action : "");
+        snprintf(usage, sizeof usage, "sage: mochi %s%s%s ", pages[i][0], action ? " " : "", action ? action : "");
         assert_non_null(strstr(p->out, usage));
         assert_non_null(strstr(p->out, pages[i][2]));
         snprintf(page, sizeof page, "%s", p->out);

@@ -31,7 +31,7 @@ static void the_average_is_that_of_each_episode(void **state) {
     for (int i = 0; i < 3; i++)
         cell[i] = json_line(p, line[i],
             i < 2
-                ? "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,episodes"
+                ? "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,experts,episodes"
                 : "kind,data,task,protocol,features,head,k,metric,mean,sd,ci95,n_test,values,seen,episodes,weights,sd_"
                   "weights,means");
     assert_string_equal(json_text_of(cell[0], "features"), "best");

@@ -499,7 +499,7 @@ def test_ten_lines_find_the_subjects_of_cora(cora, fitted, seeds):
     assert P.shape == (2708, 7)
     scaled = np.exp((logits - logits.max(1, keepdims=True)) / e.temperature)
     np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), rtol=1e-10)
-    np.testing.assert_allclose(P[[5, 3]], fitted.predict_proba([5, 3]), rtol=1e-5)  # float32 rows of another product
+    np.testing.assert_allclose(P[[5, 3]], fitted.predict_proba([5, 3]), rtol=1e-4)  # float32 rows of another product
     assert fitted.plane().shape == (2708, 2)
 
 
