@@ -178,7 +178,7 @@ static void a_failing_replay_names_its_step_and_changes_nothing(void **state) {
     int n = mo_model_n_parameters(run.model);
     for (int i = 0; i < n; i++) {
         mo_tensor *P = mo_model_parameter(run.model, i);
-        if (!strcmp(mo_tensor_name(P), "log_temp"))
+        if (strstr(mo_tensor_name(P), "log_weight")) /* of the rows' parts, which every readout reads */
             mo_tensor_fill(P, NAN);
     }
     mo_tensor *first = mo_model_parameter(run.model, 0);
