@@ -111,7 +111,8 @@ static void logistic_is_calibrated_where_a_temperature_is_not(void **state) {
         const char *s = settings[i];
         assert_true(mean(&f, s, NAN, "prototype_inner", "ece") > 1.3 * mean(&f, s, NAN, "temperature", "ece"));
         assert_true(mean(&f, s, NAN, "logistic", "ece") < 0.003);
-        assert_true(count_above(&f, s, "prototype_inner", "temperature") >= SEEDS - 3); /* it harms on 5% of the draws */
+        assert_true(
+            count_above(&f, s, "prototype_inner", "temperature") >= SEEDS - 3); /* it harms on 5% of the draws */
         assert_true(count_above(&f, s, "temperature", "logistic") >= SEEDS - 3);
     }
     release_figures(&f);
