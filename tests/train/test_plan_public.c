@@ -109,7 +109,8 @@ static void a_division_is_read_from_lists(void **state) {
     scratch_files(s, true);
 }
 
-/* 20 labels a class in proportion to the classes: 60 of 24 + 240 + 36 are 5, 48 and 7; half of the others are tested on.
+/* 20 labels a class in proportion to the classes: 60 of 24 + 240 + 36 are 5, 48 and 7; half of the others are tested
+ * on.
  */
 static void divisions_are_drawn_in_proportion(void **state) {
     scratch *s = *state;
