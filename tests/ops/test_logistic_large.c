@@ -1,5 +1,5 @@
-/* tests/ops/test_logistic_large.c - a softmax regression that is large enough for ops/fits/logistic_pass.c: its optimum
- * at any thread count, and the gradient through it. */
+/* tests/ops/test_logistic_large.c - a softmax regression that is large enough for several threads in its products
+ * (tensor/cpu/fits/logistic.h): its optimum at any thread count, and the gradient through it. */
 #include "ops/ops.h"
 #include "tensor/storage.h"
 

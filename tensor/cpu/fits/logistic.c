@@ -275,11 +275,7 @@ static void take_weights(const regression *g, logistic_fit *f, real *W) {
     if (!s->dual) {
         logistic_product(s, f->a, 1, f->F);
         memcpy(V, f->a, (size_t)(s->width * C) * sizeof(real));
-        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)C, (blasint)s->m, 1,
-            s->factor, (blasint)s->m, V, (blasint)s->width);
-        for (int64_t j = 0; j < s->m; j++)
-            for (int64_t c = 0; c < C; c++)
-                W[j * C + c] = V[c * s->width + j];
+        logistic_write_weights(s, V, W);
         return;
     }
     leave_curvature(s, f);
@@ -401,18 +397,15 @@ static void read_labels(regression *g, const real *Y) {
         }
 }
 
-static mo_fit_code run_item(regression *g, const mo_logistic_call *call, int threads, real *scratch, int64_t b) {
+static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int64_t b) {
     logistic_space *s = &g->s;
-    regression_layout(g, call, threads, scratch);
     s->X = entry_of(&call->X, b);
     s->lambda = *entry_of(&call->lambda, b);
     const real *Y = entry_of(&call->Y, b);
     if (!isfinite(s->lambda) || !all_finite(s->X, s->n * s->d) || !all_finite(Y, s->n * s->C))
         return MO_FIT_NOT_FINITE;
     read_labels(g, Y);
-    if (s->dual)
-        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
-            s->K, (blasint)s->n);
+    logistic_compare_rows(s);
     if (!exclude_rows(g, g->fits, 0, 0) && s->free_intercept)
         return MO_FIT_UNSOLVED;
     g->fits->tolerance = call->tolerance;
@@ -420,33 +413,23 @@ static mo_fit_code run_item(regression *g, const mo_logistic_call *call, int thr
     mo_fit_code code = fit_all(g, renews, (real *)call->W.data + b * entry_length(&call->W));
     if (code == MO_FIT_SOLVED && call->folds)
         code = fit_folds(g, call, (real *)call->held.data + b * entry_length(&call->held));
-    if (code == MO_FIT_SOLVED && call->factor.data) {
-        real *D = (real *)call->D.data + b * entry_length(&call->D);
-        memcpy((real *)call->factor.data + b * s->order * s->order, s->factor,
-            (size_t)(s->order * s->order) * sizeof(real));
-        memcpy(D, s->D, (size_t)s->n * sizeof(real));
-        D[s->n] = s->kappa;
-    }
+    if (code == MO_FIT_SOLVED && call->factor.data)
+        logistic_save_factor(s, (real *)call->D.data + b * entry_length(&call->D),
+            (real *)call->factor.data + b * entry_length(&call->factor));
+    return code;
+}
+
+static mo_fit_code fit_item(const void *call, int threads, real *scratch, int64_t b, int *factorizations) {
+    regression g;
+    regression_layout(&g, call, threads, scratch);
+    mo_fit_code code = fit_laid_out(&g, call, b);
+    *factorizations = g.s.factorizations;
     return code;
 }
 
 void REAL(logistic_cpu)(mo_context *ctx, const mo_logistic_call *call) {
     regression sizes;
-    int64_t batch = call->X.shape[0], factorizations = 0;
-    int threads = batch > 1 ? blas_threads(ctx) : 1, inside = logistic_threads(ctx, &call->X, call->Y.shape[2]);
-    int64_t each = regression_layout(&sizes, call, inside, NULL);
-    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
-    if (!scratch)
-        return;
-    if (batch == 1) /* no team around the teams of its products */
-        ((real *)call->code.data)[0] = (real)run_item(&sizes, call, inside, scratch, 0);
-    else
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations)
-        for (int64_t b = 0; b < batch; b++) {
-            regression g;
-            real *own = scratch + each * workspace_of(b, batch, threads);
-            ((real *)call->code.data)[b] = (real)run_item(&g, call, 1, own, b);
-            factorizations += g.s.factorizations;
-        }
-    ctx->counters.factorizations += factorizations + (batch == 1 ? sizes.s.factorizations : 0);
+    int inside = logistic_threads(ctx, &call->X, call->Y.shape[2]);
+    logistic_run_items(
+        ctx, call->X.shape[0], inside, regression_layout(&sizes, call, inside, NULL), fit_item, call, &call->code);
 }

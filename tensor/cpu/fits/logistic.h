@@ -59,6 +59,10 @@ typedef struct logistic_fit {
 #define logistic_inner REAL(logistic_inner)
 #define logistic_curve REAL(logistic_curve)
 #define logistic_cg_step REAL(logistic_cg_step)
+#define logistic_compare_rows REAL(logistic_compare_rows)
+#define logistic_save_factor REAL(logistic_save_factor)
+#define logistic_write_weights REAL(logistic_write_weights)
+#define logistic_run_items REAL(logistic_run_items)
 #define logistic_centre REAL(logistic_centre)
 
 /* Threads inside the products of an item X [B, n, d]; more than one only for a single large one. */
@@ -78,6 +82,12 @@ void logistic_set_curvature(logistic_space *s, const real *P, real least);
 bool logistic_factor(logistic_space *s);
 /* Prepares the products from the factor and D. */
 void logistic_prepare(logistic_space *s);
+/* K of the rows, which the factor of the dual needs; nothing otherwise. */
+void logistic_compare_rows(logistic_space *s);
+/* Writes what an adjoint reuses: D [n + 1], with kappa behind it, and the factor [order, order]. */
+void logistic_save_factor(const logistic_space *s, real *D, real *factor);
+/* Not in the dual: W [m, C] = the weights whose coordinates are v [C, width], which is overwritten. */
+void logistic_write_weights(const logistic_space *s, real *v, real *W);
 
 /* Y = the logits of `count` vectors of coordinates X. */
 void logistic_product(const logistic_space *s, const real *X, int count, real *Y);
@@ -94,5 +104,12 @@ double logistic_curve(const logistic_space *s, const logistic_fit *f, const real
 /* A step of conjugate gradients for H x = r of these fits; their P is that of the Hessian. there[k]: fit k's equation
  * is solved, or has no further direction. */
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
+
+/* Fits or solves item b of a call in a scratch of its own; counts its factorizations. */
+typedef mo_fit_code logistic_item(const void *call, int threads, real *scratch, int64_t b, int *factorizations);
+/* Runs the items of a batch, several at once, or a single one with `inside` threads, and writes their codes [B]. each:
+ * the scratch size of an item. */
+void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,
+    const mo_view *code);
 
 #endif

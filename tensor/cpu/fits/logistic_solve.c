@@ -92,11 +92,7 @@ static void write_solution(const adjoint *a, real *U) {
     const logistic_fit *f = &a->fit;
     int64_t n = s->n, d = s->d, C = s->C;
     if (!s->dual) {
-        blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)C, (blasint)s->m, 1,
-            s->factor, (blasint)s->m, f->x, (blasint)s->width);
-        for (int64_t j = 0; j < s->m; j++)
-            for (int64_t c = 0; c < C; c++)
-                U[j * C + c] = f->x[c * s->width + j];
+        logistic_write_weights(s, f->x, U);
         return;
     }
     for (int64_t c = 0; c < C; c++) {
@@ -125,15 +121,11 @@ static bool take_factor(adjoint *a, const mo_logistic_solve_call *g, int64_t b) 
         logistic_prepare(s);
         return true;
     }
-    if (s->dual)
-        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
-            s->K, (blasint)s->n);
+    logistic_compare_rows(s);
     logistic_set_curvature(s, a->fit.P, (real)LEAST_CURVATURE);
     if (!logistic_factor(s))
         return false;
-    memcpy(factor, s->factor, (size_t)length * sizeof(real));
-    memcpy(D, s->D, (size_t)s->n * sizeof(real));
-    D[s->n] = s->kappa;
+    logistic_save_factor(s, D, factor);
     return true;
 }
 
@@ -157,9 +149,8 @@ static double iterate(const logistic_space *s, logistic_fit *f, double target) {
     return left;
 }
 
-static mo_fit_code solve_item(adjoint *a, const mo_logistic_solve_call *g, int threads, real *scratch, int64_t b) {
+static mo_fit_code solve_laid_out(adjoint *a, const mo_logistic_solve_call *g, int64_t b) {
     logistic_space *s = &a->s;
-    adjoint_layout(a, g, threads, scratch);
     logistic_fit *f = &a->fit;
     int64_t N = s->width * s->C;
     s->X = entry_of(&g->X, b);
@@ -186,23 +177,17 @@ static mo_fit_code solve_item(adjoint *a, const mo_logistic_solve_call *g, int t
     return left <= LARGEST_LEFT * size ? MO_FIT_SOLVED : MO_FIT_UNSOLVED;
 }
 
+static mo_fit_code solve_item(const void *call, int threads, real *scratch, int64_t b, int *factorizations) {
+    const mo_logistic_solve_call *g = call;
+    adjoint own, *a = &own;
+    adjoint_layout(a, g, threads, scratch);
+    mo_fit_code code = solve_laid_out(a, g, b);
+    *factorizations = a->s.factorizations;
+    return code;
+}
+
 void REAL(logistic_solve_cpu)(mo_context *ctx, const mo_logistic_solve_call *g) {
     adjoint sizes;
-    int64_t batch = g->X.shape[0], factorizations = 0;
-    int threads = batch > 1 ? blas_threads(ctx) : 1, inside = logistic_threads(ctx, &g->X, g->F.shape[2]);
-    int64_t each = adjoint_layout(&sizes, g, inside, NULL);
-    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
-    if (!scratch)
-        return;
-    if (batch == 1) /* no team around the teams of its products */
-        ((real *)g->code.data)[0] = (real)solve_item(&sizes, g, inside, scratch, 0);
-    else
-#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations)
-        for (int64_t b = 0; b < batch; b++) {
-            adjoint a;
-            real *own = scratch + each * workspace_of(b, batch, threads);
-            ((real *)g->code.data)[b] = (real)solve_item(&a, g, 1, own, b);
-            factorizations += a.s.factorizations;
-        }
-    ctx->counters.factorizations += factorizations + (batch == 1 ? sizes.s.factorizations : 0);
+    int inside = logistic_threads(ctx, &g->X, g->F.shape[2]);
+    logistic_run_items(ctx, g->X.shape[0], inside, adjoint_layout(&sizes, g, inside, NULL), solve_item, g, &g->code);
 }

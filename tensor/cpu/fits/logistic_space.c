@@ -157,6 +157,26 @@ void logistic_prepare(logistic_space *s) {
     panels_pack(&s->pull, s->Phi, s->m, 1);
 }
 
+void logistic_compare_rows(logistic_space *s) {
+    if (s->dual)
+        blas_syrk(CblasRowMajor, CblasLower, CblasNoTrans, (blasint)s->n, (blasint)s->d, 1, s->X, (blasint)s->d, 0,
+            s->K, (blasint)s->n);
+}
+
+void logistic_save_factor(const logistic_space *s, real *D, real *factor) {
+    memcpy(factor, s->factor, (size_t)(s->order * s->order) * sizeof(real));
+    memcpy(D, s->D, (size_t)s->n * sizeof(real));
+    D[s->n] = s->kappa;
+}
+
+void logistic_write_weights(const logistic_space *s, real *v, real *W) {
+    blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (blasint)s->C, (blasint)s->m, 1,
+        s->factor, (blasint)s->m, v, (blasint)s->width);
+    for (int64_t j = 0; j < s->m; j++)
+        for (int64_t c = 0; c < s->C; c++)
+            W[j * s->C + c] = v[c * s->width + j];
+}
+
 /* ---- products ---- */
 
 void logistic_product(const logistic_space *s, const real *X, int count, real *Y) {
@@ -265,4 +285,25 @@ void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count
 #pragma omp parallel for schedule(dynamic) num_threads(threads) if (threads > 1 && count > 1)
     for (int k = 0; k < count; k++)
         there[k] = step(s, f[k], curvature[k], Hp + N * k);
+}
+
+/* ---- items of a batch ---- */
+
+void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,
+    const mo_view *code) {
+    int threads = batch > 1 ? blas_threads(ctx) : 1, factorizations = 0;
+    real *scratch = cpu_workspace(ctx, (size_t)(each * workspace_count(batch, threads)) * sizeof(real));
+    real *codes = code->data;
+    if (!scratch)
+        return;
+    if (batch == 1) /* no team around the teams of its products */
+        codes[0] = (real)item(call, inside, scratch, 0, &factorizations);
+    else
+#pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations)
+        for (int64_t b = 0; b < batch; b++) {
+            int own = 0;
+            codes[b] = (real)item(call, 1, scratch + each * workspace_of(b, batch, threads), b, &own);
+            factorizations += own;
+        }
+    ctx->counters.factorizations += factorizations;
 }
