@@ -18,6 +18,9 @@ void mo_kernel_inverse(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambd
 void mo_kernel_loo_fit(
     mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda, mo_tensor **alpha, mo_tensor **Yloo);
 
+/* The shares of experts and penalties: a softmax over the last two axes of X [.., E, R] together. */
+mo_tensor *mo_softmax_of_pairs(mo_tape *t, mo_tensor *X);
+
 /* ---- mixture.c: experts mixed by how well each predicts support rows that its fit has not seen ---- */
 
 typedef struct mo_expert_mixture {

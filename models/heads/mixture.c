@@ -83,16 +83,6 @@ static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels) 
     return mo_cast(t, mo_reshape(t, T, mo_ndim(at), shape), mo_tensor_dtype(L));
 }
 
-/* A softmax over the last two axes together. */
-static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
-    int64_t shape[MO_MAX_AXES], flat[MO_MAX_AXES];
-    int ndim = mo_ndim(X);
-    for (int i = 0; i < ndim; i++)
-        flat[i] = shape[i] = mo_dim(X, i);
-    flat[ndim - 2] *= shape[ndim - 1];
-    return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), MO_AXIS(-1)), ndim, shape);
-}
-
 /* x [.., E, R] beside a matrix of each pair. */
 static mo_tensor *times_matrix(mo_tape *t, mo_tensor *X, mo_tensor *x) {
     return mo_mul(t, X, mo_with_axis(t, mo_with_axis(t, x, MO_AXIS(-1), 1), MO_AXIS(-1), 1));
@@ -110,7 +100,7 @@ mo_mixed_experts mo_mix_experts(
     if (!mo_ok(ctx))
         return none;
     mo_tensor *evidence = mo_mul(t, cross_entropy(t, times_matrix(t, L, T), labels), mix->sharpness);
-    m.share = softmax_of_pairs(t, mo_sub(t, mo_with_axis(t, mix->prior, MO_AXIS(-1), 1), evidence));
+    m.share = mo_softmax_of_pairs(t, mo_sub(t, mo_with_axis(t, mix->prior, MO_AXIS(-1), 1), evidence));
     m.factor = mo_mul(t, m.share, T);
     m.learned = mo_sum(t, times_matrix(t, X, m.factor), MO_AXIS(mo_ndim(X) - 3), MO_DROP_AXES);
     return mo_ok(ctx) ? m : none;

@@ -127,3 +127,14 @@ void mo_ridge_loo_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weigh
     if (root)
         *Yloo = unscaled(t, *Yloo, root);
 }
+
+mo_tensor *mo_softmax_of_pairs(mo_tape *t, mo_tensor *X) {
+    int64_t flat[MO_MAX_AXES], shape[MO_MAX_AXES];
+    int ndim = mo_ndim(X);
+    if (ndim < 2) /* the null tensor of an op that failed */
+        return X;
+    for (int i = 0; i < ndim; i++)
+        flat[i] = shape[i] = mo_dim(X, i);
+    flat[ndim - 2] = shape[ndim - 2] * shape[ndim - 1];
+    return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), MO_AXIS(-1)), ndim, shape);
+}

@@ -42,18 +42,6 @@ static mo_tensor *log_of_examples(mo_tape *t, int64_t n_s, const mo_mixture *mix
     return mo_mul(t, mo_log(t, mo_with_axis(t, n, MO_AXIS(-1), 1)), mix->power);
 }
 
-/* Softmax over the last two axes together. */
-static mo_tensor *softmax_of_pairs(mo_tape *t, mo_tensor *X) {
-    int64_t flat[MO_MAX_AXES], shape[MO_MAX_AXES];
-    int ndim = mo_ndim(X);
-    if (ndim < 2) /* the null tensor of an op that failed */
-        return X;
-    for (int i = 0; i < ndim; i++)
-        flat[i] = shape[i] = mo_dim(X, i);
-    flat[ndim - 2] = shape[ndim - 2] * shape[ndim - 1];
-    return mo_reshape(t, mo_softmax(t, mo_reshape(t, X, ndim - 1, flat), MO_AXIS(-1)), ndim, shape);
-}
-
 /* [M, R] repeated for every problem of the batch. */
 static mo_tensor *for_batch(mo_tape *t, mo_tensor *X, const mo_tensor *Zs) {
     int64_t shape[MO_MAX_AXES];
@@ -123,7 +111,7 @@ mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo
     mo_tensor *scale = mo_mul(t, mix->sharpness, mo_exp(t, log_of_examples(t, n_s, mix)));
     mo_tensor *evidence = mo_mul(t, cross_entropy(t, Yloo, Ys, mix), scale);
     mo_tensor *prior = mo_slice(t, mix->prior, MO_AXIS(0), 0, kernel ? 2 * M : M);
-    fit.share = softmax_of_pairs(t, mo_sub(t, prior, evidence));
+    fit.share = mo_softmax_of_pairs(t, mo_sub(t, prior, evidence));
     fit.W = mixed(t, W, mo_slice(t, fit.share, MO_AXIS(experts), 0, M));
     if (kernel)
         fit.alpha = mixed(t, alpha, mo_slice(t, fit.share, MO_AXIS(experts), M, 2 * M));

@@ -107,7 +107,7 @@ static double *hop_expert(const mo_graph *graph, const mo_features *f) {
     return second;
 }
 
-/* The fifteen columns, as the formulas say. Returns the number of those that vary. */
+/* Computes the fifteen columns from their formulas. Returns the number of columns that vary. */
 static int structure_expert(const mo_graph *graph, double *S) {
     enum { C = MO_STRUCTURE_COLUMNS };
     int64_t n = graph->nodes;

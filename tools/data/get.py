@@ -186,9 +186,8 @@ class DataSet:
             raise Refused(f"{url}: " + (f"nothing came for {self.options.timeout:g} s" if late else reason(error))) from None
         except ValueError as error:  # of pooch: another hash than the one known
             raise Refused(f"{url}: expected SHA-256 {known}, found {str(error).partition('but got ')[2][:64]}") from None
-        found = pooch.file_hash(str(path))
         if not known and not self.options.json:
-            print(f"{self.name}: {url} has SHA-256 {found}, which is not verified")
+            print(f"{self.name}: {url} has SHA-256 {pooch.file_hash(str(path))}, which is not verified")
         return path
 
     def convert(self, stage):

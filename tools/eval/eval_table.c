@@ -243,7 +243,7 @@ static double mean_over_graphs(
     *n = 0;
     for (int i = 0; i < arrlen(list->items); i++) {
         const result *row = &list->items[i];
-        const result *x = starts_row(list, i, i) ? find_result(c->list, row, row->k, c->features, row->block) : NULL;
+        const result *x = find_result(c->list, row, row->k, c->features, row->block);
         if (strcmp(row->metric, "accuracy") != 0 || strcmp(row->features, list->items[0].features) != 0 || !x ||
             (beside && !find_result(beside->list, row, row->k, beside->features, row->block)))
             continue;

@@ -44,18 +44,6 @@ static bool take(reader *r, char sign) {
 
 /* ---- functions and exponents ---- */
 
-static mo_tensor *phi(mo_tape *t, mo_tensor *M) { /* the lower triangle with half of the diagonal */
-    return mo_sub(t, mo_tril(t, M), mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, M)), 0.5, 0));
-}
-
-static mo_tensor *strictly_lower(mo_tape *t, mo_tensor *M) {
-    return mo_sub(t, mo_tril(t, M), mo_diagonal_embed(t, mo_diagonal(t, M)));
-}
-
-static mo_tensor *copyltu(mo_tape *t, mo_tensor *M) { /* the lower triangle, mirrored */
-    return mo_add(t, mo_tril(t, M), transposed(t, strictly_lower(t, M)));
-}
-
 static mo_tensor *diagonal_matrix(mo_tape *t, mo_tensor *v) {
     if (mo_ndim(v) == 2 && mo_dim(v, 1) == 1)
         v = mo_reshape(t, v, 1, (int64_t[]){mo_dim(v, 0)});
@@ -73,9 +61,9 @@ static mo_tensor *inverse(mo_tape *t, mo_tensor *A) {
 static const struct function {
     const char *name;
     mo_tensor *(*of)(mo_tape *t, mo_tensor *X);
-} functions[] = {{"sym", symmetric_part}, {"tril", mo_tril}, {"triu", mo_triu}, {"stril", strictly_lower}, {"Phi", phi},
-    {"copyltu", copyltu}, {"diag", diagonal_matrix}, {"trace", mo_trace}, {"sum", total}, {"log", mo_log},
-    {"exp", mo_exp}};
+} functions[] = {{"sym", symmetric_part}, {"tril", mo_tril}, {"triu", mo_triu}, {"stril", strict_lower_part},
+    {"Phi", half_lower_part}, {"copyltu", mirrored_lower_part}, {"diag", diagonal_matrix}, {"trace", mo_trace},
+    {"sum", total}, {"log", mo_log}, {"exp", mo_exp}};
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
 /* The value of a name: shown, or the told gradient of one. NULL: there is none. */

@@ -49,6 +49,23 @@ mo_tensor *symmetric_part(mo_tape *t, mo_tensor *M) {
     return mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
 }
 
+/* The lower triangle less a multiple of its diagonal. */
+static mo_tensor *lower_less_diagonal(mo_tape *t, mo_tensor *M, double multiple) {
+    return mo_sub(t, mo_tril(t, M), mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, M)), multiple, 0));
+}
+
+mo_tensor *strict_lower_part(mo_tape *t, mo_tensor *M) {
+    return lower_less_diagonal(t, M, 1);
+}
+
+mo_tensor *half_lower_part(mo_tape *t, mo_tensor *M) {
+    return lower_less_diagonal(t, M, 0.5);
+}
+
+mo_tensor *mirrored_lower_part(mo_tape *t, mo_tensor *M) {
+    return mo_add(t, mo_tril(t, M), transposed(t, strict_lower_part(t, M)));
+}
+
 /* ---- text ---- */
 
 void lesson_section(lesson *l, const char *heading) {

@@ -113,6 +113,10 @@ mo_tensor *inner(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* (M + M^T) / 2; the transpose as a matrix of its own; I. */
 mo_tensor *symmetric_part(mo_tape *t, mo_tensor *M);
 mo_tensor *transposed(mo_tape *t, mo_tensor *M);
+/* The lower triangle without its diagonal; with half of it, Phi(M); and mirrored, copyltu(M). */
+mo_tensor *strict_lower_part(mo_tape *t, mo_tensor *M);
+mo_tensor *half_lower_part(mo_tape *t, mo_tensor *M);
+mo_tensor *mirrored_lower_part(mo_tape *t, mo_tensor *M);
 
 void lesson_section(lesson *l, const char *heading);
 void lesson_say(lesson *l, const char *prose, ...) __attribute__((format(printf, 2, 3)));

@@ -23,7 +23,7 @@ static void cholesky_tell(lesson *l) {
     lesson_formula(l, "dl = <L_bar, dL> = <Phi(L^T L_bar), L^-1 dA L^-T> = <M, dA>");
     lesson_say(l, "and with `dA` symmetric only the symmetric part of M counts.");
     mo_tensor *product = mo_matmul(t, mo_transpose(t, L), L_bar);
-    mo_tensor *Phi = mo_sub(t, mo_tril(t, product), mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, product)), 0.5, 0));
+    mo_tensor *Phi = half_lower_part(t, product);
     mo_tensor *S = mo_solve_triangular(t, L, Phi, MO_LOWER_TRANSPOSED);
     mo_tensor *M = transposed(t, mo_solve_triangular(t, L, transposed(t, S), MO_LOWER_TRANSPOSED));
     lesson_show_as(l, "L^T L_bar", product);

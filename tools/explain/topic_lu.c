@@ -81,7 +81,7 @@ static void lu_tell(lesson *l) {
     lesson_say(l, "`L^-1 dL` is strictly lower triangular, since the diagonal of L stays 1, and `dU U^-1` is upper "
                   "triangular: with `D = L^-1 dC U^-1`, `dL = L stril(D)` and `dU = triu(D) U`.");
     lesson_formula(l, "dl = <stril(L^T L_bar) + triu(U_bar U^T), D>");
-    mo_tensor *strict = mo_sub(t, mo_tril(t, product), mo_diagonal_embed(t, mo_diagonal(t, product)));
+    mo_tensor *strict = strict_lower_part(t, product);
     mo_tensor *S = mo_add(t, strict, mo_triu(t, mo_matmul(t, lesson_value(l, "U_bar"), mo_transpose(t, U))));
     lesson_show_as(l, "S = stril(L^T L_bar) + triu(U_bar U^T)", S);
     mo_tensor *C_bar = lu_between(t, L, S, U);

@@ -35,8 +35,7 @@ static void qr_tell(lesson *l) {
         "copyltu, which copies the lower triangle to the upper one:");
     mo_tensor *M =
         mo_sub(t, mo_matmul(t, R, mo_transpose(t, lesson_value(l, "R_bar"))), mo_matmul(t, mo_transpose(t, Q_bar), Q));
-    mo_tensor *lower = mo_tril(t, M);
-    mo_tensor *S = mo_sub(t, mo_add(t, lower, mo_transpose(t, lower)), mo_diagonal_embed(t, mo_diagonal(t, M)));
+    mo_tensor *S = mirrored_lower_part(t, M);
     lesson_show_as(l, "M = R R_bar^T - Q_bar^T Q", M);
     lesson_show_as(l, "copyltu(M)", S);
     lesson_line(l, "A", SPACE_ALL, "A_bar = (Q_bar + Q copyltu(M)) R^-T",

@@ -108,3 +108,11 @@ bool mo_features_fit(
     *left = (double)unused - FOR_STEPS * (double)(held + unused);
     return !bounded || *needed <= *left;
 }
+
+bool mo_kernels_fit(const mo_graph *graph, double bytes, int64_t limit) {
+    double swap, most = limit > 0 ? (double)limit : mo_free_memory("", &swap);
+    if (mo_ok(graph->ctx) && bytes > most)
+        mo_fail(graph->ctx, MO_MEMORY, "kernels: '%s' needs %.0f bytes; %s %.0f", graph->name, bytes,
+            limit > 0 ? "the limit of memory is" : "free memory is", most);
+    return mo_ok(graph->ctx);
+}

@@ -20,5 +20,8 @@ double mo_encoding_bytes(const mo_feature_options *options, int64_t rows);
 /* Bytes that this process may still take, of memory and, with_swap, of memory and swap; infinite where the system does
  * not tell. root: "", or a folder that stands for the root. */
 double mo_free_memory(const char *root, double *with_swap);
+/* Raises MO_MEMORY where the kernels of a graph or a set need more bytes than the limit, or than is free (limit 0).
+ * Returns whether they fit. */
+bool mo_kernels_fit(const mo_graph *graph, double bytes, int64_t limit);
 
 #endif

@@ -138,14 +138,18 @@ void mo_gaussian_block(
 /* A column whose standard deviation is below this share of its mean, or below it, is the same in all rows. */
 static const double CONSTANT = 1e-7;
 
-static bool scale_column(float *x, int64_t n, int64_t stride, double clip) {
+double mo_spread(const float *x, int64_t n, int64_t stride, double *mean) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
         sum += x[i * stride];
-    double mean = n > 0 ? sum / (double)n : 0;
+    *mean = n > 0 ? sum / (double)n : 0;
     for (int64_t i = 0; i < n; i++)
-        squares += (x[i * stride] - mean) * (x[i * stride] - mean);
-    double sd = n > 0 ? sqrt(squares / (double)n) : 0;
+        squares += (x[i * stride] - *mean) * (x[i * stride] - *mean);
+    return n > 0 ? sqrt(squares / (double)n) : 0;
+}
+
+static bool scale_column(float *x, int64_t n, int64_t stride, double clip) {
+    double mean, sd = mo_spread(x, n, stride, &mean);
     bool varies = sd > CONSTANT * fmax(1, fabs(mean));
     for (int64_t i = 0; i < n; i++)
         x[i * stride] = varies ? (float)fmin(fmax((x[i * stride] - mean) / sd, -clip), clip) : 0;

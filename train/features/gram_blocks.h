@@ -33,6 +33,9 @@ bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, c
 void mo_gaussian_block(
     mo_context *ctx, const float *X, int64_t columns, int64_t p, const mo_row_pairs *pairs, float *K);
 
+/* Returns the standard deviation (over n, not n - 1) of n values, `stride` apart, and their mean; 0 of none. */
+double mo_spread(const float *x, int64_t n, int64_t stride, double *mean);
+
 #define MO_KERNEL_CLIP 4 /* of columns of Gaussians */
 /* Column c of X [n, columns], minus its mean, over its standard deviation, clipped to -clip .. clip; zero where it
  * is the same in all rows. Returns the number of columns that vary. */

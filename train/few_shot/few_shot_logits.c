@@ -171,7 +171,7 @@ mo_code mo_few_shot_read(
     const mo_candidate *c = &f->candidate;
     int64_t most = n_query < MO_FEW_SHOT_ROWS || c->transductive ? n_query : MO_FEW_SHOT_ROWS;
     int64_t *zero = mo_host_array(f->ctx, most, sizeof *zero);
-    bool own = c->model && c->model->readout && !c->transductive;
+    bool own = mo_few_shot_mixes_kernels(f);
     fitted r = {0};
     f->n_experts = 0;
     bool fine = zero && (!own || few_shot_learn(f, s, &r));

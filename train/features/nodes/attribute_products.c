@@ -24,7 +24,7 @@ enum {
     EPISODE = 512,
     TABLE = 1 << 28 /* entries of a table at most, where that leaves a tile */
 };
-/* A multiplication of sparse rows takes so many times as long as one of dense rows, as measured. */
+/* How many times as long a multiplication takes in sparse rows as in dense ones, as measured. */
 static const double SPARSE_COST = 6;
 
 /* An episode of some EPISODE nodes reads them with their neighbours, at most all nodes. */

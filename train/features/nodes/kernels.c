@@ -293,16 +293,10 @@ static double count_bytes(const mo_graph *graph, int threads) {
 
 static bool kernels_are_valid(const mo_graph *graph, int64_t memory) {
     mo_context *ctx = graph->ctx;
-    double swap, limit = memory > 0 ? (double)memory : mo_free_memory("", &swap),
-                 bytes = count_bytes(graph, mo_context_threads(ctx));
-    if (!mo_ok(ctx))
-        return false;
-    if (graph->graphs != 1)
+    if (mo_ok(ctx) && graph->graphs != 1)
         mo_fail(ctx, MO_INVALID, "kernels: '%s' has %" PRId64 " graphs, expected one", graph->name, graph->graphs);
-    else if (bytes > limit)
-        mo_fail(ctx, MO_MEMORY, "kernels: '%s' needs %.0f bytes; %s %.0f", graph->name, bytes,
-            memory > 0 ? "the limit of memory is" : "free memory is", limit);
-    return mo_ok(ctx) && mo_features_fit_products(graph);
+    return mo_ok(ctx) && mo_kernels_fit(graph, count_bytes(graph, mo_context_threads(ctx)), memory) &&
+           mo_features_fit_products(graph);
 }
 
 /* Hop 2 of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */

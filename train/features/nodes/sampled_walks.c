@@ -138,7 +138,8 @@ static void least_of_neighbours(const mo_graph *g, const ranks *rank, int64_t u,
         take_least(least, rank[g->column[e]]);
 }
 
-/* Adds up, in sum, the least ranks of those that each node reaches, AT_ONCE at a time. */
+/* For each listed node and each of the RANKS rankings, finds the least rank among the nodes that it reaches; sum [n]
+ * receives the sum over the rankings. AT_ONCE rankings are drawn at a time. */
 static bool sum_least_ranks(const mo_graph *g, const int64_t *node, int64_t n, double *sum) {
     ranks *own = mo_host_array(g->ctx, g->nodes, sizeof *own), *near = mo_host_array(g->ctx, g->nodes, sizeof *near);
     int threads = mo_context_threads(g->ctx);

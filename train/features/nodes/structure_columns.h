@@ -7,8 +7,8 @@
 
 enum { MO_STRUCTURE_COLUMNS = 15 };
 
-/* Nodes with up to so many walks of two steps are described exactly: all, where the graph has up to 2^28 of them, which
- * take seconds; else 2^28 / nodes, or 2^11. */
+/* Returns the largest number of two-step walks from a node that is described exactly. It is unlimited if the whole
+ * graph has at most 2^28 such walks, which take seconds; else it is 2^28 / nodes, and at least 2^11. */
 int64_t mo_most_exact_walks(const mo_graph *graph);
 
 /* Fills S [nodes, MO_STRUCTURE_COLUMNS] with the columns in the order of structure_columns.c, each minus its mean over

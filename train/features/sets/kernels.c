@@ -103,16 +103,10 @@ static void free_node_columns(node_columns *c) {
 
 /* ---- of the graphs ---- */
 
-/* Mean and standard deviation of n values, `stride` apart. */
 static void put_spread(const float *x, int64_t n, int64_t stride, float out[2]) {
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n; i++)
-        sum += x[i * stride];
-    double mean = n > 0 ? sum / (double)n : 0;
-    for (int64_t i = 0; i < n; i++)
-        squares += (x[i * stride] - mean) * (x[i * stride] - mean);
+    double mean, deviation = mo_spread(x, n, stride, &mean);
     out[0] = (float)mean;
-    out[1] = n > 0 ? (float)sqrt(squares / (double)n) : 0;
+    out[1] = (float)deviation;
 }
 
 static double edges_of(const mo_graph *set, int64_t g) {
@@ -152,7 +146,7 @@ static void describe_labels(const mo_graph *set, const node_columns *c, int64_t 
     sizes[1] = (float)log1p(edges_of(set, g));
 }
 
-/* How many columns describe so many attributes: five each, and products of few. */
+/* The number of columns that describe n attributes: five for each, and products of pairs where n is small. */
 static int64_t attribute_columns(int64_t n) {
     return 5 * n + (n <= FEW_ATTRIBUTES ? n + n * (n - 1) / 2 : 0);
 }
@@ -252,15 +246,9 @@ static double count_bytes(const mo_graph *set) {
 
 static bool kernels_are_valid(const mo_graph *set, int64_t memory) {
     mo_context *ctx = set->ctx;
-    double swap, bytes = count_bytes(set), limit = memory > 0 ? (double)memory : mo_free_memory("", &swap);
-    if (!mo_ok(ctx))
-        return false;
-    if (set->graphs < 2)
+    if (mo_ok(ctx) && set->graphs < 2)
         mo_fail(ctx, MO_INVALID, "kernels: '%s' is one graph, expected a set", set->name);
-    else if (bytes > limit)
-        mo_fail(ctx, MO_MEMORY, "kernels: '%s' needs %.0f bytes; %s %.0f", set->name, bytes,
-            memory > 0 ? "the limit of memory is" : "free memory is", limit);
-    return mo_ok(ctx) && mo_features_fit_products(set);
+    return mo_ok(ctx) && mo_kernels_fit(set, count_bytes(set), memory) && mo_features_fit_products(set);
 }
 
 mo_set_kernels *mo_set_kernels_create(const mo_graph *set, int64_t memory) {
