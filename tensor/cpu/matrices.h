@@ -63,7 +63,7 @@ static inline int64_t matrix_count(const mo_view *A) {
 }
 
 /* Workspaces for threads that share out items: where there are fewer items than threads, one an item, since a team
- * always has all of the context's threads (tensor/cpu/fast/team.c). */
+ * always has all of the context's threads (tensor/cpu/fast/threads.c). */
 static inline int64_t workspace_count(int64_t items, int threads) {
     return max_of(1, min_of(items, threads));
 }

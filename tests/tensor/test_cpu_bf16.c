@@ -18,7 +18,7 @@ typedef struct form {
 } form;
 
 static mo_context *rounding_context(int threads) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads, .math = MO_MATH_BF16});
+    mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = threads, .math = MO_MATH_BF16}));
     assert_true(mo_ok(ctx));
     return ctx;
 }
@@ -76,15 +76,12 @@ static void check_product(mo_gemm g, const char *what) {
         memcpy(g.C.data, before.data, (size_t)count_of(&g.C) * sizeof(float));
         mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
         assert_true(mo_ok(ctx));
-        mo_context_release(ctx);
         if (i == 0) {
             check_entries(&g, &before, what);
             first = clone_view(&g.C);
         }
         assert_same_bits(&first, &g.C);
     }
-    free(before.data);
-    free(first.data);
 }
 
 static void check_sizes(int64_t batch, sizes s, bool transpose_A, bool transpose_B, form f) {
@@ -105,9 +102,7 @@ static void check_sizes(int64_t batch, sizes s, bool transpose_A, bool transpose
         .beta = f.beta,
         .relu = f.relu};
     check_product(g, what);
-    mo_view *all[] = {&A, &B, &C, &bias, &addend, &above};
-    for (int i = 0; i < 6; i++)
-        free(all[i]->data);
+    free_views();
 }
 
 static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha = 1, .bias = true, .relu = true},
@@ -177,9 +172,7 @@ static void one_B_may_serve_a_batch(void **state) {
     check_product(g, "numbers of the bias");
     g.addend = (mo_view){0};
     check_product(g, "bias alone");
-    mo_view *all[] = {&A, &B, &C, &bias, &addend};
-    for (int i = 0; i < 5; i++)
-        free(all[i]->data);
+    free_views();
 }
 
 /* Operands without a unit stride, and one of them common to the batch. */
@@ -197,9 +190,7 @@ static void any_strides_give_the_same(void **state) {
     check_product(g, "broadcast columns");
     g.A.stride[1] = 0;
     check_product(g, "broadcast rows");
-    free(A.data);
-    free(B.data);
-    free(C.data);
+    free_views();
 }
 
 /* C [m, n] = A B of contiguous float32 matrices on one thread. */
@@ -211,7 +202,7 @@ static void multiply(int64_t m, int64_t n, int64_t k, float *A, float *B, float 
         .alpha = 1};
     mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
     assert_true(mo_ok(ctx));
-    mo_context_release(ctx);
+    free_views();
 }
 
 /* ---- single numbers ---- */
@@ -231,7 +222,7 @@ static void halves_round_to_even_in_every_rounding_mode(void **state) {
         fesetround(modes[i]);
         mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
         fesetround(FE_TONEAREST);
-        mo_context_release(ctx);
+        free_views();
         assert_memory_equal(C, expected, sizeof C);
     }
 }
@@ -284,10 +275,7 @@ static void grams_are_symmetric_products(void **state) {
         assert_same_bits(&Y, &Z);
         for (int64_t r = 0; r < n * n; r++)
             assert_true(element(&Y, r) == element(&Y, r % n * n + r / n));
-        mo_context_release(ctx);
-        free(X.data);
-        free(Y.data);
-        free(Z.data);
+        free_views();
     }
 }
 
@@ -300,11 +288,7 @@ static void float64_stays_as_it_is(void **state) {
     mo_kernels_of(ctx, MO_F64)->gemm(ctx, &(mo_gemm){.A = A, .B = B, .C = C, .alpha = 1});
     mo_kernels_of(full, MO_F64)->gemm(full, &(mo_gemm){.A = A, .B = B, .C = D, .alpha = 1});
     assert_same_bits(&C, &D);
-    mo_context_release(ctx);
-    mo_context_release(full);
-    mo_view *all[] = {&A, &B, &C, &D};
-    for (int i = 0; i < 4; i++)
-        free(all[i]->data);
+    free_views();
 }
 
 static void repeated_products_allocate_nothing(void **state) {
@@ -318,22 +302,18 @@ static void repeated_products_allocate_nothing(void **state) {
     int64_t before = mo_context_counters(ctx).allocations;
     mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
     assert_int_equal(before, mo_context_counters(ctx).allocations);
-    mo_context_release(ctx);
-    free(A.data);
-    free(B.data);
-    free(C.data);
+    free_views();
 }
 
 /* Runs on every processor. */
 static void a_context_has_the_mode_if_the_processor_has_it(void **state) {
     (void)state;
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16});
+    mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16}));
     assert_int_equal(mo_context_status(ctx)->code, avx512_has_bf16() ? MO_OK : MO_UNSUPPORTED);
     assert_true(avx512_has_bf16() || strstr(mo_context_status(ctx)->message, "no AVX512-BF16"));
-    mo_context_release(ctx);
-    ctx = mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_TF32});
+    ctx = keep_context(mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_TF32}));
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
-    mo_context_release(ctx);
+    free_views();
 }
 
 int main(void) {

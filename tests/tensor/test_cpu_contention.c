@@ -1,7 +1,7 @@
 /* tests/tensor/test_cpu_contention.c - a context is not slowed down by another that waits for work on its processor.
  *
  * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
-#include "tensor/cpu/fast/contention.h"
+#include "tensor/cpu/fast/threads.h"
 #include "tensor/cpu/work.h"
 
 #include <omp.h>

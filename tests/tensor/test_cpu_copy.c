@@ -24,10 +24,8 @@ static void every_pair_of_dtypes_and_strides_copies(void **state) {
                 ctx->backend->copy(ctx, &x, &y);
                 for (int64_t i = 0; i < count_of(&x); i++)
                     assert_true(element(&x, i) == element(&y, i));
-                free(x.data);
-                free(y.data);
             }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void large_integers_copy_exactly(void **state) {
@@ -38,9 +36,7 @@ static void large_integers_copy_exactly(void **state) {
     ((int64_t *)x.data)[1] = (1ll << 53) + 1;
     ctx->backend->copy(ctx, &x, &y);
     assert_same_bits(&x, &y);
-    free(x.data);
-    free(y.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void reals_become_integers_by_truncation_and_saturation(void **state) {
@@ -58,10 +54,7 @@ static void reals_become_integers_by_truncation_and_saturation(void **state) {
         assert_true(element(&i32, i) == words[i]);
     }
     assert_true(((int64_t *)i64.data)[2] == INT64_MAX && ((int64_t *)i64.data)[3] == INT64_MIN);
-    mo_view *all[] = {&x, &u, &i32, &i64};
-    for (int i = 0; i < 4; i++)
-        free(all[i]->data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static uint16_t to_16(mo_context *ctx, mo_dtype dtype, double value) {
@@ -99,7 +92,7 @@ static void every_half_converts_back_and_rounds_to_even(void **state) {
     assert_int_equal(to_16(ctx, MO_F16, 65520), 0x7c00);
     assert_int_equal(to_16(ctx, MO_F16, -INFINITY), 0xfc00);
     assert_true(isnan(from_16(ctx, MO_F16, to_16(ctx, MO_F16, NAN))));
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void every_bfloat_converts_back_and_rounds_to_even(void **state) {
@@ -110,7 +103,7 @@ static void every_bfloat_converts_back_and_rounds_to_even(void **state) {
         check_rounding(ctx, MO_BF16, bits);
     assert_int_equal(to_16(ctx, MO_BF16, 1e300), 0x7f80);
     assert_true(isnan(from_16(ctx, MO_BF16, to_16(ctx, MO_BF16, NAN))));
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void fill_keeps_to_the_view(void **state) {
@@ -122,9 +115,8 @@ static void fill_keeps_to_the_view(void **state) {
         ctx->backend->fill(ctx, 7, &part);
         for (int64_t i = 0; i < count_of(&y); i++)
             assert_true(element(&y, i) == (i % 101 == 100 ? 0 : 7));
-        free(y.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void blocks_are_aligned_and_zero_clears_them(void **state) {
@@ -143,7 +135,7 @@ static void blocks_are_aligned_and_zero_clears_them(void **state) {
     }
     assert_null(ctx->backend->alloc(ctx, SIZE_MAX - 5));
     assert_true(mo_ok(ctx));
-    mo_context_release(ctx);
+    free_views();
 }
 
 int main(void) {

@@ -5,7 +5,6 @@ static mo_view index_view(uint64_t seed, int64_t m, int64_t below) {
     mo_view u = UNIFORM_VIEW(MO_F64, seed, m), index = NEW_VIEW(MO_I64, m);
     for (int64_t i = 0; i < m; i++)
         set_element(&index, i, floor((element(&u, i) + 1) / 2 * (double)below));
-    free(u.data);
     return index;
 }
 
@@ -16,11 +15,6 @@ static mo_view offset_view(int64_t segments, int64_t n) {
         set_element(
             &offset, s, s == segments ? (double)n : (double)(s % 3 == 2 ? (s - 1) * n / segments : s * n / segments));
     return offset;
-}
-
-static void release(int count, mo_view *const *views) {
-    for (int i = 0; i < count; i++)
-        free(views[i]->data);
 }
 
 static const int64_t SHAPES[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {20, 5000, 33}, {5, 0, 4}, {1023, 100, 1}};
@@ -46,8 +40,7 @@ static void gathered_rows_scatter_back(void **state) {
                     set_element(&expected, from, element(&expected, from) + element(&y, i * d + j));
             }
         assert_same_bits(&expected, &back);
-        release(5, (mo_view *[]){&x, &index, &y, &back, &expected});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -71,8 +64,7 @@ static void taken_entries_are_put_back(void **state) {
         }
         for (int64_t i = 0; i < rows * n; i++)
             assert_near("put_along", i, element(&back, i), element(&expected, i), 100 * epsilon_of(dtype));
-        release(6, (mo_view *[]){&x, &flat, &index, &y, &back, &expected});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -99,8 +91,7 @@ static void segments_sum_and_spread(void **state) {
                     assert_near("segment_spread", i * d + j, element(&back, i * d + j), found / count,
                         2 * epsilon_of(dtype) * fabs(found));
             }
-        release(4, (mo_view *[]){&x, &offset, &y, &back});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -119,7 +110,6 @@ static sparse sparse_matrix(mo_dtype dtype, int64_t n, int64_t columns) {
     A.value = UNIFORM_VIEW(dtype, 5, nnz);
     for (int64_t k = 0; k < nnz; k++)
         set_element(&A.column, k, element(&index, k));
-    free(index.data);
     return A;
 }
 
@@ -144,9 +134,7 @@ static void sparse_product_equals_loops_at_every_thread_count(void **state) {
                     sum += element(&A.value, k) * element(&X, (int64_t)element(&A.column, k) * d + j);
                 assert_near("spmm", i * d + j, element(&Y, i * d + j), sum, 16 * epsilon_of(dtype));
             }
-        release(6, (mo_view *[]){&A.first, &A.column, &A.value, &X, &Y, &Y1});
-        mo_context_release(ctx);
-        mo_context_release(one);
+        free_views();
     }
 }
 
@@ -182,8 +170,7 @@ static void hops_mix_and_dot(void **state) {
                     "hop_dot", i * K + k, element(&dots, i * K + k), sum, 32 * epsilon_of(dtype) * sqrt((double)d + 1));
             }
         }
-        release(5, (mo_view *[]){&stack, &w, &y, &g, &dots});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 

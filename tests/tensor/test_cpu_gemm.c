@@ -56,15 +56,12 @@ static void check_product(mo_gemm g, const char *what) {
         memcpy(g.C.data, before.data, (size_t)count_of(&g.C) * mo_dtype_size(g.C.dtype));
         mo_kernels_of(ctx, g.C.dtype)->gemm(ctx, &g);
         assert_true(mo_ok(ctx));
-        mo_context_release(ctx);
         if (i == 0) {
             check_entries(&g, &before, what);
             first = clone_view(&g.C);
         }
         assert_same_bits(&first, &g.C);
     }
-    free(before.data);
-    free(first.data);
 }
 
 static void check_sizes(mo_dtype dtype, int64_t batch, sizes s, bool transpose_A, bool transpose_B, form f) {
@@ -89,9 +86,7 @@ static void check_sizes(mo_dtype dtype, int64_t batch, sizes s, bool transpose_A
     if (f.above)
         g.above = above;
     check_product(g, what);
-    mo_view *all[] = {&A, &B, &C, &bias, &addend, &above};
-    for (int i = 0; i < 6; i++)
-        free(all[i]->data);
+    free_views();
 }
 
 static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha = 1, .bias = true, .relu = true},
@@ -181,9 +176,7 @@ static void any_strides_equal_loops(void **state) {
         g.addend.shape[1] = 40, g.addend.shape[2] = 60;
         g.addend.stride[1] = 1, g.addend.stride[2] = 40;
         check_product(g, "transposed addend");
-        mo_view *all[] = {&A, &B, &C, &wide};
-        for (int i = 0; i < 4; i++)
-            free(all[i]->data);
+        free_views();
     }
 }
 
@@ -196,9 +189,7 @@ static void shared_right_operand_joins_the_rows(void **state) {
         g.B.shape[0] = 30;
         g.B.stride[0] = 0;
         check_product(g, "shared B");
-        mo_view *all[] = {&A, &B, &C, &bias};
-        for (int i = 0; i < 4; i++)
-            free(all[i]->data);
+        free_views();
     }
 }
 
@@ -216,18 +207,15 @@ static void beta_zero_ignores_what_was_there(void **state) {
         mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
         for (int64_t j = 0; j < count_of(&C); j++)
             assert_true(isfinite(element(&C, j)));
-        free(A.data);
-        free(B.data);
-        free(C.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void blas_may_be_called_by_every_thread(void **state) {
     (void)state;
     mo_context *ctx = context_with(3);
     assert_int_equal(blas_threads(ctx), 3);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void repeated_calls_allocate_nothing(void **state) {
@@ -241,10 +229,7 @@ static void repeated_calls_allocate_nothing(void **state) {
     assert_true(before > 0);
     mo_kernels_of(ctx, MO_F32)->gemm(ctx, &g);
     assert_int_equal(before, mo_context_counters(ctx).allocations);
-    mo_context_release(ctx);
-    free(A.data);
-    free(B.data);
-    free(C.data);
+    free_views();
 }
 
 int main(void) {

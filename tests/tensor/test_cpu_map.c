@@ -120,10 +120,8 @@ static void every_function_equals_the_c_library(void **state) {
                 mo_view x = UNIFORM_VIEW(REALS[d], 7, sizes[s]), y = NEW_VIEW(REALS[d], sizes[s]);
                 spread(&x, needs_positive((mo_map1)f));
                 check1(ctx, (mo_map1)f, &x, &y);
-                free(x.data);
-                free(y.data);
             }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void large_arguments_do_not_overflow(void **state) {
@@ -137,10 +135,8 @@ static void large_arguments_do_not_overflow(void **state) {
             set_element(&in, 0, x[i]);
             mo_kernels_of(ctx, REALS[d])->map1(ctx, f[i], 0, 0, &in, &out);
             assert_near("large argument", i, element(&out, 0), expected[i], 0);
-            free(in.data);
-            free(out.data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void not_a_number_stays_one(void **state) {
@@ -161,10 +157,7 @@ static void not_a_number_stays_one(void **state) {
         k->map2(ctx, (mo_map2)f2, &one, &x, &y);
         assert_true(isnan(element(&y, 0)));
     }
-    free(x.data);
-    free(one.data);
-    free(y.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void check2(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y) {
@@ -205,11 +198,8 @@ static void every_broadcast_and_transposition_equals_loops(void **state) {
             check2(ctx, MO_MAP_SUB, &t1, &t2, &turned);
             mo_view flat = NEW_VIEW(REALS[d], 5, 33, 7);
             check2(ctx, MO_MAP_DIV, &t1, &t2, &flat);
-            mo_view *all[] = {&x1, &x2, &y, &flat};
-            for (int i = 0; i < 4; i++)
-                free(all[i]->data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void division_by_zero_is_zero_where_asked(void **state) {
@@ -220,10 +210,7 @@ static void division_by_zero_is_zero_where_asked(void **state) {
     mo_kernels_of(ctx, MO_F64)->map2(ctx, MO_MAP_DIV_OR_0, &x, &z, &y);
     for (int i = 0; i < 3; i++)
         assert_true(element(&y, i) == 0);
-    free(x.data);
-    free(z.data);
-    free(y.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void where_picks_by_bytes_and_reals(void **state) {
@@ -239,11 +226,8 @@ static void where_picks_by_bytes_and_reals(void **state) {
             mo_kernels_of(ctx, REALS[d])->where(ctx, &c, &x1, &wide, &y);
             for (int64_t i = 0; i < count_of(&c); i++)
                 assert_true(element(&y, i) == (i % 3 == 0 ? element(&x1, i) : element(&wide, i)));
-            mo_view *all[] = {&c, &x1, &x2, &y};
-            for (int i = 0; i < 4; i++)
-                free(all[i]->data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void threads_change_no_bit(void **state) {
@@ -257,11 +241,8 @@ static void threads_change_no_bit(void **state) {
             if (threads == 1)
                 first = clone_view(&y);
             assert_same_bits(&first, &y);
-            free(y.data);
-            mo_context_release(ctx);
         }
-        free(first.data);
-        free(x.data);
+        free_views();
     }
 }
 

@@ -44,7 +44,6 @@ static void check(mo_context *ctx, mo_reduction kind, const mo_view *x, int redu
     double tolerance = kind == MO_REDUCE_MAX ? 0 : (4 + terms) * epsilon_of(x->dtype);
     for (int64_t i = 0; i < results; i++)
         assert_near(what, i, value_at(&y, i), (double)expected[i], tolerance * size[i]);
-    free(y.data);
     free(expected);
     free(size);
 }
@@ -63,9 +62,8 @@ static void every_set_of_axes_equals_loops(void **state) {
                 check(ctx, (mo_reduction)kind, &turned, reduced);
                 check(ctx, (mo_reduction)kind, &wide, reduced);
             }
-        free(x.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void tall_wide_and_long_shapes_equal_loops(void **state) {
@@ -78,9 +76,8 @@ static void tall_wide_and_long_shapes_equal_loops(void **state) {
             for (int kind = 0; kind < 3; kind++)
                 for (int reduced = 0; reduced < 4; reduced++)
                     check(ctx, (mo_reduction)kind, &x, reduced);
-            free(x.data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void empty_sums_are_zero(void **state) {
@@ -93,10 +90,8 @@ static void empty_sums_are_zero(void **state) {
                 check(ctx, (mo_reduction)kind, &tall, reduced);
                 check(ctx, (mo_reduction)kind, &wide, reduced);
             }
-        free(tall.data);
-        free(wide.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 /* A running float32 sum of 0.1 is off by 1e-2 here; ours is the rounded exact sum. */
@@ -113,11 +108,8 @@ static void float32_sum_of_a_million_keeps_seven_digits(void **state) {
         assert_near("sum", 0, value_at(&all, 0), exact, 1e-7 * exact);
         mo_kernels_of(ctx, MO_F32)->reduce(ctx, MO_REDUCE_SUM, &v, &columns);
         assert_near("column", 0, value_at(&columns, 0), exact / 1000, 2e-7 * exact / 1000);
-        free(all.data);
-        free(columns.data);
     }
-    free(x.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void maximum_of_not_a_number_is_one(void **state) {
@@ -130,11 +122,8 @@ static void maximum_of_not_a_number_is_one(void **state) {
         assert_true(isnan(value_at(&y, 0)));
         mo_kernels_of(ctx, MO_F32)->reduce(ctx, MO_REDUCE_MAX, &x, &columns);
         assert_true(isnan(value_at(&columns, at % 100)) && !isnan(value_at(&columns, (at + 1) % 100)));
-        free(x.data);
-        free(y.data);
-        free(columns.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void threads_change_no_bit(void **state) {
@@ -149,11 +138,8 @@ static void threads_change_no_bit(void **state) {
                 int64_t results = reduced == 3 ? 1 : reduced == 1 ? 97 : 3001;
                 if (threads > 1)
                     assert_memory_equal(first.data, y.data, (size_t)results * mo_dtype_size(REALS[d]));
-                free(y.data);
-                mo_context_release(ctx);
             }
-            free(x.data);
-            free(first.data);
+            free_views();
         }
 }
 

@@ -24,12 +24,6 @@ static fixture begin(int size, int d, double scale, int threads) {
     return f;
 }
 
-static void end(fixture *f) {
-    free(f->x.data);
-    free(f->y.data);
-    mo_context_release(f->ctx);
-}
-
 /* In long double, so that differences from values of 1e4 keep the digits of float64. */
 static long double log_sum_exp(const fixture *f, int64_t row) {
     long double m = -INFINITY, sum = 0;
@@ -59,9 +53,7 @@ static void softmax_and_logsumexp_equal_loops_up_to_1e4(void **state) {
                 assert_near("softmax", j, element(&f.y, j), exp(expected), size * exp(expected) + 1e-44);
             }
         }
-        free(log_y.data);
-        free(sums.data);
-        end(&f);
+        free_views();
     }
 }
 
@@ -79,8 +71,7 @@ static void masked_entries_have_probability_zero(void **state) {
         assert_true(element(&sums, 0) == -INFINITY && element(&sums, 1) == 2);
         for (int64_t j = 0; j < f.n; j++)
             assert_true(element(&f.y, f.n + j) == (j == 3));
-        free(sums.data);
-        end(&f);
+        free_views();
     }
 }
 
@@ -106,9 +97,7 @@ static void check_loss(int size, int d, double scale, double smoothing, bool lab
         double tolerance = 16 * epsilon_of(f.dtype) * ((double)size_of_terms + 1);
         assert_near("cross_entropy", i, element(&loss, i), (double)expected, tolerance);
     }
-    free(target.data);
-    free(loss.data);
-    end(&f);
+    free_views();
 }
 
 static void cross_entropy_equals_its_definition(void **state) {
@@ -129,10 +118,7 @@ static void cross_entropy_is_exact_at_1e4(void **state) {
     mo_kernels_of(ctx, MO_F32)->cross_entropy(ctx, 0, &x, &target, &loss);
     assert_near("equal logits", 0, element(&loss, 0), log(2), 1e-7);
     assert_near("one apart", 1, element(&loss, 1), log1p(exp(1)), 2e-7);
-    free(x.data);
-    free(target.data);
-    free(loss.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void layer_norm_equals_loops_far_from_zero(void **state) {
@@ -155,7 +141,7 @@ static void layer_norm_equals_loops_far_from_zero(void **state) {
                     16 * epsilon_of(f.dtype) * (1 + fabs(expected)) + 0x1p-52 * 20 * shift);
             }
         }
-        end(&f);
+        free_views();
     }
 }
 
@@ -174,7 +160,7 @@ static void l2_normalize_equals_loops_and_spares_zero(void **state) {
                 assert_near("l2_normalize", i, element(&f.y, i * f.n + j),
                     i == 0 ? 0 : element(&f.x, i * f.n + j) / sqrt(squares), 4 * epsilon_of(f.dtype));
         }
-        end(&f);
+        free_views();
     }
 }
 
@@ -192,8 +178,7 @@ static void argmax_takes_the_first_of_equals(void **state) {
                 assert_true(element(&f.x, i * f.n + j) < element(&f.x, i * f.n + best) ||
                             (element(&f.x, i * f.n + j) == element(&f.x, i * f.n + best) && j >= best));
         }
-        free(index.data);
-        end(&f);
+        free_views();
     }
 }
 
@@ -211,8 +196,7 @@ static void argsort_falls_and_keeps_the_order_of_equals(void **state) {
                 double at_a = element(&f.x, i * f.n + (int64_t)a), at_b = element(&f.x, i * f.n + (int64_t)b);
                 assert_true(at_a > at_b || (at_a == at_b && a < b));
             }
-        free(order.data);
-        end(&f);
+        free_views();
     }
 }
 
@@ -230,7 +214,7 @@ static void cumsum_runs_both_ways(void **state) {
                 assert_near("cumsum", j, element(&f.y, j), sum, epsilon_of(f.dtype) * (1 + fabs(sum)));
             }
         }
-        end(&f);
+        free_views();
     }
 }
 
@@ -247,8 +231,7 @@ static void threads_change_no_bit(void **state) {
         one.k->layer_norm(one.ctx, 1e-5, &one.x, &one.y);
         five.k->layer_norm(five.ctx, 1e-5, &five.x, &five.y);
         assert_same_bits(&one.y, &five.y);
-        end(&one);
-        end(&five);
+        free_views();
     }
 }
 

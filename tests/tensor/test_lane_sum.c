@@ -40,10 +40,7 @@ static void inner_products_add_in_the_stated_order(void **state) {
                 apart_in_order += one_by_one != element(&w, i);
                 assert_near("hop_dot", i, element(&w, i), interleaved_sum(&x, i), 0);
             }
-            free(x.data);
-            free(ones.data);
-            free(w.data);
-            mo_context_release(ctx);
+            free_views();
         }
     assert_true(apart_in_order > 100); /* the rows tell one order from another */
 }
