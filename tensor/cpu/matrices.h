@@ -101,4 +101,16 @@ static inline bool all_finite(const real *x, int64_t n) {
     return sum == 0;
 }
 
+/* op(T) X = B with T [n, n] contiguous. */
+typedef struct triangle {
+    const real *T;
+    int64_t n;
+    bool lower, transposed, unit; /* the triangle; op transposes; a diagonal of ones that is not stored */
+} triangle;
+
+#define solve_triangle REAL(solve_triangle)
+
+/* B := op(T)^-1 B for m columns, rows of B ld apart. */
+void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld);
+
 #endif

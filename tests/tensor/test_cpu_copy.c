@@ -4,7 +4,6 @@
 static const mo_dtype STORED[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8};
 
 static void every_pair_of_dtypes_and_strides_copies(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int from = 0; from < 5; from++)
         for (int to = 0; to < 5; to++)
@@ -29,7 +28,6 @@ static void every_pair_of_dtypes_and_strides_copies(void **state) {
 }
 
 static void large_integers_copy_exactly(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     mo_view x = NEW_VIEW(MO_I64, 2), y = NEW_VIEW(MO_I64, 2);
     ((int64_t *)x.data)[0] = INT64_MAX - 1;
@@ -40,7 +38,6 @@ static void large_integers_copy_exactly(void **state) {
 }
 
 static void reals_become_integers_by_truncation_and_saturation(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     const double in[] = {1.9, -1.9, 1e30, -1e30, NAN, 300};
     const double bytes[] = {1, 0, 255, 0, 0, 255}, words[] = {1, -1, INT32_MAX, INT32_MIN, 0, 300};
@@ -82,7 +79,6 @@ static void check_rounding(mo_context *ctx, mo_dtype dtype, uint16_t bits) {
 }
 
 static void every_half_converts_back_and_rounds_to_even(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     assert_true(from_16(ctx, MO_F16, 0x3c00) == 1 && from_16(ctx, MO_F16, 1) == 0x1p-24);
     assert_true(from_16(ctx, MO_F16, 0x7bff) == 65504);
@@ -96,7 +92,6 @@ static void every_half_converts_back_and_rounds_to_even(void **state) {
 }
 
 static void every_bfloat_converts_back_and_rounds_to_even(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     assert_true(from_16(ctx, MO_BF16, 0x3f80) == 1);
     for (uint16_t bits = 0; bits < 0x7f7f; bits++)
@@ -107,7 +102,6 @@ static void every_bfloat_converts_back_and_rounds_to_even(void **state) {
 }
 
 static void fill_keeps_to_the_view(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 5; d++) {
         mo_view y = NEW_VIEW(STORED[d], 400, 101), part = y;
@@ -120,7 +114,6 @@ static void fill_keeps_to_the_view(void **state) {
 }
 
 static void blocks_are_aligned_and_zero_clears_them(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     const size_t sizes[] = {0, 1, 100, 5 << 20};
     for (int i = 0; i < 4; i++) {

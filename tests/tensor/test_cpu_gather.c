@@ -21,7 +21,6 @@ static const int64_t SHAPES[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {20,
 enum { SHAPE_COUNT = 6 };
 
 static void gathered_rows_scatter_back(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * 3 * SHAPE_COUNT; c++) {
         int64_t n = SHAPES[c / 6][0], m = SHAPES[c / 6][1], d = SHAPES[c / 6][2];
         mo_dtype dtype = REALS[c & 1];
@@ -45,7 +44,6 @@ static void gathered_rows_scatter_back(void **state) {
 }
 
 static void taken_entries_are_put_back(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         int64_t rows = SHAPES[c / 2][0], k = SHAPES[c / 2][1] % 50, n = SHAPES[c / 2][2];
         mo_dtype dtype = REALS[c & 1];
@@ -69,7 +67,6 @@ static void taken_entries_are_put_back(void **state) {
 }
 
 static void segments_sum_and_spread(void **state) {
-    (void)state;
     for (int c = 0; c < 4 * SHAPE_COUNT; c++) {
         int64_t segments = SHAPES[c / 4][0], n = SHAPES[c / 4][1], d = SHAPES[c / 4][2] * 5;
         mo_dtype dtype = REALS[c & 1];
@@ -114,7 +111,6 @@ static sparse sparse_matrix(mo_dtype dtype, int64_t n, int64_t columns) {
 }
 
 static void sparse_product_equals_loops_at_every_thread_count(void **state) {
-    (void)state;
     const int64_t shapes[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {3000, 200, 33}, {0, 5, 4}, {500, 300, 512}};
     for (int c = 0; c < 2 * 3 * 6; c++) {
         int64_t n = shapes[c / 6][0], m = shapes[c / 6][1], d = shapes[c / 6][2];
@@ -139,7 +135,6 @@ static void sparse_product_equals_loops_at_every_thread_count(void **state) {
 }
 
 static void hops_mix_and_dot(void **state) {
-    (void)state;
     const int64_t sizes[][2] = {{1, 1}, {33, 31}, {900, 70}, {5, 0}, {0, 4}, {300, 512}};
     for (int c = 0; c < 2 * 6 * 6; c++) {
         int64_t n = sizes[c / 12][0], d = sizes[c / 12][1];

@@ -49,7 +49,6 @@ static double product_entry(
 }
 
 static void cholesky_gives_back_the_matrix(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_dtype dtype = REALS[c & 1];
@@ -73,7 +72,6 @@ static void cholesky_gives_back_the_matrix(void **state) {
 }
 
 static void cholesky_names_the_bad_minor_and_what_is_not_finite(void **state) {
-    (void)state;
     const int64_t sizes[] = {5, 32, 33, 100, 250};
     for (int c = 0; c < 10; c++) {
         int64_t n = sizes[c / 2];
@@ -118,7 +116,6 @@ static void check_triangle(mo_dtype dtype, batch z, mo_triangle triangle, bool s
 }
 
 static void triangular_solves_give_back_the_right_side(void **state) {
-    (void)state;
     for (int c = 0; c < 16 * SHAPE_COUNT; c++)
         check_triangle(REALS[c & 1], SHAPES[c / 16], (mo_triangle)(c / 2 % 4), c & 8);
 }
@@ -157,7 +154,6 @@ static void check_lu(mo_dtype dtype, batch z, bool transposed) {
 }
 
 static void lu_solves_both_ways(void **state) {
-    (void)state;
     for (int c = 0; c < 4 * SHAPE_COUNT; c++)
         check_lu(REALS[c & 1], SHAPES[c / 4], c & 2);
     for (int c = 0; c < 4 * LU_SHAPE_COUNT; c++)
@@ -166,7 +162,6 @@ static void lu_solves_both_ways(void **state) {
 
 /* An empty column, a NaN, two equal rows up to rounding, and a matrix without a defect. */
 static void lu_reports_singular_and_not_finite(void **state) {
-    (void)state;
     const int64_t sizes[] = {6, 32, 40, 64, 100, 144};
     for (int c = 0; c < 12; c++) {
         int64_t n = sizes[c / 2];
@@ -186,7 +181,6 @@ static void lu_reports_singular_and_not_finite(void **state) {
 }
 
 static void eigenvectors_diagonalize(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_dtype dtype = REALS[c & 1];
@@ -210,7 +204,6 @@ static void eigenvectors_diagonalize(void **state) {
 }
 
 static void qr_is_orthonormal_and_unique(void **state) {
-    (void)state;
     const batch shapes[] = {{0, 3, 4}, {1, 1, 1}, {2, 5, 5}, {3, 31, 200}, {1, 33, 1023}, {200, 3, 7}, {2, 0, 4}};
     for (int c = 0; c < 14; c++) {
         batch z = shapes[c / 2];
@@ -237,7 +230,6 @@ static void qr_is_orthonormal_and_unique(void **state) {
 }
 
 static void threads_change_no_bit(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_view first_L = {0}, first_X = {0};

@@ -7,7 +7,6 @@
 
 /* The known answers that come with Random123 (kat_vectors): counter and key all zero, and all ones. */
 static void philox_gives_the_published_numbers(void **state) {
-    (void)state;
     uint32_t word[4];
     const uint32_t zero[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     const uint32_t ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
@@ -20,7 +19,6 @@ static void philox_gives_the_published_numbers(void **state) {
 }
 
 static void positions_are_independent_of_the_path_to_them(void **state) {
-    (void)state;
     mo_random a = mo_random_at(5, MO_PURPOSE_EPISODE, 17), b = a;
     for (int i = 0; i < 10; i++)
         mo_random_bits(&a);
@@ -33,7 +31,6 @@ static void positions_are_independent_of_the_path_to_them(void **state) {
 }
 
 static void below_is_uniform_and_shuffle_is_a_permutation(void **state) {
-    (void)state;
     mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 0);
     int64_t count[7] = {0}, items[100], seen[100] = {0};
     for (int i = 0; i < 70000; i++)
@@ -55,7 +52,6 @@ static void below_is_uniform_and_shuffle_is_a_permutation(void **state) {
 }
 
 static void kernel_and_host_draw_the_same_numbers(void **state) {
-    (void)state;
     for (int c = 0; c < 8; c++) {
         mo_context *ctx = context_with(1 + (c & 1));
         bool normal = c & 2;
@@ -75,7 +71,6 @@ static void kernel_and_host_draw_the_same_numbers(void **state) {
 
 /* Moments of 1e6 draws within 5 standard errors. */
 static void moments_are_those_of_the_distributions(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, 0);
     mo_view y = NEW_VIEW(MO_F64, 1000000);
@@ -98,7 +93,6 @@ static void moments_are_those_of_the_distributions(void **state) {
 }
 
 static void dropout_keeps_the_expected_share_and_scale(void **state) {
-    (void)state;
     const double rates[] = {0, 0.3, 0.9};
     for (int c = 0; c < 6; c++) {
         mo_context *ctx = context_with(2);
@@ -135,7 +129,6 @@ static void expected_step(const adamw *o, double g, double *m, double *v, double
 }
 
 static void adamw_equals_the_paper_over_steps(void **state) {
-    (void)state;
     const int64_t sizes[] = {0, 1, 33, 70001};
     for (int c = 0; c < 8; c++) {
         mo_dtype dtype = REALS[c & 1];

@@ -21,7 +21,6 @@ static double interleaved_sum(const mo_view *x, int64_t row) {
 }
 
 static void inner_products_add_in_the_stated_order(void **state) {
-    (void)state;
     int64_t apart_in_order = 0;
     for (int d = 0; d < 2; d++)
         for (int64_t n = 1; n <= LONGEST; n++) {

@@ -8,7 +8,6 @@
 const unsigned kernels_need = NEED_SSE4_2 | 1u << 31;
 
 static void a_processor_is_refused_by_its_name(void **state) {
-    (void)state;
     char name[64];
     processor_name(name, sizeof name);
     assert_true(strlen(name) > 2);
@@ -18,7 +17,6 @@ static void a_processor_is_refused_by_its_name(void **state) {
 }
 
 static void the_extensions_that_are_lacked_are_named(void **state) {
-    (void)state;
     char text[128] = "";
     assert_false(processor_lacks(0, text, sizeof text));
     assert_string_equal(text, "");

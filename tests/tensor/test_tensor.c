@@ -67,7 +67,6 @@ static void a_new_tensor_is_zero_and_row_major(void **state) {
 }
 
 static void shapes_as_text_have_every_number_and_stop_at_the_end(void **state) {
-    (void)state;
     const int64_t shape[] = {0, -10, INT64_MAX, INT64_MIN};
     char text[64], unused = 'x';
     assert_string_equal(
@@ -211,7 +210,6 @@ static void item_reads_every_number_type(void **state) {
 }
 
 static void an_unknown_device_gives_a_context_in_error(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = (mo_device)9});
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
     mo_context_release(ctx);

@@ -29,7 +29,6 @@ static int *counter(const char *name) {
 }
 
 static void the_library_is_opened_when_asked_for_and_never_unloaded(void **state) {
-    (void)state;
     seam_rows r = {SEAM_F32, false, 4, 2048};
     seam *s = open_seam((seam_choice){0});
     assert_null(loaded());
@@ -49,7 +48,6 @@ static void the_library_is_opened_when_asked_for_and_never_unloaded(void **state
 }
 
 static void naming_the_library_leaves_it_where_it_is(void **state) {
-    (void)state;
     char text[512];
     for (int i = 0; i < 2; i++) {
         seam_libraries(text, sizeof text);

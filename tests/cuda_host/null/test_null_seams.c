@@ -21,7 +21,6 @@ static void assert_refused(seam_choice which, const char *expected) {
 }
 
 static int fresh(void **state) {
-    (void)state;
     vendor = (vendor_state){0};
     return 0;
 }
@@ -32,7 +31,6 @@ static seam_gemm product_of(void *A, void *B, void *C, int64_t n) {
 }
 
 static void a_call_that_breaks_the_capture_leaves_nothing_behind(void **state) {
-    (void)state;
     seam *s = open_seam((seam_choice){0});
     float *A = seam_allocate(s, 4096);
     int32_t *info = seam_allocate(s, 4);
@@ -56,7 +54,6 @@ static void a_call_that_breaks_the_capture_leaves_nothing_behind(void **state) {
 }
 
 static void a_failure_before_the_capture_outlives_it(void **state) {
-    (void)state;
     seam *s = open_seam((seam_choice){0});
     seam_graph *graph = NULL;
     seam_grid wrong = {{1, 1, 1}, {2048, 1, 1}, 0};
@@ -74,7 +71,6 @@ static void a_failure_before_the_capture_outlives_it(void **state) {
 }
 
 static void shared_memory_above_48_kib_is_asked_for(void **state) {
-    (void)state;
     seam *s = open_seam((seam_choice){0});
     seam_grid g = {{1, 1, 1}, {32, 1, 1}, 40 << 10};
     vendor.shared_kernel = NULL;
@@ -94,7 +90,6 @@ static void shared_memory_above_48_kib_is_asked_for(void **state) {
 
 /* cuBLAS looks at the runtime's last error behind its own launch. */
 static void a_noted_failure_is_not_taken_for_a_librarys(void **state) {
-    (void)state;
     seam *s = open_seam((seam_choice){0});
     float *A = seam_allocate(s, 4096);
     seam_gemm g = product_of(A, A, A, 8);
@@ -117,7 +112,6 @@ static void a_noted_failure_is_not_taken_for_a_librarys(void **state) {
 }
 
 static void devices_that_will_not_do_are_one_line(void **state) {
-    (void)state;
     char text[512];
     vendor.devices = 2;
     assert_refused(
@@ -139,7 +133,6 @@ static void devices_that_will_not_do_are_one_line(void **state) {
 }
 
 static void a_shape_is_searched_once_and_computed_by_its_plan(void **state) {
-    (void)state;
     seam *s = open_seam((seam_choice){0});
     char *A = seam_allocate(s, 1 << 20);
     seam_gemm g = product_of(A, A, A, 16), batched = g, moved = g;
