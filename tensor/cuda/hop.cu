@@ -3,7 +3,7 @@
  * for everything between them, a block for each row. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
-#include "tensor/cuda/scalar.h"
+#include "tensor/cuda/row.h"
 
 constexpr int most_hops = 16; /* per launch; further hops take another launch */
 

@@ -21,7 +21,6 @@ static double interleaved_sum(const mo_view *x, int64_t row) {
 }
 
 static void inner_products_add_in_the_stated_order(void **state) {
-    (void)state;
     int64_t apart_in_order = 0;
     for (int d = 0; d < 2; d++)
         for (int64_t n = 1; n <= LONGEST; n++) {
@@ -40,10 +39,7 @@ static void inner_products_add_in_the_stated_order(void **state) {
                 apart_in_order += one_by_one != element(&w, i);
                 assert_near("hop_dot", i, element(&w, i), interleaved_sum(&x, i), 0);
             }
-            free(x.data);
-            free(ones.data);
-            free(w.data);
-            mo_context_release(ctx);
+            free_views();
         }
     assert_true(apart_in_order > 100); /* the rows tell one order from another */
 }

@@ -1,16 +1,253 @@
-/* tensor/cuda/products/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched, for one product or several.
+/* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched, for one product or several.
  *
  * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
  * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a plain product
  * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows.
  *
- * Products of a group share the copies of their operands (operands.cu): in bf16 all of them are rounded in one launch.
+ * Products of a group share the copies of their operands: in bf16 all of them are rounded in one launch.
  */
 #include "tensor/cuda/kernels.h"
-#include "tensor/cuda/loop_nest.h"
+#include "tensor/cuda/map.h"
 #include "tensor/cuda/matrices.h"
-#include "tensor/cuda/products/operands.h"
-#include "tensor/packed_view.h"
+#include "tensor/files/conversion.h"
+
+/* ---- operands rounded to bf16: those of a group in one launch, a row of blocks each, eight values a thread wherever a
+ * row of the copy has room for them: they are written in 16 bytes, and read in 16 bytes where x is aligned. The rows of
+ * [n, 513] are aligned in the copy and not in x. ---- */
+
+/* x of any strides goes to y of the same shape. */
+struct operand_copy {
+    mo_view x, y;
+};
+
+/* One copy. If `columns` is not 0, rows have that number of values, and an item of N is eight neighbours of a row or
+ * the end of the row; otherwise an item is one value. */
+struct narrowing {
+    cuda_nest<2> N;
+    int64_t columns;
+    const float *x;
+    uint16_t *y;
+};
+
+constexpr int most_narrowed = 16; /* what a launch carries: 3 of the 4 KiB that its arguments may have */
+
+struct narrowings {
+    narrowing of[most_narrowed];
+};
+
+/* As double_to_bfloat, for a float. */
+__device__ static uint16_t bfloat_of(float x) {
+    uint32_t u = bits_of_float(x);
+    return (u & 0x7fffffff) > 0x7f800000 ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+static __global__ void narrow_kernel(narrowings all) {
+    const narrowing &n = all.of[blockIdx.y];
+    for (int64_t i = first_item(); i < n.N.total; i += item_step()) {
+        int64_t at[2], eight = loop_nest_seek(n.N, i, at), there = n.columns - 8 * eight;
+        if (!n.columns) {
+            n.y[at[1]] = bfloat_of(n.x[at[0]]);
+            continue;
+        }
+        neighbours<float, 4> low = load_part<4>(n.x + at[0], there), high = load_part<4>(n.x + at[0] + 4, there - 4);
+        neighbours<uint16_t, 8> y;
+        for (int k = 0; k < 4; k++) {
+            y.value[k] = bfloat_of(low.value[k]);
+            y.value[k + 4] = bfloat_of(high.value[k]);
+        }
+        *reinterpret_cast<neighbours<uint16_t, 8> *>(n.y + at[1]) = y;
+    }
+}
+
+/* Makes the items eight neighbours where all rows of y begin at multiples of 16 bytes. */
+static void take_eights(narrowing *n) {
+    cuda_nest<2> *N = &n->N;
+    int64_t last = N->ndim - 1;
+    if (N->total == 0 || last < 0 || N->stride[0][last] != 1 || N->stride[1][last] != 1 || (uintptr_t)n->y % 16)
+        return;
+    for (int64_t i = 0; i < last; i++)
+        if (N->stride[1][i] % 8)
+            return;
+    n->columns = N->size[last];
+    N->size[last] = ceil_div(n->columns, 8);
+    N->stride[0][last] = N->stride[1][last] = 8;
+    N->total = N->total / n->columns * N->size[last];
+}
+
+/* y := x rounded, from float32 to bf16, for n copies; up to 16 are one launch. Empty views are legal. Where all rows of
+ * y begin at multiples of 16 bytes, the kernel fills each row up to a multiple of 16 bytes with zeros: y has that room.
+ */
+static void round_operands(mo_context *ctx, const operand_copy *copies, int n) {
+    for (int first = 0; first < n; first += most_narrowed) {
+        narrowings all = {};
+        int count = (int)least(n - first, most_narrowed);
+        int64_t items = 0;
+        for (int o = 0; o < count; o++) {
+            const operand_copy *c = &copies[first + o];
+            narrowing *to = &all.of[o];
+            to->N = loop_nest_of({&c->x, &c->y});
+            to->x = static_cast<const float *>(c->x.data);
+            to->y = static_cast<uint16_t *>(c->y.data);
+            take_eights(to);
+            items = most(items, to->N.total);
+        }
+        dim3 blocks = blocks_for(items);
+        mo_launch(narrow_kernel, dim3(blocks.x, (unsigned)count), dim3(block_threads), 0, seam_of(ctx), all);
+    }
+}
+
+/* ---- which operands of a group are copied, and where to ---- */
+
+struct operand {
+    const void *data;
+    bool transposed;
+    int64_t ld;
+    mo_view view; /* batch strides */
+};
+
+constexpr int most_in_group = 40; /* products whose operands are copied together */
+
+/* Describes the last two axes of v; returns false if neither stride is 1. */
+static bool describe(const mo_view *v, operand *X) {
+    int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
+    int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
+    X->data = v->data;
+    X->view = *v;
+    X->transposed = false;
+    X->ld = rows <= 1 ? most(1, columns) : row;
+    if ((column == 1 || columns <= 1) && (rows <= 1 || row >= most(1, columns)))
+        return true;
+    X->transposed = true;
+    X->ld = columns <= 1 ? most(1, rows) : column;
+    return (row == 1 || rows <= 1) && (columns <= 1 || column >= most(1, rows));
+}
+
+static void swap_last_axes(mo_view *v) {
+    int row = v->ndim - 2, column = v->ndim - 1;
+    int64_t size = v->shape[row], stride = v->stride[row];
+    v->shape[row] = v->shape[column], v->shape[column] = size;
+    v->stride[row] = v->stride[column], v->stride[column] = stride;
+}
+
+/* The least multiple of 16 bytes, in elements, that holds a row. Kernels of the library that use tensor cores load 16
+ * bytes at a time, and there are none for a matrix with other rows: [n, 513] in bf16 has rows of 1026 bytes. */
+static int64_t row_step(int64_t columns, mo_dtype dtype) {
+    int64_t elements = dtype == MO_BF16 ? 8 : dtype == MO_F32 ? 4 : 2;
+    return ceil_div(columns, elements) * elements;
+}
+
+/* Plans the copy of an operand and describes it, but for its address: x goes to y, which has the order of v in memory
+ * where rows or columns of v are contiguous. One column is copied as one row. What lies between two rows of y may hold
+ * anything: a product reads entries of the matrix alone. */
+static operand_copy plan_copy(const mo_view *v, mo_dtype dtype, operand *X) {
+    int last = v->ndim - 1;
+    bool turned = v->shape[last] == 1 || (describe(v, X) && X->transposed);
+    operand_copy c = {*v, *v};
+    if (turned)
+        swap_last_axes(&c.x);
+    c.y = packed_view(&c.x);
+    c.y.data = nullptr;
+    c.y.dtype = dtype;
+    X->transposed = turned;
+    X->ld = row_step(c.x.shape[last], dtype);
+    for (int i = 0; i < last; i++)
+        c.y.stride[i] = c.y.stride[i] / c.x.shape[last] * X->ld;
+    X->view = c.y;
+    for (int i = 0; i < v->ndim; i++) {
+        X->view.shape[i] = c.x.shape[i];
+        c.x.shape[i] = c.y.shape[i];
+    }
+    if (turned)
+        swap_last_axes(&X->view);
+    return c;
+}
+
+/* ---- copies of a group, each made once ---- */
+
+struct planned_copies {
+    operand_copy copy[2 * most_in_group];
+    cuda_nest<2> nest[2 * most_in_group];
+    int count;
+    operand *reader[2 * most_in_group]; /* operands that are copied, */
+    int of[2 * most_in_group];          /* and their copies */
+    int readers;
+};
+
+/* Whether the loops of `few` are the first of those of `all`: rows of a matrix, or a part of one row. */
+static bool begins(const cuda_nest<2> &all, const cuda_nest<2> &few) {
+    int64_t above = all.ndim - few.ndim;
+    for (int64_t i = 0; i < few.ndim && above >= 0; i++) {
+        if (few.stride[0][i] != all.stride[0][above + i] || few.stride[1][i] != all.stride[1][above + i])
+            return false;
+        if (i == 0 ? few.size[i] > all.size[above] : few.size[i] != all.size[above + i])
+            return false;
+    }
+    return above >= 0;
+}
+
+/* Whether one copy holds the other. */
+static bool same_values(const planned_copies *p, int i, const operand_copy *c, const cuda_nest<2> &N) {
+    return p->copy[i].x.data == c->x.data && (begins(p->nest[i], N) || begins(N, p->nest[i]));
+}
+
+static void add_copy(planned_copies *p, const operand_copy &c, operand *X) {
+    cuda_nest<2> N = loop_nest_of({&c.x, &c.y});
+    int i = 0;
+    while (i < p->count && !same_values(p, i, &c, N))
+        i++;
+    if (i == p->count || p->nest[i].total < N.total) {
+        p->copy[i] = c;
+        p->nest[i] = N;
+    }
+    p->count = i == p->count ? i + 1 : p->count;
+    p->reader[p->readers] = X;
+    p->of[p->readers++] = i;
+}
+
+/* The elements of a copy, rows with what lies between them, up to a multiple of 128 bytes of bf16. */
+static int64_t room_for(const cuda_nest<2> &N) {
+    int64_t last = 0;
+    for (int64_t i = 0; i < N.ndim; i++)
+        last += (N.size[i] - 1) * N.stride[1][i];
+    return ceil_div(last + 1, 64) * 64;
+}
+
+/* Gives the copies addresses and queues them. */
+static bool make_copies(mo_context *ctx, planned_copies *p, bool narrow, size_t bytes) {
+    int64_t elements = 0;
+    for (int i = 0; i < p->count; i++)
+        elements += room_for(p->nest[i]);
+    char *scratch = elements ? static_cast<char *>(cuda_scratch(ctx, (size_t)elements * bytes)) : nullptr;
+    if (!scratch)
+        return elements == 0;
+    for (int i = 0; i < p->count; i++) {
+        p->copy[i].y.data = scratch;
+        scratch += (size_t)room_for(p->nest[i]) * bytes;
+    }
+    for (int i = 0; i < p->readers; i++)
+        p->reader[i]->data = p->copy[p->of[i]].y.data;
+    if (narrow)
+        round_operands(ctx, p->copy, p->count);
+    for (int i = 0; i < p->count && !narrow; i++)
+        copy_cuda(ctx, &p->copy[i].x, &p->copy[i].y);
+    return true;
+}
+
+/* Describes A and B of n products, up to most_in_group, that have entries to multiply. What the library cannot read, or
+ * has another type than `input`, is copied to scratch memory, once for all that read it: a matrix and its transpose are
+ * one copy, and so are a matrix and its first rows. Rows of a copy begin at multiples of 16 bytes. Returns false (and
+ * MO_MEMORY is raised) if there is no memory. */
+static bool find_operands(mo_context *ctx, const mo_gemm *const *g, int n, mo_dtype input, operand (*found)[2]) {
+    planned_copies p;
+    p.count = p.readers = 0;
+    for (int i = 0; i < 2 * n; i++) {
+        const mo_view *v = i % 2 ? &g[i / 2]->B : &g[i / 2]->A;
+        operand *X = &found[i / 2][i % 2];
+        if (input != v->dtype || !describe(v, X))
+            add_copy(&p, plan_copy(v, input, X), X);
+    }
+    return make_copies(ctx, &p, input == MO_BF16, input == MO_BF16 ? 2 : input == MO_F32 ? 4 : 8);
+}
 
 /* ---- what follows the product ---- */
 
