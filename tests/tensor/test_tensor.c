@@ -111,7 +111,7 @@ static void buffers_of_the_wrong_size_are_refused(void **state) {
 static void copy_converts_between_all_types(void **state) {
     mo_context *ctx = *state;
     double x[] = {0, 1, 2, 100}, y[4];
-    mo_tensor *A = mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
+    mo_tensor *A = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
               *B = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4});
     for (int d = 0; d < MO_DTYPES; d++) {
         mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4});

@@ -52,7 +52,7 @@ bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r
     mo_tensor *rows = mo_tensor_create(ctx, mo_tensor_dtype(r->Z), 2, (int64_t[]){n, d});
     mo_tensor_copy(rows, r->Z);
     mo_arrays_take(arrays, "rows", rows);
-    mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &n, r->label));
+    mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &n, r->label));
     if (mo_ok(ctx))
         mo_safetensors_write(arrays, metadata, path);
     mo_arrays_release(arrays);
