@@ -215,7 +215,7 @@ static void gradients_hold_to_order_two(void **state) {
         for (int order = 1; order <= 2; order++) {
             mo_tensor *in[] = {draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
                 draw(ctx, 1, (int64_t[]){R}, 0.5, 3), draw(ctx, 1, (int64_t[]){E}, 0.5, 4),
-                mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &sharp))};
+                mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &sharp))};
             mo_check_result r = mo_check_function(
                 ctx, kernel_function, weighted ? ctx : NULL, in, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9);
             if (!r.pass)

@@ -61,7 +61,7 @@ static void keep_problem(const mo_embeddings *E, const mo_draws *d, mo_row_reado
             if (!r->name[c])
                 r->name[c] = mo_text_copy(ctx, E->name[E->graph->label[d->support[i]]]);
         }
-        r->Z = mo_tensor_from(ctx, real, 2, (int64_t[]){d->n_support, width}, to);
+        r->Z = mo_tensor_create_from(ctx, real, 2, (int64_t[]){d->n_support, width}, to);
     }
     free(from);
     free(to);

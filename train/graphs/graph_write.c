@@ -8,7 +8,7 @@
 
 /* Adds a one-dimensional member from host memory. */
 static void add_member(mo_arrays *arrays, const char *name, mo_dtype dtype, int64_t n, const void *host) {
-    mo_tensor *T = mo_tensor_from(arrays->ctx, dtype, 1, &n, host);
+    mo_tensor *T = mo_tensor_create_from(arrays->ctx, dtype, 1, &n, host);
     mo_arrays_take(arrays, name, T);
 }
 
@@ -61,7 +61,7 @@ static void add_division(mo_arrays *arrays, const mo_graph *graph) {
             add_member(arrays, lists[part], MO_I64, n, node);
         else
             mo_arrays_take(arrays, masks[part],
-                mo_tensor_from(graph->ctx, MO_U8, 2, (int64_t[]){graph->divisions, graph->nodes}, mask));
+                mo_tensor_create_from(graph->ctx, MO_U8, 2, (int64_t[]){graph->divisions, graph->nodes}, mask));
     }
     free(node);
     free(mask);
