@@ -3,7 +3,7 @@
 #include "tensor/clock.h"
 #include "tensor/given.h"
 #include "tensor/host_array.h"
-#include "train/fit/fit_crew.h"
+#include "train/fit/fit_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -2,7 +2,7 @@
  * of the rows it learns from, so it is fitted again with each block of rows that it predicts, to the same bits. */
 #include "tensor/given.h"
 #include "tensor/host_array.h"
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 #include <inttypes.h>
 #include <math.h>
