@@ -45,9 +45,10 @@ typedef struct mo_status {
     char message[1024]; /* one line: what, expected, found */
 } mo_status;
 
-/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. */
+/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. Returns false, which
+ * a function that tells whether it succeeded may return. */
 #define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
-MO_API void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
+MO_API bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 MO_API bool mo_ok(const mo_context *ctx); /* returns whether the context is free of errors */
 /* The sticky status; borrowed, valid while the context lives. Of NULL: MO_INVALID, "there is no context ..". */
