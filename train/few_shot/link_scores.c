@@ -89,8 +89,7 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_links_release(s->links);
     mo_link_support_release(&s->support);
     mo_model_release(s->candidate.model);
-    for (int i = 0; i < MO_MOST_LEARNED; i++)
-        mo_tensor_release(s->learned[i]);
+    mo_tensor_release(s->alpha);
     mo_tape_release(s->t);
     free(s->fit);
     free(s);

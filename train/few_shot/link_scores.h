@@ -22,7 +22,7 @@ struct mo_link_scorer {
     mo_pair_reader *reader;  /* of the whole graph */
     int64_t part;            /* queries of a block that the readout is applied to at once; of mo_link_scorer_divide */
     mo_tape *t;
-    mo_tensor *learned[MO_MOST_LEARNED]; /* by a readout in two steps, owned; else NULL */
+    mo_tensor *alpha; /* that a readout in two steps has learned, owned; else NULL */
 };
 
 /* link_support.c: at most 512 links of the graph and as many other pairs; or given ones, links first. Both fill s,
