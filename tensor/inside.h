@@ -92,6 +92,20 @@ MO_API int64_t mo_csr_rows(const mo_csr *A);
 MO_API int64_t mo_csr_columns(const mo_csr *A);
 MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
+/* ---- plain host arrays that loaders fill, with sizes checked and failures raised ---- */
+
+/* A zeroed array of count elements (not NULL on success, even if count is 0); raises MO_MEMORY. Free with free(). */
+void *mo_host_array(mo_context *ctx, int64_t count, size_t element);
+/* An array that holds at least `needed` elements: the old one if its capacity suffices, else grown by half or more.
+ * Returns NULL on failure, with the old array and capacity unchanged. */
+void *mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element);
+/* A copy of a text; NULL on failure. */
+char *mo_text_copy(mo_context *ctx, const char *text);
+/* Sorts and removes repetitions in place; returns the number of remaining values. */
+int64_t mo_sort_distinct(int64_t *values, int64_t n);
+/* Position of a value in a rising array, or -1. */
+int64_t mo_find_sorted(const int64_t *values, int64_t n, int64_t value);
+
 /* ---- time ---- */
 
 /* Seconds on the given clock; CLOCK_MONOTONIC to measure durations. */

@@ -2,8 +2,6 @@
 #include "train/episodes/plan_members.h"
 #include "tensor/inside.h"
 
-#include "tensor/host_array.h"
-
 #include <stdlib.h>
 
 void mo_members_release(mo_members *members) {

@@ -3,7 +3,6 @@
 #include "train/few_shot/few_shot.h"
 
 #include "models/inside.h"
-#include "tensor/host_array.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -17,8 +17,6 @@
  * (mo_fit_temperature); a mixture of kernels has chosen its own, from all labels. Predictions play no part. */
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/host_array.h"
-
 #include <math.h>
 #include <stdlib.h>
 

@@ -6,7 +6,6 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/host_array.h"
 #include "tensor/inside.h"
 
 #include <math.h>

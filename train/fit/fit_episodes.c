@@ -2,8 +2,6 @@
  * temperatures, queries. */
 #include "train/fit/fit_episodes.h"
 
-#include "tensor/host_array.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

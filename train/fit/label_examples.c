@@ -1,5 +1,4 @@
 /* train/fit/label_examples.c - a column of labels as those of a graph's examples. */
-#include "tensor/host_array.h"
 #include "train/fit/label_column.h"
 #include "train/inside.h"
 

@@ -1,8 +1,6 @@
 /* train/graphs/draw.c - seeded choices without repetition. */
 #include "train/graphs/draw.h"
 
-#include "tensor/host_array.h"
-
 #include <stdlib.h>
 
 void mo_draw_front(mo_random *r, int64_t *items, int64_t n, int64_t m) {

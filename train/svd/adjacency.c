@@ -2,8 +2,6 @@
 #include "train/svd/adjacency.h"
 #include "tensor/inside.h"
 
-#include "tensor/host_array.h"
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,8 +13,6 @@
  * 1 / n, so K ranks whose least ones sum to r say that there are (K - 1) / r of them (Cohen 1997). */
 #include "train/features/nodes/sampled_walks.h"
 
-#include "tensor/host_array.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
