@@ -15,7 +15,7 @@
  *
  * Links are read by it; nodes and graphs by mixture.c. */
 #include "models/heads/heads.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 

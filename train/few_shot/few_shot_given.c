@@ -3,6 +3,7 @@
 #include "train/few_shot/few_shot.h"
 
 #include "models/inside.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,4 +1,5 @@
 /* train/fit/confusion.c - which classes a head takes for which. */
+#include "tensor/hidden.h"
 #include "train/inside.h"
 
 #include <math.h>

@@ -8,6 +8,7 @@
  * and dropping the points whose weights vanish, until that nearest point is inside. |x| falls every time, so no
  * corral returns, and the end is exact. x is optimal where x q_j >= |x|^2 for all j (the Karush-Kuhn-Tucker
  * conditions). The steps are those of corral.c. */
+#include "tensor/hidden.h"
 #include "train/fit/corral.h"
 #include "train/fit/geometry.h"
 

@@ -1,5 +1,6 @@
 /* train/fit/label_column.c - the labels of an array as numbers. */
 #include "train/fit/label_column.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <math.h>

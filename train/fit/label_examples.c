@@ -1,4 +1,5 @@
 /* train/fit/label_examples.c - a column of labels as those of a graph's examples. */
+#include "tensor/hidden.h"
 #include "train/fit/label_column.h"
 #include "train/inside.h"
 

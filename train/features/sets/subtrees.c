@@ -12,6 +12,7 @@
 #include "train/features/sets/set_blocks.h"
 
 #include "ops/inside.h"
+#include "tensor/hidden.h"
 
 #include <limits.h>
 #include <math.h>
