@@ -180,10 +180,6 @@ typedef struct mo_kernels {
     void (*layer_norm)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
     void (*l2_normalize)(
         mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y); /* x / max(|x|, epsilon) */
-    /* The adjoint of l2_normalize at x, from its value y: (y_bar - y <y, y_bar> [|x| > epsilon]) / max(|x|, epsilon).
-     * May be NULL: ops compose it then. */
-    void (*l2_normalize_adjoint)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y,
-        const mo_view *y_bar, const mo_view *x_bar);
     /* y = scale x / max(|x|, epsilon), scale a scalar. May be NULL, as its adjoint: ops compose them. */
     void (*scale_unit)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y);
     /* x_bar, the adjoint of scale_unit in x, and the contribution of each row to that in scale: scale_bar [..]. The
@@ -214,10 +210,6 @@ typedef struct mo_kernels {
     /* Y = A X: X [m, d], Y [n, d] contiguous in the last axis. */
     void (*spmm)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
 
-    /* y = w[:, 0] H[0] + ... + w[:, K-1] H[K-1]: w [n, K], H[k] [n, d], y [n, d] contiguous. */
-    void (*hop_mix)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
-    /* The adjoint of hop_mix in w: w[i, k] = <g[i], H[k][i]>. */
-    void (*hop_dot)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
     void (*hop_attention)(mo_context *ctx, const mo_attention *g);
     void (*hop_attention_adjoint)(mo_context *ctx, const mo_attention *g);
 

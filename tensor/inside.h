@@ -94,8 +94,9 @@ enum {
     MO_PURPOSE_SPLIT,    /* evaluation splits */
     MO_PURPOSE_CHECK,    /* samples of the gradient checker */
     MO_PURPOSE_BENCH,
-    MO_PURPOSE_PAIR, /* pairs of classes */
-    MO_PURPOSE_WALK  /* walks from a node, and ranks of the nodes they end at */
+    MO_PURPOSE_PAIR,  /* pairs of classes */
+    MO_PURPOSE_WALK,  /* walks from a node, and ranks of the nodes they end at */
+    MO_PURPOSE_COSINE /* pairs of nodes, of which a mean cosine is taken */
 };
 
 MO_API uint64_t mo_random_bits(mo_random *r);                           /* 64 random bits */

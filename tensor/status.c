@@ -21,9 +21,9 @@ static void append_place(mo_context *ctx) {
     memcpy(message + (used < room ? used : room), place, (size_t)n + 1);
 }
 
-void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
+bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
     if (!ctx || ctx->status.code != MO_OK)
-        return;
+        return false;
     ctx->status.code = code;
     ctx->status.file = file;
     ctx->status.line = line;
@@ -35,6 +35,7 @@ void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
     for (char *at = ctx->status.message; *at; at++) /* a name from a file or from the caller keeps it one line */
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
             *at = '?';
+    return false;
 }
 
 bool mo_ok(const mo_context *ctx) {

@@ -45,9 +45,10 @@ typedef struct mo_status {
     char message[1024]; /* one line: what, expected, found */
 } mo_status;
 
-/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. */
+/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. Returns false, which
+ * a function that tells whether it succeeded may return. */
 #define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
-MO_API void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
+MO_API bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 MO_API bool mo_ok(const mo_context *ctx); /* returns whether the context is free of errors */
 /* The sticky status; borrowed, valid while the context lives. Of NULL: MO_INVALID, "there is no context ..". */
@@ -109,9 +110,10 @@ typedef struct mo_view {
 typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
 
 /* Makes a tensor that owns its zeroed storage and outlives tapes; the null tensor on failure. shape may be NULL if ndim
- * is 0 (a scalar). mo_tensor_from copies row-major host memory of that dtype. Release with mo_tensor_release. */
+ * is 0 (a scalar). mo_tensor_create_from copies row-major host memory of that dtype. Release with mo_tensor_release. */
 MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
-MO_API mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
+MO_API mo_tensor *mo_tensor_create_from(
+    mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* A tensor onto memory of the caller, read where it lies: memory of the context's device, aligned to its dtype, strides
  * of 0 or more. `done` (may be NULL) is called with `state` once the tensor and every window onto it are gone; never if
  * the call fails. Release with mo_tensor_release. Returns the null tensor on failure. */
@@ -121,7 +123,7 @@ MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done
  * of another context, on another device too: its values then pass through host memory. Raises in ctx; returns the null
  * tensor on failure. */
 MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
-/* Releases a tensor that mo_tensor_create, mo_tensor_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a loader
+/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a loader
  * made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a value
  * stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);

@@ -115,7 +115,7 @@ static mo_tensor *convert_to_tensor(
     unsigned char *host = !direct ? mo_host_alloc(ctx, host_bytes) : mo_is_null(T) ? NULL : mo_tensor_view(T).data;
     bool converted = host && convert(ctx, label, h, e, data, host);
     if (!direct && converted)
-        T = mo_tensor_from(ctx, e->dtype, h->ndim, h->shape, host);
+        T = mo_tensor_create_from(ctx, e->dtype, h->ndim, h->shape, host);
     if (!direct)
         mo_host_free(ctx, host, host_bytes);
     if (converted)
@@ -133,7 +133,7 @@ mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char
         return mo_null_tensor(ctx);
     if (is_reordered(&h) || e->widened)
         return convert_to_tensor(ctx, label, &h, e, bytes + h.data);
-    return mo_tensor_from(ctx, e->dtype, h.ndim, h.shape, bytes + h.data);
+    return mo_tensor_create_from(ctx, e->dtype, h.ndim, h.shape, bytes + h.data);
 }
 
 mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {

@@ -303,7 +303,8 @@ static mo_arrays *take_entries(const parts *p) {
         arrays->metadata = metadata_text(p, metadata);
     for (int64_t i = 0; i < p->count && mo_ok(p->ctx); i++) {
         const entry *e = &p->entries[i];
-        mo_arrays_append(arrays, e->name, mo_tensor_from(p->ctx, e->dtype, e->ndim, e->shape, p->data + e->begin));
+        mo_arrays_append(
+            arrays, e->name, mo_tensor_create_from(p->ctx, e->dtype, e->ndim, e->shape, p->data + e->begin));
     }
     if (mo_ok(p->ctx))
         return arrays;

@@ -174,7 +174,7 @@ static void a_check_that_fails_in_a_replay_names_its_step(void **state) {
 static void the_optimizer_names_the_step_of_a_replay(void **state) {
     training *s = *state;
     float g[WIDTH * WIDTH] = {1};
-    mo_tensor *G = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g);
+    mo_tensor *G = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_advance(s->adamw, 1e-3);

@@ -1,4 +1,4 @@
-/* tests/tensor/test_cpu_gather.c - indexed rows and entries, segments, sparse products and hops against plain loops. */
+/* tests/tensor/test_cpu_gather.c - indexed rows and entries, segments and sparse products against plain loops. */
 #include "tests/tensor/cpu_views.h"
 
 static mo_view index_view(uint64_t seed, int64_t m, int64_t below) {
@@ -134,48 +134,12 @@ static void sparse_product_equals_loops_at_every_thread_count(void **state) {
     }
 }
 
-static void hops_mix_and_dot(void **state) {
-    const int64_t sizes[][2] = {{1, 1}, {33, 31}, {900, 70}, {5, 0}, {0, 4}, {300, 512}};
-    for (int c = 0; c < 2 * 6 * 6; c++) {
-        int64_t n = sizes[c / 12][0], d = sizes[c / 12][1];
-        int K = c / 2 % 6 + 1;
-        mo_dtype dtype = REALS[c & 1];
-        mo_context *ctx = context_with(2);
-        mo_view stack = UNIFORM_VIEW(dtype, 1, n, K, d), H[6], w = UNIFORM_VIEW(dtype, 2, n, K);
-        for (int k = 0; k < K; k++) { /* the hops of a row lie side by side */
-            H[k] = (mo_view){.dtype = dtype, .ndim = 2, .shape = {n, d}, .stride = {K * d, 1}};
-            H[k].data = (char *)stack.data + (size_t)(k * d) * mo_dtype_size(dtype);
-        }
-        mo_view y = UNIFORM_VIEW(dtype, 3, n, d), g = UNIFORM_VIEW(dtype, 4, n, d), dots = NEW_VIEW(dtype, K, n);
-        dots = swapped(dots, 0, 1);
-        mo_kernels_of(ctx, dtype)->hop_mix(ctx, &w, H, K, &y);
-        mo_kernels_of(ctx, dtype)->hop_dot(ctx, &g, H, K, &dots);
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < d; j++) {
-                double sum = 0;
-                for (int k = 0; k < K; k++)
-                    sum += element(&w, i * K + k) * element(&H[k], i * d + j);
-                assert_near("hop_mix", i * d + j, element(&y, i * d + j), sum, 8 * epsilon_of(dtype));
-            }
-            for (int k = 0; k < K; k++) {
-                double sum = 0;
-                for (int64_t j = 0; j < d; j++)
-                    sum += element(&g, i * d + j) * element(&H[k], i * d + j);
-                assert_near(
-                    "hop_dot", i * K + k, element(&dots, i * K + k), sum, 32 * epsilon_of(dtype) * sqrt((double)d + 1));
-            }
-        }
-        free_views();
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gathered_rows_scatter_back),
         cmocka_unit_test(taken_entries_are_put_back),
         cmocka_unit_test(segments_sum_and_spread),
         cmocka_unit_test(sparse_product_equals_loops_at_every_thread_count),
-        cmocka_unit_test(hops_mix_and_dot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,7 +46,7 @@ enum { WIDE = 1500, OUTPUTS = 4 };
 static void softmax_rows(const char *word, const float *x, float out[OUTPUTS][2 * WIDE]) {
     mo_tape *t = tape_with(word);
     mo_context *ctx = mo_tape_context(t);
-    mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){2, WIDE}, x)), *x_bar;
+    mo_tensor *X = mo_require_grad(mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){2, WIDE}, x)), *x_bar;
     for (int log = 0; log < 2; log++) {
         mo_tensor *Y = log ? mo_log_softmax(t, X, MO_AXIS(-1)) : mo_softmax(t, X, MO_AXIS(-1)),
                   *loss = mo_mean(t, mo_square(t, Y), MO_ALL, MO_DROP_AXES);
@@ -95,7 +95,7 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     for (int i = 0; i < COLUMNS * (WIDTH + 8); i++)
         x[i] = (float)mo_random_normal(&r);
     mo_csr *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
-    mo_tensor *whole = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
+    mo_tensor *whole = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(1), first, first + d);
     read_floats(mo_spmm(t, A, X), Y);
     int64_t allocations = mo_context_counters(ctx).allocations;

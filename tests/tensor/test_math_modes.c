@@ -56,7 +56,7 @@ static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim
     assert_true(n <= MOST);
     for (int64_t i = 0; i < n; i++)
         wide[i] = x[i] = (float)mo_random_normal(&r);
-    return mo_require_grad(mo_tensor_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
+    return mo_require_grad(mo_tensor_create_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
 }
 
 /* ---- single products ---- */
@@ -207,7 +207,7 @@ static void the_mask_is_kept_where_the_library_keeps_one(void **state) {
         mo_tape *t = tape_in(MO_MATH_FP32, &ways[w]);
         mo_context *ctx = mo_tape_context(t);
         static float zero[ROWS * IN];
-        mo_tensor *A = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
+        mo_tensor *A = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
         mo_gemm g = {.A = mo_tensor_view(A), .C = mo_tensor_view(A), .relu = true};
         int64_t bytes = ctx->backend->relu_bits(ctx, &g);
         assert_int_equal(bytes, strcmp(ways[w].libraries, "never") == 0 ? 0 : 16); /* 128 bits */

@@ -117,7 +117,7 @@ static void buffers_of_the_wrong_size_are_refused(void **state) {
 static void copy_converts_between_all_types(void **state) {
     mo_context *ctx = *state;
     double x[] = {0, 1, 2, 100}, y[4];
-    mo_tensor *A = mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
+    mo_tensor *A = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
               *B = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4});
     for (int d = 0; d < MO_DTYPES; d++) {
         mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4});
@@ -185,7 +185,7 @@ static void values_as_text_stop_where_the_buffer_ends(void **state) {
         {MO_F64, 1, {8}, 3, " ."}, {MO_F64, 1, {8}, 1, ""}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const void *host = rows[i].dtype == MO_I64 ? (const void *)whole : real;
-        mo_tensor *T = mo_tensor_from(ctx, rows[i].dtype, rows[i].ndim, rows[i].shape, host);
+        mo_tensor *T = mo_tensor_create_from(ctx, rows[i].dtype, rows[i].ndim, rows[i].shape, host);
         assert_string_equal(mo_tensor_text(T, text, rows[i].bytes), rows[i].expected);
         assert_true(mo_ok(ctx));
         mo_tensor_release(T);

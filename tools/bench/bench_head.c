@@ -63,7 +63,7 @@ static mo_tensor *make_head_labels(mo_context *ctx, const int64_t *size, int64_t
     float *y = calloc((size_t)(all[0] * C), sizeof *y);
     for (int64_t i = 0; y && i < all[0]; i++)
         y[i * C + i % rows / each] = 1;
-    mo_tensor *Y = y ? mo_tensor_from(ctx, MO_F32, flat ? 2 : 3, flat ? all : shape, y) : mo_null_tensor(ctx);
+    mo_tensor *Y = y ? mo_tensor_create_from(ctx, MO_F32, flat ? 2 : 3, flat ? all : shape, y) : mo_null_tensor(ctx);
     free(y);
     return Y;
 }

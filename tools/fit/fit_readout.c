@@ -50,7 +50,7 @@ bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r
     char *metadata = row_readout_metadata(r);
     mo_arrays *arrays = mo_arrays_create(ctx);
     mo_arrays_take(arrays, "rows", mo_tensor_clone(ctx, r->Z));
-    mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &n, r->label));
+    mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &n, r->label));
     if (mo_ok(ctx))
         mo_safetensors_write(arrays, metadata, path);
     mo_arrays_release(arrays);

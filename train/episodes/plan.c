@@ -23,12 +23,11 @@ static bool check_plan_options(const mo_graph *graph, const mo_plan_options *o) 
         o->q_max < INT32_MAX && o->max_classes >= 2) {
         return true;
     }
-    mo_fail(graph->ctx, MO_INVALID,
+    return mo_fail(graph->ctx, MO_INVALID,
         "plan of graph %s: expected 1 <= k_min <= k_max, 1 <= q_min <= q_max, max_classes >= 2, found k %lld..%lld, q "
         "%lld..%lld, max_classes %lld",
         graph->name, (long long)o->k_min, (long long)o->k_max, (long long)o->q_min, (long long)o->q_max,
         (long long)o->max_classes);
-    return false;
 }
 
 /* The classes that take part, in the order of their labels: at most max_classes of those with two or more members.

@@ -71,11 +71,9 @@ static bool take_pair(void *state, const mo_table_place *at) {
     if (t->labelled && !agrees(t, at))
         return false;
     for (int i = 0; i < 4; i++) {
-        int64_t *grown = mo_host_array_grow(at->ctx, *array[i], &t->capacity[i], s->n + 1, sizeof *grown);
-        if (!grown)
+        if (!mo_host_array_grow(at->ctx, array[i], &t->capacity[i], s->n + 1, sizeof **array[i]))
             return false;
-        *array[i] = grown;
-        grown[s->n] = t->next[i];
+        (*array[i])[s->n] = t->next[i];
     }
     s->n++;
     return true;

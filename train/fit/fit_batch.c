@@ -1,7 +1,7 @@
 /* train/fit/fit_batch.c - one call of a head for many episodes at once: their rows are gathered into a leading batch
  * axis.
  */
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 #include "models/model.h"
 #include "train/episodes/episode_rows.h"
@@ -57,7 +57,7 @@ bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
     int64_t n = mo_dim(f->Z, 0);
     double *norm = mo_host_array(f->ctx, 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
     *row_scale = 0;
-    mo_tensor *N = norm ? mo_norm(f->t, f->Z) : NULL;
+    mo_tensor *N = norm ? mo_row_norm(f->t, f->Z) : NULL;
     if (norm && mo_fit_read(N, norm) && mo_fit_read(mo_sort(f->t, N, MO_AXIS(0)), sorted)) {
         for (int64_t i = 0; i < n; i++) {
             part[i] = 0;

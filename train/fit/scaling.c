@@ -1,10 +1,10 @@
 /* train/fit/scaling.c - rows as a head meets them: scaled by what the support alone says, so that the prediction of a
  * query depends on no other query. */
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 /* z / |z|; a row of zeroes stays. */
 static mo_tensor *scale_normalise(mo_tape *t, mo_tensor *Z) {
-    return mo_div_or_zero(t, Z, mo_norm(t, Z));
+    return mo_div_or_zero(t, Z, mo_row_norm(t, Z));
 }
 
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq) {

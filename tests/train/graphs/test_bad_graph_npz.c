@@ -47,7 +47,7 @@ static mo_tensor *make_member(mo_context *ctx, const member *m) {
         narrow[i] = (int32_t)integers[i];
         bytes[i] = (uint8_t)integers[i];
     }
-    return mo_tensor_from(ctx, m->dtype, 1, &m->n, host[m->dtype]);
+    return mo_tensor_create_from(ctx, m->dtype, 1, &m->n, host[m->dtype]);
 }
 
 /* The right arrays with one member replaced (by key), added, or, where its dtype is MO_DTYPES, left out. */
@@ -210,9 +210,9 @@ static mo_graph *open_masked(
     for (int i = 0; i < MEMBERS; i++)
         mo_arrays_take(arrays, right[i].key, make_member(ctx, &right[i]));
     const int64_t shape[] = {rows, columns};
-    mo_arrays_take(arrays, "splits_train", mo_tensor_from(ctx, MO_I32, 2, shape, train));
+    mo_arrays_take(arrays, "splits_train", mo_tensor_create_from(ctx, MO_I32, 2, shape, train));
     if (test)
-        mo_arrays_take(arrays, "splits_test", mo_tensor_from(ctx, MO_I32, 2, shape, test));
+        mo_arrays_take(arrays, "splits_test", mo_tensor_create_from(ctx, MO_I32, 2, shape, test));
     mo_graph *graph = mo_graph_from_arrays(arrays, "bad", "bad.npz");
     mo_arrays_release(arrays);
     return graph;

@@ -1,4 +1,4 @@
-/* ops/layers/linear_adjoint.c - all gradients of a layer in one op, so that its two products are queued together.
+/* ops/fused/linear_adjoint.c - all gradients of a layer in one op, so that its two products are queued together.
  *
  * D [n, out], the gradient at the layer's Y = X W^T + b, X [n, in], W [out, in] -> X_bar = D W [n, in], W_bar = D^T X
  * [out, in] and b_bar = 1^T D [out]. masked: X is the value of a relu, and X_bar is 0 where X is not positive: the
@@ -8,7 +8,7 @@
  * With M o .. the mask (or nothing) and P = M o X_bar_bar, V = W_bar_bar and u = b_bar_bar:
  *     dX_bar = M o (dD W + D dW),   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence
  *     D_bar = P W^T + X V^T + 1 u^T,   X_bar_bar' = D V,   W_bar_bar' = D^T P. */
-#include "ops/inside.h"
+#include "ops/fused/fused.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
@@ -81,20 +81,13 @@ static double linear_adjoint_flops(const mo_call *c) {
 }
 
 static const mo_sample linear_adjoint_samples[] = {
-    {.name = "layer", .in = "[4, 3] [4, 5] [3, 5]", .attributes = &(const linear_adjoint_options){false}},
-    {.name = "masked, one output", .in = "[6, 1] [6, 2] [1, 2]", .attributes = &(const linear_adjoint_options){true}},
-    {.name = "masked, no rows", .in = "[0, 3] [0, 2] [3, 2]", .attributes = &(const linear_adjoint_options){true}},
-    {.name = "rows",
-        .in = "[4, 3] [3, 5] [3, 5]",
-        .attributes = &(const linear_adjoint_options){false},
+    {"layer", "[4, 3] [4, 5] [3, 5]"},
+    {"masked, one output", "[6, 1] [6, 2] [1, 2]", &(const linear_adjoint_options){true}},
+    {"masked, no rows", "[0, 3] [0, 2] [3, 2]", &(const linear_adjoint_options){true}},
+    {"rows", "[4, 3] [3, 5] [3, 5]",
         .error = "linear_adjoint: expected D [n, out], X [n, in] and W [out, in]; got [4, 3]"},
-    {.name = "weights",
-        .in = "[4, 3] [4, 5] [5, 3]",
-        .attributes = &(const linear_adjoint_options){false},
-        .error = "expected W [3, 5]"},
-    {.name = "bits",
-        .in = "[4, 3] [4, 5] [3, 5] mask[3, 16]",
-        .attributes = &(const linear_adjoint_options){true},
+    {"weights", "[4, 3] [4, 5] [5, 3]", .error = "expected W [3, 5]"},
+    {"bits", "[4, 3] [4, 5] [3, 5] mask[3, 16]", &(const linear_adjoint_options){true},
         .error = "expected the bits of X's rows"},
 };
 

@@ -1,12 +1,13 @@
-/* train/fit/label_column.h - one label a row, as numbers, from an array or from text (library internal). */
+/* train/graphs/label_column.h - one label a row, as numbers, from an array or from text (library internal). */
 #ifndef MO_LABEL_COLUMN_H
 #define MO_LABEL_COLUMN_H
 
-#include "tensor/inside.h"
+#include "train/graphs/words.h"
 
 /* Zero-initialise; release. */
 typedef struct mo_label_column {
     int64_t n, *value; /* [n]; negative: unlabelled */
+    int64_t empty;     /* how many at the end are empty texts, which may be lines behind the last row */
     int64_t names;
     char **name; /* [names]: of the values 0 .. names - 1; NULL: the values are what was given */
 } mo_label_column;
@@ -18,11 +19,13 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
  * name `label`, or that of FILE:NAME. Texts that are all whole numbers are those numbers; others are classes in the
  * order of their bytes, and an empty one is unlabelled. A real number is refused. False on failure. */
 bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *column);
+/* The same of texts, of which a real number is one: the numbers that they are where all are whole, else classes. */
+bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_column *column);
+/* Drops empty texts behind the first n labels; returns whether there are n labels. */
+bool mo_label_column_fits(mo_label_column *column, int64_t n);
 void mo_label_column_release(mo_label_column *column);
 
-/* Reads FILE or FILE:NAME into a tensor; returns the null tensor on failure (embedding_array.c). */
-mo_tensor *mo_embedding_array(mo_context *ctx, const char *path);
-/* Splits FILE:NAME where FILE ends in one of the suffixes; returns NAME, or NULL where there is none. */
-const char *mo_split_member(const char *path, const char *const *suffixes, int n, char *file, size_t bytes);
+/* Reads FILE or FILE:NAME into a tensor; returns the null tensor on failure. */
+mo_tensor *mo_array_read(mo_context *ctx, const char *path);
 
 #endif

@@ -1,11 +1,10 @@
-/* ops/layers/hop_attention_adjoint.c - the gradient of hop_attention (hop_attention.c) in one op.
+/* ops/fused/hop_attention_adjoint.c - the gradient of hop_attention (hop_attention.c) in one op.
  *
  * H [K, n, d], W [m, 2 d], v [1, m], a [n, K], P [K, n, m], Y_bar [n, d] -> H_bar [K, n, d], W_bar [m, 2 d] and
  * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. The formulas stand in
  * hop_attention.c; where gradients of gradients are asked for, that file's rule made of ops is used, so this op has no
  * derivative of its own. */
-#include "ops/inside.h"
-#include "ops/rules/layers.h"
+#include "ops/fused/fused.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>
@@ -71,10 +70,9 @@ static double hop_attention_adjoint_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_attention_adjoint_samples[] = {
-    {.name = "three hops", .in = "[3, 4, 2] [5, 4] [1, 5] [4, 3] [3, 4, 5] [4, 2]"},
-    {.name = "no rows", .in = "[2, 0, 2] [3, 4] [1, 3] [0, 2] [2, 0, 3] [0, 2]"},
-    {.name = "weights",
-        .in = "[3, 4, 2] [5, 4] [1, 5] [4, 2] [3, 4, 5] [4, 2]",
+    {"three hops", "[3, 4, 2] [5, 4] [1, 5] [4, 3] [3, 4, 5] [4, 2]"},
+    {"no rows", "[2, 0, 2] [3, 4] [1, 3] [0, 2] [2, 0, 3] [0, 2]"},
+    {"weights", "[3, 4, 2] [5, 4] [1, 5] [4, 2] [3, 4, 5] [4, 2]",
         .error = "hop_attention_adjoint: expected v [1, m], a [n, K], P [K, n, m] and Y_bar [n, d]"},
 };
 
@@ -87,3 +85,20 @@ const mo_op mo_op_hop_attention_adjoint = {
     .flops = hop_attention_adjoint_flops,
     MO_SAMPLES(hop_attention_adjoint_samples),
 };
+
+bool mo_hop_attention_adjoint(mo_vjp *v) {
+    enum { B = 2, V = 3, C = 4 }; /* inputs of hop_attention; H and W are 0 and 1 in both */
+    mo_tape *t = v->t;
+    mo_tensor *out[3];
+    if (v->create_graph || !v->out_bar[0] || v->out_bar[1] || v->out_bar[2])
+        return false;
+    int64_t m = mo_dim(v->in[W_IN], 0);
+    mo_apply_all(t, &mo_op_hop_attention_adjoint,
+        (mo_tensor *[]){v->in[H_IN], v->in[W_IN], v->in[V], v->out[1], v->out[2], v->out_bar[0]}, 6, NULL, out);
+    v->in_bar[H_IN] = out[0];
+    v->in_bar[W_IN] = out[1];
+    v->in_bar[B] = mo_slice(t, out[2], MO_AXIS(0), m, 2 * m);
+    v->in_bar[V] = mo_reshape(t, mo_slice(t, out[2], MO_AXIS(0), 0, m), 2, (int64_t[]){1, m});
+    v->in_bar[C] = mo_slice(t, out[2], MO_AXIS(0), 2 * m, 2 * m + 1);
+    return true;
+}

@@ -1,4 +1,4 @@
-/* ops/layers/hop_gradient.c - the gradient of hop_layers in its weights and biases, for all hops in one op.
+/* ops/fused/hop_gradient.c - the gradient of hop_layers in its weights and biases, for all hops in one op.
  *
  * D [K, n, out], the gradient at Y_k = X_k W_k^T + b_k, and X [K, n, in] -> W_bar [K, out, in], W_bar_k = D_k^T X_k,
  * and b_bar [K, out], b_bar_k = 1^T D_k. float32 or float64, views of any strides. Errors: sizes that do not fit.
@@ -6,7 +6,7 @@
  *
  * Each hop is linear_gradient.c: with the adjoints V of W_bar and u of b_bar, D_bar_k = X_k V_k^T + 1 u_k^T and X_bar_k
  * = D_k V_k, batched products. */
-#include "ops/inside.h"
+#include "ops/fused/fused.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
 #include "tensor/backend.h"
@@ -67,13 +67,11 @@ static double hop_gradient_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_gradient_samples[] = {
-    {.name = "three hops", .in = "[3, 4, 2] [3, 4, 5]"},
-    {.name = "one hop", .in = "[1, 5, 1] [1, 5, 2]"},
-    {.name = "no rows", .in = "[2, 0, 3] [2, 0, 2]"},
-    {.name = "no hops", .in = "[0, 2, 3] [0, 2, 2]"},
-    {.name = "rows",
-        .in = "[2, 4, 3] [2, 3, 5]",
-        .error = "hop_gradient: expected D [K, n, out] and X [K, n, in]; got [2, 4, 3]"},
+    {"three hops", "[3, 4, 2] [3, 4, 5]"},
+    {"one hop", "[1, 5, 1] [1, 5, 2]"},
+    {"no rows", "[2, 0, 3] [2, 0, 2]"},
+    {"no hops", "[0, 2, 3] [0, 2, 2]"},
+    {"rows", "[2, 4, 3] [2, 3, 5]", .error = "hop_gradient: expected D [K, n, out] and X [K, n, in]; got [2, 4, 3]"},
 };
 
 const mo_op mo_op_hop_gradient = {

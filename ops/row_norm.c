@@ -1,4 +1,4 @@
-/* ops/norm.c - the length of rows.
+/* ops/row_norm.c - the length of rows.
  *
  * X [.., d] -> Y [.., 1], Y = |X| = (sum X^2)^1/2 along the last axis; float32 or float64. Errors: other dtypes, no
  * axis. Saved: nothing beyond input and output.
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-static bool norm_shape(mo_call *c) {
+static bool row_norm_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     int64_t size[MO_MAX_AXES];
     if (!mo_call_real(c, 0, 0))
@@ -22,7 +22,7 @@ static bool norm_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-static void norm_forward(mo_call *c) {
+static void row_norm_forward(mo_call *c) {
     const mo_tensor *Y = c->out[0];
     mo_tensor *squares = mo_call_temporary(c, Y->dtype, Y->ndim, Y->shape);
     mo_view x = mo_tensor_view(c->in[0]), y = mo_tensor_view(Y), sum = mo_tensor_view(squares), onto = sum;
@@ -35,35 +35,33 @@ static void norm_forward(mo_call *c) {
     k->map1(c->ctx, MO_MAP_SQRT, 0, 0, &sum, &y);
 }
 
-static void norm_vjp(mo_vjp *v) {
+static void row_norm_vjp(mo_vjp *v) {
     v->in_bar[0] = mo_mul(v->t, v->in[0], mo_div_or_zero(v->t, v->out_bar[0], v->out[0]));
 }
 
-static double norm_flops(const mo_call *c) {
+static double row_norm_flops(const mo_call *c) {
     return 5 * (double)mo_numel(c->in[0]); /* at most, as the rows of normalize.c */
 }
 
-static const mo_sample norm_samples[] = {
-    {.name = "rows", .in = "[3, 4]"},
-    {.name = "vector", .in = "[7]"},
-    {.name = "batch", .in = "[2, 3, 5]"},
-    {.name = "of nothing", .in = "[3, 0]"},
-    {.name = "scalar", .in = "[]", .error = "norm: expected rows, one axis or more"},
-    {.name = "dtype", .in = "index<2>[3]", .error = "norm: input 0 is int64", .code = MO_MISMATCH},
+static const mo_sample row_norm_samples[] = {
+    {"rows", "[3, 4]"},
+    {"vector", "[7]"},
+    {"batch", "[2, 3, 5]"},
+    {"of nothing", "[3, 0]"},
+    {"scalar", "[]", .error = "row_norm: expected rows, one axis or more"},
 };
 
-const mo_op mo_op_norm = {
-    .name = "norm",
-    .n_in = 1,
+const mo_op mo_op_row_norm = {
+    .name = "row_norm",
     .reads_in = 1,
     .reads_out = 1,
-    .shape = norm_shape,
-    .forward = norm_forward,
-    .vjp = norm_vjp,
-    .flops = norm_flops,
-    MO_SAMPLES(norm_samples),
+    .shape = row_norm_shape,
+    .forward = row_norm_forward,
+    .vjp = row_norm_vjp,
+    .flops = row_norm_flops,
+    MO_SAMPLES(row_norm_samples),
 };
 
-mo_tensor *mo_norm(mo_tape *t, mo_tensor *X) {
-    return mo_apply(t, &mo_op_norm, (mo_tensor *[]){X}, 1, NULL);
+mo_tensor *mo_row_norm(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_row_norm, (mo_tensor *[]){X}, 1, NULL);
 }
