@@ -8,7 +8,6 @@
 #include "train/episodes/episode_rows.h"
 
 #include "autograd/tape.h"
-#include "tensor/host_array.h"
 
 #include "train/features/example_rows.h"
 

@@ -4,7 +4,6 @@
 #include "train/episodes/episode_kernels.h"
 
 #include "autograd/tape.h"
-#include "tensor/host_array.h"
 #include "train/episodes/episode_rows.h"
 #include "train/features/example_kernels.h"
 

@@ -1,6 +1,6 @@
 /* train/evaluation/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph
  * once, by this process or by several. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"

@@ -7,8 +7,7 @@
  * number of rows, so that scores of smaller parts may differ in their last digits. */
 #include "train/few_shot/link_scores.h"
 
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"

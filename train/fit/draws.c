@@ -1,5 +1,5 @@
 /* train/fit/draws.c - the episodes that heads are compared on: plans of embeddings, laid side by side for batches. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/inside.h"
 
 #include <inttypes.h>

@@ -4,7 +4,6 @@
 #include "train/fit/fit_parts.h"
 
 #include "models/model.h"
-#include "tensor/host_array.h"
 #include "train/episodes/episode_rows.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
  * folds for less than their fits (mo_head.cross_validate) is asked for all at once, its queries with them; where that
  * finds no solution, and for other heads, every fold is a fit of its own. Leaving one row of a balanced support out
  * tips the balance against its own class: good enough to rank penalties, too pessimistic to fit a temperature to. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* train/fit/split.c - one problem from a user's own lists of rows. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/graph.h"
 #include "train/inside.h"
 

@@ -8,7 +8,6 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "tensor/host_array.h"
 
 #include <stdlib.h>
 #include <string.h>
