@@ -117,7 +117,6 @@ static const mo_sample linear_samples[] = {
     {"vector", "[4] [2, 4] [2]", &(const linear_options){false, 2, 0}},
     {"relu, bias, addend", "[4, 3] [5, 3] [5] [4, 5]", &(const linear_options){true, 2, 3}},
     {"relu, addend", "[2, 2, 3] [4, 3] [2, 2, 4]", &(const linear_options){true, 0, 2}},
-    {"no rows", "[0, 3] [2, 3] [2]", &(const linear_options){true, 2, 0}},
     {"width", "[4, 3] [3, 5]", .error = "linear: expected X [.., in] and W [out, in]; got [4, 3]"},
     {"bias", "[4, 3] [5, 3] [3]", &(const linear_options){false, 2, 0}, .error = "input 2 is b, expected [5]"},
     {"addend", "[4, 3] [5, 3] [4, 3]", &(const linear_options){true, 0, 2}, .error = "input 2 is added to the product"},

@@ -157,7 +157,6 @@ static const mo_sample perceptron_samples[] = {
     {"products alone", "[4, 3] [5, 3] [2, 5]"},
     {"biases, rows of a batch", "[2, 3, 4] [5, 4] [3, 5] [5] [3]", &(const perceptron_options){3, 4, 0}},
     {"addend, one output", "[4, 3] [6, 3] [1, 6] [1] [4, 6]", &(const perceptron_options){0, 3, 4}},
-    {"no rows", "[0, 3] [5, 3] [2, 5] [5]", &(const perceptron_options){3, 0, 0}},
     {"hidden width", "[4, 3] [5, 3] [2, 4]",
         .error = "perceptron: expected X [.., in], W1 [hidden, in] and W2 [out, hidden]; got [4, 3]"},
     {"bias", "[4, 3] [5, 3] [2, 5] [5]", &(const perceptron_options){0, 3, 0},

@@ -117,9 +117,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
 }
 
-mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
-    mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
-    mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
+static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task, mo_few_shot_options o) {
     if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task))
         return NULL;
     mo_few_shot *f = mo_host_array(ctx, 1, sizeof *f);
@@ -133,6 +131,15 @@ mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_o
         return f;
     mo_few_shot_release(f);
     return NULL;
+}
+
+mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
+    mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
+    mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
+    mo_try(ctx); /* a cache that fails is done without */
+    mo_few_shot *f = open_few_shot(ctx, graph, task, o);
+    mo_tried(ctx);
+    return f;
 }
 
 static void few_shot_forget(mo_few_shot *f) {
