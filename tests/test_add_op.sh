@@ -23,7 +23,7 @@ cat >ops/half_square.c <<'EOF'
 /* ops/half_square.c - Y = X^2 / 2, entry by entry.
  *
  * X [..] -> Y [..], float32 or float64. dY = X dX, so X_bar = X Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 static bool half_square_shape(mo_call *c) {

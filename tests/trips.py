@@ -7,6 +7,7 @@ Usage: tests/trips.py SOURCES [OTHER SOURCES]     the second, an older checkout,
 
 import gzip
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -17,8 +18,8 @@ TRIPS = {"mo_solve_spd forward and backward": ["solve_spd"], "one training step 
 HERE = pathlib.Path(__file__).resolve().parent
 
 
-def run(command, folder):
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def run(command, folder, environment=None):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done.stdout
@@ -46,9 +47,8 @@ def measured(sources):
         options = ["-Dbuildtype=plain", "-Db_coverage=true", "-Dcuda=disabled", "-Dmpi=disabled"]
         run(["meson", "setup", build, sources, *options], sources)
         run(["ninja", "-C", build, "libmochi.a"], sources)
-        text = (build / "meson-private/mochi.pc").read_text()
-        libraries = [word for line in text.splitlines() if line.startswith("Libs") for word in line.split()[1:]]
-        libraries = [word for word in libraries if not word.startswith("-L$") and word != "-lmochi"]
+        folders = {**os.environ, "PKG_CONFIG_PATH": str(build / "meson-private")}
+        libraries = run(["pkg-config", "--static", "--libs", "mochi"], build, folders).replace("-lmochi", "").split()
         program = [*"cc -std=gnu11 --coverage -o trips".split(), HERE / "trips.c", f"-I{sources}", "libmochi.a", *libraries]
         run(program, build)
         for counter in build.rglob("*.gcda"):

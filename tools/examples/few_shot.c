@@ -29,7 +29,7 @@ int main(void) {
     printf("%d labels: expected accuracy %.0f%%, between %.0f and %.0f\n", (int)e.labelled, 100 * e.accuracy,
         100 * e.low, 100 * e.high);
     double p[CLASSES];
-    for (int64_t paper = 100; mo_few_shot_probabilities(f, &paper, 1, p) == MO_OK && paper < 2700; paper += 900) {
+    for (int64_t paper = 100; paper < 2700 && mo_few_shot_probabilities(f, &paper, 1, p) == MO_OK; paper += 900) {
         int best = 0;
         for (int c = 1; c < CLASSES; c++)
             best = p[c] > p[best] ? c : best;
