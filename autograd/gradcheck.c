@@ -19,7 +19,6 @@
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,7 +4,6 @@
  * exp(log_temp): `logit` multiplies the head's logits (the paper's text); `embed` brings every example to unit norm
  * times T before the head (the released program). Loss: the smoothed cross-entropy of the queries. */
 #include "models/model.h"
-#include "tensor/given.h"
 #include "tensor/storage.h"
 
 #include <math.h>

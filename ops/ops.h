@@ -160,7 +160,6 @@ typedef enum mo_solve_policy {
     MO_SOLVE_REFINE     /* no float32 matrix fails that float64 can solve: residuals in float64, backward too */
 } mo_solve_policy;
 
-/* Zeroes are defaults. */
 typedef struct mo_solve_options {
     mo_solve_policy policy;
     bool spd;                    /* A is symmetric positive definite, its lower triangle is read */
@@ -233,7 +232,7 @@ typedef struct mo_implicit_report {
     bool missed;             /* a solve so far has missed its tolerance */
 } mo_implicit_report;
 
-/* Zeroes are defaults. A batch of systems is solved together, each with coefficients of its own. */
+/* A batch of systems is solved together, each with coefficients of its own. */
 typedef struct mo_implicit_options {
     int batch_axes;       /* leading axes of x whose items are independent systems of m unknowns */
     bool symmetric;       /* dF/dx is symmetric and definite: conjugate gradients, else GMRES */
@@ -261,7 +260,6 @@ typedef struct mo_solver_report {
     bool converged;
 } mo_solver_report;
 
-/* Zeroes are defaults. */
 typedef struct mo_solver_options {
     mo_implicit_options implicit; /* batch axes, state and accept, and how adjoint systems are solved */
     double tolerance;             /* of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */

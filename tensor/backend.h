@@ -68,6 +68,28 @@ typedef struct mo_gemm {
     bool *bits_written;
 } mo_gemm;
 
+/* The shape of v without the repeats of broadcast batch axes, contiguous. */
+static inline mo_view packed_view(const mo_view *v) {
+    mo_view P = *v;
+    int64_t stride = 1;
+    for (int i = v->ndim - 1; i >= 0; i--) {
+        bool repeats = i < v->ndim - 2 && v->stride[i] == 0;
+        P.shape[i] = repeats ? 1 : v->shape[i];
+        P.stride[i] = repeats ? 0 : stride;
+        stride *= P.shape[i];
+    }
+    return P;
+}
+
+/* row_sums of a product as the result of a reduction of A over its last axis. */
+static inline mo_view row_sums_view(const mo_gemm *g) {
+    mo_view sums = g->A;
+    sums.data = g->row_sums.data;
+    for (int i = 0; i < sums.ndim; i++)
+        sums.stride[i] = i < sums.ndim - 1 ? g->row_sums.stride[i] : 0;
+    return sums;
+}
+
 /* Attention over K hops (ops/layers/hop_attention.c has the formulas): H [K, n, d], W [m, 2 d], b [m], v [1, m], c [1];
  * results Y [n, d], a [n, K] and P [K, n, m]. The adjoint reads H, W, v, a, P and Y_bar, and writes the gradients of H,
  * W, b, v and c. query [n, m] and, for the adjoint, scratch [mo_attention_scratch] are memory for it. Contiguous but

@@ -17,24 +17,25 @@ void *mo_host_array(mo_context *ctx, int64_t count, size_t element) {
     return array;
 }
 
-void *mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element) {
-    if (array && needed <= *capacity)
-        return array;
+bool mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element) {
+    void *old;
+    memcpy(&old, array, sizeof old); /* a pointer of any type */
+    if (old && needed <= *capacity)
+        return true;
     int64_t wanted = *capacity + *capacity / 2 + 64;
     if (wanted < needed)
         wanted = needed;
     size_t bytes = 0;
-    if (__builtin_mul_overflow((size_t)wanted, element, &bytes) || bytes > PTRDIFF_MAX) {
-        mo_fail(ctx, MO_MEMORY, "array of %lld elements of %zu bytes: the size overflows", (long long)wanted, element);
-        return NULL;
-    }
-    void *grown = realloc(array, bytes);
-    if (!grown) {
-        mo_fail(ctx, MO_MEMORY, "out of memory: %zu bytes for an array of %lld elements", bytes, (long long)wanted);
-        return NULL;
-    }
+    if (__builtin_mul_overflow((size_t)wanted, element, &bytes) || bytes > PTRDIFF_MAX)
+        return mo_fail(
+            ctx, MO_MEMORY, "array of %lld elements of %zu bytes: the size overflows", (long long)wanted, element);
+    void *grown = realloc(old, bytes);
+    if (!grown)
+        return mo_fail(
+            ctx, MO_MEMORY, "out of memory: %zu bytes for an array of %lld elements", bytes, (long long)wanted);
+    memcpy(array, &grown, sizeof grown);
     *capacity = wanted;
-    return grown;
+    return true;
 }
 
 char *mo_text_copy(mo_context *ctx, const char *text) {

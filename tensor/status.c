@@ -1,6 +1,5 @@
 /* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
 #include "tensor/storage.h"
 
 #include <stdio.h>
@@ -42,9 +41,9 @@ void mo_tried(mo_context *ctx) {
     tell(ctx);
 }
 
-void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
+bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
     if (!ctx || ctx->status.code != MO_OK)
-        return;
+        return false;
     ctx->status.code = code;
     ctx->status.file = file;
     ctx->status.line = line;
@@ -57,6 +56,7 @@ void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
             *at = '?';
     tell(ctx);
+    return false;
 }
 
 bool mo_ok(const mo_context *ctx) {

@@ -45,9 +45,10 @@ typedef struct mo_status {
     char message[1024]; /* one line: what, expected, found */
 } mo_status;
 
-/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. */
+/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. Returns false, which
+ * a function that tells whether it succeeded may return. */
 #define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
-MO_API void mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
+MO_API bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 MO_API bool mo_ok(const mo_context *ctx); /* returns whether the context is free of errors */
 /* The sticky status; borrowed, valid while the context lives. Of NULL: MO_INVALID, "there is no context ..". */
@@ -87,7 +88,9 @@ typedef struct mo_context_options {
 } mo_context_options;
 
 /* Makes a context; options may be NULL: zeros, each its default, as in every struct of options of the library. Returns
- * NULL only if memory runs out; a device that is absent gives a context in the error state. */
+ * NULL only if memory runs out; a device that is absent gives a context in the error state, and so does a processor
+ * that lacks what the kernels were built to use (MO_UNSUPPORTED, by the processor's name; such a context can only be
+ * released). */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, of NULL too. While tensors, tapes or CSR matrices of it live it frees nothing
  * and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
@@ -122,9 +125,13 @@ MO_API mo_tensor *mo_tensor_create_from(
  * the call fails. Release with mo_tensor_release. Returns the null tensor on failure. */
 typedef void (*mo_done)(void *state);
 MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done done, void *state);
-/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_wrap, mo_parameter or a loader made. NULL
- * and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a value stays until
- * the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
+/* A tensor of ctx with the shape, dtype and values of T, row-major, that owns its storage and outlives tapes. T may be
+ * of another context, on another device too: its values then pass through host memory. Raises in ctx; returns the null
+ * tensor on failure. */
+MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
+/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a loader
+ * made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a value
+ * stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. NULL of no context. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
@@ -141,6 +148,9 @@ MO_API mo_view mo_tensor_view(const mo_tensor *T);
 MO_API mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes);
 MO_API mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes);
 MO_API mo_code mo_tensor_fill(mo_tensor *T, double value);
+/* Writes the values to buffer, "[[1, 0.25], [-3, 1e-06]]", real numbers with five digits, and returns it. What does not
+ * fit is left out: the text then ends in "..". "" in the error state, "null" for the null tensor. */
+MO_API const char *mo_tensor_text(const mo_tensor *T, char *buffer, size_t bytes);
 /* The one element of a scalar (any shape with one element) as a double; NaN in the error state. */
 MO_API double mo_item(const mo_tensor *T);
 

@@ -101,7 +101,7 @@ static const char encoder_text[] =
     "of\n"
     " * links and the weights file come from the library. With `.of_examples = true` an encoder reads rows whose basis "
     "is\n"
-    " * that of their SVD, structure and attributes apart: see mo_encode in models/models.h. */\n"
+    " * that of their SVD, structure and attributes apart: see mo_encode in models/encoder.h. */\n"
     "#include <mochi/mochi.h>\n"
     "\n"
     "enum { WIDTH = 64 }; /* k, of the embeddings */\n"

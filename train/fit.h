@@ -30,9 +30,6 @@ MO_API mo_embeddings *mo_embeddings_create(const mo_tensor *Z, const mo_tensor *
  * the order of their bytes, empty ones unlabelled. Real numbers are refused. */
 MO_API mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char *labels);
 MO_API void mo_embeddings_release(mo_embeddings *E);
-/* Labels of a graph's examples from such a file without a column of examples (.npy): one for each example, a whole
- * number (negative: unlabelled) or a text (empty: unlabelled), one labelled at least. Returns false on failure. */
-MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels);
 
 /* Called by the calling thread during long work: `done` of `of` units of a part are done. */
 typedef void (*mo_progress)(const char *part, int64_t done, int64_t of, void *state);

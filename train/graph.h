@@ -76,6 +76,9 @@ typedef struct mo_labels {
  * a number; one whose second field is `label` or `class` always is. Classes that are whole numbers are in rising order,
  * others in that of their bytes. Returns false on failure; the status names file and line. */
 MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels);
+/* Labels of all examples in a file without a column of examples, as mo_embeddings_open reads them, one labelled at
+ * least. Returns false on failure. */
+MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels);
 /* The labels [n] that are 0 or more, where the mask (NULL: everywhere) is not 0. Returns false on failure. */
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);

@@ -142,12 +142,10 @@ MO_API const char *mo_expert_words(const char *name);
 MO_API void mo_describe_shares(const mo_expert_share *share, int n, char *text, size_t bytes);
 
 /* mo_embed_all block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
- * `examples`. A visit that returns false ends it. Returns the status. */
+ * `examples`. A visit that returns false ends it. Of several ranks (NULL: this process alone) each encodes its share of
+ * the blocks, and rank 0 visits all of them, with the bits of one process; a failure of one, or a visit that ends it,
+ * ends all. Returns the status. */
 typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);
-MO_API mo_code mo_embed_each(
-    mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
-/* mo_embed_each, called by every rank: each encodes its share of the blocks, and rank 0 visits all of them, with the
- * bits of one process. A failure of one, or a visit that ends it, ends all. Returns the status. */
 MO_API mo_code mo_embed_share(mo_model *model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
     mo_embed_visit visit, void *state);
 
@@ -156,7 +154,7 @@ MO_API int64_t mo_embedding_width(mo_model *model, const mo_source *source);
 
 /* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
-/* The same rows of nodes, block by block, as mo_embed_each. Returns the status. */
+/* The same rows of nodes, block by block, as mo_embed_share. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
 MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */

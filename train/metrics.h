@@ -18,10 +18,10 @@ typedef struct mo_scores {
 MO_API double mo_auc(mo_scores s); /* ties count 1/2 */
 /* Average precision, sum over thresholds of (R_i - R_{i-1}) P_i, ties in one threshold (as scikit-learn). */
 MO_API double mo_average_precision(mo_scores s);
-/* Share of positives above the k-th highest negative (OGB Hits@K; 1 if there are fewer than k negatives). */
-MO_API double mo_hits_ogb(mo_scores s, int64_t k);
-/* Share of positives whose rank among the negatives is at most k; ties rank last. */
-MO_API double mo_hits_rank(mo_scores s, int64_t k);
+/* Share of positives above the k-th highest negative (OGB Hits@K; 1 if there are fewer than k negatives). With ties
+ * last a positive's rank is one more than the number of negatives at or above it, so that these are the positives whose
+ * rank is at most k. */
+MO_API double mo_hits(mo_scores s, int64_t k);
 /* Mean over positives of 1 / rank among all negatives; tied scores have the mean of their first and last rank, as in
  * OGB's evaluator. */
 MO_API double mo_mean_reciprocal_rank(mo_scores s);

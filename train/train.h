@@ -57,9 +57,8 @@ typedef struct mo_adamw_options {
     double clip; /* largest gradient norm; 0: no clipping */
 } mo_adamw_options;
 
-/* Zeroes are plain gradient descent. */
 typedef struct mo_sgd_options {
-    double momentum; /* of m <- momentum m + g, p <- p - lr m */
+    double momentum; /* of m <- momentum m + g, p <- p - lr m; 0: plain gradient descent */
     double weight_decay, clip;
 } mo_sgd_options;
 
@@ -119,7 +118,6 @@ MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 
-/* Zeroes are defaults. */
 typedef struct mo_few_shot_options {
     const char *weights; /* as mo_model_open takes them; NULL: "best" */
     const mo_head *head; /* NULL: the readout that the weights were trained with */

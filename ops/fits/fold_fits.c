@@ -11,7 +11,6 @@
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/fits.h"
-#include "tensor/given.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * products of all hops at once, and one kernel for everything between them, a block for each row. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
-#include "tensor/cuda/scalar.h"
+#include "tensor/cuda/row.h"
 
 template <typename real> struct attended {
     int64_t K, n, d, m;

@@ -4,8 +4,8 @@
 # Usage: tests/cli/test_symbols.sh LIBRARY
 set -euo pipefail
 export LC_ALL=C
+library=$(realpath "$1")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
-library=$1
 # What mochi.h includes: the library's own, and what an op, head or encoder of one's own is written against and tried with.
 public=(tools/mochi.h tensor/tensor.h autograd/autograd.h ops/ops.h models/models.h train/train.h)
 plugins=(autograd/op.h models/head.h models/encoder.h train/evaluate.h)

@@ -54,12 +54,13 @@ static void factors_are_reused_at_every_order(void **state) {
     fixture *f = *state;
     mo_tensor *xs[2];
     draw_problem(f, xs);
-    int64_t before = mo_context_counters(f->ctx).factorizations;
-    expect_three_factorizations(f, xs[0], before, mo_logdet(f->t, xs[0]));
-    before += 3;
-    expect_three_factorizations(f, xs[0], before, mo_log_abs_det(f->t, xs[0]));
-    before += 3;
-    expect_three_factorizations(f, xs[0], before, mo_quadratic_form(f->t, xs[0], xs[1]));
+    mo_tensor *(*const of_one[])(mo_tape *, mo_tensor *) = {mo_logdet, mo_log_abs_det};
+    mo_tensor *(*const of_two[])(mo_tape *, mo_tensor *, mo_tensor *) = {mo_quadratic_form, mo_solve, mo_solve_spd};
+    for (int k = 0; k < 5; k++) {
+        int64_t before = mo_context_counters(f->ctx).factorizations;
+        mo_tensor *y = k < 2 ? of_one[k](f->t, xs[0]) : of_two[k - 2](f->t, xs[0], xs[1]);
+        expect_three_factorizations(f, xs[0], before, y);
+    }
 }
 
 /* Not only up to rounding. */

@@ -243,7 +243,6 @@ static void what_a_capture_cannot_hold_is_refused(void **state) {
     } cases[] = {{read_inside, "a value was read"}, {wait_inside, "it was waited for"},
         {allocate_inside, "memory was asked for"}, {release_inside, "memory was given back"},
         {upload_inside, "more than 1 MiB was uploaded"}, {begin_inside, "one has begun already"}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         void *fresh;
         training_create(&fresh);

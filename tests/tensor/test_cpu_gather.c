@@ -5,7 +5,6 @@ static mo_view index_view(uint64_t seed, int64_t m, int64_t below) {
     mo_view u = UNIFORM_VIEW(MO_F64, seed, m), index = NEW_VIEW(MO_I64, m);
     for (int64_t i = 0; i < m; i++)
         set_element(&index, i, floor((element(&u, i) + 1) / 2 * (double)below));
-    free(u.data);
     return index;
 }
 
@@ -18,16 +17,10 @@ static mo_view offset_view(int64_t segments, int64_t n) {
     return offset;
 }
 
-static void release(int count, mo_view *const *views) {
-    for (int i = 0; i < count; i++)
-        free(views[i]->data);
-}
-
 static const int64_t SHAPES[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {20, 5000, 33}, {5, 0, 4}, {1023, 100, 1}};
 enum { SHAPE_COUNT = 6 };
 
 static void gathered_rows_scatter_back(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * 3 * SHAPE_COUNT; c++) {
         int64_t n = SHAPES[c / 6][0], m = SHAPES[c / 6][1], d = SHAPES[c / 6][2];
         mo_dtype dtype = REALS[c & 1];
@@ -46,13 +39,11 @@ static void gathered_rows_scatter_back(void **state) {
                     set_element(&expected, from, element(&expected, from) + element(&y, i * d + j));
             }
         assert_same_bits(&expected, &back);
-        release(5, (mo_view *[]){&x, &index, &y, &back, &expected});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void taken_entries_are_put_back(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         int64_t rows = SHAPES[c / 2][0], k = SHAPES[c / 2][1] % 50, n = SHAPES[c / 2][2];
         mo_dtype dtype = REALS[c & 1];
@@ -71,13 +62,11 @@ static void taken_entries_are_put_back(void **state) {
         }
         for (int64_t i = 0; i < rows * n; i++)
             assert_near("put_along", i, element(&back, i), element(&expected, i), 100 * epsilon_of(dtype));
-        release(6, (mo_view *[]){&x, &flat, &index, &y, &back, &expected});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void segments_sum_and_spread(void **state) {
-    (void)state;
     for (int c = 0; c < 4 * SHAPE_COUNT; c++) {
         int64_t segments = SHAPES[c / 4][0], n = SHAPES[c / 4][1], d = SHAPES[c / 4][2] * 5;
         mo_dtype dtype = REALS[c & 1];
@@ -99,8 +88,7 @@ static void segments_sum_and_spread(void **state) {
                     assert_near("segment_spread", i * d + j, element(&back, i * d + j), found / count,
                         2 * epsilon_of(dtype) * fabs(found));
             }
-        release(4, (mo_view *[]){&x, &offset, &y, &back});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -119,12 +107,10 @@ static sparse sparse_matrix(mo_dtype dtype, int64_t n, int64_t columns) {
     A.value = UNIFORM_VIEW(dtype, 5, nnz);
     for (int64_t k = 0; k < nnz; k++)
         set_element(&A.column, k, element(&index, k));
-    free(index.data);
     return A;
 }
 
 static void sparse_product_equals_loops_at_every_thread_count(void **state) {
-    (void)state;
     const int64_t shapes[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {3000, 200, 33}, {0, 5, 4}, {500, 300, 512}};
     for (int c = 0; c < 2 * 3 * 6; c++) {
         int64_t n = shapes[c / 6][0], m = shapes[c / 6][1], d = shapes[c / 6][2];
@@ -144,9 +130,7 @@ static void sparse_product_equals_loops_at_every_thread_count(void **state) {
                     sum += element(&A.value, k) * element(&X, (int64_t)element(&A.column, k) * d + j);
                 assert_near("spmm", i * d + j, element(&Y, i * d + j), sum, 16 * epsilon_of(dtype));
             }
-        release(6, (mo_view *[]){&A.first, &A.column, &A.value, &X, &Y, &Y1});
-        mo_context_release(ctx);
-        mo_context_release(one);
+        free_views();
     }
 }
 

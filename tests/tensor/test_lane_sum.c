@@ -33,7 +33,7 @@ static void inner_products_add_in_the_stated_order(void **state) {
             float dot = lane_dot(x.data, ones, n);
             apart_in_order += one_by_one != dot;
             assert_near("lane_dot", n, dot, interleaved_sum(x.data, n), 0);
-            free(x.data);
+            free_views();
         }
     assert_true(apart_in_order > 100); /* the rows tell one order from another */
 }

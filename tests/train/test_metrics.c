@@ -69,8 +69,7 @@ static void drawn_scores_agree_with_the_definitions(void **state) {
         assert_near(mo_auc((mo_scores){p, n_p, n, n_n}), pairwise_auc(p, n_p, n, n_n));
         for (int64_t k = 1; k < 70; k += 3) {
             double expected = direct_hits(p, n_p, n, n_n, k);
-            assert_true(mo_hits_rank((mo_scores){p, n_p, n, n_n}, k) == expected);
-            assert_true(mo_hits_ogb((mo_scores){p, n_p, n, n_n}, k) == expected);
+            assert_true(mo_hits((mo_scores){p, n_p, n, n_n}, k) == expected);
         }
     }
 }
@@ -79,10 +78,10 @@ static void hits_have_their_values_by_hand(void **state) {
     (void)state;
     const double p[] = {9, 7, 5, 3}, n[] = {8, 7, 4, 2, 1};
     /* OGB: above the second highest negative, 7, is 9 alone; above the third, 4, all but 3. */
-    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 2) == 0.25);
-    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 3) == 0.75);
-    assert_true(mo_hits_ogb((mo_scores){p, 4, n, 5}, 6) == 1); /* fewer negatives than k */
-    assert_true(mo_hits_rank((mo_scores){p, 4, n, 5}, 1) == 0.25);
+    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 2) == 0.25);
+    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 3) == 0.75);
+    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 6) == 1); /* fewer negatives than k */
+    assert_true(mo_hits((mo_scores){p, 4, n, 5}, 1) == 0.25);
     /* Pooled: 9 8 7- 7+ 5 4 3 2 1, the negative of a tie first. */
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 3) == 0.25);
     assert_true(mo_hits_pooled((mo_scores){p, 4, n, 5}, 4) == 0.5);
@@ -105,8 +104,7 @@ static void metrics_without_a_value_are_nan(void **state) {
                 isnan(mo_auc((mo_scores){one, 1, bad, 1})));
     assert_true(isnan(mo_average_precision((mo_scores){one, 0, one, 1})) &&
                 isnan(mo_average_precision((mo_scores){bad, 1, one, 1})));
-    assert_true(
-        isnan(mo_hits_ogb((mo_scores){one, 1, one, 1}, 0)) && isnan(mo_hits_rank((mo_scores){bad, 1, one, 1}, 1)));
+    assert_true(isnan(mo_hits((mo_scores){one, 1, one, 1}, 0)) && isnan(mo_hits((mo_scores){bad, 1, one, 1}, 1)));
     assert_true(isnan(mo_hits_pooled((mo_scores){one, 0, one, 1}, 1)));
 }
 

@@ -1,6 +1,5 @@
 /* train/episodes/division_file.c - a division of examples by a user's own lists of those to learn from and to test on.
  */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/graphs/table_reader.h"
 #include "train/inside.h"
@@ -24,11 +23,8 @@ static void example_expected(const example_list *l, char *text, size_t bytes) {
 
 static bool add_example(example_list *l, int64_t id, int64_t line) {
     mo_context *ctx = l->graph->ctx;
-    int64_t *ids = mo_host_array_grow(ctx, l->id, &l->ids, l->n + 1, sizeof *ids);
-    l->id = ids ? ids : l->id;
-    int64_t *lines = ids ? mo_host_array_grow(ctx, l->line, &l->lines, l->n + 1, sizeof *lines) : NULL;
-    l->line = lines ? lines : l->line;
-    if (!lines)
+    if (!mo_host_array_grow(ctx, &l->id, &l->ids, l->n + 1, sizeof *l->id) ||
+        !mo_host_array_grow(ctx, &l->line, &l->lines, l->n + 1, sizeof *l->line))
         return false;
     l->id[l->n] = id;
     l->line[l->n++] = line;

@@ -5,7 +5,9 @@
 
 #include "tensor/arena.h"
 #include "train/episodes/pool.h"
-#include "train/episodes/row_reader.h"
+#include "train/features/row_stack.h"
+
+enum { MO_MOST_PIECES = 8 /* arrays that an episode has rows of */ };
 
 /* The rows of an episode; the lists lie in a host arena. */
 typedef struct mo_row_list {

@@ -2,8 +2,8 @@
  *
  * Drawn from one stream in this order: k, q, the classes in the order of their labels, then the members class by class,
  * and last the order of support and of query. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 
@@ -24,12 +24,11 @@ static bool check_plan_options(const mo_graph *graph, const mo_plan_options *o) 
         o->q_max < INT32_MAX && o->max_classes >= 2) {
         return true;
     }
-    mo_fail(graph->ctx, MO_INVALID,
+    return mo_fail(graph->ctx, MO_INVALID,
         "plan of graph %s: expected 1 <= k_min <= k_max, 1 <= q_min <= q_max, max_classes >= 2, found k %lld..%lld, q "
         "%lld..%lld, max_classes %lld",
         graph->name, (long long)o->k_min, (long long)o->k_max, (long long)o->q_min, (long long)o->q_max,
         (long long)o->max_classes);
-    return false;
 }
 
 /* The classes that take part, in the order of their labels: at most max_classes of those with two or more members.

@@ -1,6 +1,6 @@
 /* train/episodes/plan_members.c - the classes of a few-shot problem, their examples, and the room that a plan needs. */
 #include "train/episodes/plan_members.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 
 #include "tensor/host_array.h"
 
@@ -31,13 +31,11 @@ static bool check_examples(const mo_graph *graph, mo_task task, const int64_t *e
 
 bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n, mo_members *members) {
     *members = (mo_members){.classes = graph->classes};
-    if ((task != MO_TASK_NC && task != MO_TASK_GC) || !mo_graph_has_task(graph, task)) {
-        mo_fail(graph->ctx, MO_INVALID,
+    if ((task != MO_TASK_NC && task != MO_TASK_GC) || !mo_graph_has_task(graph, task))
+        return mo_fail(graph->ctx, MO_INVALID,
             "plan of graph %s: expected a graph for the task %s, found %lld graphs, %lld labels, %lld classes",
             graph->name, mo_task_name(task), (long long)graph->graphs, (long long)graph->n_labels,
             (long long)graph->classes);
-        return false;
-    }
     if (example && !check_examples(graph, task, example, n))
         return false;
     n = example ? n : graph->n_labels;
@@ -64,11 +62,9 @@ bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *exampl
 
 bool mo_members_of_links(const mo_graph *graph, const mo_links *links, mo_members *members) {
     *members = (mo_members){.classes = 2};
-    if (!links) {
-        mo_fail(graph->ctx, MO_INVALID, "plan of graph %s: the task lp needs links (mo_links_create), found none",
-            graph->name);
-        return false;
-    }
+    if (!links)
+        return mo_fail(graph->ctx, MO_INVALID,
+            "plan of graph %s: the task lp needs links (mo_links_create), found none", graph->name);
     int64_t n = links->n_negative + links->n_positive;
     members->start = mo_host_array(graph->ctx, 3, sizeof *members->start);
     members->member = mo_host_array(graph->ctx, n, sizeof *members->member);

@@ -11,7 +11,140 @@
 #include "tensor/storage.h"
 #include "train/episodes/episode_rows.h"
 
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+
 enum { SLOTS = 4, ALIGNMENT = 256 };
+
+/* ---- the thread: it takes orders in turn, knows no context and raises no errors ---- */
+
+/* Rows of one array, to be fetched. */
+typedef struct row_piece {
+    mo_row_stack stack;
+    const int64_t *row;
+    int64_t n;
+    char *out;
+} row_piece;
+
+/* One order to the thread, which reads the pieces and writes to their buffers until the order is done. */
+typedef struct row_order {
+    row_piece piece[MO_MOST_PIECES];
+    int n;
+    bool done;
+    char failure[512]; /* one line; "" on success */
+    struct row_order *next;
+} row_order;
+
+typedef struct row_reader {
+    mo_context *ctx; /* used by the caller's thread alone */
+    pthread_t thread;
+    bool started, stop;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    row_order *first; /* the next order */
+} row_reader;
+
+static void do_order(row_order *o) {
+    o->failure[0] = 0;
+    for (int i = 0; i < o->n && !o->failure[0]; i++) {
+        const row_piece *p = &o->piece[i];
+        mo_fetch_rows_into(&p->stack, p->row, p->n, p->out, o->failure, sizeof o->failure);
+    }
+}
+
+static void *read_rows(void *state) {
+    row_reader *r = state;
+    pthread_mutex_lock(&r->lock);
+    while (!r->stop) {
+        row_order *o = r->first;
+        if (!o) {
+            pthread_cond_wait(&r->changed, &r->lock);
+            continue;
+        }
+        pthread_mutex_unlock(&r->lock);
+        do_order(o);
+        pthread_mutex_lock(&r->lock);
+        o->done = true;
+        r->first = o->next;
+        pthread_cond_broadcast(&r->changed);
+    }
+    pthread_mutex_unlock(&r->lock);
+    return NULL;
+}
+
+/* The thread blocks all signals: they are for the program's own threads. */
+static bool start_reader_thread(row_reader *r) {
+    sigset_t all;
+    pthread_attr_t attributes;
+    if (r->started)
+        return true;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setsigmask_np(&attributes, &all);
+    int failure = pthread_create(&r->thread, &attributes, read_rows, r);
+    pthread_attr_destroy(&attributes);
+    if (failure)
+        mo_fail(r->ctx, MO_IO, "train: no thread to read rows: %s", strerror(failure));
+    else
+        r->started = true;
+    return !failure;
+}
+
+/* NULL on failure. The thread starts with the first order. */
+static row_reader *row_reader_create(mo_context *ctx) {
+    row_reader *r = mo_host_alloc(ctx, sizeof *r);
+    if (!r)
+        return NULL;
+    r->ctx = ctx;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    return r;
+}
+
+/* Waits for the running order and drops the others. */
+static void row_reader_release(row_reader *r) {
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->stop = true;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    if (r->started)
+        pthread_join(r->thread, NULL);
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    mo_host_free(r->ctx, r, sizeof *r);
+}
+
+/* Queues an order, which the caller keeps until the reader is released; raises if no thread can be started. */
+static mo_code row_reader_order(row_reader *r, row_order *order) {
+    if (!mo_ok(r->ctx) || !start_reader_thread(r))
+        return mo_context_status(r->ctx)->code;
+    pthread_mutex_lock(&r->lock);
+    row_order **last = &r->first;
+    while (*last)
+        last = &(*last)->next;
+    order->done = false;
+    order->next = NULL;
+    *last = order;
+    pthread_cond_broadcast(&r->changed);
+    pthread_mutex_unlock(&r->lock);
+    return MO_OK;
+}
+
+/* Waits for the order and raises its failure. */
+static mo_code row_reader_wait(row_reader *r, const row_order *order) {
+    pthread_mutex_lock(&r->lock);
+    while (!order->done)
+        pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+    if (mo_ok(r->ctx) && order->failure[0])
+        mo_fail(r->ctx, MO_IO, "%s", order->failure);
+    return mo_context_status(r->ctx)->code;
+}
+
+/* ---- the slots ---- */
 
 typedef struct slot {
     bool planned, ordered; /* ordered: the thread may be working for this slot */
@@ -22,7 +155,7 @@ typedef struct slot {
     mo_row_list rows;
     mo_pinned buffer;
     mo_fetched fetched;
-    mo_row_order order;
+    row_order order;
     mo_status failed; /* the error of planning, raised when the episode is taken */
 } slot;
 
@@ -33,7 +166,7 @@ struct mo_prefetch {
     mo_plan_options options;
     uint64_t end;
     uint64_t stride, first, count; /* of each `stride` episodes, those from `first` on that are taken */
-    mo_row_reader *reader;
+    row_reader *reader;
     slot slot[SLOTS];
 };
 
@@ -44,7 +177,7 @@ mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_p
         return NULL;
     *p = (mo_prefetch){
         .ctx = ctx, .pool = pool, .order = order, .options = *options, .end = end, .stride = 1, .count = 1};
-    p->reader = mo_row_reader_create(ctx);
+    p->reader = row_reader_create(ctx);
     for (int i = 0; i < SLOTS; i++)
         p->slot[i].host = mo_host_arena_create(ctx);
     if (mo_ok(ctx))
@@ -56,7 +189,7 @@ mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_p
 void mo_prefetch_release(mo_prefetch *p) {
     if (!p)
         return;
-    mo_row_reader_release(p->reader);
+    row_reader_release(p->reader);
     for (int i = 0; i < SLOTS; i++) {
         mo_plan_release(&p->slot[i].plan);
         mo_unpin(p->ctx, &p->slot[i].buffer);
@@ -86,7 +219,7 @@ static uint64_t prefetch_number(const mo_prefetch *p, uint64_t place) {
 static void prefetch_clear(mo_prefetch *p, slot *s) {
     mo_status before = p->ctx->status;
     if (s->ordered)
-        mo_row_reader_wait(p->reader, &s->order);
+        row_reader_wait(p->reader, &s->order);
     p->ctx->status = before;
     mo_plan_release(&s->plan);
     mo_host_arena_reset(s->host);
@@ -111,7 +244,7 @@ static void order_rows(mo_prefetch *p, slot *s) {
     s->order.n = f->n = mo_episode_arrays(p->ctx, s->source, f->array);
     for (int i = 0; i < f->n; i++) {
         mo_row_stack stack = mo_row_stack_of(f->array[i], f->array[i]->ndim - 2);
-        s->order.piece[i] = (mo_row_piece){.stack = stack, .row = s->rows.row, .n = s->rows.n};
+        s->order.piece[i] = (row_piece){.stack = stack, .row = s->rows.row, .n = s->rows.n};
         f->offset[i] = bytes;
         bytes += (size_t)(stack.outer * s->rows.n) * stack.width;
         bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -120,7 +253,7 @@ static void order_rows(mo_prefetch *p, slot *s) {
         return;
     for (int i = 0; i < f->n; i++)
         s->order.piece[i].out = (char *)s->buffer.data + f->offset[i];
-    s->ordered = mo_row_reader_order(p->reader, &s->order) == MO_OK;
+    s->ordered = row_reader_order(p->reader, &s->order) == MO_OK;
 }
 
 static void prefetch_plan(mo_prefetch *p, slot *s, uint64_t number) {
@@ -155,7 +288,7 @@ mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode
     *source = s->source;
     ctx->status = s->failed;
     if (s->ordered)
-        mo_row_reader_wait(p->reader, &s->order);
+        row_reader_wait(p->reader, &s->order);
     if (mo_ok(ctx))
         mo_episode_tensors(t, &s->plan, &s->rows, s->fetched.n ? &s->fetched : NULL, e);
     s->planned = s->ordered = false;

@@ -1,6 +1,6 @@
 /* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, whose differences are paired.
  */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/evaluation/evaluation.h"
 
 #include <math.h>
@@ -30,14 +30,12 @@ static void add_episode(mo_tape *t, const mo_pool *pool, mo_model *const models[
     a->n[e.task]++;
 }
 
-static mo_paired summarize_pairs(const accuracies *a, int task) {
+static mo_paired pair_accuracies(const accuracies *a, int task) {
     mo_paired f = {.n = a->n[task]};
     double *first = accuracy_place(a, task, 0), *second = accuracy_place(a, task, 1);
     f.mean[0] = mo_summarize(first, f.n).mean;
     f.mean[1] = mo_summarize(second, f.n).mean;
-    for (int64_t i = 0; i < f.n; i++)
-        first[i] -= second[i];
-    mo_summary apart = mo_summarize(first, f.n);
+    mo_summary apart = mo_summarize_pairs(first, second, f.n);
     f.difference = apart.mean;
     f.ci95 = apart.ci95;
     return f;
@@ -73,7 +71,7 @@ mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2], const 
     for (int task = 0; task < MO_TASKS; task++) {
         figures[task] = (mo_paired){{NAN, NAN}, NAN, NAN, 0};
         if (mo_ok(ctx))
-            figures[task] = summarize_pairs(&a, task);
+            figures[task] = pair_accuracies(&a, task);
     }
     free(a.value);
     mo_tape_release(t);

@@ -1,22 +1,38 @@
 /* train/evaluation/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph
- * once. */
-#include "tensor/given.h"
+ * once, by this process or by several. */
+#include "tensor/inside.h"
 #include "train/episodes/episode_rows.h"
-#include "train/evaluation/embed_blocks.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
+#include "tensor/storage.h"
+
 #include <inttypes.h>
+
+/* Examples first .. last - 1; of a model of nodes also its rows, which are nodes. */
+typedef struct embed_block {
+    int64_t first, last, rows, first_node;
+} embed_block;
+
+/* What an embedding of all examples is done with: a visit gets each block. */
+typedef struct embedding {
+    mo_model *model;
+    const mo_source *source;
+    int64_t max_rows;
+    bool ones;         /* behind each row of a model of examples */
+    mo_tensor *sketch; /* a matrix that the rows are multiplied with, or NULL */
+    mo_embed_visit visit;
+    void *state;
+} embedding;
 
 static bool is_set(const mo_source *source) {
     return source->task == MO_TASK_GC;
 }
 
 /* The next block from example `first` on: at most max_rows rows, but at least one example. */
-static mo_embed_block next_block(const mo_source *source, int64_t first, int64_t max_rows) {
+static embed_block next_block(const mo_source *source, int64_t first, int64_t max_rows) {
     const mo_graph *graph = source->graph;
-    mo_embed_block b = {
-        .first = first, .last = first, .first_node = is_set(source) ? graph->graph_offset[first] : first};
+    embed_block b = {.first = first, .last = first, .first_node = is_set(source) ? graph->graph_offset[first] : first};
     int64_t examples = is_set(source) ? graph->graphs : graph->nodes;
     while (b.last < examples) {
         int64_t end = is_set(source) ? graph->graph_offset[b.last + 1] : b.last + 1;
@@ -28,7 +44,7 @@ static mo_embed_block next_block(const mo_source *source, int64_t first, int64_t
     return b;
 }
 
-static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const mo_embed_block *b) {
+static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const embed_block *b) {
     int64_t entries = b->last - b->first + 1, *offset = mo_tape_scratch(t, entries, sizeof *offset);
     if (!offset)
         return mo_null_tensor(mo_tape_context(t));
@@ -38,7 +54,7 @@ static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const mo_em
 }
 
 /* The embeddings of a block, on the tape. */
-static mo_tensor *encode_block(mo_tape *t, mo_model *model, const mo_source *source, const mo_embed_block *b) {
+static mo_tensor *encode_block(mo_tape *t, mo_model *model, const mo_source *source, const embed_block *b) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     mo_episode e = {.task = source->task, .n_rows = 1};
     e.rows[0] = (mo_named){"hops", mo_fetch_range(t, hops, 1, b->first_node, b->first_node + b->rows), NULL};
@@ -50,7 +66,7 @@ static int64_t example_count(const mo_source *source) {
     return is_set(source) ? source->graph->graphs : source->graph->nodes;
 }
 
-static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *Z, const mo_embed_block *b) {
+static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *Z, const embed_block *b) {
     char got[160];
     if (mo_ok(ctx) && (mo_is_null(Z) || mo_ndim(Z) != 2 || mo_dim(Z, 0) != b->last - b->first))
         mo_fail(ctx, MO_INVALID, "embed: the model %s made %s of %" PRId64 " examples, expected a row of each",
@@ -90,19 +106,19 @@ static mo_tensor *embed_some(
     return id ? embed_listed(t, model, source, id, n, ones) : mo_null_tensor(mo_tape_context(t));
 }
 
-int64_t mo_embed_examples(const mo_embedding *e) {
+static int64_t embed_examples(const embedding *e) {
     bool rows = e->model->encoder.of_examples;
     return rows ? mo_dim(mo_arrays_find(e->source->features->arrays, "extras"), 0) : example_count(e->source);
 }
 
-mo_embed_block mo_embed_block_from(const mo_embedding *e, int64_t first) {
+static embed_block block_from(const embedding *e, int64_t first) {
     if (!e->model->encoder.of_examples)
         return next_block(e->source, first, e->max_rows);
-    int64_t left = mo_embed_examples(e) - first, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
-    return (mo_embed_block){.first = first, .last = first + n, .rows = n};
+    int64_t left = embed_examples(e) - first, n = e->max_rows > 0 && e->max_rows < left ? e->max_rows : left;
+    return (embed_block){.first = first, .last = first + n, .rows = n};
 }
 
-mo_tensor *mo_embed_block_rows(mo_tape *t, const mo_embedding *e, const mo_embed_block *b) {
+static mo_tensor *block_rows(mo_tape *t, const embedding *e, const embed_block *b) {
     mo_context *ctx = mo_tape_context(t);
     bool examples = e->model->encoder.of_examples;
     mo_tensor *Z = examples ? embed_some(t, e->model, e->source, b->first, b->last - b->first, e->ones)
@@ -112,20 +128,99 @@ mo_tensor *mo_embed_block_rows(mo_tape *t, const mo_embedding *e, const mo_embed
     return e->sketch ? mo_matmul(t, Z, e->sketch) : Z;
 }
 
-bool mo_embed_visit_block(mo_tape *t, const mo_embedding *e, mo_tensor *Z, const mo_embed_block *b) {
-    return mo_ok(mo_tape_context(t)) && e->visit(t, Z, b->first, mo_embed_examples(e), e->state);
+static bool visit_block(mo_tape *t, const embedding *e, mo_tensor *Z, const embed_block *b) {
+    return mo_ok(mo_tape_context(t)) && e->visit(t, Z, b->first, embed_examples(e), e->state);
 }
 
-void mo_embed_blocks(mo_tape *t, const mo_embedding *e) {
-    int64_t examples = mo_embed_examples(e);
+static void embed_blocks(mo_tape *t, const embedding *e) {
+    int64_t examples = embed_examples(e);
     bool going = true;
-    for (mo_embed_block b = {0}; b.last < examples && going && mo_ok(mo_tape_context(t)); mo_tape_reset(t)) {
-        b = mo_embed_block_from(e, b.last);
-        going = mo_embed_visit_block(t, e, mo_embed_block_rows(t, e, &b), &b);
+    for (embed_block b = {0}; b.last < examples && going && mo_ok(mo_tape_context(t)); mo_tape_reset(t)) {
+        b = block_from(e, b.last);
+        going = visit_block(t, e, block_rows(t, e, &b), &b);
     }
 }
 
-static mo_code embed_source(const mo_embedding *e, const mo_ranks *ranks) {
+/* ---- several processes ----
+ *
+ * Rank i mod W encodes block i, and rank 0 visits the blocks in their order. It asks for a block of another rank when
+ * it comes to it; the rank has encoded it meanwhile, and answers whether it could. Where rank 0 cannot go on, it says
+ * so at the rank's next block: no rank waits for one that has left. */
+
+typedef struct exchange {
+    mo_tape *t;
+    const mo_ranks *ranks;
+    int64_t width;  /* of an embedding */
+    bool going;     /* at rank 0: no failure so far */
+    uint8_t *ended; /* at rank 0, [size]: whether that rank takes part no more */
+} exchange;
+
+/* Answers rank 0, which may not want the block any more. Returns whether to go on. */
+static bool send_block(exchange *x, mo_tensor *Z) {
+    mo_context *ctx = mo_tape_context(x->t);
+    const mo_ranks *ranks = x->ranks;
+    float *rows = mo_tape_scratch(x->t, mo_numel(Z), sizeof *rows);
+    size_t bytes = (size_t)mo_numel(Z) * sizeof *rows;
+    bool fine = rows && mo_ok(ctx) && mo_tensor_read(Z, rows, bytes) == MO_OK, wanted = false;
+    ranks->receive(ranks->state, 0, &wanted, sizeof wanted);
+    if (wanted)
+        ranks->send(ranks->state, 0, &fine, sizeof fine);
+    if (wanted && fine)
+        ranks->send(ranks->state, 0, rows, bytes);
+    return wanted && fine;
+}
+
+/* Asks a rank for its block of n rows; the null tensor where there is none. */
+static mo_tensor *receive_block(exchange *x, int from, int64_t n) {
+    mo_context *ctx = mo_tape_context(x->t);
+    const mo_ranks *ranks = x->ranks;
+    float *rows = x->going ? mo_tape_scratch(x->t, n * x->width, sizeof *rows) : NULL;
+    bool wanted = rows && mo_ok(ctx), fine = false;
+    ranks->send(ranks->state, from, &wanted, sizeof wanted);
+    if (wanted)
+        ranks->receive(ranks->state, from, &fine, sizeof fine);
+    x->ended[from] = !fine;
+    x->going &= fine;
+    if (!fine)
+        return mo_null_tensor(ctx);
+    ranks->receive(ranks->state, from, rows, (size_t)(n * x->width) * sizeof *rows);
+    return mo_from(x->t, MO_F32, 2, (int64_t[]){n, x->width}, rows);
+}
+
+/* Block b, the turn of a rank, at rank 0. */
+static void visit_in_turn(exchange *x, const embedding *e, const embed_block *b, int turn) {
+    mo_tensor *Z = NULL;
+    if (turn && !x->ended[turn])
+        Z = receive_block(x, turn, b->last - b->first);
+    else if (!turn && x->going)
+        Z = block_rows(x->t, e, b);
+    if (!turn && Z)
+        x->width = mo_dim(Z, 1);
+    x->going = x->going && Z && visit_block(x->t, e, Z, b);
+}
+
+static void embed_blocks_shared(mo_tape *t, const embedding *e, const mo_ranks *ranks) {
+    mo_context *ctx = e->source->graph->ctx;
+    uint8_t *ended = mo_host_alloc(ctx, (size_t)ranks->size);
+    exchange x = {.t = t, .ranks = ranks, .going = true, .ended = ended};
+    bool begun = mo_ranks_agree(ctx, ranks, true), leads = ranks->rank == 0;
+    int64_t examples = begun ? embed_examples(e) : 0;
+    embed_block b = {0};
+    for (int turn = 0; b.last < examples; turn = (turn + 1) % ranks->size) {
+        b = block_from(e, b.last);
+        if (leads)
+            visit_in_turn(&x, e, &b, turn);
+        else if (turn == ranks->rank && !send_block(&x, block_rows(t, e, &b)))
+            break;
+        mo_tape_reset(t);
+    }
+    mo_host_free(ctx, ended, (size_t)ranks->size);
+    mo_ranks_agree(ctx, ranks, true);
+}
+
+/* ---- all examples ---- */
+
+static mo_code embed_source(const embedding *e, const mo_ranks *ranks) {
     mo_context *ctx = e->source->graph->ctx;
     if (!mo_given(ctx, "embed", "the model", e->model) ||
         !mo_given(ctx, "embed", "the source's features", e->source->features))
@@ -137,9 +232,9 @@ static mo_code embed_source(const mo_embedding *e, const mo_ranks *ranks) {
             e->source->graph->name, mo_task_name(e->source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (ranks)
-        mo_embed_blocks_shared(t, e, ranks);
+        embed_blocks_shared(t, e, ranks);
     else if (t)
-        mo_embed_blocks(t, e);
+        embed_blocks(t, e);
     mo_tape_release(t);
     return mo_code_of(ctx);
 }
@@ -159,7 +254,7 @@ static mo_tensor *embed_kept(mo_model *model, const mo_source *source, int64_t m
     mo_tensor *all = NULL;
     if (!source || !source->graph)
         return NULL;
-    const mo_embedding e = {model, source, max_rows, ones, sketch, keep_block, &all};
+    const embedding e = {model, source, max_rows, ones, sketch, keep_block, &all};
     if (embed_source(&e, NULL) == MO_OK && all)
         return all;
     mo_tensor_release(all);
@@ -170,24 +265,15 @@ mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_ro
     return embed_kept(model, source, max_rows, false, NULL);
 }
 
-mo_code mo_embed_each(mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state) {
-    if (!source || !source->graph)
-        return MO_INVALID;
-    if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit))
-        return mo_code_of(source->graph->ctx);
-    const mo_embedding e = {model, source, max_rows, false, NULL, visit, state};
-    return embed_source(&e, NULL);
-}
-
 mo_code mo_embed_share(mo_model *model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
     mo_embed_visit visit, void *state) {
-    if (!ranks || ranks->size < 2)
-        return mo_embed_each(model, source, max_rows, visit, state);
+    bool several = ranks && ranks->size > 1;
     if (!source || !source->graph)
         return MO_INVALID;
-    mo_given(source->graph->ctx, "embed", "a function for the blocks", visit);
-    const mo_embedding e = {model, source, max_rows, false, NULL, visit, state};
-    return embed_source(&e, ranks);
+    if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit) && !several)
+        return mo_code_of(source->graph->ctx);
+    const embedding e = {model, source, max_rows, false, NULL, visit, state};
+    return embed_source(&e, several ? ranks : NULL);
 }
 
 mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {
@@ -201,7 +287,7 @@ int64_t mo_embedding_width(mo_model *model, const mo_source *source) {
     mo_tape *t = mo_given(ctx, "embed", "the model", model) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     int64_t width = 0;
     if (t && !model->encoder.of_examples) {
-        mo_embed_block b = next_block(source, 0, 1);
+        embed_block b = next_block(source, 0, 1);
         width = mo_dim(encode_block(t, model, source, &b), -1);
     } else if (t) {
         width = mo_dim(embed_some(t, model, source, 0, 1, false), -1);
@@ -224,15 +310,10 @@ mo_population mo_embed_population(mo_model *model, const mo_source *source, int6
     mo_population all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
     mo_tape *t = check_population(model, source) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
-        int64_t shape[MO_MAX_AXES];
         all.Z = embed_kept(model, source, max_rows, true, NULL);
         mo_tensor *gram = mo_gram(t, mo_transpose(t, all.Z));
-        for (int i = 0; i < mo_ndim(gram); i++)
-            shape[i] = mo_dim(gram, i);
-        if (mo_ok(ctx)) {
-            all.gram = mo_tensor_create(ctx, mo_tensor_dtype(gram), mo_ndim(gram), shape);
-            mo_tensor_copy(all.gram, gram);
-        }
+        if (mo_ok(ctx))
+            all.gram = mo_tensor_clone(ctx, gram);
     }
     mo_tape_release(t);
     return all;

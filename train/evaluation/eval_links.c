@@ -142,7 +142,7 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
     mo_scores s = {pos, np, neg, nn};
     errno = 0; /* a metric without memory for its ranks is NAN, as one without a value is */
     const double value[MO_LINK_METRICS] = {mo_auc(s), mo_average_precision(s), mo_mean_reciprocal_rank(s),
-        mo_hits_rank(s, HITS_K), mo_hits_ogb(s, OGB_K), mo_hits_pooled(s, HITS_K)};
+        mo_hits(s, HITS_K), mo_hits(s, OGB_K), mo_hits_pooled(s, HITS_K)};
     if (errno == ENOMEM)
         mo_fail(d->ev->ctx, MO_MEMORY, "evaluate: out of memory for the ranks of %lld pairs", (long long)(np + nn));
     for (int metric = 0; metric < MO_LINK_METRICS; metric++)

@@ -6,10 +6,8 @@
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/storage.h"
+#include "train/ranks/description.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 static bool of_links(const mo_evaluation *ev) {
@@ -35,23 +33,6 @@ bool mo_eval_shows(const mo_evaluation *ev) {
 
 /* ---- inputs ---- */
 
-/* An object of jansson, and whether there was memory for all of its members so far. */
-typedef struct description {
-    json_t *object;
-    bool whole;
-} description;
-
-static void describe(description *d, const char *key, json_t *value) {
-    d->whole &= !json_object_set_new(d->object, key, value);
-}
-
-static json_t *end_description(description *d) {
-    if (d->whole)
-        return d->object;
-    json_decref(d->object);
-    return NULL;
-}
-
 static json_t *digest_of(const void *bytes, size_t n) {
     char digits[MO_DIGITS + 1];
     mo_safetensors_digest(bytes, n, digits);
@@ -76,76 +57,55 @@ static json_t *digest_parameters(mo_context *ctx, mo_model *model) {
     return digest;
 }
 
-static json_t *json_figure(double x) {
-    return isfinite(x) ? json_real(x) : json_null();
-}
-
-static json_t *describe_model(mo_context *ctx, mo_model *model) {
-    mo_setting list[MO_MAX_SETTINGS];
-    int n = mo_model_settings(model, list);
-    description d = {json_pack("{s:s}", "kind", model->encoder.name), true};
-    for (int i = 0; i < n; i++)
-        describe(&d, list[i].key, list[i].word ? json_string(list[i].word) : json_figure(list[i].number));
-    describe(&d, "parameters", digest_parameters(ctx, model));
-    return end_description(&d);
-}
-
 static json_t *describe_candidate(mo_context *ctx, const mo_candidate *c) {
-    description d = {json_pack("{s:s, s:i, s:b, s:b, s:i}", "features", c->features, "hop", c->hop, "transductive",
-                         c->transductive, "dot", c->dot, "encoder", c->encoder),
-        true};
-    describe(&d, "lambda", json_figure(c->lambda));
+    mo_description d = mo_description_of(json_pack("{s:s, s:i, s:b, s:b, s:i}", "features", c->features, "hop", c->hop,
+        "transductive", c->transductive, "dot", c->dot, "encoder", c->encoder));
+    mo_describe(&d, "lambda", mo_json_figure(c->lambda));
     if (c->head)
-        describe(&d, "head", json_string(c->head->name));
-    if (c->model)
-        describe(&d, "model", describe_model(ctx, c->model));
-    return end_description(&d);
+        mo_describe(&d, "head", json_string(c->head->name));
+    if (c->model) {
+        mo_description of_model = mo_describe_model(c->model);
+        mo_describe(&of_model, "parameters", digest_parameters(ctx, c->model));
+        mo_describe(&d, "model", mo_description_end(&of_model));
+    }
+    return mo_description_end(&d);
 }
 
 static json_t *describe_candidates(const mo_evaluation *ev) {
-    json_t *list = json_array();
-    bool whole = true;
+    mo_description list = mo_description_of(json_array());
     for (int i = 0; i < ev->n; i++)
-        whole &= !json_array_append_new(list, describe_candidate(ev->ctx, &ev->candidate[i]));
-    if (whole)
-        return list;
-    json_decref(list);
-    return NULL;
+        mo_describe(&list, NULL, describe_candidate(ev->ctx, &ev->candidate[i]));
+    return mo_description_end(&list);
 }
 
-/* The graph by its content: its name may differ from machine to machine. */
 static json_t *describe_source(const mo_evaluation *ev) {
     const mo_source *s = ev->source;
     const mo_features *f = s->features;
     char hash[40];
-    snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, s->graph->hash[1], s->graph->hash[0]);
-    description d = {json_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:I}", "hash", hash, "task", mo_task_name(s->task),
-                         "nodes", (json_int_t)s->graph->nodes, "dim", f->dim, "hops", f->hops, "power_iterations",
-                         f->power_iterations, "feature_seed", (json_int_t)f->seed),
-        true};
+    mo_description d = mo_description_of(json_pack("{s:s, s:s, s:I, s:i, s:i, s:i, s:I}", "hash",
+        mo_hash_digits(s->graph, hash), "task", mo_task_name(s->task), "nodes", (json_int_t)s->graph->nodes, "dim",
+        f->dim, "hops", f->hops, "power_iterations", f->power_iterations, "feature_seed", (json_int_t)f->seed));
     if (of_links(ev)) {
-        describe(&d, "positive", json_integer((json_int_t)s->links->n_positive));
-        describe(&d, "negative", json_integer((json_int_t)s->links->n_negative));
+        mo_describe(&d, "positive", json_integer((json_int_t)s->links->n_positive));
+        mo_describe(&d, "negative", json_integer((json_int_t)s->links->n_negative));
     }
     if (ev->options->protocol == MO_PROTOCOL_PUBLIC && s->graph->division)
-        describe(&d, "division", digest_of(s->graph->division, (size_t)(s->graph->divisions * s->graph->nodes)));
-    return end_description(&d);
+        mo_describe(&d, "division", digest_of(s->graph->division, (size_t)(s->graph->divisions * s->graph->nodes)));
+    return mo_description_end(&d);
 }
 
 static json_t *describe_evaluation(const mo_evaluation *ev) {
     const mo_eval_options *o = ev->options;
-    json_t *shots = json_array();
-    bool whole = true;
+    mo_description shots = mo_description_of(json_array());
     for (int i = 0; i < o->n_shots; i++)
-        whole &= !json_array_append_new(shots, json_integer((json_int_t)o->shots[i]));
-    description d = {
-        json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "protocol", mo_protocol_name(o->protocol), "episodes",
-            (json_int_t)o->episodes, "queries", (json_int_t)o->queries, "seeds", (json_int_t)o->seeds, "seed",
-            (json_int_t)o->seed, "max_rows", (json_int_t)o->max_rows, "calibration", o->calibration, "shots", shots),
-        whole};
-    describe(&d, "data", describe_source(ev));
-    describe(&d, "candidates", describe_candidates(ev));
-    return end_description(&d);
+        mo_describe(&shots, NULL, json_integer((json_int_t)o->shots[i]));
+    mo_description d = mo_description_of(json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:b, s:o}", "protocol",
+        mo_protocol_name(o->protocol), "episodes", (json_int_t)o->episodes, "queries", (json_int_t)o->queries, "seeds",
+        (json_int_t)o->seeds, "seed", (json_int_t)o->seed, "max_rows", (json_int_t)o->max_rows, "calibration",
+        o->calibration, "shots", mo_description_end(&shots)));
+    mo_describe(&d, "data", describe_source(ev));
+    mo_describe(&d, "candidates", describe_candidates(ev));
+    return mo_description_end(&d);
 }
 
 bool mo_eval_same_inputs(const mo_evaluation *ev) {

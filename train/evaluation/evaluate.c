@@ -2,7 +2,6 @@
  * heads are fitted on rows of that, on the same plans for all. */
 #include "train/evaluation/evaluation.h"
 
-#include "tensor/given.h"
 #include "tensor/storage.h"
 #include "train/features/example_kernels.h"
 

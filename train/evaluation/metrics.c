@@ -78,8 +78,7 @@ double mo_average_precision(mo_scores s) {
     return sum / (double)s.n_positive;
 }
 
-/* The share of positives with fewer than k negatives at or above them. */
-static double share_above(mo_scores s, int64_t k) {
+double mo_hits(mo_scores s, int64_t k) {
     scored *ranked = k > 0 ? rank_scores(s) : NULL;
     if (!ranked)
         return NAN;
@@ -90,16 +89,6 @@ static double share_above(mo_scores s, int64_t k) {
     }
     free(ranked);
     return (double)hits / (double)s.n_positive;
-}
-
-/* A positive is above the k-th highest negative exactly if fewer than k negatives are at or above it. */
-double mo_hits_ogb(mo_scores s, int64_t k) {
-    return share_above(s, k);
-}
-
-/* With ties last, a positive's rank is one more than the number of negatives at or above it. */
-double mo_hits_rank(mo_scores s, int64_t k) {
-    return share_above(s, k);
 }
 
 double mo_mean_reciprocal_rank(mo_scores s) {

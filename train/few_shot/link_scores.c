@@ -7,8 +7,8 @@
  * pairs, beyond rounding (link_blocks.c). */
 #include "train/few_shot/link_scores.h"
 
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 #include "train/evaluation/evaluation.h"
 
 #include <inttypes.h>

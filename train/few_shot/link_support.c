@@ -1,7 +1,7 @@
 /* train/few_shot/link_support.c - pairs of nodes of which it is known whether they are linked, on which a readout of
  * links is fitted: from a table, or drawn from the graph itself. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 #include "train/few_shot/link_scores.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/table_reader.h"
@@ -72,11 +72,9 @@ static bool take_pair(void *state, const mo_table_place *at) {
     if (t->labelled && !agrees(t, at))
         return false;
     for (int i = 0; i < 4; i++) {
-        int64_t *grown = mo_host_array_grow(at->ctx, *array[i], &t->capacity[i], s->n + 1, sizeof *grown);
-        if (!grown)
+        if (!mo_host_array_grow(at->ctx, array[i], &t->capacity[i], s->n + 1, sizeof **array[i]))
             return false;
-        *array[i] = grown;
-        grown[s->n] = t->next[i];
+        (*array[i])[s->n] = t->next[i];
     }
     s->n++;
     return true;

@@ -1,5 +1,4 @@
 /* train/fit/draws.c - the episodes that heads are compared on: plans of embeddings, laid side by side for batches. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/inside.h"
 

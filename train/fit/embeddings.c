@@ -1,8 +1,8 @@
 /* train/fit/embeddings.c - rows and labels from array files, checked once, so that heads meet finite numbers and
  * classes numbered from 0. */
-#include "tensor/given.h"
-#include "train/fit/label_column.h"
+#include "tensor/inside.h"
 #include "train/graphs/graph_build.h"
+#include "train/graphs/label_column.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -89,13 +89,13 @@ static void take_embedding_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype d
 
 /* Checks for one label per row; the error for another number suggests that the rows may be transposed, or that a header
  * was taken for none. */
-static bool check_label_count(const mo_label_column *column, const mo_tensor *Z, const char *name) {
+static bool check_label_count(mo_label_column *column, const mo_tensor *Z, const char *name) {
     int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
-    if (column->n != n)
-        mo_fail(mo_tensor_context(Z), MO_INVALID,
+    if (!mo_label_column_fits(column, n))
+        return mo_fail(mo_tensor_context(Z), MO_INVALID,
             "%s: expected one label for each of %" PRId64 " rows, found labels [%" PRId64 "]%s", name, n, column->n,
             column->n == d ? ": are the rows transposed? rows are [n, d]" : "");
-    return column->n == n;
+    return true;
 }
 
 /* Lists the numbers of the labelled rows and moves their labels to the front; a negative label means unlabelled.
@@ -192,7 +192,7 @@ mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char 
     if (!mo_given(ctx, "embeddings", "the path of the rows", rows) ||
         !mo_given(ctx, "embeddings", "the path of the labels", labels))
         return NULL;
-    mo_tensor *Z = mo_embedding_array(ctx, rows);
+    mo_tensor *Z = mo_array_read(ctx, rows);
     mo_label_column column = {0};
     mo_embeddings *E = NULL;
     bool read = !mo_is_null(Z) && mo_label_column_read(ctx, labels, &column);
@@ -210,7 +210,7 @@ mo_embeddings *mo_embeddings_open(mo_context *ctx, const char *rows, const char 
 mo_tensor *mo_embedding_rows_read(mo_context *ctx, const char *path) {
     if (!mo_given(ctx, "embeddings", "the path of the rows", path))
         return mo_null_tensor(ctx);
-    mo_tensor *Z = mo_embedding_array(ctx, path);
+    mo_tensor *Z = mo_array_read(ctx, path);
     mo_embeddings E = {0};
     int64_t n = mo_ok(ctx) && mo_ndim(Z) > 0 ? mo_dim(Z, 0) : 0;
     mo_dtype dtype = mo_ok(ctx) ? choose_dtype(Z, path) : MO_F32;

@@ -1,9 +1,7 @@
 /* train/fit/fit.c - heads side by side on the same episodes of labelled embeddings: accuracy, calibration, and both
  * after what the support itself can teach: the regularisation and a temperature. */
-#include "tensor/clock.h"
-#include "tensor/given.h"
 #include "tensor/host_array.h"
-#include "train/fit/fit_crew.h"
+#include "train/fit/fit_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

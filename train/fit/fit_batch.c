@@ -1,7 +1,7 @@
 /* train/fit/fit_batch.c - one call of a head for many episodes at once: their rows are gathered into a leading batch
  * axis.
  */
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 #include "models/model.h"
 #include "tensor/host_array.h"

@@ -3,7 +3,7 @@
  * The products of one episode are small: if each op were shared out to threads, most of the time would pass at
  * barriers. Whole episodes have no barriers, and their data stay in the cache of a core. Episodes too large for each
  * thread to hold one, and those on a device, go one after another with all threads inside an op. */
-#include "train/fit/fit_crew.h"
+#include "train/fit/fit_parts.h"
 
 #include "tensor/host_array.h"
 #include "tensor/storage.h"

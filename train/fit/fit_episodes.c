@@ -1,6 +1,6 @@
 /* train/fit/fit_episodes.c - a batch of episodes under one head: what each of them chooses by its support,
  * temperatures, queries. */
-#include "train/fit/fit_episodes.h"
+#include "train/fit/fit_parts.h"
 
 #include "tensor/host_array.h"
 

@@ -9,7 +9,7 @@
  * finds no solution, and for other heads, every fold is a fit of its own. Leaving one row of a balanced support out
  * tips the balance against its own class: good enough to rank penalties, too pessimistic to fit a temperature to. */
 #include "tensor/host_array.h"
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 #include <inttypes.h>
 #include <math.h>

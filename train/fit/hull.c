@@ -7,9 +7,12 @@
  * some q_j has x q_j < |x|^2, it enters; then x goes to the nearest point of the affine hull, stopping at the border
  * and dropping the points whose weights vanish, until that nearest point is inside. |x| falls every time, so no
  * corral returns, and the end is exact. x is optimal where x q_j >= |x|^2 for all j (the Karush-Kuhn-Tucker
- * conditions). The steps are those of corral.c. */
+ * conditions).
+ *
+ * The nearest point of the affine hull is a least-squares problem in the differences to the first point, solved by an
+ * orthonormal basis that grows by one vector an entry (Gram-Schmidt, twice): no Gram matrix squares the condition, so
+ * that a distance of 0 comes out at rounding, not at its root. */
 #include "tensor/host_array.h"
-#include "train/fit/corral.h"
 #include "train/fit/geometry.h"
 
 #include <float.h>
@@ -18,14 +21,130 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- affinely independent points, and the nearest point of their hull to the origin ---- */
+
+typedef struct corral {
+    const double *q; /* [n, d] */
+    int64_t n, d, room, size;
+    double *memory, *found;  /* what all arrays but member lie in, q first; [n]: the weights of the nearest point */
+    int64_t *member;         /* [room] */
+    double *weight, *affine; /* [room]: of x, and of the nearest point of the affine hull */
+    double *Q;               /* [room, d]: row i >= 1, orthonormal, from the difference of member i to member 0 */
+    double *R;               /* [room, room]: difference i = sum over j <= i of R[i, j] Q[j] */
+    double *x;               /* [d] */
+    double scale;            /* the largest |q_j| */
+    /* Of one point among C = n + 1 that are measured against each other, else NULL: */
+    const double *gram; /* [C, C] */
+    int64_t origin;     /* which of them p is; the points behind it are one place ahead in q */
+    double rounding;    /* of an inner product by gram, at most */
+    double *rank;       /* [C]: x q_j but for a constant */
+} corral;
+
+static double corral_dot(const double *a, const double *b, int64_t d) {
+    double sum = 0;
+    for (int64_t k = 0; k < d; k++)
+        sum += a[k] * b[k];
+    return sum;
+}
+
+static const double *corral_point(const corral *c, int64_t i) {
+    return c->q + c->member[i] * c->d;
+}
+
+/* Fills row i of the basis. If member i depends on the members before it, the row and its weight are zero, and the
+ * result is false. */
+static bool corral_extend_basis(corral *c, int64_t i) {
+    double *row = c->Q + i * c->d, *r = c->R + i * c->room;
+    for (int64_t k = 0; k < c->d; k++)
+        row[k] = corral_point(c, i)[k] - corral_point(c, 0)[k];
+    double before = sqrt(corral_dot(row, row, c->d));
+    memset(r, 0, (size_t)c->room * sizeof *r);
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t j = 1; j < i; j++) {
+            const double *other = c->Q + j * c->d;
+            double along = corral_dot(row, other, c->d);
+            r[j] += along;
+            for (int64_t k = 0; k < c->d; k++)
+                row[k] -= along * other[k];
+        }
+    double length = sqrt(corral_dot(row, row, c->d));
+    bool independent = length > 64 * DBL_EPSILON * fmax(before, c->scale);
+    r[i] = independent ? length : 0;
+    for (int64_t k = 0; k < c->d; k++)
+        row[k] = independent ? row[k] / length : 0;
+    return independent;
+}
+
+/* The weights of the nearest point of the affine hull: R^T u = -Q q_0, the first weight 1 - sum u. */
+static void corral_solve_affine(corral *c) {
+    double *u = c->affine;
+    u[0] = 1;
+    for (int64_t i = 1; i < c->size; i++)
+        u[i] = -corral_dot(c->Q + i * c->d, corral_point(c, 0), c->d);
+    for (int64_t j = c->size - 1; j >= 1; j--) {
+        double diagonal = c->R[j * c->room + j];
+        for (int64_t i = j + 1; i < c->size; i++)
+            u[j] -= c->R[i * c->room + j] * u[i];
+        u[j] = diagonal > 0 ? u[j] / diagonal : 0;
+    }
+    for (int64_t i = 1; i < c->size; i++)
+        u[0] -= u[i];
+}
+
+static void corral_drop(corral *c, int64_t i) {
+    for (int64_t j = i; j + 1 < c->size; j++) {
+        c->member[j] = c->member[j + 1];
+        c->weight[j] = c->weight[j + 1];
+    }
+    c->size--;
+    for (int64_t j = i > 1 ? i : 1; j < c->size; j++)
+        corral_extend_basis(c, j);
+}
+
+/* Moves the weights towards the affine ones as far as the hull allows. Returns true if it reached them. */
+static bool corral_step_to_affine(corral *c) {
+    double theta = 1;
+    int64_t first = -1;
+    for (int64_t i = 0; i < c->size; i++)
+        if (c->affine[i] <= 0 && c->weight[i] <= theta * (c->weight[i] - c->affine[i])) {
+            theta = c->weight[i] > 0 ? c->weight[i] / (c->weight[i] - c->affine[i]) : 0;
+            first = i;
+        }
+    for (int64_t i = 0; i < c->size; i++)
+        c->weight[i] += theta * (c->affine[i] - c->weight[i]);
+    if (first < 0)
+        return true;
+    c->weight[first] = 0;
+    for (int64_t i = c->size - 1; i >= 0 && c->size > 1; i--)
+        if (c->weight[i] <= 0)
+            corral_drop(c, i);
+    return false;
+}
+
+/* Sets x, with weights whose sum is 1 to rounding; returns |x|. */
+static double corral_place(corral *c) {
+    double sum = 0;
+    for (int64_t i = 0; i < c->size; i++)
+        sum += c->weight[i];
+    memset(c->x, 0, (size_t)c->d * sizeof *c->x);
+    for (int64_t i = 0; i < c->size; i++) {
+        c->weight[i] /= sum;
+        for (int64_t k = 0; k < c->d; k++)
+            c->x[k] += c->weight[i] * corral_point(c, i)[k];
+    }
+    return sqrt(corral_dot(c->x, c->x, c->d));
+}
+
+/* ---- the corral that is optimal ---- */
+
 /* The number of point j of q among the C points of gram. */
-static int64_t among_all(const mo_corral *c, int64_t j) {
+static int64_t among_all(const corral *c, int64_t j) {
     return j < c->origin ? j : j + 1;
 }
 
 /* Ranks the points by x q_j = sum_i w_i q_i q_j from gram, in size * n steps instead of d * n. The least is not above
  * what is returned. */
-static double rank_points(const mo_corral *c) {
+static double rank_points(const corral *c) {
     int64_t C = c->n + 1;
     for (int64_t j = 0; j < C; j++)
         c->rank[j] = -c->gram[c->origin * C + j];
@@ -41,13 +160,13 @@ static double rank_points(const mo_corral *c) {
 }
 
 /* The point with the least x q_j; -1 if x is optimal to rounding or that point can make no progress. */
-static int64_t hull_entering(const mo_corral *c, double length) {
+static int64_t hull_entering(const corral *c, double length) {
     int64_t best = 0;
     double least = INFINITY, highest = c->gram ? rank_points(c) : INFINITY;
     for (int64_t j = 0; j < c->n; j++) {
         if (c->gram && c->rank[among_all(c, j)] > highest)
             continue;
-        double along = mo_corral_dot(c->x, c->q + j * c->d, c->d);
+        double along = corral_dot(c->x, c->q + j * c->d, c->d);
         if (along < least) {
             least = along;
             best = j;
@@ -62,10 +181,10 @@ static int64_t hull_entering(const mo_corral *c, double length) {
 }
 
 /* Starts from the nearest point; keeps the best weights in `weight` (zeroed, [n]). Returns the distance. */
-static double hull_descend(mo_corral *c, double *weight) {
+static double hull_descend(corral *c, double *weight) {
     double best = INFINITY;
     for (;;) {
-        double length = mo_corral_place(c);
+        double length = corral_place(c);
         if (!(length < best))
             return best;
         best = length;
@@ -77,21 +196,21 @@ static double hull_descend(mo_corral *c, double *weight) {
             return best;
         c->member[c->size] = next;
         c->weight[c->size] = 0;
-        if (!mo_corral_extend_basis(c, c->size))
+        if (!corral_extend_basis(c, c->size))
             return best;
         c->size++;
         do
-            mo_corral_solve_affine(c);
-        while (!mo_corral_step_to_affine(c));
+            corral_solve_affine(c);
+        while (!corral_step_to_affine(c));
     }
 }
 
 /* ---- one point and others; each point and the others ---- */
 
 /* Makes room for n points [n, d] in q, followed by the weights of the answer. Free c->memory and c->member. */
-static bool hull_reserve(mo_context *ctx, int64_t n, int64_t d, mo_corral *c) {
+static bool hull_reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
     int64_t room = (n < d + 1 ? n : d + 1) + 1;
-    *c = (mo_corral){.n = n, .d = d, .room = room, .origin = n};
+    *c = (corral){.n = n, .d = d, .room = room, .origin = n};
     c->memory = mo_host_array(ctx, n * d + n + room * (d + room + 2) + d + n + 1, sizeof *c->memory);
     c->member = mo_host_array(ctx, room, sizeof *c->member);
     if (!c->memory || !c->member)
@@ -109,14 +228,14 @@ static bool hull_reserve(mo_context *ctx, int64_t n, int64_t d, mo_corral *c) {
 
 /* Fills q and its scale, and starts from the nearest point as the first corral; skips the point at `origin`. Returns
  * false if a number is not finite. */
-static bool hull_start(mo_corral *c, const double *points, const double *p) {
+static bool hull_start(corral *c, const double *points, const double *p) {
     double nearest = INFINITY, *q = c->memory;
     c->scale = 0;
     for (int64_t j = 0; j < c->n; j++) {
         const double *from = points + among_all(c, j) * c->d;
         for (int64_t k = 0; k < c->d; k++)
             q[j * c->d + k] = from[k] - p[k];
-        double length = sqrt(mo_corral_dot(q + j * c->d, q + j * c->d, c->d));
+        double length = sqrt(corral_dot(q + j * c->d, q + j * c->d, c->d));
         if (!isfinite(length))
             return false;
         c->scale = fmax(c->scale, length);
@@ -131,7 +250,7 @@ static bool hull_start(mo_corral *c, const double *points, const double *p) {
 }
 
 /* The distance; NaN if a number is not finite. */
-static double hull_measure(mo_corral *c, const double *points, const double *p) {
+static double hull_measure(corral *c, const double *points, const double *p) {
     return hull_start(c, points, p) ? hull_descend(c, c->found) : NAN;
 }
 
@@ -148,7 +267,7 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
             (long long)d);
     if (!mo_ok(ctx))
         return NAN;
-    mo_corral c;
+    corral c;
     double distance = hull_reserve(ctx, n, d, &c) ? check_hull_distance(ctx, hull_measure(&c, points, p)) : NAN;
     if (c.found && weight)
         memcpy(weight, c.found, (size_t)n * sizeof *weight);
@@ -160,7 +279,7 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
 bool mo_hull_leave_one_out(
     const mo_geometry *g, const double *X, int64_t n, int64_t d, const double *gram, double *distance) {
     int all = mo_context_threads(g->ctx), threads = all < n ? all : (int)n;
-    mo_corral *own = mo_host_array(g->ctx, threads, sizeof *own);
+    corral *own = mo_host_array(g->ctx, threads, sizeof *own);
     double longest = 0;
     for (int64_t i = 0; gram && i < n; i++)
         longest = fmax(longest, gram[i * n + i]);
@@ -170,7 +289,7 @@ bool mo_hull_leave_one_out(
     int64_t done = 0;
 #pragma omp parallel for num_threads(all) schedule(dynamic) if (ready)
     for (int64_t p = 0; p < (ready ? n : 0); p++) {
-        mo_corral *c = &own[threads < all ? p : omp_get_thread_num()];
+        corral *c = &own[threads < all ? p : omp_get_thread_num()];
         c->gram = gram;
         c->rounding = 8 * (double)(n + d) * DBL_EPSILON * longest; /* bounds the rounding of n or d such products */
         c->origin = p;

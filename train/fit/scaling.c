@@ -1,6 +1,6 @@
 /* train/fit/scaling.c - rows as a head meets them: scaled by what the support alone says, so that the prediction of a
  * query depends on no other query. */
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 /* z / |z|; a row of zeroes stays. */
 static mo_tensor *scale_normalise(mo_tape *t, mo_tensor *Z) {

@@ -1,5 +1,4 @@
 /* train/fit/split.c - one problem from a user's own lists of rows. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/graph.h"
 #include "train/inside.h"

@@ -1,5 +1,5 @@
 /* train/graphs/graph.c - the graph: made from host arrays, asked, hashed, released. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/node_names.h"
 #include "train/graphs/table_reader.h"
@@ -116,10 +116,8 @@ static void leave_out_features(mo_graph *graph) {
 /* Hashes the content of the graph; name, source and dropped counts do not enter. */
 static bool hash_content(mo_graph *graph) {
     XXH3_state_t *state = XXH3_createState();
-    if (!state) {
-        mo_fail(graph->ctx, MO_MEMORY, "graph %s: out of memory for the hash", graph->name);
-        return false;
-    }
+    if (!state)
+        return mo_fail(graph->ctx, MO_MEMORY, "graph %s: out of memory for the hash", graph->name);
     int64_t sizes[] = {
         graph->nodes, graph->graphs, graph->nnz, graph->features, graph->feature_nnz, graph->n_labels, graph->classes};
     XXH3_128bits_reset(state);
@@ -156,11 +154,9 @@ mo_graph *mo_graph_finish(mo_graph *graph) {
 static bool copy_edges(
     mo_context *ctx, mo_edges *edges, int64_t nodes, int64_t n_edges, const int64_t *u, const int64_t *v) {
     for (int64_t i = 0; i < n_edges; i++) {
-        if (u[i] < 0 || u[i] >= nodes || v[i] < 0 || v[i] >= nodes) {
-            mo_fail(ctx, MO_INVALID, "graph_from_edges: expected ends in 0..%lld, found edge %lld: %lld, %lld",
+        if (u[i] < 0 || u[i] >= nodes || v[i] < 0 || v[i] >= nodes)
+            return mo_fail(ctx, MO_INVALID, "graph_from_edges: expected ends in 0..%lld, found edge %lld: %lld, %lld",
                 (long long)nodes - 1, (long long)i, (long long)u[i], (long long)v[i]);
-            return false;
-        }
         if (!mo_edges_add(ctx, edges, u[i], v[i]))
             return false;
     }

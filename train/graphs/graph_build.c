@@ -5,7 +5,7 @@
  */
 #include "train/graphs/graph_build.h"
 
-#include "tensor/files/expansion.h"
+#include "tensor/files/file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +160,21 @@ bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n) {
     }
     free(sorted);
     return sorted && graph->label;
+}
+
+bool mo_graph_set_labels(mo_graph *graph, int64_t *label, int64_t n, const char *path, bool of_lines) {
+    graph->label = label;
+    graph->n_labels = label ? n : 0;
+    for (int64_t i = 0; i < graph->n_labels; i++) {
+        if (label[i] >= n)
+            return mo_fail(graph->ctx, MO_FORMAT,
+                of_lines ? "%s:%lld: expected a class in 0..%lld, or a negative number for none, found %lld"
+                         : "%s: labels[%lld]: expected a class in 0..%lld, or a negative number for none, found %lld",
+                path, (long long)i + of_lines, (long long)n - 1, (long long)label[i]);
+        label[i] = label[i] < 0 ? -1 : label[i];
+        graph->classes = label[i] >= graph->classes ? label[i] + 1 : graph->classes;
+    }
+    return label;
 }
 
 /* Room for the rows of features of all nodes, in CSR. */

@@ -17,14 +17,10 @@ typedef struct mo_edges {
 
 /* Adds an edge; false when out of memory. */
 static inline bool mo_edges_add(mo_context *ctx, mo_edges *edges, int64_t u, int64_t v) {
-    if (edges->count >= edges->capacity_u || edges->count >= edges->capacity_v) {
-        uint32_t *more_u = mo_host_array_grow(ctx, edges->u, &edges->capacity_u, edges->count + 1, sizeof *more_u);
-        edges->u = more_u ? more_u : edges->u;
-        uint32_t *more_v = mo_host_array_grow(ctx, edges->v, &edges->capacity_v, edges->count + 1, sizeof *more_v);
-        edges->v = more_v ? more_v : edges->v;
-        if (!more_u || !more_v)
-            return false;
-    }
+    if ((edges->count >= edges->capacity_u || edges->count >= edges->capacity_v) &&
+        (!mo_host_array_grow(ctx, &edges->u, &edges->capacity_u, edges->count + 1, sizeof *edges->u) ||
+            !mo_host_array_grow(ctx, &edges->v, &edges->capacity_v, edges->count + 1, sizeof *edges->v)))
+        return false;
     edges->u[edges->count] = (uint32_t)u;
     edges->v[edges->count++] = (uint32_t)v;
     return true;
@@ -43,6 +39,11 @@ int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges);
 /* Sets the labels: the n values (copied) become classes 0.. in the order of the sorted distinct values. */
 bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);
+/* Sets the labels [n], which it takes over (NULL: those that failed to be read): classes numbered from 0, at most n; a
+ * negative number is none. path begins the message; of_lines: label i stands in line i + 1. */
+bool mo_graph_set_labels(mo_graph *graph, int64_t *label, int64_t n, const char *path, bool of_lines);
+/* Gives the graph these labels of some of its examples; the others have none. */
+bool mo_graph_take_labels(mo_graph *graph, const mo_labels *labels);
 /* Sets the node features: the columns of value [nodes, columns], and behind them one column for each of the sorted
  * distinct kinds (one a node; NULL: none), 1 for the nodes of that kind. */
 bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns, const int64_t *kind);

@@ -1,5 +1,5 @@
 /* train/graphs/graph_open.c - opens a data set by name or path, whatever its form. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/graph_names.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"
@@ -34,22 +34,16 @@ static void name_of_path(const char *path, char *name, size_t bytes) {
 /* The first bytes of a file, unpacked where it is gzipped; false raises. */
 static bool read_head(mo_context *ctx, const char *path, char *head, size_t bytes) {
     gzFile file = gzopen(path, "rb");
-    if (!file) {
-        mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
-        return false;
-    }
+    if (!file)
+        return mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
     int got = gzread(file, head, (unsigned)bytes - 1), code = Z_OK, reason = errno;
     gzerror(file, &code);
     gzclose(file);
-    if (code == Z_ERRNO) {
-        mo_fail(ctx, MO_IO, "%s: cannot read: %s", path, strerror(reason));
-        return false;
-    }
-    if (got <= 0) {
-        mo_fail(
+    if (code == Z_ERRNO)
+        return mo_fail(ctx, MO_IO, "%s: cannot read: %s", path, strerror(reason));
+    if (got <= 0)
+        return mo_fail(
             ctx, MO_FORMAT, "%s: expected a graph, found %s", path, got < 0 ? "a damaged gzip file" : "an empty file");
-        return false;
-    }
     head[got] = '\0';
     return true;
 }
@@ -185,10 +179,9 @@ static bool is_alone(mo_context *ctx, const char *name, const char *path) {
     if (!may_be_graph(name) || stat(path, &known) != 0 || stat(name, &here) != 0 ||
         (known.st_dev == here.st_dev && known.st_ino == here.st_ino))
         return true;
-    mo_fail(ctx, MO_INVALID,
+    return mo_fail(ctx, MO_INVALID,
         "graph '%s': expected one graph of this name, found two: name the one that lies here ./%s, the known one %s",
         name, name, path);
-    return false;
 }
 
 bool mo_graph_exists(const char *name_or_path) {

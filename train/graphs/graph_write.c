@@ -1,8 +1,8 @@
 /* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
  * adjacency, no values where all are 1. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
+#include "train/graphs/loaders.h"
 #include "train/graphs/words.h"
-#include "train/inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +44,7 @@ static void add_features(mo_arrays *arrays, const mo_graph *graph) {
 
 /* The nodes of every part of the division; of several, masks. */
 static void add_division(mo_arrays *arrays, const mo_graph *graph) {
-    static const char *const lists[MO_DIVISIONS] = {
-        [MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"};
-    static const char *const masks[MO_DIVISIONS] = {[MO_DIVISION_TRAIN] = "splits_train",
-        [MO_DIVISION_VALIDATION] = "splits_val",
-        [MO_DIVISION_TEST] = "splits_test"};
+    const char *const *keys = mo_division_keys[graph->divisions > 1];
     int64_t all = graph->divisions * graph->nodes, *node = mo_host_array(graph->ctx, graph->nodes, sizeof *node);
     uint8_t *mask = mo_host_array(graph->ctx, all, sizeof *mask);
     for (int part = MO_DIVISION_TRAIN; node && mask && part < MO_DIVISIONS; part++) {
@@ -59,9 +55,9 @@ static void add_division(mo_arrays *arrays, const mo_graph *graph) {
                 node[n++] = i;
         }
         if (graph->divisions == 1)
-            add_member(arrays, lists[part], MO_I64, n, node);
+            add_member(arrays, keys[part], MO_I64, n, node);
         else
-            mo_arrays_take(arrays, masks[part],
+            mo_arrays_take(arrays, keys[part],
                 mo_tensor_create_from(graph->ctx, MO_U8, 2, (int64_t[]){graph->divisions, graph->nodes}, mask));
     }
     free(node);

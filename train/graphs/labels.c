@@ -1,11 +1,10 @@
 /* train/graphs/labels.c - the classes of a few examples, from a table of example and class, or from an array. */
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
+#include "train/graphs/graph_build.h"
+#include "train/graphs/label_column.h"
 #include "train/graphs/table_reader.h"
-#include "train/graphs/words.h"
-#include "train/inside.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -79,10 +78,8 @@ static bool on_row(void *state, const mo_table_place *at) {
     t->open += t->next.word < 0;
     if (t->next.word < 0)
         return true;
-    label_entry *grown = mo_host_array_grow(at->ctx, t->entry, &t->capacity, t->n + 1, sizeof *grown);
-    if (!grown)
+    if (!mo_host_array_grow(at->ctx, &t->entry, &t->capacity, t->n + 1, sizeof *t->entry))
         return false;
-    t->entry = grown;
     t->entry[t->n++] = t->next;
     return true;
 }
@@ -101,57 +98,56 @@ static bool join_repeats(label_table *t) {
         const label_entry *last = n ? &t->entry[n - 1] : NULL, e = t->entry[i];
         if (!last || last->id != e.id)
             t->entry[n++] = e;
-        else if (strcmp(mo_words_get(&t->words, last->word), mo_words_get(&t->words, e.word)) != 0) {
-            mo_fail(t->graph->ctx, MO_INVALID,
+        else if (strcmp(mo_words_get(&t->words, last->word), mo_words_get(&t->words, e.word)) != 0)
+            return mo_fail(t->graph->ctx, MO_INVALID,
                 "%s:%" PRId64 ": example %s is of class '%s', and of '%s' in line %" PRId64 "%s%s", e.path, e.line,
                 mo_graph_example_name(t->graph, e.id, number), mo_words_get(&t->words, e.word),
                 mo_words_get(&t->words, last->word), last->line, last->path == e.path ? "" : " of ",
                 last->path == e.path ? "" : last->path);
-            return false;
-        }
     }
     t->n = n;
     return true;
 }
 
-static bool is_whole(const char *text) {
-    char *end;
-    errno = 0;
-    strtoll(text, &end, 10);
-    return *text && !*end && !errno;
+/* Room for n labels; false on failure. */
+static bool reserve_labels(mo_context *ctx, int64_t n, mo_labels *labels) {
+    labels->id = mo_host_array(ctx, n, sizeof *labels->id);
+    labels->label = mo_host_array(ctx, n, sizeof *labels->label);
+    return mo_ok(ctx);
 }
 
-static int word_by_number(const void *a, const void *b) {
-    long long x = strtoll(((const mo_word *)a)->text, NULL, 10), y = strtoll(((const mo_word *)b)->text, NULL, 10);
-    return (x > y) - (x < y);
+/* Numbers the classes 0 .. classes - 1 in the order of their values, which stand in labels->label. Returns the values
+ * [classes]; NULL on failure. */
+static int64_t *number_classes(mo_context *ctx, mo_labels *labels) {
+    int64_t *value = mo_host_array(ctx, labels->n, sizeof *value);
+    if (value && labels->n > 0)
+        memcpy(value, labels->label, (size_t)labels->n * sizeof *value);
+    labels->classes = value ? mo_sort_distinct(value, labels->n) : 0;
+    for (int64_t i = 0; value && i < labels->n; i++)
+        labels->label[i] = mo_find_sorted(value, labels->classes, labels->label[i]);
+    labels->name = value ? mo_host_array(ctx, labels->classes, sizeof *labels->name) : NULL;
+    if (labels->name)
+        return value;
+    free(value);
+    return NULL;
 }
 
-static int word_by_bytes(const void *a, const void *b) {
-    return strcmp(((const mo_word *)a)->text, ((const mo_word *)b)->text);
-}
-
-/* Numbers the classes and names them. sorted: the words, in the order of `order`. */
-static void number_classes(
-    label_table *t, mo_word *sorted, int (*order)(const void *, const void *), mo_labels *labels) {
+/* Numbers are in their own order, other texts in that of their bytes; a class is called as its first example has it. */
+static void take_entries(const label_table *t, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
-    labels->id = mo_host_array(ctx, t->n, sizeof *labels->id);
-    labels->label = mo_host_array(ctx, t->n, sizeof *labels->label);
-    labels->name = mo_host_array(ctx, t->n, sizeof *labels->name);
-    if (!mo_ok(ctx))
-        return;
-    int64_t classes = 0;
-    for (int64_t i = 0; i < t->words.n; i++)
-        if (!i || order(&sorted[i], &sorted[classes - 1]) != 0)
-            sorted[classes++] = sorted[i];
-    for (int64_t i = 0; i < t->n; i++) {
-        mo_word own = {mo_words_get(&t->words, t->entry[i].word), 0};
-        const mo_word *at = bsearch(&own, sorted, (size_t)classes, sizeof *sorted, order);
-        labels->id[i] = t->entry[i].id;
-        labels->label[i] = at - sorted;
+    mo_label_column column = {0};
+    if (reserve_labels(ctx, t->n, labels) && mo_label_column_of_texts(ctx, &t->words, &column)) {
+        for (int64_t i = 0; i < t->n; i++) {
+            labels->id[i] = t->entry[i].id;
+            labels->label[i] = column.value[t->entry[i].word];
+        }
+        labels->n = t->n;
+        free(number_classes(ctx, labels));
     }
-    labels->n = t->n;
-    for (; labels->classes < classes && mo_ok(ctx); labels->classes++)
-        labels->name[labels->classes] = mo_text_copy(ctx, sorted[labels->classes].text);
+    for (int64_t i = 0; mo_ok(ctx) && i < t->n; i++)
+        if (!labels->name[labels->label[i]])
+            labels->name[labels->label[i]] = mo_text_copy(ctx, mo_words_get(&t->words, t->entry[i].word));
+    mo_label_column_release(&column);
 }
 
 static bool read_label_file(label_table *t, const char *path, mo_labels *labels) {
@@ -186,17 +182,10 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
     mo_context *ctx = graph->ctx;
     label_table t = {.graph = graph};
     char *names = mo_text_copy(ctx, path);
-    bool fine = names && read_label_files(&t, path, names, labels), numbers = true;
-    if (fine && t.n == 0)
+    if (names && read_label_files(&t, path, names, labels) && t.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines of example and class, found no label", path);
-    mo_word *sorted = mo_ok(ctx) && join_repeats(&t) ? mo_words_sort(ctx, &t.words) : NULL;
-    for (int64_t i = 0; sorted && i < t.words.n; i++)
-        numbers &= is_whole(sorted[i].text);
-    if (sorted && numbers)
-        qsort(sorted, (size_t)t.words.n, sizeof *sorted, word_by_number);
-    if (sorted)
-        number_classes(&t, sorted, numbers ? word_by_number : word_by_bytes, labels);
-    free(sorted);
+    if (mo_ok(ctx) && join_repeats(&t))
+        take_entries(&t, labels);
     free(names);
     free(t.entry);
     mo_words_release(&t.words);
@@ -206,28 +195,57 @@ bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels) 
 bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels) {
     if (labels)
         *labels = (mo_labels){0};
-    if (!mo_given(ctx, "labels", "the array", label) || !mo_given(ctx, "labels", "labels", labels))
+    if (!mo_given(ctx, "labels", "the array", label) || !mo_given(ctx, "labels", "labels", labels) ||
+        !reserve_labels(ctx, n, labels))
         return false;
     char number[24];
-    *labels =
-        (mo_labels){.id = mo_host_array(ctx, n, sizeof(int64_t)), .label = mo_host_array(ctx, n, sizeof(int64_t))};
-    int64_t *value = mo_host_array(ctx, n, sizeof *value);
-    for (int64_t i = 0; mo_ok(ctx) && i < n; i++)
+    for (int64_t i = 0; i < n; i++)
         if (label[i] >= 0 && (!mask || mask[i] != 0)) {
             labels->id[labels->n] = i;
-            labels->label[labels->n] = value[labels->n] = label[i];
-            labels->n++;
+            labels->label[labels->n++] = label[i];
         }
-    int64_t classes = mo_ok(ctx) ? mo_sort_distinct(value, labels->n) : 0;
-    labels->name = mo_host_array(ctx, classes, sizeof *labels->name);
-    for (int64_t i = 0; mo_ok(ctx) && i < labels->n; i++)
-        labels->label[i] = mo_find_sorted(value, classes, labels->label[i]);
-    for (; mo_ok(ctx) && labels->classes < classes; labels->classes++) {
-        snprintf(number, sizeof number, "%" PRId64, value[labels->classes]);
-        labels->name[labels->classes] = mo_text_copy(ctx, number);
+    int64_t *value = number_classes(ctx, labels);
+    for (int64_t c = 0; value && mo_ok(ctx) && c < labels->classes; c++) {
+        snprintf(number, sizeof number, "%" PRId64, value[c]);
+        labels->name[c] = mo_text_copy(ctx, number);
     }
     free(value);
     return mo_ok(ctx);
+}
+
+bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels) {
+    if (labels)
+        *labels = (mo_labels){0};
+    if (!graph || !mo_given(graph->ctx, "labels", "the path", path) ||
+        !mo_given(graph->ctx, "labels", "labels", labels))
+        return false;
+    mo_context *ctx = graph->ctx;
+    mo_label_column column = {0};
+    if (mo_label_column_read(ctx, path, &column) && !mo_label_column_fits(&column, mo_graph_examples(graph)))
+        mo_fail(ctx, MO_INVALID, "%s: expected one label for each of %" PRId64 " examples, found %" PRId64, path,
+            mo_graph_examples(graph), column.n);
+    if (mo_ok(ctx) && mo_labels_of(ctx, column.value, NULL, column.n, labels) && labels->n == 0)
+        mo_fail(ctx, MO_INVALID, "%s: expected at least one label, found none", path);
+    for (int64_t c = 0; mo_ok(ctx) && column.name && c < labels->classes; c++) { /* a text in place of its number */
+        free(labels->name[c]);
+        labels->name[c] = column.name[c];
+        column.name[c] = NULL;
+    }
+    mo_label_column_release(&column);
+    if (!mo_ok(ctx))
+        mo_labels_release(labels);
+    return mo_ok(ctx);
+}
+
+bool mo_graph_take_labels(mo_graph *graph, const mo_labels *labels) {
+    graph->label = mo_host_array(graph->ctx, mo_graph_examples(graph), sizeof *graph->label);
+    graph->n_labels = graph->label ? mo_graph_examples(graph) : 0;
+    graph->classes = labels->classes;
+    for (int64_t i = 0; i < graph->n_labels; i++)
+        graph->label[i] = -1;
+    for (int64_t i = 0; graph->label && i < labels->n; i++)
+        graph->label[labels->id[i]] = labels->label[i];
+    return graph->label;
 }
 
 void mo_labels_release(mo_labels *labels) {

@@ -3,7 +3,7 @@
  *
  * Edges and non-edges u < v are numbered row by row; a rank becomes a pair by two binary searches, so that the pairs of
  * a large graph are never listed and a dense graph rejects no draws. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/draw.h"
 #include "train/graphs/graph_build.h"
 
@@ -177,12 +177,10 @@ static bool draw_positives(mo_links *links, const upper_triangle *upper, double 
 static bool draw_negatives(mo_links *links, const upper_triangle *upper, int64_t count, uint64_t seed) {
     const mo_graph *graph = upper->graph;
     int64_t n_non_edges = upper->non_edges[graph->nodes];
-    if (count < 0 || count > n_non_edges) {
-        mo_fail(graph->ctx, MO_INVALID,
+    if (count < 0 || count > n_non_edges)
+        return mo_fail(graph->ctx, MO_INVALID,
             "links of graph %s: expected 0..%lld negatives, the number of its non-edges, found %lld", graph->name,
             (long long)n_non_edges, (long long)count);
-        return false;
-    }
     mo_random r = mo_random_at(seed, MO_PURPOSE_NEGATIVE, 0);
     int64_t *rank = mo_draw_distinct(graph->ctx, &r, n_non_edges, count);
     bool fine = rank && write_pairs(upper, non_edge_of_rank, rank, count, links->negative);

@@ -33,14 +33,10 @@ static bool expect_line(mo_text_reader *r, const char *what) {
 static bool read_node(lists *l, int64_t first, int64_t n) {
     mo_text_reader *r = &l->reader;
     int64_t degree, neighbour;
-    int64_t *grown = mo_host_array_grow(r->ctx, l->tag, &l->tag_capacity, l->nodes + 1, sizeof *grown);
-    if (!grown)
+    if (!mo_host_array_grow(r->ctx, &l->tag, &l->tag_capacity, l->nodes + 1, sizeof *l->tag) ||
+        !expect_line(r, "the line of a node") || !mo_text_integer(r, "the tag of a node", &l->tag[l->nodes]) ||
+        !mo_text_integer_in(r, "the degree of a node", 0, n, &degree))
         return false;
-    l->tag = grown;
-    if (!expect_line(r, "the line of a node") || !mo_text_integer(r, "the tag of a node", &l->tag[l->nodes]) ||
-        !mo_text_integer_in(r, "the degree of a node", 0, n, &degree)) {
-        return false;
-    }
     for (int64_t i = 0; i < degree; i++) {
         if (!mo_text_integer_in(r, "as many neighbours as the degree says", 0, n - 1, &neighbour) ||
             !mo_edges_add(r->ctx, &l->edges, l->nodes, first + neighbour)) {
@@ -49,31 +45,25 @@ static bool read_node(lists *l, int64_t first, int64_t n) {
     }
     l->tags_differ |= l->tag[l->nodes] != l->tag[0];
     l->nodes++;
-    if (!mo_text_blank(r)) {
-        mo_text_unexpected(r, "the end of the line after as many neighbours as the degree says");
-        return false;
-    }
+    if (!mo_text_blank(r))
+        return mo_text_unexpected(r, "the end of the line after as many neighbours as the degree says");
     return true;
 }
 
 static bool read_list_graph(lists *l) {
     mo_text_reader *r = &l->reader;
-    int64_t *class_value =
-        mo_host_array_grow(r->ctx, l->class_value, &l->class_capacity, l->graphs + 1, sizeof *class_value);
-    l->class_value = class_value ? class_value : l->class_value;
-    int64_t *offset = mo_host_array_grow(r->ctx, l->offset, &l->offset_capacity, l->graphs + 2, sizeof *offset);
-    l->offset = offset ? offset : l->offset;
     int64_t n, first = l->nodes;
-    if (!class_value || !offset || !expect_line(r, "the line \"nodes class\" of a graph") ||
+    if (!mo_host_array_grow(r->ctx, &l->class_value, &l->class_capacity, l->graphs + 1, sizeof *l->class_value) ||
+        !mo_host_array_grow(r->ctx, &l->offset, &l->offset_capacity, l->graphs + 2, sizeof *l->offset) ||
+        !expect_line(r, "the line \"nodes class\" of a graph") ||
         !mo_text_integer_in(r, "the number of nodes of a graph", 1, MO_GRAPH_LARGEST - 1 - first, &n) ||
-        !mo_text_integer(r, "the class of a graph", &class_value[l->graphs]) || !mo_text_finished(r)) {
+        !mo_text_integer(r, "the class of a graph", &l->class_value[l->graphs]) || !mo_text_finished(r))
         return false;
-    }
     for (int64_t i = 0; i < n; i++)
         if (!read_node(l, first, n))
             return false;
-    offset[0] = 0;
-    offset[++l->graphs] = l->nodes;
+    l->offset[0] = 0;
+    l->offset[++l->graphs] = l->nodes;
     return true;
 }
 
@@ -88,10 +78,8 @@ static bool read_lists(lists *l) {
         if (!read_list_graph(l))
             return false;
     while (mo_text_line(r)) {
-        if (!mo_text_blank(r)) {
-            mo_text_unexpected(r, "the end of the file after the last graph");
-            return false;
-        }
+        if (!mo_text_blank(r))
+            return mo_text_unexpected(r, "the end of the file after the last graph");
     }
     return mo_ok(r->ctx);
 }

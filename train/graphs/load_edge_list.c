@@ -3,7 +3,6 @@
  *
  * Ids are any non-negative integers; they become 0..n-1 in rising order, and stay the names of the nodes. Where the
  * first edge joins words, load_named_edges.c reads the file. */
-#include "train/graphs/edge_ids.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
@@ -14,10 +13,8 @@
 #include <string.h>
 
 static bool add_line(mo_text_reader *r, int64_t highest, mo_edge_ids *ids) {
-    int64_t *grown = mo_host_array_grow(r->ctx, ids->id, &ids->capacity, ids->count + 2, sizeof *grown);
-    if (!grown)
+    if (!mo_host_array_grow(r->ctx, &ids->id, &ids->capacity, ids->count + 2, sizeof *ids->id))
         return false;
-    ids->id = grown;
     for (int end = 0; end < 2; end++) {
         if (!mo_text_integer_in(r, "a node id", 0, highest, &ids->id[ids->count]))
             return false;
@@ -25,9 +22,9 @@ static bool add_line(mo_text_reader *r, int64_t highest, mo_edge_ids *ids) {
     }
     if (mo_text_blank(r))
         return true;
-    mo_text_unexpected(r, "the end of the line after two node ids (edge weights are unsupported: keep two columns, as "
-                          "awk '{print $1, $2}' does)");
-    return false;
+    return mo_text_unexpected(r,
+        "the end of the line after two node ids (edge weights are unsupported: keep two columns, as "
+        "awk '{print $1, $2}' does)");
 }
 
 bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids) {
@@ -36,12 +33,11 @@ bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edg
     while (fine && mo_text_line(&r))
         if (mo_text_data(&r))
             fine = add_line(&r, highest, ids);
-    int64_t lines = r.line;
-    ids->comments = r.comments;
     mo_text_close(&r);
+    ids->comments = r.comments;
     if (mo_ok(ctx) && ids->count == 0)
         mo_fail(
-            ctx, MO_FORMAT, "%s: expected lines of two node ids, found no edge in %lld lines", path, (long long)lines);
+            ctx, MO_FORMAT, "%s: expected lines of two node ids, found no edge in %lld lines", path, (long long)r.line);
     return mo_ok(ctx);
 }
 

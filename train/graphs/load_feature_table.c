@@ -19,11 +19,9 @@ typedef struct feature_table {
 
 static bool keep_feature(feature_table *t, const mo_table_place *at, float value) {
     mo_graph *g = t->graph;
-    int32_t *column = mo_host_array_grow(g->ctx, g->feature_column, &t->values, g->feature_nnz + 1, sizeof *column);
-    g->feature_column = column ? column : g->feature_column;
-    float *x = mo_host_array_grow(g->ctx, g->feature_value, &t->capacity, g->feature_nnz + 1, sizeof *x);
-    g->feature_value = x ? x : g->feature_value;
-    if (!column || !x)
+    int64_t needed = g->feature_nnz + 1;
+    if (!mo_host_array_grow(g->ctx, &g->feature_column, &t->values, needed, sizeof *g->feature_column) ||
+        !mo_host_array_grow(g->ctx, &g->feature_value, &t->capacity, needed, sizeof *g->feature_value))
         return false;
     g->feature_column[g->feature_nnz] = (int32_t)(at->column - 1);
     g->feature_value[g->feature_nnz++] = value;
@@ -64,10 +62,8 @@ static bool on_node(void *state, const mo_table_place *at) {
         return false;
     if (at->row == 0)
         return true;
-    int64_t *pointer = mo_host_array_grow(g->ctx, g->feature_pointer, &t->pointers, at->row + 1, sizeof *pointer);
-    if (!pointer)
+    if (!mo_host_array_grow(g->ctx, &g->feature_pointer, &t->pointers, at->row + 1, sizeof *g->feature_pointer))
         return false;
-    g->feature_pointer = pointer;
     g->feature_pointer[0] = 0;
     g->feature_pointer[at->row] = g->feature_nnz;
     return true;

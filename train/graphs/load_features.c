@@ -3,7 +3,6 @@
  * features.npy [nodes, columns] has any numbers, and its rows number the nodes; features.csv or .tsv name them
  * (load_feature_table.c); features.mtx is refused with the command that makes features.npy of it.
  * edges.txt, .csv or .tsv have lines of two numbers or names. */
-#include "train/graphs/edge_ids.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"

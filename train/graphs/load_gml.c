@@ -1,24 +1,107 @@
 /* train/graphs/load_gml.c - GML (Himsolt 1997), as network collections use it: graph [ node [ id .. ] edge [ source ..
- * target
- * .. ] ].
+ * target .. ] ]. Texts end on the line they start on, comments run from '#' to the line's end.
  *
  * Ids are any integers; they become 0..n-1 in rising order. A node's `value`, or else its `club`, is its class: numbers
  * are ordered as numbers, texts as texts; a node without a class or with a negative number is unlabelled. Names,
  * weights and all other content of a file are skipped; directed edges count as undirected. */
-#include "train/graphs/gml_tokens.h"
 #include "train/graphs/graph_build.h"
+#include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
+#include "train/graphs/text_reader.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+enum { DEEPEST = 32 };
+
+/* ---- keys, numbers, texts and brackets ---- */
+
+typedef enum gml_kind { GML_END, GML_KEY, GML_NUMBER, GML_TEXT, GML_OPEN, GML_CLOSE } gml_kind;
+
+/* A number stands as it was written, a text without its quotes. */
+typedef struct gml_token {
+    gml_kind kind;
+    bool cut; /* the text was longer; this is its beginning */
+    char word[256];
+} gml_token;
+
+static bool read_gml_text(mo_text_reader *r, gml_token *token) {
+    const char *end = strchr(r->cursor + 1, '"');
+    if (!end)
+        return mo_text_unexpected(r, "a text that ends on its line");
+    size_t n = (size_t)(end - r->cursor) - 1;
+    token->kind = GML_TEXT;
+    token->cut = n >= sizeof token->word;
+    snprintf(token->word, sizeof token->word, "%.*s", (int)(token->cut ? sizeof token->word - 1 : n), r->cursor + 1);
+    r->cursor += n + 2;
+    return true;
+}
+
+static bool read_word(mo_text_reader *r, gml_token *token) {
+    size_t n = strcspn(r->cursor, " \t[]\"");
+    char first = *r->cursor;
+    bool letter = (first >= 'a' && first <= 'z') || (first >= 'A' && first <= 'Z') || first == '_';
+    if (n >= sizeof token->word || (!letter && !strchr("+-.0123456789", first)))
+        return mo_text_unexpected(r, "a key, a number, a text or a bracket");
+    token->kind = letter ? GML_KEY : GML_NUMBER;
+    memcpy(token->word, r->cursor, n);
+    token->word[n] = '\0';
+    r->cursor += n;
+    return true;
+}
+
+/* Reads the next token, on the current line or a later one; returns false after raising. The end of the file is a
+ * token. */
+static bool gml_next(mo_text_reader *r, gml_token *token) {
+    token->cut = false;
+    while (!r->cursor || mo_text_blank(r) || *r->cursor == '#') {
+        if (!mo_text_line(r)) {
+            token->kind = GML_END;
+            token->word[0] = '\0';
+            return mo_ok(r->ctx);
+        }
+    }
+    if (*r->cursor == '[' || *r->cursor == ']') {
+        token->kind = *r->cursor == '[' ? GML_OPEN : GML_CLOSE;
+        snprintf(token->word, sizeof token->word, "%c", *r->cursor++);
+        return true;
+    }
+    return *r->cursor == '"' ? read_gml_text(r, token) : read_word(r, token);
+}
+
+static bool gml_unexpected(mo_text_reader *r, const char *expected, const gml_token *token) {
+    char shown[32];
+    snprintf(shown, sizeof shown, "\"%.24s\"", token->word);
+    for (char *p = shown; *p; p++)
+        if (*p < 32 || *p > 126)
+            *p = '?';
+    return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s", r->path, (long long)r->line, expected,
+        token->kind == GML_END ? "the end of the file" : shown);
+}
+
+/* Skips a value whose first token is given, a list to its end; returns false after raising. */
+static bool gml_skip(mo_text_reader *r, const gml_token *value) {
+    if (value->kind != GML_OPEN)
+        return value->kind == GML_NUMBER || value->kind == GML_TEXT || gml_unexpected(r, "a value", value);
+    gml_token token;
+    for (int depth = 1; depth > 0;) {
+        if (!gml_next(r, &token))
+            return false;
+        depth += (token.kind == GML_OPEN) - (token.kind == GML_CLOSE);
+        if (token.kind == GML_END || depth > DEEPEST)
+            return gml_unexpected(r, depth > DEEPEST ? "lists at most 32 deep" : "the end of a list", &token);
+    }
+    return true;
+}
+
+/* ---- what the file says ---- */
+
 typedef struct gml_node {
     int64_t id, line;
     bool has_id;
-    int rank;       /* the source of the class: 2 `value`, 1 `club`, 0 none */
-    char *text;     /* of the class, NULL: none */
-    int64_t number; /* of the class, if it is an integer */
+    int rank;   /* the source of the class: 2 `value`, 1 `club`, 0 none */
+    char *text; /* of the class, NULL: none */
 } gml_node;
 
 typedef struct gml_edge {
@@ -33,110 +116,105 @@ typedef struct gml {
     int64_t nodes, node_capacity, edges, edge_capacity;
 } gml;
 
-/* ---- what the file says ---- */
-
 static bool is_integer(const char *text, int64_t *value) {
     char *end;
     *value = strtoll(text, &end, 10);
     return end != text && *end == '\0' && *value >= -MO_TEXT_LARGEST && *value <= MO_TEXT_LARGEST;
 }
 
-static bool read_id(gml *g, const mo_gml_token *token, const char *expected, int64_t *id) {
-    return (token->kind == MO_GML_NUMBER && is_integer(token->word, id)) ||
-           mo_gml_unexpected(&g->reader, expected, token);
+static bool read_id(gml *g, const gml_token *token, const char *expected, int64_t *id) {
+    return (token->kind == GML_NUMBER && is_integer(token->word, id)) || gml_unexpected(&g->reader, expected, token);
 }
 
-static bool take_of_node(gml *g, const char *key, const mo_gml_token *value) {
+static bool take_of_node(gml *g, const char *key, const gml_token *value) {
     gml_node *node = &g->node[g->nodes - 1];
     int rank = !strcmp(key, "value") ? 2 : !strcmp(key, "club") ? 1 : 0;
     if (!strcmp(key, "id")) {
         node->has_id = true;
         return read_id(g, value, "an integer as the id of a node", &node->id);
     }
-    if (rank <= node->rank || (value->kind != MO_GML_NUMBER && value->kind != MO_GML_TEXT))
-        return mo_gml_skip(&g->reader, value);
+    if (rank <= node->rank || (value->kind != GML_NUMBER && value->kind != GML_TEXT))
+        return gml_skip(&g->reader, value);
     if (value->cut)
-        return mo_gml_unexpected(&g->reader, "a class of fewer than 256 bytes", value);
+        return gml_unexpected(&g->reader, "a class of fewer than 256 bytes", value);
     free(node->text);
     node->text = mo_text_copy(g->reader.ctx, value->word);
     node->rank = rank;
     return node->text;
 }
 
-static bool take_of_edge(gml *g, const char *key, const mo_gml_token *value) {
+static bool take_of_edge(gml *g, const char *key, const gml_token *value) {
     gml_edge *edge = &g->edge[g->edges - 1];
     int end = !strcmp(key, "source") ? 0 : !strcmp(key, "target") ? 1 : -1;
     if (end < 0)
-        return mo_gml_skip(&g->reader, value);
+        return gml_skip(&g->reader, value);
     edge->has_end[end] = true;
     return read_id(
         g, value, end ? "an integer as the target of an edge" : "an integer as the source of an edge", &edge->end[end]);
 }
 
 static bool add_node(gml *g) {
-    gml_node *grown = mo_host_array_grow(g->reader.ctx, g->node, &g->node_capacity, g->nodes + 1, sizeof *grown);
-    g->node = grown ? grown : g->node;
-    if (grown)
+    bool fine = mo_host_array_grow(g->reader.ctx, &g->node, &g->node_capacity, g->nodes + 1, sizeof *g->node);
+    if (fine)
         g->node[g->nodes++] = (gml_node){.line = g->reader.line};
-    return grown;
+    return fine;
 }
 
 static bool add_edge(gml *g) {
-    gml_edge *grown = mo_host_array_grow(g->reader.ctx, g->edge, &g->edge_capacity, g->edges + 1, sizeof *grown);
-    g->edge = grown ? grown : g->edge;
-    if (grown)
+    bool fine = mo_host_array_grow(g->reader.ctx, &g->edge, &g->edge_capacity, g->edges + 1, sizeof *g->edge);
+    if (fine)
         g->edge[g->edges++] = (gml_edge){.line = g->reader.line};
-    return grown;
+    return fine;
 }
 
 /* Reads a key and the first token of its value; returns false at the list's end, which is left in `key`, and on
  * failure. */
-static bool next_pair(gml *g, mo_gml_token *key, mo_gml_token *value) {
-    return mo_gml_next(&g->reader, key) && key->kind == MO_GML_KEY && mo_gml_next(&g->reader, value);
+static bool next_pair(gml *g, gml_token *key, gml_token *value) {
+    return gml_next(&g->reader, key) && key->kind == GML_KEY && gml_next(&g->reader, value);
 }
 
 /* The list of a node or an edge, after its opening bracket. */
 static bool read_item(gml *g, bool is_node) {
-    mo_gml_token key, value;
+    gml_token key, value;
     if (!(is_node ? add_node(g) : add_edge(g)))
         return false;
     while (next_pair(g, &key, &value))
         if (!(is_node ? take_of_node(g, key.word, &value) : take_of_edge(g, key.word, &value)))
             return false;
-    if (!mo_ok(g->reader.ctx) || (key.kind != MO_GML_CLOSE && !mo_gml_unexpected(&g->reader, "a key or ']'", &key)))
+    if (!mo_ok(g->reader.ctx) || (key.kind != GML_CLOSE && !gml_unexpected(&g->reader, "a key or ']'", &key)))
         return false;
     if (is_node)
-        return g->node[g->nodes - 1].has_id || mo_gml_unexpected(&g->reader, "an id before the end of a node", &key);
+        return g->node[g->nodes - 1].has_id || gml_unexpected(&g->reader, "an id before the end of a node", &key);
     const bool *has_end = g->edge[g->edges - 1].has_end;
     return (has_end[0] && has_end[1]) ||
-           mo_gml_unexpected(&g->reader, "source and target before the end of an edge", &key);
+           gml_unexpected(&g->reader, "source and target before the end of an edge", &key);
 }
 
 static bool read_gml_graph(gml *g) {
-    mo_gml_token key, value;
+    gml_token key, value;
     while (next_pair(g, &key, &value)) {
         bool is_node = !strcmp(key.word, "node"), is_edge = !strcmp(key.word, "edge");
-        if ((is_node || is_edge) && value.kind != MO_GML_OPEN)
-            return mo_gml_unexpected(&g->reader, is_node ? "'[' after node" : "'[' after edge", &value);
-        if (!(is_node || is_edge ? read_item(g, is_node) : mo_gml_skip(&g->reader, &value)))
+        if ((is_node || is_edge) && value.kind != GML_OPEN)
+            return gml_unexpected(&g->reader, is_node ? "'[' after node" : "'[' after edge", &value);
+        if (!(is_node || is_edge ? read_item(g, is_node) : gml_skip(&g->reader, &value)))
             return false;
     }
-    return mo_ok(g->reader.ctx) && (key.kind == MO_GML_CLOSE || mo_gml_unexpected(&g->reader, "a key or ']'", &key));
+    return mo_ok(g->reader.ctx) && (key.kind == GML_CLOSE || gml_unexpected(&g->reader, "a key or ']'", &key));
 }
 
 static bool read_gml_file(gml *g) {
-    mo_gml_token key, value;
+    gml_token key, value;
     bool found = false;
     while (next_pair(g, &key, &value)) {
         bool is_graph = !strcmp(key.word, "graph");
-        if (is_graph && (found || value.kind != MO_GML_OPEN))
-            return mo_gml_unexpected(&g->reader, found ? "one graph alone" : "'[' after graph", &value);
+        if (is_graph && (found || value.kind != GML_OPEN))
+            return gml_unexpected(&g->reader, found ? "one graph alone" : "'[' after graph", &value);
         found |= is_graph;
-        if (!(is_graph ? read_gml_graph(g) : mo_gml_skip(&g->reader, &value)))
+        if (!(is_graph ? read_gml_graph(g) : gml_skip(&g->reader, &value)))
             return false;
     }
-    return mo_ok(g->reader.ctx) && (key.kind == MO_GML_END || mo_gml_unexpected(&g->reader, "a key", &key)) &&
-           (found || mo_gml_unexpected(&g->reader, "graph [ .. ]", &key));
+    return mo_ok(g->reader.ctx) && (key.kind == GML_END || gml_unexpected(&g->reader, "a key", &key)) &&
+           (found || gml_unexpected(&g->reader, "graph [ .. ]", &key));
 }
 
 /* ---- from ids to a graph ---- */
@@ -148,11 +226,9 @@ static int gml_by_id(const void *a, const void *b) {
 
 static bool refuse_repeated(gml *g) {
     for (int64_t i = 1; i < g->nodes; i++) {
-        if (g->node[i].id == g->node[i - 1].id) {
-            mo_fail(g->reader.ctx, MO_FORMAT, "%s:%lld: expected an id that no other node has, found %lld",
+        if (g->node[i].id == g->node[i - 1].id)
+            return mo_fail(g->reader.ctx, MO_FORMAT, "%s:%lld: expected an id that no other node has, found %lld",
                 g->reader.path, (long long)g->node[i].line, (long long)g->node[i].id);
-            return false;
-        }
     }
     return true;
 }
@@ -177,67 +253,21 @@ static bool rank_ends(gml *g, mo_edges *edges) {
     return mo_ok(ctx);
 }
 
-static int gml_by_text(const void *a, const void *b) {
-    const gml_node *const *x = a, *const *y = b;
-    return strcmp((*x)->text, (*y)->text);
-}
-
-/* A negative number means no class. Returns the number of nodes that keep their class. */
-static int64_t drop_negative(gml_node **labelled, int64_t n) {
-    int64_t kept = 0;
-    for (int64_t i = 0; i < n; i++) {
-        if (labelled[i]->number >= 0) {
-            kept++;
-        } else {
-            free(labelled[i]->text);
-            labelled[i]->text = NULL;
-        }
-    }
-    return kept;
-}
-
-/* Gives every node with a class a number: the integer itself if all classes are integers, else the rank of its text.
- * Returns the number of such nodes; -1 when out of memory. */
-static int64_t number_gml_classes(gml *g) {
-    gml_node **labelled = mo_host_array(g->reader.ctx, g->nodes, sizeof *labelled);
-    int64_t n = 0;
-    bool integers = true;
-    for (int64_t i = 0; labelled && i < g->nodes; i++) {
-        if (g->node[i].text) {
-            labelled[n++] = &g->node[i];
-            integers &= is_integer(g->node[i].text, &g->node[i].number);
-        }
-    }
-    if (labelled && n > 0 && !integers) {
-        qsort(labelled, (size_t)n, sizeof *labelled, gml_by_text);
-        for (int64_t i = 0; i < n; i++) {
-            bool same = i > 0 && !strcmp(labelled[i]->text, labelled[i - 1]->text);
-            labelled[i]->number = same ? labelled[i - 1]->number : i;
-        }
-    }
-    n = !labelled ? -1 : integers ? drop_negative(labelled, n) : n;
-    free(labelled);
-    return n;
-}
-
-/* Classes of the nodes in the order of their ids; those without one are -1. */
-static void set_classes(gml *g, mo_graph *graph) {
-    int64_t n = number_gml_classes(g), k = 0;
-    int64_t *number = n > 0 ? mo_host_array(graph->ctx, n, sizeof *number) : NULL;
-    for (int64_t i = 0; number && i < g->nodes; i++)
-        if (g->node[i].text)
-            number[k++] = g->node[i].number;
-    if (number && mo_graph_set_classes(graph, number, n) && n < g->nodes) {
-        int64_t *spread = mo_host_array(graph->ctx, g->nodes, sizeof *spread);
-        for (int64_t i = g->nodes - 1; spread && i >= 0; i--)
-            spread[i] = g->node[i].text ? graph->label[--k] : -1;
-        if (spread) {
-            free(graph->label);
-            graph->label = spread;
-            graph->n_labels = g->nodes;
-        }
-    }
-    free(number);
+/* Classes of the nodes in the order of their ids. Of a file without a class the graph has no labels. */
+static void set_classes(const gml *g, mo_graph *graph) {
+    mo_context *ctx = graph->ctx;
+    mo_words texts = {0};
+    mo_label_column column = {0};
+    mo_labels labels = {0};
+    bool fine = true;
+    for (int64_t i = 0; fine && i < g->nodes; i++)
+        fine = mo_words_add(ctx, &texts, g->node[i].text ? g->node[i].text : "");
+    if (fine && mo_label_column_of_texts(ctx, &texts, &column) &&
+        mo_labels_of(ctx, column.value, NULL, g->nodes, &labels) && labels.n > 0)
+        mo_graph_take_labels(graph, &labels);
+    mo_labels_release(&labels);
+    mo_label_column_release(&column);
+    mo_words_release(&texts);
 }
 
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {

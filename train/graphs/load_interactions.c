@@ -38,21 +38,18 @@ static bool read_interactions_file(mo_context *ctx, const char *path, interactio
     bool fine = mo_text_open(&r, ctx, path);
     while (fine && mo_text_line(&r))
         fine = mo_text_blank(&r) || add_user(&r, list, &last);
-    int64_t lines = r.line;
-    list->file_bytes += r.file_bytes;
     mo_text_close(&r);
+    list->file_bytes += r.file_bytes;
     if (mo_ok(ctx) && list->pairs.count == before)
         mo_fail(ctx, MO_FORMAT, "%s: expected lines \"user item item ..\", found no item in %lld lines", path,
-            (long long)lines);
+            (long long)r.line);
     return mo_ok(ctx);
 }
 
 static bool read_folder(mo_context *ctx, const char *folder, interactions *list) {
     char path[PATH_MAX];
-    if (!mo_text_find(folder, "train.txt", path, sizeof path)) {
-        mo_fail(ctx, MO_FORMAT, "%s: expected train.txt, found none", folder);
-        return false;
-    }
+    if (!mo_text_find(folder, "train.txt", path, sizeof path))
+        return mo_fail(ctx, MO_FORMAT, "%s: expected train.txt, found none", folder);
     return read_interactions_file(ctx, path, list) &&
            (!mo_text_find(folder, "test.txt", path, sizeof path) || read_interactions_file(ctx, path, list));
 }

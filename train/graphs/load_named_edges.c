@@ -4,7 +4,7 @@
  * Nodes are those of the features beside the edges, if there are any; else every name that an edge has, in the order of
  * their bytes. */
 #include "tensor/files/file.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
@@ -23,10 +23,9 @@ typedef struct named_edges {
 } named_edges;
 
 static bool add_named_edge(mo_context *ctx, named_edges *e, const char *u, const char *v, int64_t line) {
-    int64_t i = e->words.n / 2, *grown = mo_host_array_grow(ctx, e->line, &e->lines, i + 1, sizeof *grown);
-    if (!grown)
+    int64_t i = e->words.n / 2;
+    if (!mo_host_array_grow(ctx, &e->line, &e->lines, i + 1, sizeof *e->line))
         return false;
-    e->line = grown;
     e->line[i] = line;
     return mo_words_add(ctx, &e->words, u) && mo_words_add(ctx, &e->words, v);
 }
@@ -46,14 +45,10 @@ static char *cut_word(mo_text_reader *r) {
 
 static bool add_line_of_words(mo_text_reader *r, named_edges *e) {
     char *u = cut_word(r), *v = cut_word(r);
-    if (!u || !v || !mo_text_blank(r)) {
-        mo_text_unexpected(r, v ? "the end of the line after the names of two nodes" : "the names of two nodes");
-        return false;
-    }
-    if (!mo_is_utf8(u, strlen(u)) || !mo_is_utf8(v, strlen(v))) {
-        mo_text_unexpected(r, "names in UTF-8");
-        return false;
-    }
+    if (!u || !v || !mo_text_blank(r))
+        return mo_text_unexpected(r, v ? "the end of the line after the names of two nodes" : "the names of two nodes");
+    if (!mo_is_utf8(u, strlen(u)) || !mo_is_utf8(v, strlen(v)))
+        return mo_text_unexpected(r, "names in UTF-8");
     return add_named_edge(r->ctx, e, u, v, r->line);
 }
 
@@ -177,9 +172,8 @@ static bool find_named_ends(
         node[end] = mo_graph_find_example(graph, name);
         if (node[end] < 0) {
             char quoted[64];
-            mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a node of %s, found '%s'", path, (long long)e->line[i],
-                of, mo_quote(name, strlen(name), quoted, sizeof quoted));
-            return false;
+            return mo_fail(graph->ctx, MO_FORMAT, "%s:%lld: expected a node of %s, found '%s'", path,
+                (long long)e->line[i], of, mo_quote(name, strlen(name), quoted, sizeof quoted));
         }
     }
     return true;

@@ -8,45 +8,276 @@
  * graph_offset makes it a set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph.
  * names_number or names_text: what the nodes, or the graphs of a set, are called; class_names_number or
  * class_names_text: the classes. Integers may have any width. */
+#include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
-#include "train/graphs/npz_members.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-static bool read_offsets(const mo_npz_members *m, mo_graph *graph, int64_t nodes) {
-    int64_t count;
-    int64_t *offset = mo_npz_integers(m, "graph_offset", -1, &count);
-    if (!offset)
-        return false;
-    graph->graph_offset = offset;
-    graph->graphs = count - 1;
-    if (count < 2 || offset[0] != 0) {
-        mo_fail(m->ctx, MO_FORMAT, "%s: graph_offset: expected 0 and the end of each graph, found %lld elements%s",
-            m->path, (long long)count, count ? " from another number on" : "");
-        return false;
+/* ---- members as plain host arrays, checked; nothing in the file is trusted ---- */
+
+typedef struct npz_members {
+    mo_context *ctx;
+    const char *path; /* starts every message */
+    const mo_arrays *arrays;
+} npz_members;
+
+/* A CSR matrix: column and value arrays of nnz elements; value is NULL if the file has none (all ones). */
+typedef struct npz_csr {
+    int64_t rows, columns, nnz;
+    int64_t *pointer;
+    int64_t *column;
+    float *value;
+} npz_csr;
+
+static bool npz_has(const npz_members *m, const char *key) {
+    return mo_arrays_find(m->arrays, key) != NULL;
+}
+
+/* The member, one-dimensional and of the expected length; raises and returns NULL if it is not. */
+static mo_tensor *find_vector(const npz_members *m, const char *key, int64_t expected) {
+    char shape[160];
+    mo_tensor *T = mo_arrays_find(m->arrays, key);
+    if (!T)
+        mo_fail(m->ctx, MO_FORMAT, "%s: expected a member '%s', found none", m->path, key);
+    else if (mo_ndim(T) != 1)
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected one axis, found shape %s", m->path, key,
+            mo_shape_string(T, shape, sizeof shape));
+    else if (expected >= 0 && mo_dim(T, 0) != expected)
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected %lld elements, found %lld", m->path, key, (long long)expected,
+            (long long)mo_dim(T, 0));
+    else
+        return T;
+    return NULL;
+}
+
+/* The bytes of a member, in its dtype. */
+static void *read_member(const npz_members *m, const mo_tensor *T) {
+    int64_t n = mo_numel(T);
+    size_t element = mo_dtype_size(mo_tensor_dtype(T));
+    void *bytes = mo_host_array(m->ctx, n, element);
+    if (bytes && mo_tensor_read(T, bytes, (size_t)n * element) != MO_OK) {
+        free(bytes);
+        return NULL;
     }
-    for (int64_t g = 0; g < graph->graphs; g++) {
-        if (offset[g + 1] <= offset[g]) {
-            mo_fail(m->ctx, MO_FORMAT,
-                "%s: graph_offset[%lld]: expected more than %lld (no graph is empty), found %lld", m->path,
-                (long long)g + 1, (long long)offset[g], (long long)offset[g + 1]);
-            return false;
+    return bytes;
+}
+
+/* The integers of a member of any shape. */
+static int64_t *widen_member(const npz_members *m, const char *key, const mo_tensor *T) {
+    mo_dtype dtype = mo_tensor_dtype(T);
+    int64_t n = mo_numel(T);
+    if (dtype != MO_I64 && dtype != MO_I32 && dtype != MO_U8) {
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected integers, found %s", m->path, key, mo_dtype_name(dtype));
+        return NULL;
+    }
+    void *bytes = read_member(m, T);
+    if (!bytes || dtype == MO_I64)
+        return bytes;
+    int64_t *value = mo_host_array(m->ctx, n, sizeof *value);
+    for (int64_t i = 0; value && i < n; i++)
+        value[i] = dtype == MO_I32 ? ((const int32_t *)bytes)[i] : ((const uint8_t *)bytes)[i];
+    free(bytes);
+    return value;
+}
+
+/* The integers of a one-dimensional member; `expected` fixes their number (-1: any). Returns NULL on failure; free()
+ * it. */
+static int64_t *npz_integers(const npz_members *m, const char *key, int64_t expected, int64_t *count) {
+    mo_tensor *T = find_vector(m, key, expected);
+    if (T)
+        *count = mo_dim(T, 0);
+    return T ? widen_member(m, key, T) : NULL;
+}
+
+/* The 0s and 1s of a member [rows, columns], as integers. Returns NULL on failure; free() it. */
+static int64_t *npz_masks(const npz_members *m, const char *key, int64_t rows, int64_t columns) {
+    char shape[160];
+    const mo_tensor *T = mo_arrays_find(m->arrays, key);
+    if (!T || mo_ndim(T) != 2 || mo_dim(T, 0) != rows || mo_dim(T, 1) != columns) {
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected masks [%lld divisions, %lld nodes], found %s", m->path, key,
+            (long long)rows, (long long)columns, T ? mo_shape_string(T, shape, sizeof shape) : "none");
+        return NULL;
+    }
+    int64_t *value = widen_member(m, key, T);
+    for (int64_t i = 0; value && i < rows * columns; i++)
+        if (value[i] != 0 && value[i] != 1) {
+            mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld, %lld]: expected 0 or 1, found %lld", m->path, key,
+                (long long)(i / columns), (long long)(i % columns), (long long)value[i]);
+            free(value);
+            return NULL;
+        }
+    return value;
+}
+
+/* Adds the texts of a member of bytes, UTF-8 and each ended by a zero; `expected`: how many. False on failure. */
+static bool npz_texts(const npz_members *m, const char *key, int64_t expected, mo_words *words) {
+    mo_tensor *T = find_vector(m, key, -1);
+    int64_t n = T ? mo_dim(T, 0) : 0, first = words->n;
+    if (T && mo_tensor_dtype(T) != MO_U8)
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected bytes (uint8) of texts, found %s", m->path, key,
+            mo_dtype_name(mo_tensor_dtype(T)));
+    char *bytes = mo_ok(m->ctx) ? read_member(m, T) : NULL;
+    if (bytes && n && bytes[n - 1])
+        mo_fail(
+            m->ctx, MO_FORMAT, "%s: %s: expected a zero behind each text, found none behind the last", m->path, key);
+    for (int64_t at = 0; bytes && at < n && mo_ok(m->ctx);) {
+        int64_t length = (int64_t)strlen(bytes + at);
+        if (!mo_is_utf8(bytes + at, (size_t)length))
+            mo_fail(
+                m->ctx, MO_FORMAT, "%s: %s: text %lld: expected UTF-8", m->path, key, (long long)(words->n - first));
+        else
+            mo_words_add(m->ctx, words, bytes + at);
+        at += length + 1;
+    }
+    if (mo_ok(m->ctx) && words->n - first != expected)
+        mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected %lld texts, found %lld", m->path, key, (long long)expected,
+            (long long)(words->n - first));
+    free(bytes);
+    return mo_ok(m->ctx);
+}
+
+static float real_at(const void *bytes, mo_dtype dtype, int64_t i) {
+    switch (dtype) {
+    case MO_F32:
+        return ((const float *)bytes)[i];
+    case MO_F64:
+        return (float)((const double *)bytes)[i];
+    case MO_I64:
+        return (float)((const int64_t *)bytes)[i];
+    case MO_I32:
+        return (float)((const int32_t *)bytes)[i];
+    default:
+        return ((const uint8_t *)bytes)[i];
+    }
+}
+
+/* The values of a CSR matrix, finite as float32. */
+static float *read_values(const npz_members *m, const char *key, const npz_csr *csr) {
+    mo_tensor *T = find_vector(m, key, csr->nnz);
+    mo_dtype dtype = T ? mo_tensor_dtype(T) : MO_DTYPES;
+    if (T && (dtype == MO_F16 || dtype == MO_BF16)) {
+        mo_fail(m->ctx, MO_UNSUPPORTED, "%s: %s: expected float32, float64 or integers, found %s", m->path, key,
+            mo_dtype_name(dtype));
+        return NULL;
+    }
+    void *bytes = T ? read_member(m, T) : NULL;
+    float *value = bytes ? mo_host_array(m->ctx, csr->nnz, sizeof *value) : NULL;
+    for (int64_t i = 0, row = 0; value && i < csr->nnz; i++) {
+        value[i] = real_at(bytes, dtype, i);
+        while (csr->pointer[row + 1] <= i)
+            row++;
+        if (!isfinite(value[i])) {
+            mo_fail(m->ctx, MO_INVALID, "%s: %s[%lld] (row %lld, column %lld): expected a finite float32, found %g",
+                m->path, key, (long long)i, (long long)row, (long long)csr->column[i], (double)value[i]);
+            free(value);
+            value = NULL;
         }
     }
-    if (offset[graph->graphs] != nodes) {
-        mo_fail(m->ctx, MO_FORMAT, "%s: graph_offset[%lld]: expected the number of nodes, %lld, found %lld", m->path,
-            (long long)graph->graphs, (long long)nodes, (long long)offset[graph->graphs]);
+    free(bytes);
+    return value;
+}
+
+static bool read_shape(const npz_members *m, const char *key, npz_csr *csr) {
+    int64_t count;
+    int64_t *shape = npz_integers(m, key, 2, &count);
+    if (!shape)
         return false;
+    csr->rows = shape[0];
+    csr->columns = shape[1];
+    free(shape);
+    if (csr->rows < 0 || csr->rows >= MO_GRAPH_LARGEST || csr->columns < 0 || csr->columns >= MO_GRAPH_LARGEST)
+        return mo_fail(m->ctx, MO_FORMAT, "%s: %s: expected sizes in 0..%lld, found %lld x %lld", m->path, key,
+            (long long)MO_GRAPH_LARGEST - 1, (long long)csr->rows, (long long)csr->columns);
+    return true;
+}
+
+static bool check_pointers(const npz_members *m, const char *key, const npz_csr *csr) {
+    const int64_t *p = csr->pointer;
+    if (p[0] != 0)
+        return mo_fail(m->ctx, MO_FORMAT, "%s: %s[0]: expected 0, found %lld", m->path, key, (long long)p[0]);
+    for (int64_t i = 0; i < csr->rows; i++) {
+        if (p[i + 1] < p[i])
+            return mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected at least the pointer before it, %lld, found %lld",
+                m->path, key, (long long)i + 1, (long long)p[i], (long long)p[i + 1]);
+    }
+    if (p[csr->rows] != csr->nnz)
+        return mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected the number of indices, %lld, found %lld", m->path,
+            key, (long long)csr->rows, (long long)csr->nnz, (long long)p[csr->rows]);
+    return true;
+}
+
+static bool check_columns(const npz_members *m, const char *key, const npz_csr *csr) {
+    for (int64_t i = 0; i < csr->nnz; i++) {
+        if (csr->column[i] < 0 || csr->column[i] >= csr->columns)
+            return mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected a column in 0..%lld, found %lld", m->path, key,
+                (long long)i, (long long)csr->columns - 1, (long long)csr->column[i]);
     }
     return true;
 }
 
+/* Reads PREFIX_shape, PREFIX_indptr, PREFIX_indices and, if it exists, PREFIX_data, and checks that pointers start at
+ * 0, never fall and end at nnz, that columns lie in range and values are finite. Release in any case. */
+static bool npz_read_csr(const npz_members *m, const char *prefix, npz_csr *csr) {
+    char key[64];
+    int64_t count;
+    *csr = (npz_csr){0};
+    snprintf(key, sizeof key, "%s_shape", prefix);
+    if (!read_shape(m, key, csr))
+        return false;
+    snprintf(key, sizeof key, "%s_indices", prefix);
+    csr->column = npz_integers(m, key, -1, &csr->nnz);
+    if (!csr->column || !check_columns(m, key, csr))
+        return false;
+    snprintf(key, sizeof key, "%s_indptr", prefix);
+    csr->pointer = npz_integers(m, key, csr->rows + 1, &count);
+    if (!csr->pointer || !check_pointers(m, key, csr))
+        return false;
+    snprintf(key, sizeof key, "%s_data", prefix);
+    if (npz_has(m, key))
+        csr->value = read_values(m, key, csr);
+    return mo_ok(m->ctx);
+}
+
+static void npz_release_csr(npz_csr *csr) {
+    free(csr->pointer);
+    free(csr->column);
+    free(csr->value);
+    *csr = (npz_csr){0};
+}
+
+/* ---- the graph ---- */
+
+static bool read_offsets(const npz_members *m, mo_graph *graph, int64_t nodes) {
+    int64_t count;
+    int64_t *offset = npz_integers(m, "graph_offset", -1, &count);
+    if (!offset)
+        return false;
+    graph->graph_offset = offset;
+    graph->graphs = count - 1;
+    if (count < 2 || offset[0] != 0)
+        return mo_fail(m->ctx, MO_FORMAT,
+            "%s: graph_offset: expected 0 and the end of each graph, found %lld elements%s", m->path, (long long)count,
+            count ? " from another number on" : "");
+    for (int64_t g = 0; g < graph->graphs; g++) {
+        if (offset[g + 1] <= offset[g])
+            return mo_fail(m->ctx, MO_FORMAT,
+                "%s: graph_offset[%lld]: expected more than %lld (no graph is empty), found %lld", m->path,
+                (long long)g + 1, (long long)offset[g], (long long)offset[g + 1]);
+    }
+    if (offset[graph->graphs] != nodes)
+        return mo_fail(m->ctx, MO_FORMAT, "%s: graph_offset[%lld]: expected the number of nodes, %lld, found %lld",
+            m->path, (long long)graph->graphs, (long long)nodes, (long long)offset[graph->graphs]);
+    return true;
+}
+
 /* Adds the entries of the matrix as edges; in a set of graphs an edge must stay in the graph of its row. */
-static bool add_entries(const mo_npz_members *m, const mo_graph *graph, const mo_npz_csr *csr, mo_edges *edges) {
+static bool add_entries(const npz_members *m, const mo_graph *graph, const npz_csr *csr, mo_edges *edges) {
     int64_t first = 0, stop = csr->rows, g = -1;
     for (int64_t row = 0; row < csr->rows; row++) {
         while (graph->graph_offset && row >= graph->graph_offset[g + 1]) {
@@ -55,12 +286,10 @@ static bool add_entries(const mo_npz_members *m, const mo_graph *graph, const mo
             stop = graph->graph_offset[g + 1];
         }
         for (int64_t i = csr->pointer[row]; i < csr->pointer[row + 1]; i++) {
-            if (csr->column[i] < first || csr->column[i] >= stop) {
-                mo_fail(m->ctx, MO_FORMAT,
+            if (csr->column[i] < first || csr->column[i] >= stop)
+                return mo_fail(m->ctx, MO_FORMAT,
                     "%s: adj_indices[%lld]: expected a node of graph %lld, %lld..%lld, found %lld", m->path,
                     (long long)i, (long long)g, (long long)first, (long long)stop - 1, (long long)csr->column[i]);
-                return false;
-            }
             if ((!csr->value || csr->value[i] != 0) && !mo_edges_add(m->ctx, edges, row, csr->column[i]))
                 return false;
         }
@@ -68,27 +297,27 @@ static bool add_entries(const mo_npz_members *m, const mo_graph *graph, const mo
     return true;
 }
 
-static bool read_adjacency(const mo_npz_members *m, mo_graph *graph) {
-    mo_npz_csr csr;
+static bool read_adjacency(const npz_members *m, mo_graph *graph) {
+    npz_csr csr;
     mo_edges edges = {0};
-    bool done = mo_npz_read_csr(m, "adj", &csr);
+    bool done = npz_read_csr(m, "adj", &csr);
     if (done && csr.rows != csr.columns) {
         mo_fail(m->ctx, MO_FORMAT, "%s: adj_shape: expected a square matrix, found %lld x %lld", m->path,
             (long long)csr.rows, (long long)csr.columns);
         done = false;
     }
-    done = done && (!mo_npz_has(m, "graph_offset") || read_offsets(m, graph, csr.rows)) &&
+    done = done && (!npz_has(m, "graph_offset") || read_offsets(m, graph, csr.rows)) &&
            add_entries(m, graph, &csr, &edges);
     int64_t nodes = csr.rows;
-    mo_npz_release_csr(&csr);
+    npz_release_csr(&csr);
     done = done && mo_graph_set_edges(graph, nodes, &edges);
     mo_edges_release(&edges);
     return done;
 }
 
-static bool read_npz_features(const mo_npz_members *m, mo_graph *graph) {
-    mo_npz_csr csr;
-    bool done = mo_npz_read_csr(m, "attr", &csr);
+static bool read_npz_features(const npz_members *m, mo_graph *graph) {
+    npz_csr csr;
+    bool done = npz_read_csr(m, "attr", &csr);
     if (done && csr.rows != graph->nodes) {
         mo_fail(m->ctx, MO_FORMAT, "%s: attr_shape: expected %lld rows, one per node, found %lld", m->path,
             (long long)graph->nodes, (long long)csr.rows);
@@ -113,14 +342,14 @@ static bool read_npz_features(const mo_npz_members *m, mo_graph *graph) {
         column = NULL;
     }
     free(column);
-    mo_npz_release_csr(&csr);
+    npz_release_csr(&csr);
     return mo_ok(m->ctx);
 }
 
 /* Marks the positions of idx_unlabelled. */
-static bool read_unlabelled(const mo_npz_members *m, mo_graph *graph) {
+static bool read_unlabelled(const npz_members *m, mo_graph *graph) {
     int64_t count;
-    int64_t *index = mo_npz_integers(m, "idx_unlabelled", -1, &count);
+    int64_t *index = npz_integers(m, "idx_unlabelled", -1, &count);
     for (int64_t i = 0; index && i < count; i++) {
         if (index[i] < 0 || index[i] >= graph->n_labels) {
             mo_fail(m->ctx, MO_FORMAT, "%s: idx_unlabelled[%lld]: expected 0..%lld, found %lld", m->path, (long long)i,
@@ -133,10 +362,16 @@ static bool read_unlabelled(const mo_npz_members *m, mo_graph *graph) {
     return mo_ok(m->ctx);
 }
 
+const char *const mo_division_keys[2][MO_DIVISIONS] = {
+    {[MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"},
+    {[MO_DIVISION_TRAIN] = "splits_train",
+        [MO_DIVISION_VALIDATION] = "splits_val",
+        [MO_DIVISION_TEST] = "splits_test"}};
+
 /* Marks the nodes of one part, which no earlier part may have. */
-static bool read_part(const mo_npz_members *m, const char *key, mo_division part, mo_graph *graph) {
+static bool read_part(const npz_members *m, const char *key, mo_division part, mo_graph *graph) {
     int64_t count;
-    int64_t *index = mo_npz_integers(m, key, -1, &count);
+    int64_t *index = npz_integers(m, key, -1, &count);
     for (int64_t i = 0; index && i < count && mo_ok(m->ctx); i++) {
         if (index[i] < 0 || index[i] >= graph->nodes)
             mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld]: expected 0..%lld, found %lld", m->path, key, (long long)i,
@@ -152,9 +387,9 @@ static bool read_part(const mo_npz_members *m, const char *key, mo_division part
 }
 
 /* Whether the file has lists for every part, but perhaps for validation. Lists of two axes are left aside. */
-static bool has_lists(const mo_npz_members *m, const char *const keys[MO_DIVISIONS]) {
+static bool has_lists(const npz_members *m) {
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS; part++) {
-        const mo_tensor *T = mo_arrays_find(m->arrays, keys[part]);
+        const mo_tensor *T = mo_arrays_find(m->arrays, mo_division_keys[0][part]);
         if (T ? mo_ndim(T) != 1 : part != MO_DIVISION_VALIDATION)
             return false;
     }
@@ -162,8 +397,8 @@ static bool has_lists(const mo_npz_members *m, const char *const keys[MO_DIVISIO
 }
 
 /* Marks the nodes of one part in all divisions. */
-static bool read_masks(const mo_npz_members *m, const char *key, mo_division part, mo_graph *graph) {
-    int64_t *mask = mo_npz_masks(m, key, graph->divisions, graph->nodes);
+static bool read_masks(const npz_members *m, const char *key, mo_division part, mo_graph *graph) {
+    int64_t *mask = npz_masks(m, key, graph->divisions, graph->nodes);
     for (int64_t i = 0; mask && i < graph->divisions * graph->nodes && mo_ok(m->ctx); i++) {
         if (mask[i] && graph->division[i])
             mo_fail(m->ctx, MO_FORMAT, "%s: %s[%lld, %lld]: expected a node in one part of its division, found two",
@@ -176,58 +411,62 @@ static bool read_masks(const mo_npz_members *m, const char *key, mo_division par
 }
 
 /* Reads the division of a graph's nodes, or several. */
-static bool read_division(const mo_npz_members *m, mo_graph *graph) {
-    static const char *const lists[MO_DIVISIONS] = {
-        [MO_DIVISION_TRAIN] = "idx_train", [MO_DIVISION_VALIDATION] = "idx_val", [MO_DIVISION_TEST] = "idx_test"};
-    static const char *const masks[MO_DIVISIONS] = {[MO_DIVISION_TRAIN] = "splits_train",
-        [MO_DIVISION_VALIDATION] = "splits_val",
-        [MO_DIVISION_TEST] = "splits_test"};
-    bool one = has_lists(m, lists);
-    const mo_tensor *T = mo_arrays_find(m->arrays, masks[MO_DIVISION_TRAIN]);
-    if (!one && !T && !mo_npz_has(m, masks[MO_DIVISION_TEST]))
+static bool read_division(const npz_members *m, mo_graph *graph) {
+    bool one = has_lists(m);
+    const char *const *keys = mo_division_keys[!one];
+    const mo_tensor *T = mo_arrays_find(m->arrays, keys[MO_DIVISION_TRAIN]);
+    if (!one && !T && !npz_has(m, keys[MO_DIVISION_TEST]))
         return true;
     graph->divisions = one || !T || mo_ndim(T) < 1 || mo_dim(T, 0) < 1 ? 1 : mo_dim(T, 0);
     graph->division = mo_host_array(m->ctx, graph->divisions * graph->nodes, sizeof *graph->division);
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS && mo_ok(m->ctx); part++)
-        if (part != MO_DIVISION_VALIDATION || mo_npz_has(m, (one ? lists : masks)[part]))
-            (one ? read_part : read_masks)(m, (one ? lists : masks)[part], (mo_division)part, graph);
+        if (part != MO_DIVISION_VALIDATION || npz_has(m, keys[part]))
+            (one ? read_part : read_masks)(m, keys[part], (mo_division)part, graph);
     return mo_ok(m->ctx);
 }
 
-static bool read_npz_labels(const mo_npz_members *m, mo_graph *graph) {
-    return mo_npz_read_labels(m, graph->graph_offset ? graph->graphs : graph->nodes, graph) &&
-           (!mo_npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
+static bool read_npz_labels(const npz_members *m, mo_graph *graph) {
+    int64_t n = graph->graph_offset ? graph->graphs : graph->nodes, count;
+    return mo_graph_set_labels(graph, npz_integers(m, "labels", n, &count), n, m->path, false) &&
+           (!npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
 }
 
-/* Adds numbers as texts. */
-static void add_numbers(mo_context *ctx, const int64_t *number, int64_t n, mo_words *words) {
-    char text[24];
-    for (int64_t i = 0; number && i < n; i++) {
+/* Names as texts: KEY_number or KEY_text, n of them. Returns whether they are numbers. */
+static bool read_texts(const npz_members *m, const char *key, int64_t n, mo_words *words) {
+    char member[40], text[24];
+    int64_t count;
+    snprintf(member, sizeof member, "%s_number", key);
+    bool numbers = npz_has(m, member);
+    int64_t *number = numbers ? npz_integers(m, member, n, &count) : NULL;
+    for (int64_t i = 0; number && i < n && mo_ok(m->ctx); i++) {
         snprintf(text, sizeof text, "%" PRId64, number[i]);
-        if (!mo_words_add(ctx, words, text))
-            return;
+        mo_words_add(m->ctx, words, text);
     }
+    free(number);
+    snprintf(member, sizeof member, "%s_text", key);
+    if (!numbers)
+        npz_texts(m, member, n, words);
+    return numbers;
 }
 
-/* Names of the nodes, or of the graphs of a set. */
-static bool read_names(const mo_npz_members *m, mo_graph *graph) {
+/* Names of the nodes, or of the graphs of a set; rising numbers stay numbers. */
+static bool read_names(const npz_members *m, mo_graph *graph) {
     int64_t n = mo_graph_examples(graph), count, repeated = -1;
     mo_words words = {0};
-    graph->node_numbers = mo_npz_has(m, "names_number");
-    if (graph->node_numbers) {
-        int64_t *number = mo_npz_integers(m, "names_number", n, &count);
+    if (npz_has(m, "names_number")) {
+        int64_t *number = npz_integers(m, "names_number", n, &count);
         bool rising = number && n > 0 && number[0] >= 0;
         for (int64_t i = 1; rising && i < n; i++)
             rising = number[i] > number[i - 1];
-        if (rising) {
+        graph->node_numbers = true;
+        if (rising)
             graph->names = mo_node_names_of_ids(m->ctx, number, n);
+        else
+            free(number);
+        if (rising || !number)
             return mo_ok(m->ctx);
-        }
-        add_numbers(m->ctx, number, n, &words);
-        free(number);
-    } else {
-        mo_npz_texts(m, "names_text", n, &words);
     }
+    graph->node_numbers = read_texts(m, "names", n, &words);
     if (mo_ok(m->ctx))
         graph->names = mo_node_names_of_words(m->ctx, &words, &repeated);
     if (repeated >= 0)
@@ -237,36 +476,27 @@ static bool read_names(const mo_npz_members *m, mo_graph *graph) {
     return mo_ok(m->ctx);
 }
 
-static bool read_class_names(const mo_npz_members *m, mo_graph *graph) {
-    int64_t n = graph->classes, count;
+static bool read_class_names(const npz_members *m, mo_graph *graph) {
     mo_words words = {0};
-    graph->class_numbers = mo_npz_has(m, "class_names_number");
-    if (graph->class_numbers) {
-        int64_t *number = mo_npz_integers(m, "class_names_number", n, &count);
-        add_numbers(m->ctx, number, n, &words);
-        free(number);
-    } else {
-        mo_npz_texts(m, "class_names_text", n, &words);
-    }
-    graph->class_name = mo_ok(m->ctx) ? mo_host_array(m->ctx, n, sizeof *graph->class_name) : NULL;
-    for (int64_t c = 0; graph->class_name && c < n && mo_ok(m->ctx); c++)
+    graph->class_numbers = read_texts(m, "class_names", graph->classes, &words);
+    graph->class_name = mo_ok(m->ctx) ? mo_host_array(m->ctx, graph->classes, sizeof *graph->class_name) : NULL;
+    for (int64_t c = 0; graph->class_name && c < graph->classes && mo_ok(m->ctx); c++)
         graph->class_name[c] = mo_text_copy(m->ctx, mo_words_get(&words, c));
     mo_words_release(&words);
     return mo_ok(m->ctx);
 }
 
-static bool read_npz_graph(const mo_npz_members *m, mo_graph *graph) {
+static bool read_npz_graph(const npz_members *m, mo_graph *graph) {
     return read_adjacency(m, graph) &&
-           (!(mo_npz_has(m, "attr_shape") || mo_npz_has(m, "attr_indptr") || mo_npz_has(m, "attr_indices")) ||
+           (!(npz_has(m, "attr_shape") || npz_has(m, "attr_indptr") || npz_has(m, "attr_indices")) ||
                read_npz_features(m, graph)) &&
-           (!mo_npz_has(m, "labels") || read_npz_labels(m, graph)) &&
-           (graph->graph_offset || read_division(m, graph)) &&
-           (!(mo_npz_has(m, "names_number") || mo_npz_has(m, "names_text")) || read_names(m, graph)) &&
-           (!(mo_npz_has(m, "class_names_number") || mo_npz_has(m, "class_names_text")) || read_class_names(m, graph));
+           (!npz_has(m, "labels") || read_npz_labels(m, graph)) && (graph->graph_offset || read_division(m, graph)) &&
+           (!(npz_has(m, "names_number") || npz_has(m, "names_text")) || read_names(m, graph)) &&
+           (!(npz_has(m, "class_names_number") || npz_has(m, "class_names_text")) || read_class_names(m, graph));
 }
 
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {
-    mo_npz_members m = {.ctx = arrays->ctx, .path = path, .arrays = arrays};
+    npz_members m = {.ctx = arrays->ctx, .path = path, .arrays = arrays};
     mo_graph *graph = mo_graph_new(m.ctx, name, path);
     if (graph)
         read_npz_graph(&m, graph);

@@ -25,10 +25,8 @@
 static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_t bytes) {
     static const char ending[] = "_A.txt";
     DIR *listing = opendir(folder);
-    if (!listing) {
-        mo_fail(ctx, MO_IO, "%s: cannot open: %s", folder, strerror(errno));
-        return false;
-    }
+    if (!listing)
+        return mo_fail(ctx, MO_IO, "%s: cannot open: %s", folder, strerror(errno));
     int found = 0;
     for (struct dirent *entry; (entry = readdir(listing));) {
         size_t length = strlen(entry->d_name), tail = strlen(ending);
@@ -68,9 +66,8 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
             mo_text_unexpected(&r, "the end of the file after a blank line");
             break;
         }
-        int64_t *grown = mo_host_array_grow(ctx, value, &capacity, *count + 1, sizeof *grown);
-        value = grown ? grown : value;
-        fine = grown && mo_text_integer(&r, what, &value[*count]) && mo_text_finished(&r);
+        fine = mo_host_array_grow(ctx, &value, &capacity, *count + 1, sizeof *value) &&
+               mo_text_integer(&r, what, &value[*count]) && mo_text_finished(&r);
         *count += fine;
     }
     mo_text_close(&r);
@@ -126,12 +123,10 @@ static bool read_edge(mo_text_reader *r, const mo_graph *graph, int64_t nodes, m
         return false;
     }
     int64_t g = graph_of(graph, u - 1);
-    if (v - 1 < graph->graph_offset[g] || v - 1 >= graph->graph_offset[g + 1]) {
-        mo_fail(r->ctx, MO_FORMAT,
+    if (v - 1 < graph->graph_offset[g] || v - 1 >= graph->graph_offset[g + 1])
+        return mo_fail(r->ctx, MO_FORMAT,
             "%s:%lld: expected an edge within one graph, found %lld (graph %lld), %lld (graph %lld)", r->path,
             (long long)r->line, (long long)u, (long long)g + 1, (long long)v, (long long)graph_of(graph, v - 1) + 1);
-        return false;
-    }
     return mo_edges_add(r->ctx, edges, u - 1, v - 1);
 }
 
@@ -191,16 +186,12 @@ typedef struct attributes {
 } attributes;
 
 static bool read_attribute(mo_text_reader *r, attributes *a) {
-    float *grown = mo_host_array_grow(r->ctx, a->value, &a->capacity, a->n + 1, sizeof *grown);
-    if (!grown)
+    if (!mo_host_array_grow(r->ctx, &a->value, &a->capacity, a->n + 1, sizeof *a->value))
         return false;
-    a->value = grown;
     char *end = r->cursor;
     float value = mo_text_blank(r) ? 0 : (float)mo_read_number(r->cursor, &end);
-    if (end == r->cursor || !isfinite(value) || !strchr(", \t", *end)) {
-        mo_text_unexpected(r, "an attribute of a node (a finite float32)");
-        return false;
-    }
+    if (end == r->cursor || !isfinite(value) || !strchr(", \t", *end))
+        return mo_text_unexpected(r, "an attribute of a node (a finite float32)");
     r->cursor = end;
     a->value[a->n++] = value;
     return true;
@@ -232,10 +223,7 @@ static bool read_attributes(mo_context *ctx, const char *path, int64_t nodes, at
         fine = found && read_node_attributes(&r, a);
     }
     while (fine && mo_text_line(&r))
-        if (!mo_text_blank(&r)) {
-            mo_text_unexpected(&r, lines);
-            fine = false;
-        }
+        fine = mo_text_blank(&r) || mo_text_unexpected(&r, lines);
     mo_text_close(&r);
     return mo_ok(ctx);
 }

@@ -4,6 +4,8 @@
 
 #include "train/inside.h"
 
+/* The members of the .npz that hold the parts of one division, as lists of nodes, and of several, as masks. */
+extern const char *const mo_division_keys[2][MO_DIVISIONS];
 /* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
 /* Makes the graph from arrays already read. */
@@ -14,6 +16,15 @@ mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool
 bool mo_is_tu(const char *folder);
 /* A set of graphs as adjacency lists, plain or gzipped. */
 mo_graph *mo_load_adjacency_list(mo_context *ctx, const char *name, const char *path);
+/* Ids in file order: edge i joins id[2 i] and id[2 i + 1]. */
+typedef struct mo_edge_ids {
+    int64_t *id;                       /* free() */
+    int64_t count, capacity, comments; /* comments: lines */
+} mo_edge_ids;
+
+/* Reads lines "u v" of ids in 0..highest; raises if the file has no edge. Returns false on failure; free ids->id in any
+ * case. */
+bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids);
 /* SNAP's edge list, plain or gzipped. */
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
 /* Sets the edges of a graph from a table or words; its nodes too, if it has none yet. False on failure. */

@@ -4,7 +4,7 @@
 
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/text_reader.h"
 #include "train/graphs/words.h"
 
@@ -63,9 +63,8 @@ static bool feed_csv(struct csv_parser *parser, mo_table *t, const char *text, s
     if (csv_parse(parser, text, bytes, on_field, on_row, t) == bytes)
         return t->fine;
     bool memory = csv_error(parser) == CSV_ENOMEM;
-    mo_fail(t->at.ctx, memory ? MO_MEMORY : MO_FORMAT, "%s:%lld: %s", t->at.path, (long long)t->at.line,
+    return mo_fail(t->at.ctx, memory ? MO_MEMORY : MO_FORMAT, "%s:%lld: %s", t->at.path, (long long)t->at.line,
         memory ? "out of memory for a field" : "expected a quote at an end of a field, found one inside");
-    return false;
 }
 
 static bool read_rows(struct csv_parser *parser, mo_text_reader *r, mo_table *t) {
@@ -73,10 +72,8 @@ static bool read_rows(struct csv_parser *parser, mo_text_reader *r, mo_table *t)
         t->at.line = r->line;
         if (r->line == 1)
             csv_set_delim(parser, strchr(r->cursor, '\t') ? CSV_TAB : CSV_COMMA);
-        if (!mo_is_utf8(r->cursor, strlen(r->cursor))) {
-            mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text in UTF-8", t->at.path, (long long)r->line);
-            return false;
-        }
+        if (!mo_is_utf8(r->cursor, strlen(r->cursor)))
+            return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text in UTF-8", t->at.path, (long long)r->line);
         if (!feed_csv(parser, t, r->cursor, strlen(r->cursor)) || !feed_csv(parser, t, "\n", 1))
             return false;
     }
@@ -84,9 +81,8 @@ static bool read_rows(struct csv_parser *parser, mo_text_reader *r, mo_table *t)
         return false;
     if (csv_fini(parser, on_field, on_row, t) == 0)
         return t->fine;
-    mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected the quote that ends a field, found the end of the file", t->at.path,
-        (long long)t->at.line);
-    return false;
+    return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected the quote that ends a field, found the end of the file",
+        t->at.path, (long long)t->at.line);
 }
 
 bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visit) {
@@ -158,15 +154,13 @@ bool mo_is_table(const char *path) {
 bool mo_table_unexpected(const mo_table_place *at, const char *expected, const char *found) {
     char quoted[64];
     mo_quote(found, strlen(found), quoted, sizeof quoted);
-    mo_fail(at->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s%s%s", at->path, (long long)at->line, expected,
+    return mo_fail(at->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s%s%s", at->path, (long long)at->line, expected,
         *found ? "'" : "nothing", quoted, *found ? "'" : "");
-    return false;
 }
 
 bool mo_table_columns(const mo_table_place *at, int64_t columns, const char *names) {
     if (at->column == columns)
         return true;
-    mo_fail(at->ctx, MO_FORMAT, "%s:%lld: expected %lld columns, %s, found %lld", at->path, (long long)at->line,
+    return mo_fail(at->ctx, MO_FORMAT, "%s:%lld: expected %lld columns, %s, found %lld", at->path, (long long)at->line,
         (long long)columns, names, (long long)at->column);
-    return false;
 }

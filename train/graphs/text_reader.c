@@ -1,7 +1,7 @@
 /* train/graphs/text_reader.c - lines of integers from plain or gzipped text, through zlib, which reads both. */
 #include "train/graphs/text_reader.h"
 
-#include "tensor/files/expansion.h"
+#include "tensor/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,15 +26,11 @@ bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes
 /* Takes the open file; NULL: errno says why there is none. */
 static bool start_text(mo_text_reader *r, gzFile file) {
     r->file = file;
-    if (!file) {
-        mo_fail(r->ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "%s: cannot open: %s", r->path, strerror(errno));
-        return false;
-    }
+    if (!file)
+        return mo_fail(r->ctx, errno == ENOMEM ? MO_MEMORY : MO_IO, "%s: cannot open: %s", r->path, strerror(errno));
     r->buffer = malloc(FIRST_CAPACITY);
-    if (!r->buffer) {
-        mo_fail(r->ctx, MO_MEMORY, "%s: out of memory for the read buffer", r->path);
-        return false;
-    }
+    if (!r->buffer)
+        return mo_fail(r->ctx, MO_MEMORY, "%s: out of memory for the read buffer", r->path);
     r->capacity = FIRST_CAPACITY;
     return true;
 }
@@ -42,15 +38,11 @@ static bool start_text(mo_text_reader *r, gzFile file) {
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path) {
     *r = (mo_text_reader){.ctx = ctx, .path = path};
     struct stat status;
-    if (stat(path, &status) != 0) {
-        mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
-        return false;
-    }
-    if (!S_ISREG(status.st_mode)) {
-        mo_fail(ctx, MO_IO, "%s: expected a file, found %s", path,
+    if (stat(path, &status) != 0)
+        return mo_fail(ctx, MO_IO, "%s: cannot open: %s", path, strerror(errno));
+    if (!S_ISREG(status.st_mode))
+        return mo_fail(ctx, MO_IO, "%s: expected a file, found %s", path,
             S_ISDIR(status.st_mode) ? "a folder" : "something that is not a plain file");
-        return false;
-    }
     r->file_bytes = status.st_size;
     return start_text(r, gzopen(path, "rb"));
 }
@@ -72,7 +64,8 @@ void mo_text_close(mo_text_reader *r) {
     if (r->file)
         gzclose(r->file);
     free(r->buffer);
-    *r = (mo_text_reader){0};
+    r->file = NULL;
+    r->buffer = r->cursor = NULL;
 }
 
 static bool make_room(mo_text_reader *r) {
@@ -83,16 +76,12 @@ static bool make_room(mo_text_reader *r) {
     }
     if (r->end + 1 < r->capacity)
         return true;
-    if (r->capacity >= LONGEST_LINE) {
-        mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected lines of at most %zu bytes, found a longer one", r->path,
+    if (r->capacity >= LONGEST_LINE)
+        return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected lines of at most %zu bytes, found a longer one", r->path,
             (long long)r->line + 1, LONGEST_LINE);
-        return false;
-    }
     char *grown = realloc(r->buffer, 2 * r->capacity);
-    if (!grown) {
-        mo_fail(r->ctx, MO_MEMORY, "%s:%lld: out of memory for a line", r->path, (long long)r->line + 1);
-        return false;
-    }
+    if (!grown)
+        return mo_fail(r->ctx, MO_MEMORY, "%s:%lld: out of memory for a line", r->path, (long long)r->line + 1);
     r->buffer = grown;
     r->capacity *= 2;
     return true;
@@ -119,14 +108,11 @@ static bool fill_text_buffer(mo_text_reader *r) {
     }
     int code = Z_OK;
     const char *reason = gzerror(r->file, &code);
-    if (code == Z_BUF_ERROR) {
-        mo_fail(r->ctx, MO_FORMAT, "%s: expected a complete gzip stream, found one that ends early", r->path);
-        return false;
-    }
+    if (code == Z_BUF_ERROR)
+        return mo_fail(r->ctx, MO_FORMAT, "%s: expected a complete gzip stream, found one that ends early", r->path);
     if (got < 0 || (code != Z_OK && code != Z_STREAM_END)) {
         mo_code raised = code == Z_ERRNO ? MO_IO : code == Z_MEM_ERROR ? MO_MEMORY : MO_FORMAT;
-        mo_fail(r->ctx, raised, "%s: cannot read: %s", r->path, code == Z_ERRNO ? strerror(errno) : reason);
-        return false;
+        return mo_fail(r->ctx, raised, "%s: cannot read: %s", r->path, code == Z_ERRNO ? strerror(errno) : reason);
     }
     r->end += (size_t)got;
     r->exhausted = true;
@@ -149,10 +135,8 @@ bool mo_text_line(mo_text_reader *r) {
     r->cursor = r->buffer + r->start;
     r->start += length + (newline ? 1 : 0);
     r->line++;
-    if (memchr(r->cursor, '\0', length)) {
-        mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text, found a zero byte", r->path, (long long)r->line);
-        return false;
-    }
+    if (memchr(r->cursor, '\0', length))
+        return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text, found a zero byte", r->path, (long long)r->line);
     if (length > 0 && r->cursor[length - 1] == '\r')
         length--;
     r->cursor[length] = '\0';
@@ -193,18 +177,17 @@ static void quote_word(const char *word, char *quoted, size_t bytes) {
     snprintf(quoted + n, bytes - n, "%s\"", *word && !strchr(" \t", *word) ? "..." : "");
 }
 
-void mo_text_unexpected(mo_text_reader *r, const char *expected) {
+bool mo_text_unexpected(mo_text_reader *r, const char *expected) {
     char found[40];
     skip_blanks(r);
     quote_word(r->cursor, found, sizeof found);
-    mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s", r->path, (long long)r->line, expected, found);
+    return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s", r->path, (long long)r->line, expected, found);
 }
 
 static bool fail_integer(mo_text_reader *r, const char *what, const char *kind) {
     char expected[160];
     snprintf(expected, sizeof expected, "%s (%s)", what, kind);
-    mo_text_unexpected(r, expected);
-    return false;
+    return mo_text_unexpected(r, expected);
 }
 
 bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value) {
@@ -243,10 +226,8 @@ bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_
 
 bool mo_text_comma(mo_text_reader *r) {
     skip_blanks(r);
-    if (*r->cursor != ',') {
-        mo_text_unexpected(r, "a comma");
-        return false;
-    }
+    if (*r->cursor != ',')
+        return mo_text_unexpected(r, "a comma");
     r->cursor++;
     return true;
 }
@@ -254,6 +235,5 @@ bool mo_text_comma(mo_text_reader *r) {
 bool mo_text_finished(mo_text_reader *r) {
     if (mo_text_blank(r))
         return true;
-    mo_text_unexpected(r, "the end of the line");
-    return false;
+    return mo_text_unexpected(r, "the end of the line");
 }

@@ -31,6 +31,7 @@ bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path);
 /* The same, of a pipe too, or of standard input, "-", which r->path calls so; they end after 64 MiB. */
 bool mo_text_open_pipe(mo_text_reader *r, mo_context *ctx, const char *path);
+/* What the reader has counted stays. */
 void mo_text_close(mo_text_reader *r);
 /* Moves to the next line. False at the end of the file and on failure: mo_ok tells which. The mark of UTF-8 at the
  * start of the first is no part of it. */
@@ -48,7 +49,7 @@ bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_
 bool mo_text_comma(mo_text_reader *r);
 /* Raises unless only blanks are left in the line. */
 bool mo_text_finished(mo_text_reader *r);
-/* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <what is at the cursor>". */
-void mo_text_unexpected(mo_text_reader *r, const char *expected);
+/* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <what is at the cursor>". Returns false. */
+bool mo_text_unexpected(mo_text_reader *r, const char *expected);
 
 #endif

@@ -6,12 +6,9 @@
 
 bool mo_words_add(mo_context *ctx, mo_words *w, const char *text) {
     int64_t bytes = (int64_t)strlen(text) + 1;
-    int64_t *start = mo_host_array_grow(ctx, w->start, &w->starts, w->n + 1, sizeof *start);
-    w->start = start ? start : w->start;
-    char *block = start ? mo_host_array_grow(ctx, w->text, &w->room, w->bytes + bytes, 1) : NULL;
-    if (!block)
+    if (!mo_host_array_grow(ctx, &w->start, &w->starts, w->n + 1, sizeof *w->start) ||
+        !mo_host_array_grow(ctx, &w->text, &w->room, w->bytes + bytes, 1))
         return false;
-    w->text = block;
     w->start[w->n++] = w->bytes;
     memcpy(w->text + w->bytes, text, (size_t)bytes);
     w->bytes += bytes;

@@ -5,7 +5,7 @@
 #include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/run/trainer.h"
 
 #include <errno.h>
@@ -34,10 +34,6 @@ const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path)
 mo_tensor *const *mo_trainer_state(const mo_trainer *trainer, int part) {
     const mo_optimizer *o = trainer->optimizer;
     return part == 0 ? trainer->parameter : part == 1 ? o->m : o->v;
-}
-
-static mo_tensor *state_tensor(const mo_trainer *trainer, int part, int i) {
-    return mo_trainer_state(trainer, part)[i];
 }
 
 static void state_name(const mo_trainer *trainer, int part, int i, char name[NAME]) {
@@ -131,7 +127,7 @@ void mo_checkpoint_write(mo_trainer *trainer) {
         for (int64_t j = 0; j < count; j++) {
             int part = (int)(j / trainer->n), i = (int)(j % trainer->n);
             state_name(trainer, part, i, names[j]);
-            items[j] = (mo_array){.name = names[j], .tensor = state_tensor(trainer, part, i)};
+            items[j] = (mo_array){.name = names[j], .tensor = mo_trainer_state(trainer, part)[i]};
         }
         mo_arrays borrowed = {.ctx = ctx, .count = count, .items = items};
         bool held = hold_newest(trainer, second);
@@ -156,7 +152,7 @@ static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const 
     char name[NAME], want[160], got[160];
     for (int part = 0; part < 3; part++)
         for (int i = 0; i < trainer->n && mo_ok(ctx); i++) {
-            mo_tensor *T = state_tensor(trainer, part, i), *X;
+            mo_tensor *T = mo_trainer_state(trainer, part)[i], *X;
             state_name(trainer, part, i, name);
             X = mo_arrays_find(arrays, name);
             if (!X)
@@ -239,7 +235,6 @@ static mo_arrays *read_newest(mo_context *ctx, const char *folder, char path[MO_
 mo_code mo_run_check(mo_context *ctx, const char *folder) {
     char path[MO_PATH];
     json_t *metadata;
-    mo_json_text run;
     if (!mo_given(ctx, "run", "the folder", folder) || mo_run_is_begun(folder))
         return mo_code_of(ctx);
     mo_arrays *arrays = read_newest(ctx, folder, path, &metadata);
@@ -248,13 +243,10 @@ mo_code mo_run_check(mo_context *ctx, const char *folder) {
     if (mo_ok(ctx) && !json_is_object(kept))
         mo_fail(ctx, MO_FORMAT, "checkpoint: %s: expected settings in its metadata, found none", path);
     char of_run[MO_PATH];
-    if (mo_json_read(ctx, "run", path_in(ctx, folder, "run.json", of_run), &run)) {
-        json_object_del(run.root, "version");
-        json_object_del(run.root, "blas_core");
-        json_object_del(run.root, "ranks");
-        mo_compare_settings(ctx, path, kept, run.root, true);
-    }
-    mo_json_release(&run);
+    json_t *run = mo_read_run(ctx, path_in(ctx, folder, "run.json", of_run));
+    if (run)
+        mo_compare_settings(ctx, path, kept, run, true);
+    json_decref(run);
     json_decref(kept);
     json_decref(metadata);
     return mo_code_of(ctx);

@@ -133,11 +133,9 @@ void mo_optimizer_release(mo_optimizer *o) {
 static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
     const mo_tensor *P = o->parameter[i];
     char want[160], got[160];
-    if (mo_is_null(G)) {
-        mo_fail(o->ctx, MO_INVALID, "%s: the gradient of %s, parameter %d, is null, expected %s %s", o->method,
+    if (mo_is_null(G))
+        return mo_fail(o->ctx, MO_INVALID, "%s: the gradient of %s, parameter %d, is null, expected %s %s", o->method,
             mo_tensor_name(P), i, mo_shape_string(P, want, sizeof want), mo_dtype_name(P->dtype));
-        return false;
-    }
     if (P->freed || !P->storage)
         mo_fail_freed(P, o->sgd ? "sgd: the parameter" : "adamw: the parameter");
     else if (G->dtype != P->dtype || G->ndim != P->ndim ||

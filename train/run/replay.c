@@ -12,10 +12,7 @@
 
 #include <string.h>
 
-enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 8 };
-
-/* The member of an episode that points to one of its tensors. */
-typedef mo_tensor **input;
+enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = MO_EPISODE_INPUTS };
 
 /* Type and shape of a tensor; data: of one that no tape holds. */
 typedef struct form {
@@ -47,25 +44,24 @@ typedef struct replay {
 
 /* ---- shapes ---- */
 
-/* Lists the tensors that the episode has; returns their number. */
-static int list_inputs(mo_episode *e, input list[INPUTS]) {
-    int n = 0;
-    input all[INPUTS];
-    int count = 0;
+int mo_episode_inputs(mo_episode *e, mo_episode_input list[MO_EPISODE_INPUTS]) {
+    mo_episode_input all[MO_EPISODE_INPUTS];
+    int n = 0, count = 0;
     for (int i = 0; i < e->n_rows; i++) {
-        all[count++] = &e->rows[i].tensor;
-        all[count++] = &e->rows[i].index;
+        all[count++] = (mo_episode_input){e->rows[i].name, "", &e->rows[i].tensor};
+        all[count++] = (mo_episode_input){e->rows[i].name, ".index", &e->rows[i].index};
     }
     for (int side = 0; side < 2; side++) {
-        all[count++] = &e->support[side];
-        all[count++] = &e->query[side];
+        all[count++] = (mo_episode_input){"support", side ? "_end" : "", &e->support[side]};
+        all[count++] = (mo_episode_input){"query", side ? "_end" : "", &e->query[side]};
     }
-    all[count++] = &e->support_label;
-    all[count++] = &e->support_weight;
-    all[count++] = &e->query_label;
-    all[count++] = &e->segment;
+    all[count++] = (mo_episode_input){"support_label", "", &e->support_label};
+    all[count++] = (mo_episode_input){"support_weight", "", &e->support_weight};
+    all[count++] = (mo_episode_input){"query_label", "", &e->query_label};
+    all[count++] = (mo_episode_input){"segment", "", &e->segment};
+    all[count++] = (mo_episode_input){"centres", "", &e->centres};
     for (int i = 0; i < count; i++)
-        if (!mo_is_null(*all[i]))
+        if (!mo_is_null(*all[i].tensor))
             list[n++] = all[i];
     return n;
 }
@@ -85,7 +81,7 @@ static bool same_input_form(const form *a, const form *b) {
 
 static captured describe_episode(int place, const mo_episode *e) {
     captured s = {.place = place};
-    input at[INPUTS];
+    mo_episode_input at[INPUTS];
     if (!e)
         return s;
     s.e = *e;
@@ -93,9 +89,9 @@ static captured describe_episode(int place, const mo_episode *e) {
     s.classes = e->classes;
     s.max_rows = e->max_rows;
     s.n_rows = e->n_rows;
-    s.n = list_inputs(&s.e, at);
+    s.n = mo_episode_inputs(&s.e, at);
     for (int i = 0; i < s.n; i++)
-        s.form[i] = form_of(*at[i]);
+        s.form[i] = form_of(*at[i].tensor);
     return s;
 }
 
@@ -125,19 +121,19 @@ static captured *find_captured(replay *r, int place, const mo_episode *e) {
 static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
     mo_context *ctx = r->ctx;
     mo_episode given = e ? *e : (mo_episode){0};
-    input from[INPUTS], to[INPUTS];
-    int n = e ? list_inputs(&given, from) : 0;
+    mo_episode_input from[INPUTS], to[INPUTS];
+    int n = e ? mo_episode_inputs(&given, from) : 0;
     if (!s->has_inputs)
         s->e = given;
-    list_inputs(&s->e, to);
+    mo_episode_inputs(&s->e, to);
     for (int i = 0; i < n && mo_ok(ctx); i++) {
-        if (!(*from[i])->tape)
+        if (!(*from[i].tensor)->tape)
             continue;
         if (!s->own[i])
             s->own[i] = mo_tensor_create(ctx, s->form[i].dtype, s->form[i].ndim, s->form[i].shape);
-        *to[i] = s->own[i];
+        *to[i].tensor = s->own[i];
         if (mo_ok(ctx))
-            mo_tensor_copy(*to[i], *from[i]);
+            mo_tensor_copy(*to[i].tensor, *from[i].tensor);
     }
     s->has_inputs = mo_ok(ctx);
     return s->has_inputs;
@@ -186,9 +182,9 @@ static bool replay_work(mo_trainer *trainer, void *state, int place, const mo_ep
 
 /* ---- watching ---- */
 
-static void release_replay(mo_trainer *trainer, void *state, int none, const mo_episode *e) {
+static void release_replay(mo_trainer *trainer, void *state) {
     replay *r = state;
-    (void)trainer, (void)none, (void)e;
+    (void)trainer;
     for (int i = 0; i < r->n; i++) {
         mo_capture_release(r->shape[i].capture);
         for (int j = 0; j < r->shape[i].n; j++)

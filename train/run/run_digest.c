@@ -73,38 +73,24 @@ static const char *digest_frozen(run_digest *d, const mo_tensor *T, char digits[
     return digits;
 }
 
-static void digest_input(run_digest *d, int j, const char *name, const mo_tensor *T) {
-    char digits[MO_DIGITS + 1];
-    if (mo_is_null(T))
-        return;
-    if (T->tape)
-        digest_tensor(d, T, digits);
-    note_digest(d, T->tape ? digits : digest_frozen(d, T, digits), "episode.%d.%s", j, name);
-}
-
 /* ---- a step ---- */
 
-static void digest_episode(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void digest_episode(mo_trainer *trainer, void *state) {
     run_digest *d = state;
-    const mo_source *source = mo_episode_source(trainer, j);
+    const mo_source *source = mo_episode_source(trainer, trainer->place);
+    mo_episode_input list[MO_EPISODE_INPUTS];
+    char text[160], digits[MO_DIGITS + 1];
     if (!mo_ok(d->ctx))
         return;
-    char name[160];
-    snprintf(name, sizeof name, "%.120s:%s", source->graph->name, mo_task_name(source->task));
-    note_digest(d, name, "episode.%d.data", j);
-    for (int i = 0; i < e->n_rows; i++) {
-        digest_input(d, j, e->rows[i].name, e->rows[i].tensor);
-        snprintf(name, sizeof name, "%.120s.index", e->rows[i].name);
-        digest_input(d, j, name, e->rows[i].index);
+    snprintf(text, sizeof text, "%.120s:%s", source->graph->name, mo_task_name(source->task));
+    note_digest(d, text, "episode.%d.data", trainer->place);
+    for (int i = 0, n = mo_episode_inputs(trainer->episode, list); i < n; i++) {
+        const mo_tensor *T = *list[i].tensor;
+        if (T->tape)
+            digest_tensor(d, T, digits);
+        note_digest(d, T->tape ? digits : digest_frozen(d, T, digits), "episode.%d.%.120s%s", trainer->place,
+            list[i].name, list[i].suffix);
     }
-    for (int end = 0; end < 2; end++) {
-        digest_input(d, j, end ? "support_end" : "support", e->support[end]);
-        digest_input(d, j, end ? "query_end" : "query", e->query[end]);
-    }
-    digest_input(d, j, "support_label", e->support_label);
-    digest_input(d, j, "support_weight", e->support_weight);
-    digest_input(d, j, "query_label", e->query_label);
-    digest_input(d, j, "segment", e->segment);
 }
 
 static void digest_parameters(
@@ -116,11 +102,10 @@ static void digest_parameters(
     }
 }
 
-static void digest_step(mo_trainer *trainer, void *state, int none, const mo_episode *e) {
+static void digest_step(mo_trainer *trainer, void *state) {
     run_digest *d = state;
     mo_context *ctx = trainer->ctx;
     char digits[MO_DIGITS + 1];
-    (void)none, (void)e;
     for (int j = 0; j < trainer->options.episodes_per_step; j++) {
         mo_safetensors_digest(&trainer->record[j].loss, sizeof trainer->record[j].loss, digits);
         note_digest(d, digits, "episode.%d.loss", j);
@@ -159,11 +144,10 @@ static size_t end_of_earlier(const mo_file_bytes *content, int64_t step) {
 }
 
 /* Opens the file for the steps that follow; lines of earlier steps are kept. */
-static void open_digests(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void open_digests(mo_trainer *trainer, void *state) {
     run_digest *d = state;
     mo_file_bytes content = {0};
     char label[MO_LABEL], path[MO_PATH];
-    (void)j, (void)e;
     if (!mo_ok(d->ctx))
         return;
     mo_file_label("digests", mo_run_path(trainer, MO_DIGESTS, path), label);
@@ -177,9 +161,9 @@ static void open_digests(mo_trainer *trainer, void *state, int j, const mo_episo
         mo_fail(d->ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
 }
 
-static void release_digests(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void release_digests(mo_trainer *trainer, void *state) {
     run_digest *d = state;
-    (void)trainer, (void)j, (void)e;
+    (void)trainer;
     if (d->file >= 0)
         close(d->file);
     json_decref(d->digests);

@@ -4,7 +4,7 @@
  * writes run.json, then its first checkpoint, then opens the log. Where only run.json is there, no step has been taken:
  * the run is resumed from its beginning. */
 #include "tensor/files/file.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/run/trainer.h"
 
 #include <dirent.h>
@@ -98,17 +98,23 @@ static void open_log(mo_trainer *trainer, bool make) {
 
 static void restore(mo_trainer *trainer) {
     open_log(trainer, false); /* before the checkpoint is read: none is written in between */
-    bool begun = mo_ok(trainer->ctx) && mo_run_is_begun(trainer->options.out);
-    if (begun)
-        mo_compare_run(trainer);
-    else if (mo_ok(trainer->ctx))
+    char path[MO_PATH];
+    if (!mo_ok(trainer->ctx))
+        return;
+    if (!mo_run_is_begun(trainer->options.out)) {
         trainer->restored = mo_checkpoint_read(trainer) == MO_OK;
+        return;
+    }
+    json_t *run = mo_read_run(trainer->ctx, mo_run_path(trainer, "run.json", path));
+    if (run)
+        mo_compare_settings(trainer->ctx, path, run, trainer->settings, trainer->options.other_rate);
+    json_decref(run);
 }
 
-static void start_files(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void start_files(mo_trainer *trainer, void *state) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
-    (void)state, (void)j, (void)e;
+    (void)state;
     if (trainer->resumed)
         restore(trainer);
     else if (mo_ok(ctx))
@@ -123,13 +129,13 @@ static void start_files(mo_trainer *trainer, void *state, int j, const mo_episod
     mo_log_cut(ctx, trainer->log, mo_run_path(trainer, "log.jsonl", path), trainer->step);
 }
 
-static void log_step(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
-    (void)state, (void)j, (void)e;
+static void log_step(mo_trainer *trainer, void *state) {
+    (void)state;
     mo_log_step(trainer, &trainer->report);
 }
 
-static void save(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
-    (void)state, (void)j, (void)e;
+static void save(mo_trainer *trainer, void *state) {
+    (void)state;
     mo_checkpoint_write(trainer);
 }
 
@@ -144,12 +150,12 @@ static mo_candidate hop_candidate(mo_model *model) {
     return (mo_candidate){.head = head ? head : &mo_head_ridge, .lambda = lambda > 0 ? lambda : MO_HOP_LAMBDA};
 }
 
-static void write_weights(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void write_weights(mo_trainer *trainer, void *state) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
     int best_hop[MO_TASKS];
     mo_candidate hop = hop_candidate(trainer->model);
-    (void)state, (void)j, (void)e;
+    (void)state;
     for (int task = 0; task < MO_TASKS; task++)
         best_hop[task] =
             mo_best_hop(ctx, trainer->pool, (mo_task)task, hop.head, hop.lambda, trainer->options.plan.seed);
@@ -159,8 +165,8 @@ static void write_weights(mo_trainer *trainer, void *state, int j, const mo_epis
         mo_weights_write(ctx, trainer->model, &about, mo_run_path(trainer, "weights.safetensors", path));
 }
 
-static void close_log(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
-    (void)state, (void)j, (void)e;
+static void close_log(mo_trainer *trainer, void *state) {
+    (void)state;
     if (trainer->log >= 0)
         close(trainer->log);
 }

@@ -30,10 +30,10 @@ static void note_solve(mo_trainer *trainer, const mo_node *node, bool spd) {
     f->matrices += mo_numel(A) / (mo_dim(A, -1) * mo_dim(A, -1));
 }
 
-static void note_solves(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void note_solves(mo_trainer *trainer, void *state) {
     const mo_tape *t = trainer->tape;
-    (void)state, (void)e;
-    if (j == trainer->first)
+    (void)state;
+    if (trainer->place == trainer->first)
         trainer->solves = (mo_solve_figures){0};
     for (int64_t i = 0; i < t->n_nodes && mo_ok(trainer->ctx); i++) {
         const mo_node *node = t->nodes[i];

@@ -1,12 +1,12 @@
 /* train/run/settings.c - everything that decides the result of a run as one JSON object, and where two of them differ.
  */
+#include "train/ranks/description.h"
 #include "train/ranks/ranks.h"
 #include "train/run/trainer.h"
 
 #include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,70 +18,49 @@ const char *mo_blas_core(void) {
     return openblas_get_corename ? openblas_get_corename() : "unknown";
 }
 
-/* The value, or NULL and nothing left of it if a part is missing: jansson lacked memory. */
-static json_t *whole_value(json_t *value, bool whole) {
-    if (whole)
-        return value;
-    json_decref(value);
-    return NULL;
-}
-
-static json_t *describe_model(mo_model *model) {
-    mo_setting list[MO_MAX_SETTINGS];
-    int n = mo_model_settings(model, list);
-    json_t *o = json_pack("{s:s}", "kind", model->encoder.name);
-    bool whole = true;
-    for (int i = 0; i < n; i++)
-        whole &=
-            !json_object_set_new(o, list[i].key, list[i].word ? json_string(list[i].word) : json_real(list[i].number));
-    return whole_value(o, whole);
-}
-
 static json_t *describe_features(const mo_pool *pool) {
     const mo_feature_options *o = &pool->options;
-    json_t *all = json_pack("{s:s, s:i, s:i, s:i, s:s, s:I, s:f}", "form", mo_feature_form_name(o->form), "dim", o->dim,
-        "hops", o->hops, "power_iterations", o->power_iterations, "combine",
-        o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
-        pool->link_share);
-    /* a run without this member uses LayerNorm */
-    return whole_value(all, o->norm != MO_FEATURE_NORM_NONE || !json_object_set_new(all, "norm", json_string("none")));
+    mo_description all = mo_description_of(json_pack("{s:s, s:i, s:i, s:i, s:s, s:I, s:f}", "form",
+        mo_feature_form_name(o->form), "dim", o->dim, "hops", o->hops, "power_iterations", o->power_iterations,
+        "combine", o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
+        pool->link_share));
+    if (o->norm == MO_FEATURE_NORM_NONE) /* a run without this member uses LayerNorm */
+        mo_describe(&all, "norm", json_string("none"));
+    return mo_description_end(&all);
 }
 
-/* Describes a source by its content: its name may differ from machine to machine. */
 static json_t *describe_pool(const mo_pool *pool) {
-    json_t *list = json_array();
-    bool whole = true;
+    mo_description list = mo_description_of(json_array());
+    char hash[40];
     for (int i = 0; i < pool->n; i++) {
         const mo_graph *graph = pool->source[i].graph;
-        char hash[40];
-        snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
-        whole &= !json_array_append_new(list,
+        mo_describe(&list, NULL,
             json_pack("{s:s, s:s, s:I, s:I, s:s}", "data", graph->name, "task", mo_task_name(pool->source[i].task),
-                "nodes", (json_int_t)graph->nodes, "edges", (json_int_t)(graph->nnz / 2), "hash", hash));
+                "nodes", (json_int_t)graph->nodes, "edges", (json_int_t)(graph->nnz / 2), "hash",
+                mo_hash_digits(graph, hash)));
     }
-    return whole_value(list, whole);
+    return mo_description_end(&list);
 }
 
 static json_t *describe_trainer(const mo_trainer_options *o) {
     const mo_adamw_options *a = &o->adamw;
     const mo_plan_options *p = &o->plan;
-    json_t *k_times = json_array(), *q_times = json_array();
-    bool whole = true;
+    mo_description k_times = mo_description_of(json_array()), q_times = mo_description_of(json_array());
     for (int task = 0; task < MO_TASKS; task++) {
-        whole &= !json_array_append_new(k_times, json_integer(p->k_times[task]));
-        whole &= !json_array_append_new(q_times, json_integer(p->q_times[task]));
+        mo_describe(&k_times, NULL, json_integer(p->k_times[task]));
+        mo_describe(&q_times, NULL, json_integer(p->q_times[task]));
     }
     json_t *adamw = json_pack("{s:f, s:f, s:f, s:f, s:f, s:f, s:f}", "lr", a->lr, "lr_min", a->lr_min, "beta1",
         a->beta1, "beta2", a->beta2, "epsilon", a->epsilon, "weight_decay", a->weight_decay, "clip", a->clip);
     json_t *episodes = json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:o, s:o}", "k_min", (json_int_t)p->k_min,
         "k_max", (json_int_t)p->k_max, "q_min", (json_int_t)p->q_min, "q_max", (json_int_t)p->q_max, "max_classes",
-        (json_int_t)p->max_classes, "seed", (json_int_t)p->seed, "log_uniform", p->log_uniform, "k_times", k_times,
-        "q_times", q_times);
-    json_t *all = json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps, "episodes_per_step",
-        o->episodes_per_step, "adamw", adamw, "episodes", episodes);
+        (json_int_t)p->max_classes, "seed", (json_int_t)p->seed, "log_uniform", p->log_uniform, "k_times",
+        mo_description_end(&k_times), "q_times", mo_description_end(&q_times));
+    mo_description all = mo_description_of(json_pack("{s:I, s:i, s:o, s:o}", "steps", (json_int_t)o->steps,
+        "episodes_per_step", o->episodes_per_step, "adamw", adamw, "episodes", episodes));
     if (o->max_rows) /* blocks change the order of summation */
-        whole &= !json_object_set_new(all, "max_rows", json_integer(o->max_rows));
-    return whole_value(all, whole);
+        mo_describe(&all, "max_rows", json_integer(o->max_rows));
+    return mo_description_end(&all);
 }
 
 /* fp32 is not written: a run without the word, of an older version too, is of fp32. */
@@ -99,13 +78,16 @@ json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, c
         json_decref(own);
         return NULL;
     }
-    json_t *all = json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", describe_model(model), "features",
-        describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool));
-    if (all && ctx->math != MO_MATH_FP32 && json_object_set_new(all, "math", json_string(math_names[ctx->math])))
-        all = whole_value(all, false);
-    if (!all)
+    mo_description of_model = mo_describe_model(model);
+    mo_description all = mo_description_of(
+        json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", mo_description_end(&of_model), "features",
+            describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool)));
+    if (ctx->math != MO_MATH_FP32)
+        mo_describe(&all, "math", json_string(math_names[ctx->math]));
+    json_t *settings = mo_description_end(&all);
+    if (!settings)
         mo_fail(ctx, MO_MEMORY, "train: cannot describe the settings in JSON (names must be UTF-8)");
-    return all;
+    return settings;
 }
 
 /* ---- differences ---- */
@@ -187,13 +169,6 @@ mo_code mo_compare_settings(
     return mo_context_status(ctx)->code;
 }
 
-/* Raises MO_INVALID naming the first setting in which this process differs from rank 0. */
-static void compare_with_first(mo_context *ctx, const char *command, const json_t *first, const json_t *now) {
-    difference d = {0};
-    if (settings_differ(&d, first, now))
-        fail_difference(ctx, command, NULL, &d);
-}
-
 mo_code mo_write_run(const mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     char path[MO_PATH];
@@ -214,19 +189,17 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     return mo_context_status(ctx)->code;
 }
 
-mo_code mo_compare_run(const mo_trainer *trainer) {
-    mo_context *ctx = trainer->ctx;
-    char path[MO_PATH];
+json_t *mo_read_run(mo_context *ctx, const char *path) {
     mo_json_text run;
-    mo_run_path(trainer, "run.json", path);
+    json_t *settings = NULL;
     if (mo_json_read(ctx, "run", path, &run)) {
-        json_object_del(run.root, "version");
-        json_object_del(run.root, "blas_core");
-        json_object_del(run.root, "ranks");
-        mo_compare_settings(ctx, path, run.root, trainer->settings, trainer->options.other_rate);
+        settings = json_incref(run.root);
+        json_object_del(settings, "version");
+        json_object_del(settings, "blas_core");
+        json_object_del(settings, "ranks");
     }
     mo_json_release(&run);
-    return mo_context_status(ctx)->code;
+    return settings;
 }
 
 /* ---- whether the processes of a command run the same program on the same inputs ---- */
@@ -234,12 +207,13 @@ mo_code mo_compare_run(const mo_trainer *trainer) {
 /* The object with what else must be the same on every rank. NULL on failure. */
 static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *mine) {
     json_error_t error;
-    json_t *all = mine ? mo_json_decode(mine, strlen(mine), 0, &error) : NULL;
-    bool whole = json_is_object(all) && !json_object_set_new(all, "version", json_string(MO_VERSION)) &&
-                 !json_object_set_new(all, "program", json_string(ranks->program ? ranks->program : "")) &&
-                 !json_object_set_new(all, "blas_core", json_string(mo_blas_core())) &&
-                 !json_object_set_new(all, "deterministic", json_boolean(ranks->deterministic));
-    char *text = whole ? mo_json_encode(all, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
+    mo_description d = mo_description_of(mine ? mo_json_decode(mine, strlen(mine), 0, &error) : NULL);
+    mo_describe(&d, "version", json_string(MO_VERSION));
+    mo_describe(&d, "program", json_string(ranks->program ? ranks->program : ""));
+    mo_describe(&d, "blas_core", json_string(mo_blas_core()));
+    mo_describe(&d, "deterministic", json_boolean(ranks->deterministic));
+    json_t *all = mo_description_end(&d);
+    char *text = all ? mo_json_encode(all, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(all);
     if (!text)
         mo_fail(ctx, MO_MEMORY, "out of memory for what the processes compare");
@@ -249,10 +223,11 @@ static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *m
 static void compare_texts(mo_context *ctx, const char *command, const char *first, size_t n, const char *mine) {
     json_error_t error;
     json_t *of_first = mo_json_decode(first, n, 0, &error), *now = mo_json_decode(mine, strlen(mine), 0, &error);
-    if (of_first && now)
-        compare_with_first(ctx, command, of_first, now);
-    else
+    difference d = {0};
+    if (!of_first || !now)
         mo_fail(ctx, MO_MEMORY, "%s: out of memory for what the processes compare", command);
+    else if (settings_differ(&d, of_first, now))
+        fail_difference(ctx, command, NULL, &d);
     json_decref(of_first);
     json_decref(now);
 }

@@ -19,9 +19,8 @@ typedef struct shared {
     bool parted;     /* what ranks.parted points to where the caller has none */
 } shared;
 
-static void agree(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void agree(mo_trainer *trainer, void *state) {
     const shared *s = state;
-    (void)j, (void)e;
     trainer->go_on = mo_ranks_agree(trainer->ctx, &s->ranks, trainer->go_on);
 }
 
@@ -105,9 +104,8 @@ static void share_state(mo_trainer *trainer, const mo_ranks *ranks, mo_tensor *c
 }
 
 /* The step, weights and moments of rank 0, on every rank, once its files are written. */
-static void share_start(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void share_start(mo_trainer *trainer, void *state) {
     shared *s = state;
-    (void)j, (void)e;
     size_t bytes = mo_sum_tree_bytes(trainer->parameter, trainer->n);
     char *message = mo_host_alloc(trainer->ctx, bytes);
     if (mo_trainer_agree(trainer, true)) {
@@ -136,9 +134,8 @@ static void share_records(mo_trainer *trainer, const mo_ranks *ranks) {
 }
 
 /* Exchanges figures and gradients of the episodes. */
-static void share_sums(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void share_sums(mo_trainer *trainer, void *state) {
     shared *s = state;
-    (void)j, (void)e;
     int E = trainer->options.episodes_per_step;
     if (!s->on_devices && !*s->ranks.parted)
         trainer->gradient = mo_sum_tree_share(trainer->tree, trainer->tape, &s->ranks, E, s->message);
@@ -150,9 +147,8 @@ static void share_sums(mo_trainer *trainer, void *state, int j, const mo_episode
         trainer->gradient = add_on_devices(trainer, s);
 }
 
-static void leave(mo_trainer *trainer, void *state, int j, const mo_episode *e) {
+static void leave(mo_trainer *trainer, void *state) {
     shared *s = state;
-    (void)j, (void)e;
     if (s->on_devices)
         mo_leave_group(trainer->ctx, !mo_ok(trainer->ctx));
     mo_host_free(trainer->ctx, s->message, s->bytes);

@@ -1,6 +1,6 @@
 /* train/run/trainer.c - a run: created, started or resumed, stepped, finished; and what watches it. */
 #include "train/run/trainer.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -111,7 +111,7 @@ void mo_trainer_release(mo_trainer *trainer) {
     size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
     size_t E = (size_t)trainer->options.episodes_per_step;
     mo_context_wait(ctx); /* a pending check of a step may refer to this trainer */
-    mo_tell(trainer, MO_RELEASED, 0, NULL);
+    mo_tell(trainer, MO_RELEASED);
     mo_host_free(ctx, trainer->record, E * sizeof *trainer->record);
     mo_tensor_release(trainer->figures);
     mo_host_free(ctx, trainer->host_figures, 2 * E * sizeof *trainer->host_figures);
@@ -144,15 +144,15 @@ void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher) {
     trainer->n_watchers = n;
 }
 
-void mo_tell(mo_trainer *trainer, mo_moment moment, int j, const mo_episode *e) {
+void mo_tell(mo_trainer *trainer, mo_moment moment) {
     for (int i = 0; i < trainer->n_watchers; i++)
         if (trainer->watcher[i].hooks->on[moment])
-            trainer->watcher[i].hooks->on[moment](trainer, trainer->watcher[i].state, j, e);
+            trainer->watcher[i].hooks->on[moment](trainer, trainer->watcher[i].state);
 }
 
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on) {
     trainer->go_on = mo_ok(trainer->ctx) && go_on;
-    mo_tell(trainer, MO_AGREES, 0, NULL);
+    mo_tell(trainer, MO_AGREES);
     return trainer->go_on;
 }
 
@@ -160,7 +160,7 @@ bool mo_trainer_agree(mo_trainer *trainer, bool go_on) {
 
 mo_code mo_trainer_start(mo_trainer *trainer) {
     if (!trainer->started) {
-        mo_tell(trainer, MO_STARTS, 0, NULL);
+        mo_tell(trainer, MO_STARTS);
         trainer->started = mo_ok(trainer->ctx);
     }
     return mo_code_of(trainer->ctx);
@@ -182,7 +182,7 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
 mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
-    mo_tell(trainer, MO_SAVES, 0, NULL);
+    mo_tell(trainer, MO_SAVES);
     return mo_code_of(trainer->ctx);
 }
 
@@ -225,7 +225,7 @@ mo_code mo_trainer_finish(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
     mo_trainer_start(trainer); /* a run of zero steps may be finished too */
-    mo_tell(trainer, MO_FINISHES, 0, NULL);
+    mo_tell(trainer, MO_FINISHES);
     mo_trainer_agree(trainer, true);
     return mo_code_of(trainer->ctx);
 }

@@ -13,8 +13,8 @@
 
 typedef enum mo_moment {
     MO_STARTS,   /* before the first step */
-    MO_FETCHED,  /* episode j lies on the tape */
-    MO_RECORDED, /* the loss of episode j is on the tape, its gradients are not computed yet */
+    MO_FETCHED,  /* the episode lies on the tape */
+    MO_RECORDED, /* the loss of the episode is on the tape, its gradients are not computed yet */
     MO_SUMMED,   /* the gradients of this process's episodes are added up, or it has failed */
     MO_TAKEN,    /* the step's report is made */
     MO_AGREES,   /* whether to go on: trainer->go_on */
@@ -24,8 +24,8 @@ typedef enum mo_moment {
     MO_MOMENTS
 } mo_moment;
 
-/* j and e are those of the moments that name an episode. */
-typedef void (*mo_hook)(mo_trainer *trainer, void *state, int j, const mo_episode *e);
+/* What a moment names stands in the trainer: place and episode, report, gradient. */
+typedef void (*mo_hook)(mo_trainer *trainer, void *state);
 /* The work of one episode of a step, or (e: NULL) of its end. It depends on the episode's shape and its place in the
  * step alone: it reads no value, and all that changes from step to step lies on the device. */
 typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e);
@@ -47,7 +47,7 @@ void mo_watch_replay(mo_trainer *trainer);
 /* Adds a watcher with its state behind the others, MO_WATCHERS in all; takes it away, untold; tells all of them. */
 void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state);
 void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
-void mo_tell(mo_trainer *trainer, mo_moment moment, int j, const mo_episode *e);
+void mo_tell(mo_trainer *trainer, mo_moment moment);
 
 /* ---- trainer ---- */
 
@@ -80,6 +80,8 @@ struct mo_trainer {
     mo_tensor **parameter, **grad;
     mo_sum_tree *tree;         /* of the gradients; NULL: a step is one episode */
     int first, end;            /* the episodes of a step that this process takes */
+    int place;                 /* of the episode in its step */
+    mo_episode *episode;       /* as it was fetched; of MO_FETCHED and MO_RECORDED */
     mo_episode_record *record; /* [episodes] of a step */
     mo_tensor *figures;        /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
     double *host_figures;
@@ -97,6 +99,15 @@ struct mo_trainer {
         void *state;
     } watcher[MO_WATCHERS];
 };
+
+/* A tensor that an episode may have, NULL or null where it has not: its name, with what follows it, and where it is. */
+typedef struct mo_episode_input {
+    const char *name, *suffix;
+    mo_tensor **tensor;
+} mo_episode_input;
+enum { MO_EPISODE_INPUTS = 2 * MO_MAX_ROWS + 9 };
+/* replay.c: lists the tensors that the episode has; returns their number. */
+int mo_episode_inputs(mo_episode *e, mo_episode_input list[MO_EPISODE_INPUTS]);
 
 /* The source of episode j of a step. */
 static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int j) {
@@ -130,8 +141,8 @@ mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *ke
 const char *mo_blas_core(void);
 /* Writes run.json. */
 mo_code mo_write_run(const mo_trainer *trainer);
-/* Compares the settings of the trainer with those in run.json, as mo_compare_settings does. */
-mo_code mo_compare_run(const mo_trainer *trainer);
+/* The settings in a run.json; NULL on failure. */
+json_t *mo_read_run(mo_context *ctx, const char *path);
 
 /* ---- run_log.c ---- */
 

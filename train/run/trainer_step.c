@@ -9,7 +9,6 @@
 #include "train/run/trainer.h"
 
 #include "autograd/tape.h"
-#include "tensor/clock.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -107,7 +106,7 @@ static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
     note_figures(trainer, j, loss, logits, e->query_label);
     if (E > 1)
         loss = mo_scale(t, loss, 1.0 / E, 0);
-    mo_tell(trainer, MO_RECORDED, j, e);
+    mo_tell(trainer, MO_RECORDED);
     mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
     if (E > 1) {
         mo_sum_tree_push(trainer->tree, t, trainer->first, j, 0, trainer->grad);
@@ -146,7 +145,9 @@ static void run_episode(mo_trainer *trainer, int j) {
     e.max_rows = trainer->options.max_rows;
     trainer->record[j] =
         (mo_episode_record){.asked = mo_numel(e.query_label), .source = source - trainer->pool->source};
-    mo_tell(trainer, MO_FETCHED, j, &e);
+    trainer->place = j;
+    trainer->episode = &e;
+    mo_tell(trainer, MO_FETCHED);
     perform(trainer, j, &e, queue_episode);
     mo_prefetch_ahead(trainer->episodes, number); /* the device is busy now */
 }
@@ -169,14 +170,14 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
     mo_optimizer_advance(trainer->optimizer, r->lr);
     for (int j = trainer->first; j < trainer->end && mo_ok(ctx); j++)
         run_episode(trainer, j);
-    mo_tell(trainer, MO_SUMMED, 0, NULL);
+    mo_tell(trainer, MO_SUMMED);
     if (o->episodes_per_step > 1 && mo_ok(ctx))
         perform(trainer, o->episodes_per_step, NULL, queue_update);
     mo_optimizer_norm(trainer->optimizer, &r->gradient_norm);
     mo_read_figures(trainer); /* the only wait of a step, after all of it has been queued */
     if (mo_ok(ctx)) {
         report_step(trainer, start);
-        mo_tell(trainer, MO_TAKEN, 0, NULL);
+        mo_tell(trainer, MO_TAKEN);
         trainer->step++;
     } else {
         if (trainer->optimizer->step > before)

@@ -1,6 +1,5 @@
 /* train/run/weights_model.c - the model that weights are of: MOCHI, the invariant encoder or an encoder from outside,
  * under the readout it was trained with or a head of the caller's choice. */
-#include "tensor/given.h"
 #include "tensor/storage.h"
 #include "train/inside.h"
 

@@ -1,6 +1,6 @@
 /* train/svd/adjacency.c - the normalised adjacency D^-1/2 A D^-1/2, and node features as a sparse matrix. */
 #include "train/svd/adjacency.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 
 #include "tensor/host_array.h"
 
@@ -56,11 +56,9 @@ static void fill_normalized(const block *b, int64_t n, mo_dtype real) {
 
 static bool columns_stay(mo_context *ctx, const block *b, int64_t n) {
     for (int64_t e = 0; e < b->row_pointer[n]; e++)
-        if (b->column[e] < 0 || b->column[e] >= n) {
-            mo_fail(ctx, MO_INVALID, "normalized adjacency: entry %lld leads to node %lld, expected 0 to %lld",
+        if (b->column[e] < 0 || b->column[e] >= n)
+            return mo_fail(ctx, MO_INVALID, "normalized adjacency: entry %lld leads to node %lld, expected 0 to %lld",
                 (long long)e, (long long)b->column[e], (long long)n - 1);
-            return false;
-        }
     return true;
 }
 
@@ -115,11 +113,10 @@ bool mo_features_fit_products(const mo_graph *graph) {
             if (!(fabs((double)graph->feature_value[e]) <= most)) {
                 bool single = graph->graphs == 1;
                 snprintf(number, sizeof number, "%lld", (long long)i);
-                mo_fail(graph->ctx, MO_NUMERICAL,
+                return mo_fail(graph->ctx, MO_NUMERICAL,
                     "features: '%s': feature %d of node %s is %g, expected a finite value of at most %g", graph->name,
                     graph->feature_column[e], single ? mo_graph_example_name(graph, i, number) : number,
                     (double)graph->feature_value[e], most);
-                return false;
             }
     return mo_ok(graph->ctx);
 }

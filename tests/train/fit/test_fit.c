@@ -1,7 +1,7 @@
 /* tests/train/fit/test_fit.c - episodes on embeddings, the figures of heads. */
 #include "tests/labelled_rows.h"
 #include "tests/scratch.h"
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* tests/train/fit/test_held_out.c - logits of held-out rows equal explicit refits. */
 #include "tests/labelled_rows.h"
 #include "tests/scratch.h"
-#include "train/fit/fit_batch.h"
+#include "train/fit/fit_parts.h"
 
 #include <math.h>
 

@@ -84,6 +84,8 @@ static void labels_may_be_text(void **state) {
     assert_labels(s, (int64_t[]){1, -1, 0});
     write_labels(s, "labels.txt", "10\nten\n10"); /* not all integers: names */
     assert_labels(s, (int64_t[]){0, 1, 0});
+    write_labels(s, "labels.txt", "\n1\n\n\n\n"); /* empty lines are labels of nodes, and may follow them */
+    assert_labels(s, (int64_t[]){-1, 1, -1});
     remove(scratch_path(s, "labels.txt"));
 }
 
@@ -91,11 +93,15 @@ static void labels_are_never_ignored(void **state) {
     scratch *s = *state;
     write_folder(s, "0 1\n");
     write_labels(s, "labels.txt", "0\n1\n");
-    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt: expected a line for each of 3 nodes, found 2"));
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt: expected a label for each of 3 nodes, found 2"));
     write_labels(s, "labels.txt", "0\n1\n1\n\n2\n");
-    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt:5: expected the end of the file", "\"2\""));
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt: expected a label for each of 3 nodes, found 5"));
     write_labels(s, "labels.txt", "0\n3\n1\n");
     assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt:2: expected a class in 0..2", "found 3"));
+    write_labels(s, "labels.txt", "0\n1\n0.5\n"); /* no class, here as elsewhere */
+    assert_folder_refused(s, MO_INVALID, PARTS("labels.txt:3: expected a class, as real numbers are no classes"));
+    write_labels(s, "labels.txt", "0\n1\n1\n-1\n"); /* a label of no node, though it says nothing */
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.txt: expected a label for each of 3 nodes, found 4"));
     write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1});
     assert_folder_refused(s, MO_FORMAT, PARTS("expected one of labels.npy and labels.txt, found both"));
     remove(scratch_path(s, "labels.npy"));
@@ -169,11 +175,12 @@ static void what_does_not_fit_is_refused(void **state) {
     remove(scratch_path(s, "features.mtx"));
     write_folder(s, "0 1\n");
     write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
-    assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy", "expected 3 elements, found 2"));
+    assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy: expected a label for each of 3 nodes, found 2"));
     write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 3});
     assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy", "labels[2]", "0..2", "found 3"));
     write_array(s, "labels.npy", MO_F32, 1, (int64_t[]){3}, features);
-    assert_folder_refused(s, MO_FORMAT, PARTS("labels.npy", "expected integers, found float32"));
+    assert_folder_refused(
+        s, MO_INVALID, PARTS("labels.npy: expected labels that are whole numbers, found 1.5 in row 1"));
     remove(scratch_path(s, "labels.npy"));
     write_array(s, "features.npy", MO_F32, 1, (int64_t[]){6}, features);
     assert_folder_refused(s, MO_FORMAT, PARTS("features.npy", "[nodes, columns]", "[6]"));

@@ -1,4 +1,4 @@
-/* tests/train/graphs/test_load_gml.c - GML as different programs write it, and the errors of files that are not GML. */
+/* tests/train/graphs/test_load_gml.c - GML as different programs write it. */
 #include "tests/bad_text.h"
 
 static mo_graph *open_text(scratch *s, const char *content) {
@@ -59,32 +59,6 @@ static void loops_and_repeated_edges_are_dropped_and_counted(void **state) {
     mo_graph_release(g);
 }
 
-static void damaged_files_are_refused_by_line(void **state) {
-    static const bad_text texts[] = {
-        {"Creator \"x\"\n", ":1:", "graph [ .. ]", "the end of the file"},
-        {"graph\n", ":1:", "'[' after graph", "the end of the file"},
-        {"graph [\nnode [ id 0 ]\n", ":2:", "a key or ']'", "the end of the file"},
-        {"graph [\nnode 3\n]\n", ":2:", "'[' after node", "\"3\""},
-        {"graph [\nnode [ id 0 ]\nedge [ source 0\n", ":3:", "a key or ']'", "the end of the file"},
-        {"graph [\nnode [ id zero ]\n]\n", ":2:", "an integer as the id of a node", "\"zero\""},
-        {"graph [\nnode [ id 1.5 ]\n]\n", ":2:", "an integer as the id of a node", "\"1.5\""},
-        {"graph [\nnode [ id 99999999999999999999 ]\n]\n", ":2:", "an integer as the id", "\"99999999999999999999\""},
-        {"graph [\nnode [ label \"a\"\n]\n]\n", ":3:", "an id before the end of a node", "\"]\""},
-        {"graph [\nnode [ id 0 ]\nnode [ id 0 ]\n]\n", ":3:", "an id that no other node has", "found 0"},
-        {"graph [\nnode [ id 0 ]\n\nedge [ source 0 target 7 ]\n]\n", ":4:", "between nodes of the file", "the id 7"},
-        {"graph [\nnode [ id 0 ]\nedge [ source 0 ]\n]\n", ":3:", "source and target", "\"]\""},
-        {"graph [\nnode [ id 0 ]\nedge [ source 0 target \"0\" ]\n]\n", ":3:", "as the target of an edge", "\"0\""},
-        {"graph [\nlabel \"no end\n]\n", ":2:", "a text that ends on its line", "\"\"no\""},
-        {"graph [ ]\ngraph [ ]\n", ":2:", "one graph alone", "\"[\""},
-        {"graph [ ] ]\n", ":1:", "a key", "\"]\""},
-        {"graph [\n{ }\n]\n", ":2:", "a key, a number, a text or a bracket", "\"{\""},
-        {"graph [\nnode [ id 0 value ]\n]\n", ":2:", "a value", "\"]\""},
-        {"graph [\nx [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [ [\n]\n",
-            ":2:", "at most 32 deep", "\"[\""},
-    };
-    assert_texts_refused(*state, "bad.gml", texts, sizeof texts / sizeof *texts);
-}
-
 static void long_classes_are_refused_and_long_names_are_not(void **state) {
     char text[700], name[400];
     scratch *s = *state;
@@ -108,7 +82,6 @@ int main(void) {
         cmocka_unit_test(classes_are_numbers_in_their_order_or_texts_in_theirs),
         cmocka_unit_test(nodes_without_a_class_are_unlabelled),
         cmocka_unit_test(loops_and_repeated_edges_are_dropped_and_counted),
-        cmocka_unit_test(damaged_files_are_refused_by_line),
         cmocka_unit_test(long_classes_are_refused_and_long_names_are_not),
         cmocka_unit_test(refusals_hold_no_memory),
     };

@@ -153,11 +153,8 @@ static int compare_counts(const void *a, const void *b) {
 }
 
 static void add_cell(cells *c, int64_t graph, float value) {
-    cell *list = mo_host_array_grow(c->ctx, c->list, &c->capacity, c->n + 1, sizeof *list);
-    if (!list)
-        return;
-    c->list = list;
-    list[c->n++] = (cell){graph, c->columns, value};
+    if (mo_host_array_grow(c->ctx, &c->list, &c->capacity, c->n + 1, sizeof *c->list))
+        c->list[c->n++] = (cell){graph, c->columns, value};
 }
 
 /* The columns of one colour, which n graphs have; count [n] is scratch. */

@@ -1,0 +1,116 @@
+/* train/fit/fit_parts.h - a head on batches of episodes, from host numbers to host logits; the batches of one head at
+ * one k; the threads that share them (library internal). */
+#ifndef MO_FIT_PARTS_H
+#define MO_FIT_PARTS_H
+
+#include "train/inside.h"
+
+/* One head on embeddings. */
+typedef struct mo_fitting {
+    mo_context *ctx;
+    mo_tape *t; /* MO_EVAL */
+    mo_tensor *Z;
+    const mo_head *head;
+    int64_t classes;
+    const double *lambda; /* for a head that has a lambda; NULL: its own */
+    int tuned;            /* the number of the parameter that tuning sets; -1: none */
+    uint64_t seed;
+    mo_scaling scaling;
+} mo_fitting;
+
+/* Row numbers of B episodes: support [B, n_s] with labels, and the rows [B, n_q] to be predicted. */
+typedef struct mo_fit_batch {
+    int64_t B, n_s, n_q;
+    const int64_t *support, *support_label, *query;
+} mo_fit_batch;
+
+/* Writes the logits [B, n_q, classes]. value: of the tuned parameter; NaN: the head's own. Returns false on failure. */
+bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, double *logits);
+
+/* held_out.c: both functions write logits [values, B, n_s, classes] of the support rows, each by a fit that has not
+ * seen the row, for each value of the tuned parameter (NaN: the head's own). The queries of the batch are ignored. The
+ * logits are NaN if there is no such fit: rows that cannot be held out, systems without a solution. Return false on
+ * failure. */
+
+/* Leaves out one row at a time, in closed form, for the head ridge only. */
+bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits);
+/* Leaves out one fold at a time, at most 5 folds, for any head; uses the head's cross_validate if it has one. k:
+ * support rows per class; repeated: rows may repeat, and B is 1. query (may be NULL): receives the logits of
+ * mo_fit_logits at values[0]. */
+bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
+    int n_values, double *logits, double *query);
+
+/* Parts of both: the head's parameters with that value of the tuned one, on a tape that is reset first; row numbers as
+ * rows [B, m, d] of Z, labels as one-hot [B, m, C]; a tensor as doubles. */
+bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters);
+mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
+mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
+bool mo_fit_read(mo_tensor *T, double *host);
+/* The number of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none (fit.c). */
+int mo_fit_regularisation(const mo_head *head);
+/* scaling.c: rows [B, m, d] as the head meets them, scaled by the support Zs; Zq may be NULL. */
+void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
+/* The mean squared norm of a row of [Z | 1] after scaling, about; row_scale: before it. */
+double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);
+/* part [n]: the quarter of each row of Z by its norm; row_scale: the mean squared norm of a row of [Z | 1]. */
+bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale);
+
+/* ---- fit_episodes.c: the episodes of one head at one k, in batches that do not depend on one another ---- */
+
+enum { MO_FIT_VALUES = 13 };
+
+/* The sums over the queries of a batch. */
+typedef struct mo_fit_tally {
+    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* without a temperature, and at the temperature */
+    bool tempered;                                 /* every episode had held-out rows to fit a temperature to */
+} mo_fit_tally;
+
+typedef struct mo_fit_job {
+    const mo_draws *draws;
+    const uint8_t *part; /* [n] quarter of |z| */
+    int n_values;        /* number of tuned values; the value after the last is NaN, the head's own */
+    double values[MO_FIT_VALUES + 1];
+    int64_t B, batches;    /* episodes per batch; the last batch may have fewer */
+    int64_t numbers;       /* doubles in the rows and the matrix of an episode */
+    double *accuracy;      /* [episodes], in percent */
+    mo_fit_choice *choice; /* [episodes] */
+    int64_t *predicted;    /* [episodes, n_query]: classes of the episode */
+    mo_fit_tally *tally;   /* [batches] */
+    mo_progress progress;  /* called with the episodes done, or NULL */
+    void *state;
+    char title[96]; /* k and head, for progress */
+} mo_fit_job;
+
+/* Buffers of a batch, and the choices of its episodes. */
+typedef struct mo_fit_space {
+    double *held, *logits;                              /* [values, B, n_s, C], [B, n_q, C] */
+    double *rows;                                       /* [n_s, C]: the held-out rows of one episode */
+    int64_t *label;                                     /* [n_s] the labels of rows */
+    int64_t *support, *support_label, *query, *episode; /* the episodes that chose the same value */
+    int *choice;                                        /* [B] */
+} mo_fit_space;
+
+/* Makes the buffers; release in any case. Returns false on failure. */
+bool mo_fit_space_create(mo_context *ctx, const mo_fit_job *job, mo_fit_space *s);
+void mo_fit_space_release(mo_fit_space *s);
+/* Computes batch `number` of the job; writes job->tally[number] and the accuracies of its episodes. Returns false on
+ * failure. */
+bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s);
+
+/* ---- fit_crew.c: the threads that the batches are shared out to ---- */
+
+/* own: fits in the caller's context, with all of its threads inside an op. member [n] (n may be 0): each fits in a
+ * context of one thread that borrows the rows, opened by that thread. */
+typedef struct mo_fit_crew {
+    mo_fitting own, *member;
+    int n;
+} mo_fit_crew;
+
+/* Makes a crew for the rows Z; release it in any case, before Z. Returns false on failure. */
+bool mo_fit_crew_create(mo_tensor *Z, mo_fit_crew *crew);
+void mo_fit_crew_release(mo_fit_crew *crew);
+/* Runs all batches of the job under the head of crew->own, with its settings; the bits do not depend on which member
+ * takes a batch. Returns false on failure and raises the error of the first failed batch. */
+bool mo_fit_crew_run(mo_fit_crew *crew, const mo_fit_job *job);
+
+#endif

@@ -1,0 +1,278 @@
+/* train/graphs/label_column.c - one label for each row or example: an array of numbers, or texts, which become numbers.
+ */
+#include "train/graphs/label_column.h"
+
+#include "tensor/files/arrays.h"
+#include "tensor/files/file.h"
+#include "tensor/files/npy.h"
+#include "tensor/files/number_text.h"
+#include "train/graphs/table_reader.h"
+#include "train/graphs/text_reader.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void mo_label_column_release(mo_label_column *column) {
+    for (int64_t i = 0; column->name && i < column->names; i++)
+        free(column->name[i]);
+    free(column->name);
+    free(column->value);
+    *column = (mo_label_column){0};
+}
+
+bool mo_label_column_fits(mo_label_column *column, int64_t n) {
+    if (column->n > n && column->n - column->empty <= n)
+        column->n = n;
+    return column->n == n;
+}
+
+/* ---- one array of a file ---- */
+
+/* The array of that name, or the only one; the error lists the names in the file. */
+static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const char *path, const char *name) {
+    mo_tensor *T = name ? mo_arrays_find(arrays, name) : arrays->count == 1 ? arrays->items[0].tensor : NULL;
+    char names[256] = "";
+    for (int64_t i = 0; !T && i < arrays->count && strlen(names) < 200; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "", arrays->items[i].name);
+    if (!T)
+        mo_fail(ctx, MO_INVALID, "%s: expected %s%s, found %" PRId64 " arrays of numbers (%s)%s", path,
+            name ? "an array named " : "one array, or ", name ? name : "FILE:NAME", arrays->count, names,
+            mo_path_ends_with(path, ".npz") ? "; labels that are texts are read from .npy, .txt, .csv and .tsv" : "");
+    return T;
+}
+
+/* Splits FILE:NAME where FILE ends in one of the suffixes; returns NAME, or NULL where there is none. */
+static const char *split_member(const char *path, const char *const *suffixes, int n, char *file, size_t bytes) {
+    const char *colon = strrchr(path, ':');
+    snprintf(file, bytes, "%s", path);
+    if (!colon || colon == path || (size_t)(colon - path) >= bytes)
+        return NULL;
+    file[colon - path] = '\0';
+    for (int i = 0; i < n; i++)
+        if (mo_path_ends_with(file, suffixes[i]))
+            return colon + 1;
+    file[colon - path] = ':';
+    return NULL;
+}
+
+mo_tensor *mo_array_read(mo_context *ctx, const char *path) {
+    static const char *const archives[] = {".npz", ".safetensors"};
+    char file[4096];
+    const char *name = split_member(path, archives, 2, file, sizeof file);
+    bool npz = mo_path_ends_with(file, ".npz");
+    if (!npz && !mo_path_ends_with(file, ".safetensors"))
+        return mo_npy_read(ctx, path);
+    mo_arrays *arrays = npz ? mo_npz_read(ctx, file) : mo_safetensors_read(ctx, file);
+    mo_tensor *T = arrays ? choose_array(ctx, arrays, file, name) : NULL, *own = mo_null_tensor(ctx);
+    for (int64_t i = 0; T && i < arrays->count; i++)
+        if (arrays->items[i].tensor == T) {
+            own = T;
+            arrays->items[i].tensor = mo_null_tensor(ctx);
+        }
+    mo_arrays_release(arrays);
+    return own;
+}
+
+/* ---- numbers ---- */
+
+/* Labels of a real dtype, which must be whole numbers: NumPy writes labels so if they came from a table of floats. */
+static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value, const char *name) {
+    mo_context *ctx = mo_tensor_context(label);
+    mo_tensor *wide = mo_tensor_create(ctx, MO_F64, mo_ndim(label), (int64_t[]){n, 1});
+    double *real = mo_host_array(ctx, n, sizeof *real);
+    bool read =
+        real && mo_tensor_copy(wide, label) == MO_OK && mo_tensor_read(wide, real, (size_t)n * sizeof *real) == MO_OK;
+    for (int64_t i = 0; read && i < n && mo_ok(ctx); i++) {
+        value[i] = fabs(real[i]) <= 0x1p53 ? (int64_t)real[i] : INT64_MIN;
+        if ((double)value[i] != real[i])
+            mo_fail(ctx, MO_INVALID,
+                "%s: expected labels that are whole numbers, found %g in row %" PRId64
+                " of %s labels (-1 means unlabelled)",
+                name, real[i], i, mo_dtype_name(mo_tensor_dtype(label)));
+    }
+    free(real);
+    mo_tensor_release(wide);
+}
+
+bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_column *column) {
+    mo_context *ctx = mo_tensor_context(label);
+    int64_t n = mo_numel(label);
+    mo_dtype dtype = mo_tensor_dtype(label);
+    char shape[64];
+    *column = (mo_label_column){.n = n};
+    if (mo_ndim(label) != 1 && (mo_ndim(label) != 2 || mo_dim(label, 1) != 1))
+        mo_fail(ctx, MO_INVALID, "%s: expected one label for each row, [n] or [n, 1], found labels %s", name,
+            mo_shape_string(label, shape, sizeof shape));
+    column->value = mo_ok(ctx) ? mo_host_array(ctx, n, sizeof *column->value) : NULL;
+    if (column->value && dtype != MO_I32 && dtype != MO_I64 && dtype != MO_U8) {
+        read_whole_numbers(label, n, column->value, name);
+    } else if (column->value) {
+        mo_tensor *wide = mo_tensor_create(ctx, MO_I64, mo_ndim(label), (int64_t[]){n, 1});
+        if (mo_tensor_copy(wide, label) == MO_OK)
+            mo_tensor_read(wide, column->value, (size_t)n * sizeof *column->value);
+        mo_tensor_release(wide);
+    }
+    return mo_ok(ctx);
+}
+
+/* ---- texts ---- */
+
+/* The texts of a file, and where they stand. */
+typedef struct label_texts {
+    mo_context *ctx;
+    const char *path, *wanted; /* wanted: the name of a table's column, or NULL */
+    mo_words words;
+    int64_t *line, lines; /* [words.n] of the file; of an array the row; capacity */
+    bool of_array;
+    int64_t column; /* of a table; -1: not found yet */
+    bool taken;     /* the row has the column */
+} label_texts;
+
+static bool add_label(label_texts *t, const char *text, int64_t line) {
+    if (!mo_host_array_grow(t->ctx, &t->line, &t->lines, t->words.n + 1, sizeof *t->line))
+        return false;
+    t->line[t->words.n] = line;
+    return mo_words_add(t->ctx, &t->words, text);
+}
+
+static bool on_label_element(void *state, const char *text) {
+    label_texts *t = state;
+    return add_label(t, text, t->words.n);
+}
+
+static bool is_number(const char *text, double *value) {
+    char *end;
+    *value = mo_read_number(text, &end);
+    return end != text && !*end;
+}
+
+static bool is_whole(double value) {
+    return fabs(value) <= 0x1p53 && value == floor(value);
+}
+
+bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_column *column) {
+    mo_word *sorted = mo_words_sort(ctx, words);
+    double value;
+    bool numbers = true;
+    *column = (mo_label_column){.n = words->n, .value = mo_host_array(ctx, words->n, sizeof *column->value)};
+    for (int64_t i = 0; sorted && i < words->n; i++)
+        numbers &= !*sorted[i].text || (is_number(sorted[i].text, &value) && is_whole(value));
+    column->name = numbers ? NULL : mo_host_array(ctx, words->n, sizeof *column->name);
+    for (int64_t i = 0; mo_ok(ctx) && i < words->n; i++) {
+        bool first = i == 0 || strcmp(sorted[i].text, sorted[i - 1].text) != 0;
+        if (numbers)
+            column->value[sorted[i].at] = is_number(sorted[i].text, &value) ? (int64_t)value : -1;
+        else if (*sorted[i].text && first)
+            column->name[column->names++] = mo_text_copy(ctx, sorted[i].text);
+        if (!numbers)
+            column->value[sorted[i].at] = column->names - 1;
+    }
+    while (column->empty < words->n && !*mo_words_get(words, words->n - 1 - column->empty))
+        column->empty++;
+    free(sorted);
+    return mo_ok(ctx);
+}
+
+/* A label that is a number but no whole one is a value to regress on, not a class. */
+static bool refuse_real_numbers(const label_texts *t) {
+    for (int64_t i = 0; i < t->words.n; i++) {
+        const char *text = mo_words_get(&t->words, i);
+        double value;
+        char shown[80];
+        if (is_number(text, &value) && !is_whole(value))
+            return mo_fail(t->ctx, MO_INVALID,
+                "%s%s%" PRId64 ": expected a class, as real numbers are no classes, found '%s'", t->path,
+                t->of_array ? ": row " : ":", t->line[i], mo_quote(text, strlen(text), shown, sizeof shown));
+    }
+    return true;
+}
+
+static bool read_label_lines(label_texts *t) {
+    mo_text_reader r;
+    bool fine = mo_text_open(&r, t->ctx, t->path);
+    while (fine && mo_text_line(&r)) {
+        mo_text_blank(&r);
+        size_t length = strlen(r.cursor);
+        while (length > 0 && strchr(" \t", r.cursor[length - 1]))
+            r.cursor[--length] = '\0';
+        if (!mo_is_utf8(r.cursor, length))
+            mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected text in UTF-8", t->path, r.line);
+        fine = mo_ok(t->ctx) && add_label(t, r.cursor, r.line);
+    }
+    mo_text_close(&r);
+    return mo_ok(t->ctx);
+}
+
+static bool on_label_field(void *state, const mo_table_place *at, const char *text) {
+    label_texts *t = state;
+    if (at->row == 0 && t->column < 0 && !strcmp(text, t->wanted ? t->wanted : "label"))
+        t->column = at->column;
+    if (at->row == 0 || at->column != t->column)
+        return true;
+    t->taken = true;
+    return add_label(t, text, at->line);
+}
+
+static bool on_label_row(void *state, const mo_table_place *at) {
+    label_texts *t = state;
+    if (at->row == 0 && t->column < 0 && !t->wanted && at->column == 1)
+        t->column = 0;
+    if (at->row == 0 && t->column < 0)
+        return mo_fail(at->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %s%s, found %" PRId64 " other columns", at->path,
+            at->line, t->wanted ? "a column named " : "one column, a column named label, or FILE:NAME",
+            t->wanted ? t->wanted : "", at->column);
+    bool fine = at->row == 0 || t->taken || mo_table_columns(at, t->column + 1, "or more");
+    t->taken = false;
+    return fine;
+}
+
+/* Reads the array of a .npy file: texts into t, or else numbers into the column. */
+static bool read_label_npy(label_texts *t, mo_label_column *column) {
+    char label[MO_LABEL];
+    mo_file_bytes content;
+    mo_npy_header h;
+    if (!mo_file_read(t->ctx, mo_file_label("npy", t->path, label), t->path, &content))
+        return false;
+    t->of_array = mo_npy_header_read(t->ctx, label, content.data, content.n, &h) && (h.kind == 'U' || h.kind == 'S');
+    if (t->of_array && h.ndim != 1 && (h.ndim != 2 || h.shape[1] != 1))
+        mo_fail(t->ctx, MO_INVALID, "%s: expected one label for each row, [n] or [n, 1], found labels of %d axes",
+            label, h.ndim);
+    if (mo_ok(t->ctx) && t->of_array && mo_npy_header_fits(t->ctx, label, &h, content.n))
+        mo_npy_texts(t->ctx, label, &h, content.data + h.data, on_label_element, t);
+    mo_tensor *T = mo_ok(t->ctx) && !t->of_array ? mo_npy_decode(t->ctx, label, content.data, content.n) : NULL;
+    if (T && mo_ok(t->ctx))
+        mo_label_column_of(T, t->path, column);
+    mo_tensor_release(T);
+    mo_file_bytes_free(t->ctx, &content);
+    return mo_ok(t->ctx);
+}
+
+bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *column) {
+    static const char *const several[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz", ".npz", ".safetensors"};
+    char file[4096];
+    label_texts t = {.ctx = ctx, .path = file, .column = -1};
+    const mo_table_visit visit = {.field = on_label_field, .row = on_label_row, .state = &t};
+    *column = (mo_label_column){0};
+    t.wanted = split_member(path, several, 6, file, sizeof file);
+    bool table = mo_is_table(file), lines = mo_path_ends_with(file, ".txt") || mo_path_ends_with(file, ".txt.gz");
+    if (table) {
+        mo_table_read(ctx, file, &visit);
+    } else if (lines) {
+        read_label_lines(&t);
+    } else if (mo_path_ends_with(file, ".npz") || mo_path_ends_with(file, ".safetensors")) {
+        mo_tensor *T = mo_array_read(ctx, path);
+        if (mo_ok(ctx))
+            mo_label_column_of(T, path, column);
+        mo_tensor_release(T);
+    } else {
+        read_label_npy(&t, column);
+    }
+    if (mo_ok(ctx) && (table || lines || t.of_array) && refuse_real_numbers(&t))
+        mo_label_column_of_texts(ctx, &t.words, column);
+    free(t.line);
+    mo_words_release(&t.words);
+    return mo_ok(ctx);
+}
