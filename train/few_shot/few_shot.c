@@ -233,7 +233,11 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         return mo_code_of(f->ctx);
     f->classes = classes;
     f->n = n;
-    return few_shot_sort(f, id, label) ? mo_few_shot_hold_out(f) : mo_code_of(f->ctx);
+    mo_try(f->ctx); /* what is held out of a fit that does not exist has no figure, which is no error */
+    if (few_shot_sort(f, id, label))
+        mo_few_shot_hold_out(f);
+    mo_tried(f->ctx);
+    return mo_code_of(f->ctx);
 }
 
 mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f) {
