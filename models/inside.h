@@ -116,6 +116,12 @@ MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *m, mo_tensor *hops, m
 /* The encoder's options of such a model; NULL of another. */
 MO_API const mo_gamlp_options *mo_mochi_encoder(const mo_model *m);
 
+typedef struct mo_invariant_options {
+    int hops;         /* 3 */
+    double smoothing; /* label smoothing: 0.1 */
+    unsigned without; /* parts left out, bits 1 << mo_invariant_part (models/inside.h); 0: none */
+} mo_invariant_options;
+
 /* What mo_invariant_create takes where it gets no options. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
@@ -137,5 +143,13 @@ typedef enum mo_invariant_part {
 MO_API bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes);
 /* The names of those bits, with a blank between. */
 MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
+
+/* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */
+MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
+
+/* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
+ * options NULL: as above. 28 parameters at 3 hops, none tied to a width; initial values are fixed. Returns NULL on
+ * failure. */
+MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #endif
