@@ -30,12 +30,4 @@ struct mo_link_scorer {
 mo_links *mo_link_support_draw(const mo_graph *graph, mo_link_support *s);
 mo_links *mo_link_support_take(const mo_graph *graph, const mo_link_support *from, mo_link_support *s);
 
-/* Divides what the limit of memory leaves beside `base` bytes between the readout and a chunk of pairs, whose columns
- * are computed together, `most` where there is room. Returns the pairs of a chunk, whole blocks; 0, with an error,
- * where the memory does not suffice. */
-int64_t mo_link_scorer_divide(mo_link_scorer *s, double base, double most);
-/* mo_link_scorer_score, after mo_link_scorer_divide, without a check of the pairs, which take one pass over all nodes
- * and memory for all of them. */
-mo_code mo_link_scorer_read(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
-
 #endif
