@@ -3,7 +3,7 @@
 #include "autograd/watch.h"
 
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,17 +113,24 @@ static bool check_input(mo_call *c, int i) {
     return mo_ok(c->ctx);
 }
 
+/* The shape rule of an op that has none of its own. */
+static bool shape_of_inputs(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    if (!mo_call_real(c, 0, c->n_in - 1))
+        return false;
+    for (int i = 1; i < c->n_in; i++)
+        if (c->in[i]->ndim != X->ndim || memcmp(c->in[i]->shape, X->shape, (size_t)X->ndim * sizeof *X->shape) != 0)
+            return mo_call_fail(c, MO_INVALID, "expected equal shapes");
+    return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
+}
+
 static bool check_call(mo_call *c, mo_tensor *const *in) {
     const mo_op *op = c->op;
+    int least = mo_op_least_inputs(op), most = mo_op_most_inputs(op);
     if (!mo_ok(c->ctx) || !mo_usual_arithmetic(c->ctx, op->name))
         return false;
-    if (c->n_in < op->n_in || c->n_in > mo_op_most_inputs(op) || c->n_in > MO_MAX_INPUTS) {
-        mo_fail(
-            c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, op->n_in, mo_op_most_inputs(op));
-        return false;
-    }
-    if (op->attributes_size && !c->attributes) {
-        mo_fail(c->ctx, MO_INVALID, "%s: no options given", op->name);
+    if (c->n_in < least || c->n_in > most || c->n_in > MO_MAX_INPUTS) {
+        mo_fail(c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, least, most);
         return false;
     }
     for (int i = 0; i < c->n_in; i++) {
@@ -131,7 +138,7 @@ static bool check_call(mo_call *c, mo_tensor *const *in) {
         if (!check_input(c, i))
             return false;
     }
-    return op->shape(c) && mo_ok(c->ctx);
+    return (op->shape ? op->shape : shape_of_inputs)(c) && mo_ok(c->ctx);
 }
 
 bool mo_call_recorded(const mo_call *c) {
@@ -186,7 +193,9 @@ mo_code mo_apply_all(
             out[i] = mo_null_tensor(ctx);
         return mo_code_of(ctx);
     }
-    mo_call c = {.t = t, .ctx = t->ctx, .op = op, .n_in = n_in, .n_out = mo_op_outputs(op), .attributes = attributes};
+    static const _Alignas(16) char zeros[MO_MAX_ATTRIBUTES];
+    mo_call c = {.t = t, .ctx = t->ctx, .op = op, .n_in = n_in, .n_out = mo_op_outputs(op)};
+    c.attributes = attributes || !op->attributes_size ? attributes : zeros;
     if (!t->ctx->profiling)
         return execute(&c, in, out);
     mo_watch_start start = mo_watch_begin(t->ctx);

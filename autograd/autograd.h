@@ -139,7 +139,7 @@ MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *s
 
 /* ---- ops of one's own: one descriptor each ---- */
 
-enum { MO_MAX_INPUTS = 40, MO_MAX_SAMPLE_INPUTS = 16, MO_MAX_OUTPUTS = 4, MO_MAX_SAVED = 4 };
+enum { MO_MAX_INPUTS = 40, MO_MAX_SAMPLE_INPUTS = 16, MO_MAX_OUTPUTS = 4, MO_MAX_SAVED = 4, MO_MAX_ATTRIBUTES = 1024 };
 
 /* One execution of an op, as its functions see it. */
 typedef struct mo_call {
@@ -170,8 +170,8 @@ typedef struct mo_vjp {
     int n_saved;
 } mo_vjp;
 
-/* Inputs and options that exercise an op, or that it must refuse: those stand last. `in` has a word for each input,
- * its shape behind how it is drawn:
+/* Inputs and options that exercise an op, or that it must refuse: those stand last. The suite tries by itself an input
+ * of integers, sizes of 0 and 1, strides and threads. `in` has a word for each input, its shape behind how it is drawn:
  *   "[3, 4]"          standard normal, at least 1e-2 away from 0;    "[]" a scalar
  *   "positive[3]"     uniform in [0.5, 2]
  *   "distinct[3]"     a shuffled grid with gaps of 0.1: no ties, no kinks; distinct<k>: moved by k / 100
@@ -184,7 +184,7 @@ typedef struct mo_vjp {
 typedef struct mo_sample {
     const char *name;
     const char *in;
-    const void *attributes;
+    const void *attributes; /* NULL: zeros */
     /* Where set: builds run-time attributes into a buffer of attributes_size bytes (at most 256); finish undoes it. */
     void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
     void (*finish)(mo_context *ctx, void *attributes);
@@ -196,13 +196,15 @@ typedef struct mo_sample {
 
 struct mo_op {
     const char *name;
-    int n_in, max_in;       /* inputs: n_in, or n_in to max_in if that is set */
+    const void *state;      /* for the op's own functions: what tells it from others that share them */
+    int n_in, max_in;       /* inputs: n_in, or n_in to max_in if that is set; 0: one */
     int n_out;              /* outputs; 0: one */
-    size_t attributes_size; /* bytes of the options struct, copied into the node */
+    size_t attributes_size; /* bytes of the options struct, at most MO_MAX_ATTRIBUTES, copied into the node */
     uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
     unsigned reads_out;     /* bit i: the vjp reads the value of output i */
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
-    /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. */
+    /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. NULL: inputs
+     * of one real dtype and one shape, which the output has. */
     bool (*shape)(mo_call *c);
     /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
      * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
@@ -215,7 +217,7 @@ struct mo_op {
     int n_samples;
 };
 
-#define MO_OP_ABI 3
+#define MO_OP_ABI 4
 /* The object that a shared library of ops exports under the name mo_ops. */
 typedef struct mo_op_list {
     int abi;     /* MO_OP_ABI */
@@ -227,8 +229,8 @@ typedef struct mo_op_list {
 /* Adds an op to the registry of the context (checker, profiler and printer find it there). The descriptor must outlive
  * the context. A second op of the same name, or one without samples, is an error. Returns the status. */
 MO_API mo_code mo_register_op(mo_context *ctx, const mo_op *op);
-/* Runs an op: checks, executes, records. Returns the single output, or the null tensor. attributes may be NULL if
- * attributes_size is 0. mo_apply_all writes several outputs to out[0 .. n_out-1] and returns the status. */
+/* Runs an op: checks, executes, records. Returns the single output, or the null tensor. attributes: of attributes_size
+ * bytes; NULL: zeros. mo_apply_all writes several outputs to out[0 .. n_out-1] and returns the status. */
 MO_API mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes);
 MO_API mo_code mo_apply_all(
     mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out);

@@ -43,7 +43,7 @@ static mo_tensor *certificate_direction(
         mo_fail(ctx, MO_MEMORY, "check: out of memory for %lld numbers", (long long)n);
     else
         mo_sample_direction(input, r, v, n);
-    mo_tensor *V = v ? mo_tensor_from(ctx, MO_F64, X->ndim, X->shape, v) : mo_null_tensor(ctx);
+    mo_tensor *V = v ? mo_tensor_create_from(ctx, MO_F64, X->ndim, X->shape, v) : mo_null_tensor(ctx);
     free(v);
     return V;
 }

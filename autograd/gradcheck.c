@@ -156,7 +156,7 @@ static mo_tensor *leaf_with_room(const mo_tensor *A, const mo_tensor *B, int ndi
     if (!both)
         mo_fail(ctx, MO_MEMORY, "check: out of memory for %zu bytes", 2 * bytes);
     else if (mo_tensor_read(A, both, bytes) == MO_OK && mo_tensor_read(B, both + bytes, bytes) == MO_OK)
-        whole = mo_tensor_from(ctx, mo_tensor_dtype(A), 1, &n, both);
+        whole = mo_tensor_create_from(ctx, mo_tensor_dtype(A), 1, &n, both);
     if (!mo_is_null(whole)) {
         mo_storage_retain(whole->storage);
         T = mo_tensor_onto(ctx, whole->storage, whole->dtype, ndim, shape);
@@ -705,7 +705,7 @@ static mo_tensor *narrowed(const mo_tensor *X) {
         read_numbers(X, x);
         for (int64_t j = 0; j < n; j++)
             narrow[j] = (float)x[j];
-        T = mo_tensor_from(mo_tensor_context(X), MO_F32, X->ndim, X->shape, narrow);
+        T = mo_tensor_create_from(mo_tensor_context(X), MO_F32, X->ndim, X->shape, narrow);
         if (mo_needs_grad(X))
             mo_require_grad(T);
     }
@@ -849,7 +849,7 @@ static mo_tensor *moved(problem *p, mo_tensor *X) {
     for (int64_t j = 0; x && j < n; j++)
         x[j] += nearby * mo_random_normal(&p->r) * (x[j] != 0 ? fabs(x[j]) : usual > 0 ? sqrt(usual) : 1);
     if (x)
-        M = mo_require_grad(mo_tensor_from(p->ctx, MO_F64, X->ndim, X->shape, x));
+        M = mo_require_grad(mo_tensor_create_from(p->ctx, MO_F64, X->ndim, X->shape, x));
     free(x);
     return M;
 }

@@ -14,7 +14,6 @@
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
-#include "tensor/given.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -178,26 +177,12 @@ static const char *label_of(const printer *p, const mo_tensor *T) {
     return NULL;
 }
 
-/* In nested brackets: each axis that begins or ends at an element opens or closes one. */
 static void put_elements(printer *p, const mo_tensor *T) {
-    mo_tensor *wide = mo_tensor_create(p->ctx, MO_F64, T->ndim, T->shape);
-    size_t bytes = (size_t)mo_numel(T) * sizeof(double);
-    double *x = malloc(bytes);
-    if (!x)
-        mo_fail(p->ctx, MO_MEMORY, "print: out of memory for %zu bytes", bytes);
-    bool read = x && mo_tensor_copy(wide, T) == MO_OK && mo_tensor_read(wide, x, bytes) == MO_OK;
-    for (int64_t i = 0; read && i < mo_numel(T); i++) {
-        int open = 0, close = 0;
-        int64_t span = 1;
-        for (int a = T->ndim - 1; a >= 0; a--) {
-            span *= T->shape[a];
-            open += i % span == 0;
-            close += (i + 1) % span == 0;
-        }
-        put(p, "%s%.*s%.5g%.*s", i ? ", " : "", open, "[[[[[[", x[i], close, "]]]]]]");
-    }
-    free(x);
-    mo_tensor_release(wide);
+    size_t bytes = (size_t)mo_numel(T) * 32;
+    char *text = mo_host_alloc(p->ctx, bytes);
+    if (text)
+        put(p, "%s", mo_tensor_text(T, text, bytes));
+    mo_host_free(p->ctx, text, bytes);
 }
 
 /* The elements of a value and of its gradient, where they are few, each after its own words. */
@@ -381,9 +366,7 @@ static void keep_elements(printer *p, mo_arrays *arrays, char kind, int64_t inde
         return;
     char name[32];
     snprintf(name, sizeof name, "%c%" PRId64, kind, index);
-    mo_tensor *copy = mo_tensor_create(p->ctx, T->dtype, T->ndim, T->shape);
-    mo_tensor_copy(copy, T);
-    mo_arrays_append(arrays, name, copy); /* no other has this name */
+    mo_arrays_append(arrays, name, mo_tensor_clone(p->ctx, T)); /* no other has this name */
 }
 
 static void write_tape_file(printer *p, const char *path) {

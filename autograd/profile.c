@@ -5,8 +5,8 @@
  * algorithm must touch: each distinct element of inputs and outputs once; caches may save some and kernels may need
  * more. */
 #include "autograd/watch.h"
-#include "tensor/clock.h"
 #include "tensor/files/number_text.h"
+#include "tensor/inside.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -10,8 +10,11 @@ mo_code mo_register_op(mo_context *ctx, const mo_op *op) {
         return mo_code_of(ctx);
     if (!op)
         mo_fail(ctx, MO_INVALID, "register: the op is NULL");
-    else if (!op->name || !op->shape || !op->forward)
-        mo_fail(ctx, MO_INVALID, "register: op %s lacks a name, a shape rule or a forward", op->name ? op->name : "?");
+    else if (!op->name || !op->forward)
+        mo_fail(ctx, MO_INVALID, "register: op %s lacks a name or a forward", op->name ? op->name : "?");
+    else if (op->attributes_size > MO_MAX_ATTRIBUTES)
+        mo_fail(ctx, MO_INVALID, "register: the options of op %s are %zu bytes, expected at most %d", op->name,
+            op->attributes_size, MO_MAX_ATTRIBUTES);
     else if (mo_op_most_inputs(op) > MO_MAX_INPUTS || op->n_out < 0 || op->n_out > MO_MAX_OUTPUTS)
         mo_fail(ctx, MO_INVALID, "register: op %s has %d inputs and %d outputs, expected at most %d and 1 to %d",
             op->name, mo_op_most_inputs(op), op->n_out, MO_MAX_INPUTS, MO_MAX_OUTPUTS);

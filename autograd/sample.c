@@ -62,8 +62,12 @@ int mo_n_samples(const mo_op *op) {
     return n;
 }
 
+int mo_op_least_inputs(const mo_op *op) {
+    return op->n_in ? op->n_in : 1;
+}
+
 int mo_op_most_inputs(const mo_op *op) {
-    return op->max_in ? op->max_in : op->n_in;
+    return op->max_in ? op->max_in : mo_op_least_inputs(op);
 }
 
 int mo_op_outputs(const mo_op *op) {
@@ -200,7 +204,7 @@ mo_tensor *mo_sample_tensor(mo_context *ctx, const mo_sample_input *in, mo_dtype
         for (int64_t i = 0; real == MO_F32 && i < n; i++)
             x.single[i] = (float)x.real[i];
     }
-    mo_tensor *T = mo_tensor_from(ctx, dtype, in->ndim, in->shape, x.any);
+    mo_tensor *T = mo_tensor_create_from(ctx, dtype, in->ndim, in->shape, x.any);
     free(x.any);
     return mo_draw_is_differentiable(in->draw) ? mo_require_grad(T) : T;
 }

@@ -30,8 +30,9 @@ typedef struct mo_sample_input {
 int mo_sample_inputs(
     mo_context *ctx, const mo_op *op, const mo_sample *sample, mo_sample_input in[MO_MAX_SAMPLE_INPUTS]);
 /* What a descriptor says or leaves to its defaults: how many samples compute (those that must fail come behind them),
- * the most inputs, the outputs. */
+ * the least and the most inputs, the outputs. */
 int mo_n_samples(const mo_op *op);
+int mo_op_least_inputs(const mo_op *op);
 int mo_op_most_inputs(const mo_op *op);
 int mo_op_outputs(const mo_op *op);
 

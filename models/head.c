@@ -2,7 +2,6 @@
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tensor/files/file.h"
-#include "tensor/given.h"
 #include "tensor/storage.h"
 
 #include <dlfcn.h>

@@ -10,6 +10,7 @@
 #include "models/heads/heads.h"
 #include "models/invariant.h"
 
+#include <math.h>
 #include <string.h>
 
 static const invariant *invariant_of(const mo_model *m) {
@@ -19,7 +20,8 @@ static const invariant *invariant_of(const mo_model *m) {
 /* ---- nodes and graphs ---- */
 
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
-static const double own_prior = 1; /* of T and Tg; 0 of the episode's kernels */
+static const double own_prior = 1,
+                    usual_doublings = 2; /* the prior of T and Tg, 0 of the episode's kernels; log2 T_e */
 
 int mo_own_experts(mo_task task, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
@@ -81,8 +83,15 @@ static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at)
     return mo_reshape(t, mo_gather_rows(t, mo_with_axis(t, weight, MO_AXIS(1), 1), at), 1, &n);
 }
 
+/* What is known of T before a label is seen. It pays where neighbours are of one class, and there their attributes are
+ * alike too, but for graphs such as friendships, whose attributes say nothing of the class asked for. Two standard
+ * deviations or more are as good as sure. Where T is right its logits are too even from few labels. */
+static double trust_in_own(const mo_episode *e) {
+    return fmin(fmax(e->assortativity, 0), 2);
+}
+
 static mo_expert_mixture kernel_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, int64_t E) {
-    double prior[MO_MAX_EXPERTS] = {0};
+    double prior[MO_MAX_EXPERTS] = {0}, doublings[MO_MAX_EXPERTS];
     int64_t R = sizeof lambda_grid / sizeof *lambda_grid;
     int own = mo_own_experts(e->task, NULL);
     if (mo_ok(m->ctx) && E > MO_MAX_EXPERTS)
@@ -90,10 +99,13 @@ static mo_expert_mixture kernel_mixture(mo_tape *t, const mo_model *m, const mo_
             MO_MAX_EXPERTS - own);
     if (!mo_ok(m->ctx))
         return (mo_expert_mixture){0};
-    for (int i = 0; i < own; i++)
-        prior[i] = own_prior;
+    for (int i = 0; i < E; i++) {
+        prior[i] = i < own ? own_prior + trust_in_own(e) : 0;
+        doublings[i] = usual_doublings + (i < own ? trust_in_own(e) : 0);
+    }
     return (mo_expert_mixture){.lambda = mo_cast(t, mo_from(t, MO_F64, 1, &R, lambda_grid), m->real),
         .prior = mo_cast(t, mo_from(t, MO_F64, 1, &E, prior), m->real),
+        .doublings = mo_cast(t, mo_from(t, MO_F64, 1, &E, doublings), m->real),
         .sharpness = mo_scalar(t, m->real, evidence_sharpness),
         .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL};
 }

@@ -4,7 +4,6 @@
  * exp(log_temp): `logit` multiplies the head's logits (the paper's text); `embed` brings every example to unit norm
  * times T before the head (the released program). Loss: the smoothed cross-entropy of the queries. */
 #include "models/model.h"
-#include "tensor/given.h"
 #include "tensor/storage.h"
 
 #include <math.h>
@@ -23,7 +22,7 @@ static void draw_first(mo_model *m, mo_tensor *P, const mo_encoder_parameter *p,
         mo_fail(m->ctx, MO_MEMORY, "encoder: out of memory for %s", p->name);
     for (int64_t i = 0; x && i < n; i++)
         x[i] = p->values ? p->values[i] : p->start + bound * (2 * mo_random_uniform(&r) - 1);
-    mo_tensor *X = x ? mo_tensor_from(m->ctx, MO_F64, P->ndim, P->shape, x) : NULL;
+    mo_tensor *X = x ? mo_tensor_create_from(m->ctx, MO_F64, P->ndim, P->shape, x) : NULL;
     if (X && mo_ok(m->ctx))
         mo_tensor_copy(P, X);
     mo_tensor_release(X);

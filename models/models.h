@@ -62,10 +62,12 @@ typedef struct mo_episode {
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
                                   its copies. NULL: no example is there twice */
-    mo_tensor *centres; /* nc, gc: int64 [m], in rising order: support rows that stand for a large support; the second
-                           size of kernels is then m. NULL: all rows */
-    mo_tensor *segment; /* gc: int64 [graphs + 1], first row of each graph; else NULL */
-    int64_t max_rows;   /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
+    mo_tensor *centres;   /* nc, gc: int64 [m], in rising order: support rows that stand for a large support; the second
+                             size of kernels is then m. NULL: all rows */
+    mo_tensor *segment;   /* gc: int64 [graphs + 1], first row of each graph; else NULL */
+    double assortativity; /* nc: how alike the attributes of neighbours are, beyond those of two nodes at random, in
+                             standard deviations of such two; 0: not at all, or not known */
+    int64_t max_rows;     /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
 } mo_episode;
 
 /* The rows of that name, gathered if they have an index. Raises MO_INVALID with the name if the episode has none. */

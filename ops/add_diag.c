@@ -1,12 +1,15 @@
 /* ops/add_diag.c - Y = A + lambda I: the ridge on a Gram matrix.
  *
- * A [.., n, n], lambda a scalar or one for each matrix (it broadcasts to the leading axes of A) -> Y [.., n, n].
- * float32 or float64. Errors: not square; a lambda that does not fit the leading axes. Saved: nothing.
+ * A [.., n, n], lambda a scalar or one for each matrix [..], which broadcasts with the leading axes of A -> Y
+ * [.., n, n]; the op itself takes a lambda that fits those of A. float32 or float64. Errors: not square; a lambda that
+ * does not fit the leading axes. Saved: nothing.
  *
  * dY = dA + dlambda I, hence A_bar = Y_bar, lambda_bar = <Y_bar, I> = the sum of Y_bar's diagonal, over all matrices
  * that share the lambda. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
+
+#include <string.h>
 
 static bool add_diag_shape(mo_call *c) {
     const mo_tensor *A = c->in[0], *lambda = c->in[1];
@@ -42,13 +45,13 @@ static void add_diag_vjp(mo_vjp *v) {
 }
 
 static const mo_sample add_diag_samples[] = {
-    {.name = "scalar", .in = "[4, 4] []"},
-    {.name = "shared by the batch", .in = "[3, 2, 2] []"},
-    {.name = "one for each matrix", .in = "[3, 2, 2] [3]"},
-    {.name = "partly shared", .in = "[2, 3, 2, 2] [2, 1]"},
-    {.name = "not square", .in = "[3, 4] []", .error = "add_diag: expected square matrices [.., n, n]; got [3, 4]"},
-    {.name = "lambda", .in = "[3, 2, 2] [2]", .error = "expected lambda as a scalar"},
-    {.name = "diagonal", .in = "[2, 2] [2]", .error = "expected lambda as a scalar"},
+    {"scalar", "[4, 4] []"},
+    {"shared by the batch", "[3, 2, 2] []"},
+    {"one for each matrix", "[3, 2, 2] [3]"},
+    {"partly shared", "[2, 3, 2, 2] [2, 1]"},
+    {"not square", "[3, 4] []", .error = "add_diag: expected square matrices [.., n, n]; got [3, 4]"},
+    {"lambda", "[3, 2, 2] [2]", .error = "expected lambda as a scalar"},
+    {"diagonal", "[2, 2] [2]", .error = "expected lambda as a scalar"},
 };
 
 const mo_op mo_op_add_diag = {
@@ -61,5 +64,11 @@ const mo_op mo_op_add_diag = {
 };
 
 mo_tensor *mo_add_diag(mo_tape *t, mo_tensor *A, mo_tensor *lambda) {
+    int64_t shape[MO_MAX_AXES];
+    if (!mo_is_null(A) && !mo_is_null(lambda) && A->ndim >= 2) {
+        int ndim = mo_broadcast_shape(A->ndim - 2, A->shape, lambda->ndim, lambda->shape, shape);
+        if (ndim > A->ndim - 2 || (ndim >= 0 && memcmp(shape, A->shape, (size_t)ndim * sizeof *shape) != 0))
+            A = mo_broadcast_onto(t, A, 2, ndim, shape);
+    }
     return mo_apply(t, &mo_op_add_diag, (mo_tensor *[]){A, lambda}, 2, NULL);
 }

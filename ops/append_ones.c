@@ -33,15 +33,14 @@ static void append_ones_vjp(mo_vjp *v) {
 }
 
 static const mo_sample append_ones_samples[] = {
-    {.name = "matrix", .in = "[3, 4]"},
-    {.name = "batch", .in = "[2, 3, 1]"},
-    {.name = "no columns", .in = "[3, 0]"},
-    {.name = "scalar", .in = "[]", .error = "append_ones: expected rows [.., d]"},
+    {"matrix", "[3, 4]"},
+    {"batch", "[2, 3, 1]"},
+    {"no columns", "[3, 0]"},
+    {"scalar", "[]", .error = "append_ones: expected rows [.., d]"},
 };
 
 const mo_op mo_op_append_ones = {
     .name = "append_ones",
-    .n_in = 1,
     .shape = append_ones_shape,
     .forward = append_ones_forward,
     .vjp = append_ones_vjp,

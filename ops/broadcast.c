@@ -41,23 +41,17 @@ static void broadcast_to_vjp(mo_vjp *v) {
 }
 
 static const mo_sample broadcast_to_samples[] = {
-    {.name = "row to matrix", .in = "[4]", .attributes = &(const mo_shape_option){2, {3, 4}}},
-    {.name = "column to batch", .in = "[3, 1]", .attributes = &(const mo_shape_option){3, {2, 3, 4}}},
-    {.name = "scalar to matrix", .in = "[]", .attributes = &(const mo_shape_option){2, {2, 3}}},
-    {.name = "same shape", .in = "[2, 3]", .attributes = &(const mo_shape_option){2, {2, 3}}},
-    {.name = "size",
-        .in = "[3, 4]",
-        .attributes = &(const mo_shape_option){2, {6, 4}},
+    {"row to matrix", "[4]", &(const mo_shape_option){2, {3, 4}}},
+    {"column to batch", "[3, 1]", &(const mo_shape_option){3, {2, 3, 4}}},
+    {"scalar to matrix", "[]", &(const mo_shape_option){2, {2, 3}}},
+    {"same shape", "[2, 3]", &(const mo_shape_option){2, {2, 3}}},
+    {"size", "[3, 4]", &(const mo_shape_option){2, {6, 4}},
         .error = "broadcast_to: axis 0 of shape [6, 4], expected size 3; got [3, 4]"},
-    {.name = "fewer axes",
-        .in = "[1, 4]",
-        .attributes = &(const mo_shape_option){1, {4}},
-        .error = "1 axes, expected 2 to 6"},
+    {"fewer axes", "[1, 4]", &(const mo_shape_option){1, {4}}, .error = "1 axes, expected 2 to 6"},
 };
 
 const mo_op mo_op_broadcast_to = {
     .name = "broadcast_to",
-    .n_in = 1,
     .attributes_size = sizeof(mo_shape_option),
     .is_view = true,
     .shape = broadcast_to_shape,

@@ -36,19 +36,15 @@ static double cast_flops(const mo_call *c) {
 }
 
 static const mo_sample cast_samples[] = {
-    {.name = "real", .in = "[3, 4]", .attributes = &(target){MO_F64}},
-    {.name = "integers", .in = "index<9>[5]", .attributes = &(target){MO_F64}},
-    {.name = "bytes", .in = "mask[5]", .attributes = &(target){MO_I64}},
-    {.name = "empty", .in = "[0]", .attributes = &(target){MO_F64}},
-    {.name = "dtype",
-        .in = "[3]",
-        .attributes = &(target){MO_DTYPES},
-        .error = "cast: to dtype 7, expected one of 0 to 6; got [3] float64"},
+    {"real", "[3, 4]", &(target){MO_F64}},
+    {"integers", "index<9>[5]", &(target){MO_F64}},
+    {"bytes", "mask[5]", &(target){MO_I64}},
+    {"empty", "[0]", &(target){MO_F64}},
+    {"dtype", "[3]", &(target){MO_DTYPES}, .error = "cast: to dtype 7, expected one of 0 to 6; got [3] float64"},
 };
 
 const mo_op mo_op_cast = {
     .name = "cast",
-    .n_in = 1,
     .attributes_size = sizeof(target),
     .shape = cast_shape,
     .forward = cast_forward,

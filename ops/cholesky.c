@@ -48,19 +48,16 @@ static double cholesky_flops(const mo_call *c) {
 }
 
 static const mo_sample cholesky_samples[] = {
-    {.name = "matrix", .in = "spd[5, 5]"},
-    {.name = "batch", .in = "spd[2, 2, 3, 3]"},
-    {.name = "one", .in = "spd[1, 1]"},
-    {.name = "not square", .in = "[3, 4]", .error = "cholesky: expected square matrices [.., n, n]; got [3, 4]"},
-    {.name = "indefinite",
-        .in = "symmetric[2, 4, 4]",
-        .error = "cholesky: matrix 0 of 2 is not positive definite (leading minor",
+    {"matrix", "spd[5, 5]"},
+    {"batch", "spd[2, 2, 3, 3]"},
+    {"one", "spd[1, 1]"},
+    {"not square", "[3, 4]", .error = "cholesky: expected square matrices [.., n, n]; got [3, 4]"},
+    {"indefinite", "symmetric[2, 4, 4]", .error = "cholesky: matrix 0 of 2 is not positive definite (leading minor",
         .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_cholesky = {
     .name = "cholesky",
-    .n_in = 1,
     .reads_out = 1,
     .shape = cholesky_shape,
     .forward = cholesky_forward,

@@ -56,26 +56,18 @@ static void concat_vjp(mo_vjp *v) {
 }
 
 static const mo_sample concat_samples[] = {
-    {.name = "rows", .in = "[2, 3] [1, 3] [4, 3]", .attributes = &(const int){0}},
-    {.name = "last axis", .in = "[2, 3, 1] [2, 3, 2]", .attributes = &(const int){-1}},
-    {.name = "alone", .in = "[3]", .attributes = &(const int){0}},
-    {.name = "one empty", .in = "[2, 0] [2, 2]", .attributes = &(const int){1}},
-    {.name = "sizes",
-        .in = "[2, 3] [2, 4]",
-        .attributes = &(const int){0},
-        .error = "concat: axis 1 of input 1 has size 4, expected 3; got [2, 3]"},
-    {.name = "axes", .in = "[2, 3] [3]", .attributes = &(const int){0}, .error = "input 1 has 1 axes, expected 2"},
-    {.name = "axis", .in = "[3]", .attributes = &(const int){1}, .error = "axis 1 of 1 axes"},
-    {.name = "dtype",
-        .in = "[3] index<5>[3]",
-        .attributes = &(const int){0},
-        .error = "inputs 0 and 1 differ in dtype",
-        .code = MO_MISMATCH},
+    {"rows", "[2, 3] [1, 3] [4, 3]"},
+    {"last axis", "[2, 3, 1] [2, 3, 2]", &(const int){-1}},
+    {"alone", "[3]"},
+    {"one empty", "[2, 0] [2, 2]", &(const int){1}},
+    {"sizes", "[2, 3] [2, 4]", .error = "concat: axis 1 of input 1 has size 4, expected 3; got [2, 3]"},
+    {"axes", "[2, 3] [3]", .error = "input 1 has 1 axes, expected 2"},
+    {"axis", "[3]", &(const int){1}, .error = "axis 1 of 1 axes"},
+    {"dtype", "[3] index<5>[3]", .error = "inputs 0 and 1 differ in dtype", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_concat = {
     .name = "concat",
-    .n_in = 1,
     .max_in = MO_MAX_INPUTS,
     .attributes_size = sizeof(int),
     .shape = concat_shape,

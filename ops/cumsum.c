@@ -33,20 +33,14 @@ static void cumsum_vjp(mo_vjp *v) {
 }
 
 static const mo_sample cumsum_samples[] = {
-    {.name = "rows", .in = "[3, 4]", .attributes = &onward},
-    {.name = "reversed", .in = "[2, 2, 5]", .attributes = &reversed},
-    {.name = "empty", .in = "[3, 0]", .attributes = &onward},
-    {.name = "scalar", .in = "[]", .attributes = &onward, .error = "cumsum: expected rows, one axis or more"},
-    {.name = "dtype",
-        .in = "index<2>[3]",
-        .attributes = &onward,
-        .error = "cumsum: input 0 is int64",
-        .code = MO_MISMATCH},
+    {"rows", "[3, 4]", &onward},
+    {"reversed", "[2, 2, 5]", &reversed},
+    {"empty", "[3, 0]", &onward},
+    {"scalar", "[]", &onward, .error = "cumsum: expected rows, one axis or more"},
 };
 
 const mo_op mo_op_cumsum = {
     .name = "cumsum",
-    .n_in = 1,
     .attributes_size = sizeof(bool),
     .shape = cumsum_shape,
     .forward = cumsum_forward,

@@ -27,15 +27,14 @@ static void diagonal_vjp(mo_vjp *v) {
 }
 
 static const mo_sample diagonal_samples[] = {
-    {.name = "matrix", .in = "[4, 4]"},
-    {.name = "batch", .in = "[2, 1, 3, 3]"},
-    {.name = "empty", .in = "[0, 0]"},
-    {.name = "not square", .in = "[3, 4]", .error = "diagonal: expected square matrices [.., n, n]; got [3, 4]"},
+    {"matrix", "[4, 4]"},
+    {"batch", "[2, 1, 3, 3]"},
+    {"empty", "[0, 0]"},
+    {"not square", "[3, 4]", .error = "diagonal: expected square matrices [.., n, n]; got [3, 4]"},
 };
 
 const mo_op mo_op_diagonal = {
     .name = "diagonal",
-    .n_in = 1,
     .is_view = true,
     .shape = diagonal_shape,
     .forward = diagonal_forward,
@@ -70,14 +69,13 @@ static void diagonal_embed_vjp(mo_vjp *v) {
 }
 
 static const mo_sample diagonal_embed_samples[] = {
-    {.name = "vector", .in = "[4]"},
-    {.name = "batch", .in = "[2, 2, 3]"},
-    {.name = "scalar", .in = "[]", .error = "diagonal_embed: expected 1 to 5 axes"},
+    {"vector", "[4]"},
+    {"batch", "[2, 2, 3]"},
+    {"scalar", "[]", .error = "diagonal_embed: expected 1 to 5 axes"},
 };
 
 const mo_op mo_op_diagonal_embed = {
     .name = "diagonal_embed",
-    .n_in = 1,
     .shape = diagonal_embed_shape,
     .forward = diagonal_embed_forward,
     .vjp = diagonal_embed_vjp,

@@ -143,15 +143,14 @@ static double eigh_flops(const mo_call *c) {
 }
 
 static const mo_sample eigh_samples[] = {
-    {.name = "matrix", .in = "symmetric[5, 5]"},
-    {.name = "batch", .in = "symmetric[2, 3, 3]"},
-    {.name = "one", .in = "symmetric[1, 1]"},
-    {.name = "not square", .in = "[3, 4]", .error = "eigh: expected square matrices [.., n, n]; got [3, 4]"},
+    {"matrix", "symmetric[5, 5]"},
+    {"batch", "symmetric[2, 3, 3]"},
+    {"one", "symmetric[1, 1]"},
+    {"not square", "[3, 4]", .error = "eigh: expected square matrices [.., n, n]; got [3, 4]"},
 };
 
 const mo_op mo_op_eigh = {
     .name = "eigh",
-    .n_in = 1,
     .n_out = 2,
     .reads_out = 3,
     .shape = eigh_shape,

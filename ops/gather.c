@@ -53,17 +53,14 @@ static void gather_rows_vjp(mo_vjp *v) {
 }
 
 static const mo_sample gather_rows_samples[] = {
-    {.name = "repeats", .in = "[3, 4] index<3>[7]"},
-    {.name = "vector", .in = "[5] index<5>[3]"},
-    {.name = "three axes", .in = "[4, 2, 3] index<4>[2]"},
-    {.name = "no rows", .in = "[3, 4] index<3>[0]"},
-    {.name = "labels", .in = "index<9>[5] index<5>[3]"},
-    {.name = "range", .in = "[2, 4] index<1000>[9]", .error = "expected 0 to 1; got [2, 4] float64, [9] int64"},
-    {.name = "real index",
-        .in = "[2, 4] [2]",
-        .error = "gather_rows: input 1 is float64, expected int64",
-        .code = MO_MISMATCH},
-    {.name = "matrix of indices", .in = "[2, 4] index<2>[2, 2]", .error = "an index [m]"},
+    {"repeats", "[3, 4] index<3>[7]"},
+    {"vector", "[5] index<5>[3]"},
+    {"three axes", "[4, 2, 3] index<4>[2]"},
+    {"no rows", "[3, 4] index<3>[0]"},
+    {"labels", "index<9>[5] index<5>[3]"},
+    {"range", "[2, 4] index<1000>[9]", .error = "expected 0 to 1; got [2, 4] float64, [9] int64"},
+    {"real index", "[2, 4] [2]", .error = "gather_rows: input 1 is float64, expected int64", .code = MO_MISMATCH},
+    {"matrix of indices", "[2, 4] index<2>[2, 2]", .error = "an index [m]"},
 };
 
 const mo_op mo_op_gather_rows = {
@@ -111,15 +108,10 @@ static void scatter_add_rows_vjp(mo_vjp *v) {
 }
 
 static const mo_sample scatter_add_rows_samples[] = {
-    {.name = "repeats", .in = "[7, 4] index<3>[7]", .attributes = &(const scatter_options){.n = 3}},
-    {.name = "rows left empty", .in = "[2, 3] index<6>[2]", .attributes = &(const scatter_options){.n = 6}},
-    {.name = "range",
-        .in = "[9, 4] index<1000>[9]",
-        .attributes = &(const scatter_options){.n = 2},
-        .error = "expected 0 to 1"},
-    {.name = "counts",
-        .in = "[3, 4] index<2>[2]",
-        .attributes = &(const scatter_options){.n = 2},
+    {"repeats", "[7, 4] index<3>[7]", &(const scatter_options){.n = 3}},
+    {"rows left empty", "[2, 3] index<6>[2]", &(const scatter_options){.n = 6}},
+    {"range", "[9, 4] index<1000>[9]", &(const scatter_options){.n = 2}, .error = "expected 0 to 1"},
+    {"counts", "[3, 4] index<2>[2]", &(const scatter_options){.n = 2},
         .error = "scatter_add_rows: 3 rows and 2 indices, expected equal"},
 };
 

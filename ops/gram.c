@@ -52,17 +52,15 @@ static double gram_flops(const mo_call *c) {
 }
 
 static const mo_sample gram_samples[] = {
-    {.name = "plain", .in = "[3, 4]"},
-    {.name = "batch, more rows than columns", .in = "[2, 4, 2]"},
-    {.name = "one row", .in = "[1, 5]"},
-    {.name = "no columns", .in = "[2, 0]"},
-    {.name = "vector", .in = "[4]", .error = "gram: expected matrices"},
-    {.name = "dtype", .in = "index<3>[4, 2]", .error = "int64", .code = MO_MISMATCH},
+    {"plain", "[3, 4]"},
+    {"batch, more rows than columns", "[2, 4, 2]"},
+    {"one row", "[1, 5]"},
+    {"no columns", "[2, 0]"},
+    {"vector", "[4]", .error = "gram: expected matrices"},
 };
 
 const mo_op mo_op_gram = {
     .name = "gram",
-    .n_in = 1,
     .reads_in = 1,
     .shape = gram_shape,
     .forward = gram_forward,

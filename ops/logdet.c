@@ -71,20 +71,17 @@ static double logdet_flops(const mo_call *c) {
 }
 
 static const mo_sample logdet_samples[] = {
-    {.name = "matrix", .in = "spd[5, 5]"},
-    {.name = "batch", .in = "spd[2, 2, 3, 3]"},
-    {.name = "one", .in = "spd[1, 1]"},
-    {.name = "no rows", .in = "spd[2, 0, 0]"},
-    {.name = "not square", .in = "[3, 4]", .error = "logdet: expected square matrices [.., n, n]; got [3, 4]"},
-    {.name = "indefinite",
-        .in = "symmetric[2, 4, 4]",
-        .error = "logdet: matrix 0 of 2 is not positive definite (leading minor",
+    {"matrix", "spd[5, 5]"},
+    {"batch", "spd[2, 2, 3, 3]"},
+    {"one", "spd[1, 1]"},
+    {"no rows", "spd[2, 0, 0]"},
+    {"not square", "[3, 4]", .error = "logdet: expected square matrices [.., n, n]; got [3, 4]"},
+    {"indefinite", "symmetric[2, 4, 4]", .error = "logdet: matrix 0 of 2 is not positive definite (leading minor",
         .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_logdet = {
     .name = "logdet",
-    .n_in = 1,
     .shape = logdet_shape,
     .forward = logdet_forward,
     .vjp = logdet_vjp,
@@ -118,15 +115,14 @@ static double log_abs_det_flops(const mo_call *c) {
 }
 
 static const mo_sample log_abs_det_samples[] = {
-    {.name = "matrix", .in = "general[5, 5]"},
-    {.name = "batch", .in = "general[3, 4, 4]"},
-    {.name = "negative", .in = "symmetric[3, 3]"},
-    {.name = "not square", .in = "[3, 4]", .error = "log_abs_det: expected square matrices [.., n, n]; got [3, 4]"},
+    {"matrix", "general[5, 5]"},
+    {"batch", "general[3, 4, 4]"},
+    {"negative", "symmetric[3, 3]"},
+    {"not square", "[3, 4]", .error = "log_abs_det: expected square matrices [.., n, n]; got [3, 4]"},
 };
 
 const mo_op mo_op_log_abs_det = {
     .name = "log_abs_det",
-    .n_in = 1,
     .shape = logdet_shape,
     .forward = log_abs_det_forward,
     .vjp = log_abs_det_vjp,

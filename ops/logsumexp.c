@@ -36,19 +36,17 @@ static double logsumexp_flops(const mo_call *c) {
 }
 
 static const mo_sample logsumexp_samples[] = {
-    {.name = "rows", .in = "[3, 4]"},
-    {.name = "vector", .in = "[7]"},
-    {.name = "batch", .in = "[2, 3, 5]"},
-    {.name = "single entries", .in = "[3, 1]"},
-    {.name = "no rows", .in = "[0, 3]"},
-    {.name = "of nothing", .in = "[3, 0]", .error = "logsumexp: over no elements; got [3, 0] float64"},
-    {.name = "scalar", .in = "[]", .error = "logsumexp: expected rows, one axis or more"},
-    {.name = "dtype", .in = "index<2>[3]", .error = "logsumexp: input 0 is int64", .code = MO_MISMATCH},
+    {"rows", "[3, 4]"},
+    {"vector", "[7]"},
+    {"batch", "[2, 3, 5]"},
+    {"single entries", "[3, 1]"},
+    {"no rows", "[0, 3]"},
+    {"of nothing", "[3, 0]", .error = "logsumexp: over no elements; got [3, 0] float64"},
+    {"scalar", "[]", .error = "logsumexp: expected rows, one axis or more"},
 };
 
 const mo_op mo_op_logsumexp = {
     .name = "logsumexp",
-    .n_in = 1,
     .reads_in = 1,
     .reads_out = 1,
     .shape = logsumexp_shape,

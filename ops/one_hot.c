@@ -45,27 +45,17 @@ static void one_hot_forward(mo_call *c) {
 }
 
 static const mo_sample one_hot_samples[] = {
-    {.name = "vector", .in = "index<3>[5]", .attributes = &(const one_hot_options){3, MO_F64}},
-    {.name = "batch", .in = "index<4>[2, 3]", .attributes = &(const one_hot_options){4, MO_F32}},
-    {.name = "label",
-        .in = "index<1000>[4, 5]",
-        .attributes = &(const one_hot_options){2, MO_F64},
-        .error = "expected 0 to 1"},
-    {.name = "real labels",
-        .in = "[4]",
-        .attributes = &(const one_hot_options){2, MO_F64},
-        .error = "one_hot: input 0 is float64, expected int64",
+    {"vector", "index<3>[5]", &(const one_hot_options){3, MO_F64}},
+    {"batch", "index<4>[2, 3]", &(const one_hot_options){4, MO_F32}},
+    {"label", "index<1000>[4, 5]", &(const one_hot_options){2, MO_F64}, .error = "expected 0 to 1"},
+    {"real labels", "[4]", &(const one_hot_options){2, MO_F64}, .error = "one_hot: input 0 is float64, expected int64",
         .code = MO_MISMATCH},
-    {.name = "dtype",
-        .in = "index<2>[4]",
-        .attributes = &(const one_hot_options){2, MO_I32},
-        .error = "int32 asked for, expected float32 or float64",
-        .code = MO_MISMATCH},
+    {"dtype", "index<2>[4]", &(const one_hot_options){2, MO_I32},
+        .error = "int32 asked for, expected float32 or float64", .code = MO_MISMATCH},
 };
 
 const mo_op mo_op_one_hot = {
     .name = "one_hot",
-    .n_in = 1,
     .attributes_size = sizeof(one_hot_options),
     .shape = one_hot_shape,
     .forward = one_hot_forward,

@@ -29,7 +29,7 @@ MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b
 /* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
 
-/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: leading axes are batch and equal ---- */
+/* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: batch axes broadcast ---- */
 /* X with A X = B for A [.., n, n] and B [.., n, m]: A regular, or symmetric positive definite (lower triangle read).
  * or_nan: a matrix without a solution is no error, but gives NaN in its own X. */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
@@ -61,7 +61,7 @@ typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_interc
 MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
 
 /* ---- add_diag.c, append_ones.c, triangle.c, diagonal.c ---- */
-MO_API mo_tensor *mo_add_diag(mo_tape *t, mo_tensor *A, mo_tensor *lambda); /* A + lambda I; scalar or [..] */
+MO_API mo_tensor *mo_add_diag(mo_tape *t, mo_tensor *A, mo_tensor *lambda); /* A + lambda I; lambda scalar or [..] */
 MO_API mo_tensor *mo_append_ones(mo_tape *t, mo_tensor *X);                 /* [.., m, d] -> [.., m, d + 1] = [X | 1] */
 MO_API mo_tensor *mo_tril(mo_tape *t, mo_tensor *X);                        /* [.., m, n], zeros above the diagonal */
 MO_API mo_tensor *mo_triu(mo_tape *t, mo_tensor *X);                        /* [.., m, n], zeros below the diagonal */
@@ -78,11 +78,11 @@ MO_API mo_tensor *mo_div(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_div_or_zero(mo_tape *t, mo_tensor *A, mo_tensor *B);                 /* 0 where B is 0 */
 MO_API mo_tensor *mo_scale(mo_tape *t, mo_tensor *X, double a, double b);                 /* a X + b, plain numbers */
 MO_API mo_tensor *mo_pow(mo_tape *t, mo_tensor *X, double p);                             /* X^p, p a plain number */
-MO_API mo_tensor *mo_power(mo_tape *t, mo_tensor *A, mo_tensor *B);                       /* A^B */
+MO_API mo_tensor *mo_pow_entries(mo_tape *t, mo_tensor *A, mo_tensor *B);                 /* A^B */
 MO_API mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B); /* uint8 or real; 0: B */
 MO_API mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B);               /* 1 or 0, as reals */
-MO_API mo_tensor *mo_maximum(mo_tape *t, mo_tensor *A, mo_tensor *B);                     /* ties: gradient to A */
-MO_API mo_tensor *mo_minimum(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_larger(mo_tape *t, mo_tensor *A, mo_tensor *B);                      /* ties: gradient to A */
+MO_API mo_tensor *mo_smaller(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 /* ---- elementwise.c, relu.c, piecewise.c, activations.c ---- */
 MO_API mo_tensor *mo_neg(mo_tape *t, mo_tensor *X);
@@ -118,13 +118,13 @@ MO_API mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, mo_axes axis); /
 MO_API mo_tensor *mo_softmax(mo_tape *t, mo_tensor *X, mo_axes axis);
 MO_API mo_tensor *mo_log_softmax(mo_tape *t, mo_tensor *X, mo_axes axis);
 
-/* ---- softmax_cross_entropy.c, normalize.c, norm.c, dropout.c ---- */
+/* ---- softmax_cross_entropy.c, normalize.c, row_norm.c, dropout.c ---- */
 /* Mean over rows of -sum_c t_c log softmax(logits)_c, t = (1 - smoothing) target + smoothing / C. logits [n, C]; target
  * int64 [n] or real [n, C] (rows that sum to 1) -> scalar */
 MO_API mo_tensor *mo_softmax_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *target, double smoothing);
 MO_API mo_tensor *mo_layer_norm(mo_tape *t, mo_tensor *X, double epsilon);   /* last axis, no affine, biased variance */
 MO_API mo_tensor *mo_l2_normalize(mo_tape *t, mo_tensor *X, double epsilon); /* x / max(|x|, epsilon), last axis */
-MO_API mo_tensor *mo_norm(mo_tape *t, mo_tensor *X); /* [.., d] -> [.., 1] Euclidean; gradient 0 at 0 */
+MO_API mo_tensor *mo_row_norm(mo_tape *t, mo_tensor *X); /* [.., d] -> [.., 1] Euclidean; gradient 0 at 0 */
 /* Inverted dropout; the identity in MO_EVAL. r advances by the number of elements drawn. */
 MO_API mo_tensor *mo_dropout(mo_tape *t, mo_tensor *X, double rate, mo_random *r);
 
@@ -143,7 +143,7 @@ MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis)
 MO_API mo_tensor *mo_one_hot(mo_tape *t, mo_tensor *labels, int64_t classes, mo_dtype real); /* [..] int64 */
 MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient between real types */
 
-/* ---- gather.c, take_along.c, segment.c, spmm.c, hop_mix.c ---- */
+/* ---- gather.c, take_along.c, segment.c, spmm.c ---- */
 MO_API mo_tensor *mo_gather_rows(
     mo_tape *t, mo_tensor *X, mo_tensor *index); /* X [n, ..], int64 too, index int64 [m] -> [m, ..] */
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
@@ -154,8 +154,6 @@ MO_API mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 /* A X: A [n, m] sparse, X [m, d] -> [n, d]; A must outlive the tape */
 MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
-/* sum_k w[:, k] H[k]: w [n, K], H[k] [n, d] -> [n, d]; K at most MO_MAX_INPUTS - 1 */
-MO_API mo_tensor *mo_hop_mix(mo_tape *t, mo_tensor *w, mo_tensor *const *H, int K);
 
 /* ---- composed/: solves with their health as data ---- */
 

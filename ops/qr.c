@@ -116,17 +116,16 @@ static double qr_flops(const mo_call *c) {
 }
 
 static const mo_sample qr_samples[] = {
-    {.name = "tall", .in = "general[5, 3]"},
-    {.name = "square", .in = "general[4, 4]"},
-    {.name = "batch", .in = "general[2, 2, 4, 2]"},
-    {.name = "one column", .in = "[6, 1]"},
-    {.name = "no columns", .in = "[3, 0]"},
-    {.name = "wide", .in = "[3, 4]", .error = "qr: expected matrices [.., m, n] with m >= n; got [3, 4]"},
+    {"tall", "general[5, 3]"},
+    {"square", "general[4, 4]"},
+    {"batch", "general[2, 2, 4, 2]"},
+    {"one column", "[6, 1]"},
+    {"no columns", "[3, 0]"},
+    {"wide", "[3, 4]", .error = "qr: expected matrices [.., m, n] with m >= n; got [3, 4]"},
 };
 
 const mo_op mo_op_qr = {
     .name = "qr",
-    .n_in = 1,
     .n_out = 2,
     .reads_out = 3,
     .shape = qr_shape,

@@ -63,18 +63,14 @@ static double quadratic_form_flops(const mo_call *c) {
 }
 
 static const mo_sample quadratic_form_samples[] = {
-    {.name = "one column", .in = "spd[5, 5] [5, 1]"},
-    {.name = "columns", .in = "spd[4, 4] [4, 3]"},
-    {.name = "batch", .in = "spd[2, 2, 3, 3] [2, 2, 3, 2]"},
-    {.name = "no columns", .in = "spd[3, 3] [3, 0]"},
-    {.name = "not square",
-        .in = "[3, 4] [3, 1]",
-        .error = "quadratic_form: expected square matrices [.., n, n]; got [3, 4]"},
-    {.name = "rows", .in = "spd[3, 3] [4, 1]", .error = "quadratic_form: columns expected with as many rows"},
-    {.name = "indefinite",
-        .in = "symmetric[2, 4, 4] [2, 4, 1]",
-        .error = "quadratic_form: matrix 0 of 2 is not positive definite (leading minor",
-        .code = MO_NUMERICAL},
+    {"one column", "spd[5, 5] [5, 1]"},
+    {"columns", "spd[4, 4] [4, 3]"},
+    {"batch", "spd[2, 2, 3, 3] [2, 2, 3, 2]"},
+    {"no columns", "spd[3, 3] [3, 0]"},
+    {"not square", "[3, 4] [3, 1]", .error = "quadratic_form: expected square matrices [.., n, n]; got [3, 4]"},
+    {"rows", "spd[3, 3] [4, 1]", .error = "quadratic_form: columns expected with as many rows"},
+    {"indefinite", "symmetric[2, 4, 4] [2, 4, 1]",
+        .error = "quadratic_form: matrix 0 of 2 is not positive definite (leading minor", .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_quadratic_form = {
@@ -89,5 +85,11 @@ const mo_op mo_op_quadratic_form = {
 };
 
 mo_tensor *mo_quadratic_form(mo_tape *t, mo_tensor *A, mo_tensor *X) {
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+    if (mo_systems_broadcast(A, X, &ndim, shape)) {
+        A = mo_broadcast_onto(t, A, 2, ndim, shape);
+        X = mo_broadcast_onto(t, X, 2, ndim, shape);
+    }
     return mo_apply(t, &mo_op_quadratic_form, (mo_tensor *[]){A, X}, 2, NULL);
 }

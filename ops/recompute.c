@@ -102,20 +102,15 @@ static mo_tensor *nothing(mo_tape *t, mo_tensor *const *in, int n, void *state) 
 }
 
 static const mo_sample recompute_samples[] = {
-    {.name = "layer", .in = "[3, 4] [4, 2]", .attributes = &(const recomputed){.F = masked_layer}},
-    {.name = "an input without gradient",
-        .in = "[3, 2] index<3>[5]",
-        .attributes = &(const recomputed){.F = squared_rows}},
-    {.name = "the input itself", .in = "[2, 3] [2]", .attributes = &(const recomputed){.F = first_input}},
-    {.name = "nothing",
-        .in = "[3]",
-        .attributes = &(const recomputed){.F = nothing},
+    {"layer", "[3, 4] [4, 2]", &(const recomputed){.F = masked_layer}},
+    {"an input without gradient", "[3, 2] index<3>[5]", &(const recomputed){.F = squared_rows}},
+    {"the input itself", "[2, 3] [2]", &(const recomputed){.F = first_input}},
+    {"nothing", "[3]", &(const recomputed){.F = nothing},
         .error = "recompute: the function returned nothing and no error"},
 };
 
 const mo_op mo_op_recompute = {
     .name = "recompute",
-    .n_in = 1,
     .max_in = MO_MAX_INPUTS,
     .attributes_size = sizeof(recomputed),
     .reads_in = UINT64_MAX,

@@ -106,29 +106,20 @@ static void reshape_vjp(mo_vjp *v) {
 }
 
 static const mo_sample reshape_samples[] = {
-    {.name = "matrix to vector", .in = "[3, 4]", .attributes = &(const mo_shape_option){1, {12}}},
-    {.name = "one size open", .in = "[2, 3, 4]", .attributes = &(const mo_shape_option){3, {4, -1, 2}}},
-    {.name = "axes of size one", .in = "[1, 5]", .attributes = &(const mo_shape_option){4, {5, 1, 1, 1}}},
-    {.name = "scalar", .in = "[1, 1]", .attributes = &(const mo_shape_option){0}},
-    {.name = "empty", .in = "[0, 4]", .attributes = &(const mo_shape_option){2, {2, 0}}},
-    {.name = "count",
-        .in = "[3, 4]",
-        .attributes = &(const mo_shape_option){2, {5, 2}},
+    {"matrix to vector", "[3, 4]", &(const mo_shape_option){1, {12}}},
+    {"one size open", "[2, 3, 4]", &(const mo_shape_option){3, {4, -1, 2}}},
+    {"axes of size one", "[1, 5]", &(const mo_shape_option){4, {5, 1, 1, 1}}},
+    {"scalar", "[1, 1]"},
+    {"empty", "[0, 4]", &(const mo_shape_option){2, {2, 0}}},
+    {"count", "[3, 4]", &(const mo_shape_option){2, {5, 2}},
         .error = "reshape: shape [5, 2], expected 12 elements; got [3, 4]"},
-    {.name = "two open",
-        .in = "[3, 4]",
-        .attributes = &(const mo_shape_option){2, {-1, -1}},
-        .error = "at most one -1"},
-    {.name = "open beside nothing",
-        .in = "[3, 4]",
-        .attributes = &(const mo_shape_option){2, {-1, 0}},
-        .error = "expected 12 elements"},
-    {.name = "axes", .in = "[1]", .attributes = &(const mo_shape_option){7, {1}}, .error = "7 axes"},
+    {"two open", "[3, 4]", &(const mo_shape_option){2, {-1, -1}}, .error = "at most one -1"},
+    {"open beside nothing", "[3, 4]", &(const mo_shape_option){2, {-1, 0}}, .error = "expected 12 elements"},
+    {"axes", "[1]", &(const mo_shape_option){7, {1}}, .error = "7 axes"},
 };
 
 const mo_op mo_op_reshape = {
     .name = "reshape",
-    .n_in = 1,
     .attributes_size = sizeof(mo_shape_option),
     .is_view = true,
     .shape = reshape_shape,
@@ -159,13 +150,12 @@ static void contiguous_vjp(mo_vjp *v) {
 }
 
 static const mo_sample contiguous_samples[] = {
-    {.name = "matrix", .in = "[3, 4]"},
-    {.name = "scalar", .in = "[]"},
+    {"matrix", "[3, 4]"},
+    {"scalar", "[]"},
 };
 
 const mo_op mo_op_contiguous = {
     .name = "contiguous",
-    .n_in = 1,
     .shape = contiguous_shape,
     .forward = contiguous_forward,
     .vjp = contiguous_vjp,

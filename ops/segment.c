@@ -96,24 +96,22 @@ static const segment_options sum_of_rows = {.mean = false}, mean_of_rows = {.mea
     }
 
 static const mo_sample segment_sum_samples[] = {
-    {.name = "matrix", .in = "[9, 3] sorted<9>[5]", .attributes = &sum_of_rows},
-    {.name = "more segments than rows", .in = "[3, 2] sorted<3>[8]", .attributes = &sum_of_rows},
+    {"matrix", "[9, 3] sorted<9>[5]", &sum_of_rows},
+    {"more segments than rows", "[3, 2] sorted<3>[8]", &sum_of_rows},
     REFUSED,
 };
 
 static const mo_sample segment_mean_samples[] = {
-    {.name = "matrix", .in = "[9, 3] sorted<9>[5]", .attributes = &mean_of_rows},
-    {.name = "vector", .in = "[6] sorted<6>[3]", .attributes = &mean_of_rows},
-    {.name = "more segments than rows", .in = "[3, 2, 2] sorted<3>[8]", .attributes = &mean_of_rows},
+    {"matrix", "[9, 3] sorted<9>[5]", &mean_of_rows},
+    {"vector", "[6] sorted<6>[3]", &mean_of_rows},
+    {"more segments than rows", "[3, 2, 2] sorted<3>[8]", &mean_of_rows},
     REFUSED,
 };
 
 static const mo_sample segment_spread_samples[] = {
-    {.name = "sum", .in = "[4, 3] sorted<9>[5]", .attributes = &(const segment_options){false, 9}},
-    {.name = "mean", .in = "[7, 2] sorted<4>[8]", .attributes = &(const segment_options){true, 4}},
-    {.name = "counts",
-        .in = "[4, 3] sorted<9>[4]",
-        .attributes = &(const segment_options){false, 9},
+    {"sum", "[4, 3] sorted<9>[5]", &(const segment_options){false, 9}},
+    {"mean", "[7, 2] sorted<4>[8]", &(const segment_options){true, 4}},
+    {"counts", "[4, 3] sorted<9>[4]", &(const segment_options){false, 9},
         .error = "segment_spread: expected one offset more than rows"},
 };
 

@@ -46,21 +46,18 @@ static void slice_vjp(mo_vjp *v) {
 }
 
 static const mo_sample slice_samples[] = {
-    {.name = "rows", .in = "[5, 3]", .attributes = &(const slice_options){0, 1, 4}},
-    {.name = "last axis from the end", .in = "[2, 3, 4]", .attributes = &(const slice_options){-1, 2, 4}},
-    {.name = "everything", .in = "[4]", .attributes = &(const slice_options){0, 0, 4}},
-    {.name = "nothing", .in = "[3, 4]", .attributes = &(const slice_options){1, 2, 2}},
-    {.name = "range",
-        .in = "[3, 4]",
-        .attributes = &(const slice_options){0, 1, 4},
+    {"rows", "[5, 3]", &(const slice_options){0, 1, 4}},
+    {"last axis from the end", "[2, 3, 4]", &(const slice_options){-1, 2, 4}},
+    {"everything", "[4]", &(const slice_options){0, 0, 4}},
+    {"nothing", "[3, 4]", &(const slice_options){1, 2, 2}},
+    {"range", "[3, 4]", &(const slice_options){0, 1, 4},
         .error = "slice: range 1:4 of axis 0, expected 0 <= start <= stop <= 3; got [3, 4]"},
-    {.name = "backwards", .in = "[3, 4]", .attributes = &(const slice_options){1, 3, 2}, .error = "range 3:2"},
-    {.name = "axis", .in = "[3, 4]", .attributes = &(const slice_options){2, 0, 1}, .error = "axis 2 of 2 axes"},
+    {"backwards", "[3, 4]", &(const slice_options){1, 3, 2}, .error = "range 3:2"},
+    {"axis", "[3, 4]", &(const slice_options){2, 0, 1}, .error = "axis 2 of 2 axes"},
 };
 
 const mo_op mo_op_slice = {
     .name = "slice",
-    .n_in = 1,
     .attributes_size = sizeof(slice_options),
     .is_view = true,
     .shape = slice_shape,
@@ -115,19 +112,16 @@ static void pad_vjp(mo_vjp *v) {
 }
 
 static const mo_sample pad_samples[] = {
-    {.name = "rows", .in = "[2, 3]", .attributes = &(const pad_options){0, 1, 2}},
-    {.name = "last axis from the end", .in = "[2, 3, 2]", .attributes = &(const pad_options){-1, 2, 0}},
-    {.name = "nothing", .in = "[4]", .attributes = &(const pad_options){0, 0, 0}},
-    {.name = "negative",
-        .in = "[3, 4]",
-        .attributes = &(const pad_options){0, -1, 0},
+    {"rows", "[2, 3]", &(const pad_options){0, 1, 2}},
+    {"last axis from the end", "[2, 3, 2]", &(const pad_options){-1, 2, 0}},
+    {"nothing", "[4]"},
+    {"negative", "[3, 4]", &(const pad_options){0, -1, 0},
         .error = "pad: -1 elements before and 0 after, expected 0 or more"},
-    {.name = "axis", .in = "[]", .attributes = &(const pad_options){0, 1, 0}, .error = "axis 0 of 0 axes"},
+    {"axis", "[]", &(const pad_options){0, 1, 0}, .error = "axis 0 of 0 axes"},
 };
 
 const mo_op mo_op_pad = {
     .name = "pad",
-    .n_in = 1,
     .attributes_size = sizeof(pad_options),
     .shape = pad_shape,
     .forward = pad_forward,

@@ -46,13 +46,12 @@ static double softmax_flops(const mo_call *c) {
 }
 
 static const mo_sample softmax_samples[] = {
-    {.name = "rows", .in = "[3, 4]"},
-    {.name = "vector", .in = "[7]"},
-    {.name = "batch", .in = "[2, 3, 5]"},
-    {.name = "single entries", .in = "[3, 1]"},
-    {.name = "no rows", .in = "[0, 3]"},
-    {.name = "scalar", .in = "[]", .error = "softmax: expected rows, one axis or more"},
-    {.name = "dtype", .in = "index<2>[3]", .error = "softmax: input 0 is int64", .code = MO_MISMATCH},
+    {"rows", "[3, 4]"},
+    {"vector", "[7]"},
+    {"batch", "[2, 3, 5]"},
+    {"single entries", "[3, 1]"},
+    {"no rows", "[0, 3]"},
+    {"scalar", "[]", .error = "softmax: expected rows, one axis or more"},
 };
 
 /* ---- the adjoints in one pass ---- */
@@ -100,12 +99,10 @@ static void softmax_adjoint_vjp(mo_vjp *v) {
 }
 
 static const mo_sample softmax_adjoint_samples[] = {
-    {.name = "rows", .in = "[3, 4] [3, 4]", .attributes = &(const of_logarithm){false}},
-    {.name = "of the logarithm", .in = "[2, 3, 5] [2, 3, 5]", .attributes = &(const of_logarithm){true}},
-    {.name = "no rows", .in = "[0, 3] [0, 3]", .attributes = &(const of_logarithm){false}},
-    {.name = "shapes",
-        .in = "[3, 4] [4, 3]",
-        .attributes = &(const of_logarithm){false},
+    {"rows", "[3, 4] [3, 4]"},
+    {"of the logarithm", "[2, 3, 5] [2, 3, 5]", &(const of_logarithm){true}},
+    {"no rows", "[0, 3] [0, 3]"},
+    {"shapes", "[3, 4] [4, 3]",
         .error = "softmax_adjoint: expected rows and their cotangents, of one shape; got [3, 4]"},
 };
 
@@ -133,7 +130,6 @@ static void softmax_vjp(mo_vjp *v) {
 
 const mo_op mo_op_softmax = {
     .name = "softmax",
-    .n_in = 1,
     .reads_out = 1,
     .shape = softmax_shape,
     .forward = softmax_forward,
@@ -157,7 +153,6 @@ static void log_softmax_vjp(mo_vjp *v) {
 
 const mo_op mo_op_log_softmax = {
     .name = "log_softmax",
-    .n_in = 1,
     .reads_out = 1,
     .shape = softmax_shape,
     .forward = log_softmax_forward,

@@ -1,9 +1,9 @@
 /* ops/solve.c - X = A^-1 B for regular A, by LU with partial pivoting, batched.
  *
- * A [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Errors: A not square, sizes that
- * differ, a matrix that is singular (a pivot of 0, or a reciprocal condition below the machine epsilon) or not finite,
- * named; with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factors L and U in one
- * matrix, P A = L U, and the pivots.
+ * A [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Errors: A not square, sizes
+ * that differ, a matrix that is singular (a pivot of 0, or a reciprocal condition below the machine epsilon) or not
+ * finite, named; with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factors L and U in
+ * one matrix, P A = L U, and the pivots.
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar,   A_bar = -B_bar X^T;
@@ -77,23 +77,14 @@ static double solve_flops(const mo_call *c) {
 static const solve_options plain = {0}, transposed = {.transposed = true}, or_nan = {.failure = MO_FAIL_ITEM};
 
 static const mo_sample solve_samples[] = {
-    {.name = "three columns", .in = "general[5, 5] [5, 3]", .attributes = &plain},
-    {.name = "transposed", .in = "general[4, 4] [4, 2]", .attributes = &transposed},
-    {.name = "batch", .in = "general[2, 2, 3, 3] [2, 2, 3, 1]", .attributes = &plain},
-    {.name = "or NaN", .in = "general[2, 3, 3] [2, 3, 2]", .attributes = &or_nan},
-    {.name = "no columns", .in = "general[3, 3] [3, 0]", .attributes = &plain},
-    {.name = "not square",
-        .in = "[3, 4] [3, 1]",
-        .attributes = &plain,
-        .error = "solve: expected square matrices [.., n, n]; got [3, 4]"},
-    {.name = "rows",
-        .in = "general[3, 3] [4, 1]",
-        .attributes = &plain,
-        .error = "right-hand sides expected with as many rows"},
-    {.name = "factors alone",
-        .in = "general[3, 3] [3, 1] [3, 3]",
-        .attributes = &plain,
-        .error = "factors without their pivots"},
+    {"three columns", "general[5, 5] [5, 3]"},
+    {"transposed", "general[4, 4] [4, 2]", &transposed},
+    {"batch", "general[2, 2, 3, 3] [2, 2, 3, 1]"},
+    {"or NaN", "general[2, 3, 3] [2, 3, 2]", &or_nan},
+    {"no columns", "general[3, 3] [3, 0]"},
+    {"not square", "[3, 4] [3, 1]", .error = "solve: expected square matrices [.., n, n]; got [3, 4]"},
+    {"rows", "general[3, 3] [4, 1]", .error = "right-hand sides expected with as many rows"},
+    {"factors alone", "general[3, 3] [3, 1] [3, 3]", .error = "factors without their pivots"},
 };
 
 const mo_op mo_op_solve = {
@@ -110,9 +101,9 @@ const mo_op mo_op_solve = {
 };
 
 mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_apply(t, &mo_op_solve, (mo_tensor *[]){A, B}, 2, &plain);
+    return mo_apply_system(t, &mo_op_solve, A, B, &plain);
 }
 
 mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_apply(t, &mo_op_solve, (mo_tensor *[]){A, B}, 2, &or_nan);
+    return mo_apply_system(t, &mo_op_solve, A, B, &or_nan);
 }

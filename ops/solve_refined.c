@@ -1,6 +1,6 @@
 /* ops/solve_refined.c - X = A^-1 B by a factor in the precision of A and steps of refinement in float64, batched.
  *
- * A [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. spd: A is symmetric positive
+ * A [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. spd: A is symmetric positive
  * definite, by Cholesky, only its lower triangle is read; else A is regular, by LU. Errors: A not square, sizes that
  * differ, a matrix that has no solution in float64, named. Saved: the factor, and the pivots of LU.
  *
@@ -176,24 +176,16 @@ static double solve_refined_flops(const mo_call *c) {
 static const refined_options regular = {0}, transposed = {.transposed = true}, definite = {.spd = true};
 
 static const mo_sample solve_refined_samples[] = {
-    {.name = "three columns", .in = "general[5, 5] [5, 3]", .attributes = &regular},
-    {.name = "transposed", .in = "general[4, 4] [4, 2]", .attributes = &transposed},
-    {.name = "batch", .in = "general[2, 2, 3, 3] [2, 2, 3, 1]", .attributes = &regular},
-    {.name = "positive definite, batch", .in = "spd[3, 4, 4] [3, 4, 2]", .attributes = &definite},
-    {.name = "no columns", .in = "spd[3, 3] [3, 0]", .attributes = &definite},
-    {.name = "not square",
-        .in = "[3, 4] [3, 1]",
-        .attributes = &regular,
-        .error = "solve_refined: expected square matrices [.., n, n]; got [3, 4]"},
-    {.name = "a factor without pivots",
-        .in = "general[3, 3] [3, 1] [3, 3]",
-        .attributes = &regular,
+    {"three columns", "general[5, 5] [5, 3]"},
+    {"transposed", "general[4, 4] [4, 2]", &transposed},
+    {"batch", "general[2, 2, 3, 3] [2, 2, 3, 1]"},
+    {"positive definite, batch", "spd[3, 4, 4] [3, 4, 2]", &definite},
+    {"no columns", "spd[3, 3] [3, 0]", &definite},
+    {"not square", "[3, 4] [3, 1]", .error = "solve_refined: expected square matrices [.., n, n]; got [3, 4]"},
+    {"a factor without pivots", "general[3, 3] [3, 1] [3, 3]",
         .error = "solve_refined: a factor that does not belong to A"},
-    {.name = "indefinite",
-        .in = "symmetric[2, 4, 4] [2, 4, 1]",
-        .attributes = &definite,
-        .error = "solve_refined: matrix 0 of 2 is not positive definite (leading minor",
-        .code = MO_NUMERICAL},
+    {"indefinite", "symmetric[2, 4, 4] [2, 4, 1]", &definite,
+        .error = "solve_refined: matrix 0 of 2 is not positive definite (leading minor", .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_solve_refined = {
@@ -211,5 +203,5 @@ const mo_op mo_op_solve_refined = {
 };
 
 mo_tensor *mo_solve_refined(mo_tape *t, mo_tensor *A, mo_tensor *B, bool spd) {
-    return mo_apply(t, &mo_op_solve_refined, (mo_tensor *[]){A, B}, 2, spd ? &definite : &regular);
+    return mo_apply_system(t, &mo_op_solve_refined, A, B, spd ? &definite : &regular);
 }

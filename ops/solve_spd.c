@@ -1,14 +1,16 @@
 /* ops/solve_spd.c - X = A^-1 B for symmetric positive definite A, by Cholesky, batched.
  *
- * A [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Only the lower triangle of A is
- * read. Errors: A not square, sizes that differ, a matrix that is not positive definite or not finite (named, with its
- * leading minor); with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factor L, A = L L^T.
+ * A [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Only the lower triangle of A
+ * is read. Errors: A not square, sizes that differ, a matrix that is not positive definite or not finite (named, with
+ * its leading minor); with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factor L, A = L
+ * L^T.
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar = A^-1 X_bar,
  *     A_bar = -B_bar X^T, on the symmetric matrices its symmetric part: ½ (M + M^T) with M = -B_bar X^T.
  * B_bar is this op again on (A, X_bar) with the saved factor: backward never factorizes, at any order, and yet
  * differentiates through A. The factor is a by-product of A, not a value of its own. */
+#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
@@ -25,11 +27,9 @@ static bool solve_spd_shape(mo_call *c) {
     return mo_call_output(c, 0, A->dtype, B->ndim, B->shape);
 }
 
-static bool solve_spd_at_once(mo_call *c, mo_failure failure);
-
 static void solve_spd_forward(mo_call *c) {
     mo_failure failure = *(const mo_failure *)c->attributes;
-    if (solve_spd_at_once(c, failure))
+    if (mo_solve_spd_at_once(c))
         return;
     mo_tensor *info = NULL, *L = c->n_in == 3 ? c->in[2] : mo_factor_spd(c, failure, &info); /* A = L L^T */
     if (!L)
@@ -61,37 +61,6 @@ mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tens
     return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B, L}, 3, &or_error);
 }
 
-/* All of it by one kernel, if the device has one for this size. Returns false, having done nothing, if it has none. */
-static bool solve_spd_at_once(mo_call *c, mo_failure failure) {
-    const mo_tensor *A = c->in[0];
-    const mo_kernels *k = mo_kernels_of(c->ctx, A->dtype);
-    mo_spd_system s = {.X = mo_tensor_view(c->out[0])}, asked = s;
-    asked.X.data = NULL;
-    if (!k->solve_spd || !k->solve_spd(c->ctx, &asked))
-        return false;
-    bool given = c->n_in == 3;
-    mo_tensor *L = given ? c->in[2] : mo_tape_tensor(c->t, A->dtype, A->ndim, A->shape);
-    mo_tensor *info = given ? NULL : mo_call_temporary(c, MO_I32, A->ndim - 2, A->shape);
-    s.B = mo_call_dense(c, 1);
-    if (given)
-        s.L = mo_call_dense(c, 2);
-    else
-        s.A = mo_call_dense(c, 0);
-    if (!mo_ok(c->ctx))
-        return true;
-    if (!given) {
-        s.L = mo_tensor_view(L);
-        s.info = mo_tensor_view(info);
-    }
-    k->solve_spd(c->ctx, &s);
-    if (!given && failure == MO_FAIL_ITEM)
-        mo_fill_failed(c, info, L, NAN);
-    else if (!given)
-        mo_check_factor_info(c, info, "is not positive definite (leading minor %d)");
-    mo_call_save(c, L);
-    return true;
-}
-
 static double solve_spd_flops(const mo_call *c) {
     double n = (double)mo_dim(c->in[0], -1), m = (double)mo_dim(c->in[1], -1),
            batch = n && m ? (double)mo_numel(c->out[0]) / (n * m) : 0;
@@ -99,21 +68,15 @@ static double solve_spd_flops(const mo_call *c) {
 }
 
 static const mo_sample solve_spd_samples[] = {
-    {.name = "three columns", .in = "spd[5, 5] [5, 3]", .attributes = &or_error},
-    {.name = "batch", .in = "spd[3, 4, 4] [3, 4, 2]", .attributes = &or_error},
-    {.name = "one", .in = "spd[1, 1] [1, 1]", .attributes = &or_error},
-    {.name = "or NaN, two batch axes", .in = "spd[2, 2, 3, 3] [2, 2, 3, 1]", .attributes = &or_nan},
-    {.name = "no columns", .in = "spd[3, 3] [3, 0]", .attributes = &or_error},
-    {.name = "not square", .in = "[3, 4] [3, 1]", .attributes = &or_error, .error = "square"},
-    {.name = "rows",
-        .in = "spd[3, 3] [4, 1]",
-        .attributes = &or_error,
-        .error = "solve_spd: right-hand sides expected with as many rows"},
-    {.name = "indefinite",
-        .in = "symmetric[2, 4, 4] [2, 4, 1]",
-        .attributes = &or_error,
-        .error = "solve_spd: matrix 0 of 2 is not positive definite (leading minor",
-        .code = MO_NUMERICAL},
+    {"three columns", "spd[5, 5] [5, 3]"},
+    {"batch", "spd[3, 4, 4] [3, 4, 2]"},
+    {"one", "spd[1, 1] [1, 1]"},
+    {"or NaN, two batch axes", "spd[2, 2, 3, 3] [2, 2, 3, 1]", &or_nan},
+    {"no columns", "spd[3, 3] [3, 0]"},
+    {"not square", "[3, 4] [3, 1]", .error = "square"},
+    {"rows", "spd[3, 3] [4, 1]", .error = "solve_spd: right-hand sides expected with as many rows"},
+    {"indefinite", "symmetric[2, 4, 4] [2, 4, 1]",
+        .error = "solve_spd: matrix 0 of 2 is not positive definite (leading minor", .code = MO_NUMERICAL},
 };
 
 const mo_op mo_op_solve_spd = {
@@ -130,9 +93,9 @@ const mo_op mo_op_solve_spd = {
 };
 
 mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B}, 2, &or_error);
+    return mo_apply_system(t, &mo_op_solve_spd, A, B, &or_error);
 }
 
 mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_apply(t, &mo_op_solve_spd, (mo_tensor *[]){A, B}, 2, &or_nan);
+    return mo_apply_system(t, &mo_op_solve_spd, A, B, &or_nan);
 }

@@ -1,8 +1,8 @@
 /* ops/solve_triangular.c - X = op(T)^-1 B for triangular T, op(T) = T or T^T, batched.
  *
- * T [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. Only the named triangle is read,
- * so the gradient in T lies in it. Errors: T not square, sizes that differ, a diagonal entry that is 0 or not finite
- * (named, with its matrix). Saved: nothing beyond T and X.
+ * T [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Only the named triangle is
+ * read, so the gradient in T lies in it. Errors: T not square, sizes that differ, a diagonal entry that is 0 or not
+ * finite (named, with its matrix). Saved: nothing beyond T and X.
  *
  * op(T) X = B;  d op(T) X + op(T) dX = dB;  dX = op(T)^-1 (dB - d op(T) X), hence (Giles 2008, 2.3.1)
  *     B_bar = op(T)^-T X_bar,
@@ -85,22 +85,14 @@ static const mo_triangle lower = MO_LOWER, lower_transposed = MO_LOWER_TRANSPOSE
                          upper_transposed = MO_UPPER_TRANSPOSED;
 
 static const mo_sample solve_triangular_samples[] = {
-    {.name = "lower", .in = "triangular[4, 4] [4, 3]", .attributes = &lower},
-    {.name = "lower, transposed, other triangle filled", .in = "general[4, 4] [4, 2]", .attributes = &lower_transposed},
-    {.name = "upper, batch", .in = "general[2, 3, 3] [2, 3, 2]", .attributes = &upper},
-    {.name = "upper, transposed", .in = "general[3, 3] [3, 1]", .attributes = &upper_transposed},
-    {.name = "no columns", .in = "triangular[3, 3] [3, 0]", .attributes = &lower},
-    {.name = "not square",
-        .in = "[3, 4] [3, 1]",
-        .attributes = &lower,
-        .error = "solve_triangular: expected square matrices"},
-    {.name = "rows",
-        .in = "triangular[3, 3] [4, 1]",
-        .attributes = &lower,
-        .error = "right-hand sides expected with as many rows"},
-    {.name = "triangle",
-        .in = "triangular[3, 3] [3, 1]",
-        .attributes = &(const int){7},
+    {"lower", "triangular[4, 4] [4, 3]"},
+    {"lower, transposed, other triangle filled", "general[4, 4] [4, 2]", &lower_transposed},
+    {"upper, batch", "general[2, 3, 3] [2, 3, 2]", &upper},
+    {"upper, transposed", "general[3, 3] [3, 1]", &upper_transposed},
+    {"no columns", "triangular[3, 3] [3, 0]"},
+    {"not square", "[3, 4] [3, 1]", .error = "solve_triangular: expected square matrices"},
+    {"rows", "triangular[3, 3] [4, 1]", .error = "right-hand sides expected with as many rows"},
+    {"triangle", "triangular[3, 3] [3, 1]", &(const int){7},
         .error = "solve_triangular: triangle 7, expected MO_LOWER to MO_UPPER_TRANSPOSED"},
 };
 
@@ -118,5 +110,5 @@ const mo_op mo_op_solve_triangular = {
 };
 
 mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle) {
-    return mo_apply(t, &mo_op_solve_triangular, (mo_tensor *[]){T, B}, 2, &triangle);
+    return mo_apply_system(t, &mo_op_solve_triangular, T, B, &triangle);
 }

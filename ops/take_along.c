@@ -49,12 +49,11 @@ static void take_along_vjp(mo_vjp *v) {
 }
 
 static const mo_sample take_along_samples[] = {
-    {.name = "repeats", .in = "[3, 4] index<4>[3, 6]"},
-    {.name = "vector", .in = "[5] index<5>[2]"},
-    {.name = "batch", .in = "[2, 3, 4] index<4>[2, 3, 1]"},
-    {.name = "range", .in = "[2, 3] index<1000>[2, 5]", .error = "expected 0 to 2"},
-    {.name = "rows",
-        .in = "[2, 3] index<3>[3, 5]",
+    {"repeats", "[3, 4] index<4>[3, 6]"},
+    {"vector", "[5] index<5>[2]"},
+    {"batch", "[2, 3, 4] index<4>[2, 3, 1]"},
+    {"range", "[2, 3] index<1000>[2, 5]", .error = "expected 0 to 2"},
+    {"rows", "[2, 3] index<3>[3, 5]",
         .error = "take_along: expected the same leading axes, one or more; got [2, 3] float64, [3, 5] int64"},
 };
 
@@ -90,13 +89,10 @@ static void put_along_vjp(mo_vjp *v) {
 }
 
 static const mo_sample put_along_samples[] = {
-    {.name = "repeats", .in = "[3, 6] index<4>[3, 6]", .attributes = &(const int64_t){4}},
-    {.name = "batch", .in = "[2, 3, 1] index<5>[2, 3, 1]", .attributes = &(const int64_t){5}},
-    {.name = "range", .in = "[2, 5] index<1000>[2, 5]", .attributes = &(const int64_t){3}, .error = "expected 0 to 2"},
-    {.name = "sizes",
-        .in = "[2, 4] index<3>[2, 5]",
-        .attributes = &(const int64_t){3},
-        .error = "put_along: expected the same sizes on all axes"},
+    {"repeats", "[3, 6] index<4>[3, 6]", &(const int64_t){4}},
+    {"batch", "[2, 3, 1] index<5>[2, 3, 1]", &(const int64_t){5}},
+    {"range", "[2, 5] index<1000>[2, 5]", &(const int64_t){3}, .error = "expected 0 to 2"},
+    {"sizes", "[2, 4] index<3>[2, 5]", &(const int64_t){3}, .error = "put_along: expected the same sizes on all axes"},
 };
 
 const mo_op mo_op_put_along = {

@@ -33,14 +33,13 @@ static void transpose_vjp(mo_vjp *v) {
 }
 
 static const mo_sample transpose_samples[] = {
-    {.name = "matrix", .in = "[3, 4]"},
-    {.name = "batch", .in = "[2, 3, 1, 4]"},
-    {.name = "vector", .in = "[4]", .error = "transpose: expected two axes or more; got [4]"},
+    {"matrix", "[3, 4]"},
+    {"batch", "[2, 3, 1, 4]"},
+    {"vector", "[4]", .error = "transpose: expected two axes or more; got [4]"},
 };
 
 const mo_op mo_op_transpose = {
     .name = "transpose",
-    .n_in = 1,
     .is_view = true,
     .shape = transpose_shape,
     .forward = transpose_forward,
@@ -91,19 +90,16 @@ static void permute_vjp(mo_vjp *v) {
 }
 
 static const mo_sample permute_samples[] = {
-    {.name = "cycle", .in = "[2, 3, 4]", .attributes = &(const permute_options){{2, 0, 1}}},
-    {.name = "four axes", .in = "[2, 1, 3, 2]", .attributes = &(const permute_options){{1, 3, 0, 2}}},
-    {.name = "scalar", .in = "[]", .attributes = &(const permute_options){{0}}},
-    {.name = "twice",
-        .in = "[3, 4]",
-        .attributes = &(const permute_options){{1, 1}},
+    {"cycle", "[2, 3, 4]", &(const permute_options){{2, 0, 1}}},
+    {"four axes", "[2, 1, 3, 2]", &(const permute_options){{1, 3, 0, 2}}},
+    {"scalar", "[]", &(const permute_options){{0}}},
+    {"twice", "[3, 4]", &(const permute_options){{1, 1}},
         .error = "permute: output axis 1 is input axis 1, expected each of 0 to 1 once"},
-    {.name = "outside", .in = "[3, 4]", .attributes = &(const permute_options){{0, 2}}, .error = "input axis 2"},
+    {"outside", "[3, 4]", &(const permute_options){{0, 2}}, .error = "input axis 2"},
 };
 
 const mo_op mo_op_permute = {
     .name = "permute",
-    .n_in = 1,
     .attributes_size = sizeof(permute_options),
     .is_view = true,
     .shape = permute_shape,

@@ -51,12 +51,12 @@ static void keep_triangle(mo_call *c, bool lower) {
 }
 
 static const mo_sample triangle_samples[] = {
-    {.name = "square", .in = "[4, 4]"},
-    {.name = "wide batch", .in = "[2, 3, 5]"},
-    {.name = "tall", .in = "[4, 2]"},
-    {.name = "empty", .in = "[0, 3]"},
-    {.name = "vector", .in = "[4]", .error = "expected matrices, two axes"},
-    {.name = "integers", .in = "index<3>[2, 2]", .error = "int64", .code = MO_MISMATCH},
+    {"square", "[4, 4]"},
+    {"wide batch", "[2, 3, 5]"},
+    {"tall", "[4, 2]"},
+    {"empty", "[0, 3]"},
+    {"vector", "[4]", .error = "expected matrices, two axes"},
+    {"integers", "index<3>[2, 2]", .error = "int64", .code = MO_MISMATCH},
 };
 
 static void tril_forward(mo_call *c) {
@@ -69,7 +69,6 @@ static void tril_vjp(mo_vjp *v) {
 
 const mo_op mo_op_tril = {
     .name = "tril",
-    .n_in = 1,
     .shape = triangle_shape,
     .forward = tril_forward,
     .vjp = tril_vjp,
@@ -90,7 +89,6 @@ static void triu_vjp(mo_vjp *v) {
 
 const mo_op mo_op_triu = {
     .name = "triu",
-    .n_in = 1,
     .shape = triangle_shape,
     .forward = triu_forward,
     .vjp = triu_vjp,

@@ -1,35 +1,18 @@
-/* ops/where.c - choosing entry by entry: Y = A where a condition holds, else B; comparing; maximum and minimum.
+/* ops/where.c - choosing entry by entry: Y = A where a condition holds, else B; comparing; the larger and the smaller.
  *
  * where: C (uint8 or the real type; anything but 0 holds), A, B -> Y. greater_equal: A, B -> 1 where A >= B, else 0.
- * maximum, minimum: A, B -> Y; a NaN in either gives NaN. Shapes broadcast; float32 or float64. Errors: shapes that do
+ * larger, smaller: A, B -> Y; a NaN in either gives NaN. Shapes broadcast; float32 or float64. Errors: shapes that do
  * not broadcast, other dtypes. Saved: nothing.
  *
  * where: dY = dA where C holds, dB elsewhere; Y is flat in C, which has no gradient:
  *     A_bar = where(C, Y_bar, 0),   B_bar = where(C, 0, Y_bar),
  * each summed over the axes along which it was broadcast. Zeros are chosen, not multiplied, so a NaN on the side that
- * was not taken does not spread. greater_equal is flat in both inputs. maximum is where(A >= B, A, B), minimum
+ * was not taken does not spread. greater_equal is flat in both inputs. larger is where(A >= B, A, B), smaller
  * where(B >= A, A, B): ties go to A. The gradient goes to the operand whose value was taken, if that is NaN as well: to
  * A where A is NaN, else to B where B is. */
 #include "ops/inside.h"
+#include "ops/rules/maps.h"
 #include "ops/rules/shapes.h"
-
-/* Widens (ndim, size) so that input i of c broadcasts to it. */
-static bool join(mo_call *c, int i, int *ndim, int64_t *size) {
-    const mo_tensor *X = c->in[i];
-    int more = X->ndim > *ndim ? X->ndim - *ndim : 0;
-    for (int k = *ndim - 1; k >= 0; k--)
-        size[k + more] = size[k];
-    for (int k = 0; k < more; k++)
-        size[k] = 1;
-    *ndim += more;
-    for (int k = 0; k < X->ndim; k++) {
-        int64_t *to = &size[k + *ndim - X->ndim];
-        if (X->shape[k] != *to && X->shape[k] != 1 && *to != 1)
-            return mo_call_fail(c, MO_INVALID, "input %d does not broadcast with the others", i);
-        *to = *to == 1 ? X->shape[k] : *to;
-    }
-    return true;
-}
 
 static bool where_shape(mo_call *c) {
     int ndim;
@@ -39,8 +22,12 @@ static bool where_shape(mo_call *c) {
     if (c->in[0]->dtype != MO_U8 && c->in[0]->dtype != c->in[1]->dtype)
         return mo_call_fail(c, MO_MISMATCH, "the condition is %s, expected uint8 or %s", mo_dtype_name(c->in[0]->dtype),
             mo_dtype_name(c->in[1]->dtype));
-    return mo_broadcast_leading(c, 1, 2, 0, &ndim, size) && join(c, 0, &ndim, size) &&
-           mo_call_output(c, 0, c->in[1]->dtype, ndim, size);
+    if (!mo_broadcast_leading(c, 1, 2, 0, &ndim, size))
+        return false;
+    ndim = mo_broadcast_shape(c->in[0]->ndim, c->in[0]->shape, ndim, size, size);
+    if (ndim < 0)
+        return mo_call_fail(c, MO_INVALID, "input 0 does not broadcast with the others");
+    return mo_call_output(c, 0, c->in[1]->dtype, ndim, size);
 }
 
 static void where_forward(mo_call *c) {
@@ -65,15 +52,12 @@ static void where_vjp(mo_vjp *v) {
 }
 
 static const mo_sample where_samples[] = {
-    {.name = "bytes", .in = "mask[3, 4] [3, 4] [3, 4]"},
-    {.name = "mask of rows", .in = "mask[3, 1] [2, 1, 4] [4]"},
-    {.name = "a real condition", .in = "constant[2, 1, 4] [3, 1] []"},
-    {.name = "shapes",
-        .in = "mask[2] [4] [4]",
+    {"bytes", "mask[3, 4] [3, 4] [3, 4]"},
+    {"mask of rows", "mask[3, 1] [2, 1, 4] [4]"},
+    {"a real condition", "constant[2, 1, 4] [3, 1] []"},
+    {"shapes", "mask[2] [4] [4]",
         .error = "where: input 0 does not broadcast with the others; got [2] uint8, [4] float64, [4] float64"},
-    {.name = "condition",
-        .in = "index<2>[4] [4] [4]",
-        .error = "where: the condition is int64, expected uint8 or float64",
+    {"condition", "index<2>[4] [4] [4]", .error = "where: the condition is int64, expected uint8 or float64",
         .code = MO_MISMATCH},
 };
 
@@ -93,37 +77,14 @@ mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B
 
 /* ---- two operands ---- */
 
-static bool pair_shape(mo_call *c) {
-    int ndim;
-    int64_t size[MO_MAX_AXES];
-    return mo_call_real(c, 0, 1) && mo_broadcast_leading(c, 0, 1, 0, &ndim, size) &&
-           mo_call_output(c, 0, c->in[0]->dtype, ndim, size);
-}
-
-static void map(mo_call *c, mo_map2 f) {
-    mo_view y = mo_tensor_view(c->out[0]);
-    mo_view a = mo_broadcast_view(mo_tensor_view(c->in[0]), 0, y.ndim, y.shape);
-    mo_view b = mo_broadcast_view(mo_tensor_view(c->in[1]), 0, y.ndim, y.shape);
-    mo_kernels_of(c->ctx, y.dtype)->map2(c->ctx, f, &a, &b, &y);
-}
-
 /* The grid of B lies half a gap beside that of A, so that no pair is near a tie. */
 static const mo_sample pair_samples[] = {
-    {.name = "equal shapes", .in = "distinct[3, 4] distinct<5>[3, 4]"},
-    {.name = "column, row", .in = "distinct[3, 1] distinct<5>[4]"},
-    {.name = "scalar", .in = "distinct[] distinct<5>[2, 3]"},
-    {.name = "shapes",
-        .in = "[2, 3] [4]",
+    {"equal shapes", "distinct[3, 4] distinct<5>[3, 4]"},
+    {"column, row", "distinct[3, 1] distinct<5>[4]"},
+    {"scalar", "distinct[] distinct<5>[2, 3]"},
+    {"shapes", "[2, 3] [4]",
         .error = "axis 1 from the end has sizes 3 and 4, expected equal or 1; got [2, 3] float64, [4] float64"},
-    {.name = "dtype",
-        .in = "[3] index<2>[3]",
-        .error = "input 1 is int64, expected float32 or float64",
-        .code = MO_MISMATCH},
 };
-
-static void greater_equal_forward(mo_call *c) {
-    map(c, MO_MAP_GREATER_EQUAL);
-}
 
 static void greater_equal_vjp(mo_vjp *v) {
     (void)v; /* flat: no gradient */
@@ -131,9 +92,10 @@ static void greater_equal_vjp(mo_vjp *v) {
 
 const mo_op mo_op_greater_equal = {
     .name = "greater_equal",
+    .state = &(const mo_map2){MO_MAP_GREATER_EQUAL},
     .n_in = 2,
-    .shape = pair_shape,
-    .forward = greater_equal_forward,
+    .shape = mo_map2_shape,
+    .forward = mo_map2_forward,
     .vjp = greater_equal_vjp,
     MO_SAMPLES(pair_samples),
 };
@@ -142,51 +104,45 @@ mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_greater_equal, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-/* Where A was taken: A >= B (of maximum), or A is NaN, which is not >= itself. */
+/* Where A was taken: A >= B (of larger), or A is NaN, which is not >= itself. */
 static mo_tensor *first_taken(mo_tape *t, mo_tensor *A, mo_tensor *first_holds) {
     return mo_where(t, mo_greater_equal(t, A, A), first_holds, mo_scalar(t, A->dtype, 1));
 }
 
-static void maximum_forward(mo_call *c) {
-    map(c, MO_MAP_MAX);
-}
-
-static void maximum_vjp(mo_vjp *v) {
+static void larger_vjp(mo_vjp *v) {
     choose(v, first_taken(v->t, v->in[0], mo_greater_equal(v->t, v->in[0], v->in[1])), 0, 1);
 }
 
-const mo_op mo_op_maximum = {
-    .name = "maximum",
+const mo_op mo_op_larger = {
+    .name = "larger",
+    .state = &(const mo_map2){MO_MAP_MAX},
     .n_in = 2,
     .reads_in = 3,
-    .shape = pair_shape,
-    .forward = maximum_forward,
-    .vjp = maximum_vjp,
+    .shape = mo_map2_shape,
+    .forward = mo_map2_forward,
+    .vjp = larger_vjp,
     MO_SAMPLES(pair_samples),
 };
 
-mo_tensor *mo_maximum(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_apply(t, &mo_op_maximum, (mo_tensor *[]){A, B}, 2, NULL);
+mo_tensor *mo_larger(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_larger, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-static void minimum_forward(mo_call *c) {
-    map(c, MO_MAP_MIN);
-}
-
-static void minimum_vjp(mo_vjp *v) {
+static void smaller_vjp(mo_vjp *v) {
     choose(v, first_taken(v->t, v->in[0], mo_greater_equal(v->t, v->in[1], v->in[0])), 0, 1);
 }
 
-const mo_op mo_op_minimum = {
-    .name = "minimum",
+const mo_op mo_op_smaller = {
+    .name = "smaller",
+    .state = &(const mo_map2){MO_MAP_MIN},
     .n_in = 2,
     .reads_in = 3,
-    .shape = pair_shape,
-    .forward = minimum_forward,
-    .vjp = minimum_vjp,
+    .shape = mo_map2_shape,
+    .forward = mo_map2_forward,
+    .vjp = smaller_vjp,
     MO_SAMPLES(pair_samples),
 };
 
-mo_tensor *mo_minimum(mo_tape *t, mo_tensor *A, mo_tensor *B) {
-    return mo_apply(t, &mo_op_minimum, (mo_tensor *[]){A, B}, 2, NULL);
+mo_tensor *mo_smaller(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_apply(t, &mo_op_smaller, (mo_tensor *[]){A, B}, 2, NULL);
 }

@@ -1,8 +1,24 @@
 /* tensor/arena.c - segregated free lists with boundary merging, bookkeeping on the host. */
 #include "tensor/arena.h"
-#include "tensor/poison.h"
 
 #include <string.h>
+
+/* What tells AddressSanitizer which bytes of an arena hold no value. The two functions belong to the sanitizer's
+ * runtime. A program that was compiled with it has them, whether the library was or not, so that a pointer kept over a
+ * reset is found in the user's own kernels; elsewhere both are NULL. */
+extern void __asan_poison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
+extern void __asan_unpoison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
+
+/* Touching the bytes ends the program with a report from now on. */
+static void poison(const void *bytes, size_t n) {
+    if (__asan_poison_memory_region)
+        __asan_poison_memory_region(bytes, n);
+}
+
+static void unpoison(const void *bytes, size_t n) {
+    if (__asan_unpoison_memory_region)
+        __asan_unpoison_memory_region(bytes, n);
+}
 
 enum { ALIGNMENT = 64, BINS = 64 * 4, FIRST_SLAB = 1 << 20 };
 

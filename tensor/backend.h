@@ -68,6 +68,28 @@ typedef struct mo_gemm {
     bool *bits_written;
 } mo_gemm;
 
+/* The shape of v without the repeats of broadcast batch axes, contiguous. */
+static inline mo_view packed_view(const mo_view *v) {
+    mo_view P = *v;
+    int64_t stride = 1;
+    for (int i = v->ndim - 1; i >= 0; i--) {
+        bool repeats = i < v->ndim - 2 && v->stride[i] == 0;
+        P.shape[i] = repeats ? 1 : v->shape[i];
+        P.stride[i] = repeats ? 0 : stride;
+        stride *= P.shape[i];
+    }
+    return P;
+}
+
+/* row_sums of a product as the result of a reduction of A over its last axis. */
+static inline mo_view row_sums_view(const mo_gemm *g) {
+    mo_view sums = g->A;
+    sums.data = g->row_sums.data;
+    for (int i = 0; i < sums.ndim; i++)
+        sums.stride[i] = i < sums.ndim - 1 ? g->row_sums.stride[i] : 0;
+    return sums;
+}
+
 /* Attention over K hops (ops/layers/hop_attention.c has the formulas): H [K, n, d], W [m, 2 d], b [m], v [1, m], c [1];
  * results Y [n, d], a [n, K] and P [K, n, m]. The adjoint reads H, W, v, a, P and Y_bar, and writes the gradients of H,
  * W, b, v and c. query [n, m] and, for the adjoint, scratch [mo_attention_scratch] are memory for it. Contiguous but
@@ -158,10 +180,6 @@ typedef struct mo_kernels {
     void (*layer_norm)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
     void (*l2_normalize)(
         mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y); /* x / max(|x|, epsilon) */
-    /* The adjoint of l2_normalize at x, from its value y: (y_bar - y <y, y_bar> [|x| > epsilon]) / max(|x|, epsilon).
-     * May be NULL: ops compose it then. */
-    void (*l2_normalize_adjoint)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y,
-        const mo_view *y_bar, const mo_view *x_bar);
     /* y = scale x / max(|x|, epsilon), scale a scalar. May be NULL, as its adjoint: ops compose them. */
     void (*scale_unit)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y);
     /* x_bar, the adjoint of scale_unit in x, and the contribution of each row to that in scale: scale_bar [..]. The
@@ -192,10 +210,6 @@ typedef struct mo_kernels {
     /* Y = A X: X [m, d], Y [n, d] contiguous in the last axis. */
     void (*spmm)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
 
-    /* y = w[:, 0] H[0] + ... + w[:, K-1] H[K-1]: w [n, K], H[k] [n, d], y [n, d] contiguous. */
-    void (*hop_mix)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
-    /* The adjoint of hop_mix in w: w[i, k] = <g[i], H[k][i]>. */
-    void (*hop_dot)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
     void (*hop_attention)(mo_context *ctx, const mo_attention *g);
     void (*hop_attention_adjoint)(mo_context *ctx, const mo_attention *g);
 

@@ -1,8 +1,7 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
 #include "tensor/cpu/fast/avx512.h"
-#include "tensor/cpu/fast/team.h"
+#include "tensor/cpu/fast/threads.h"
 #include "tensor/fits.h"
-#include "tensor/given.h"
 #include "tensor/storage.h"
 
 #include <sched.h>

@@ -53,9 +53,10 @@ mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int6
         return NULL;
     *A = (mo_csr){.ctx = ctx, .rows = rows, .columns = columns, .nnz = row_pointer[rows]};
     ctx->n_csr++;
-    A->row_pointer = mo_tensor_from(ctx, MO_I64, 1, (int64_t[]){rows + 1}, row_pointer);
-    A->column = mo_tensor_from(ctx, MO_I32, 1, &A->nnz, column);
-    A->values = values ? mo_tensor_from(ctx, dtype, 1, &A->nnz, values) : mo_tensor_create(ctx, dtype, 1, &A->nnz);
+    A->row_pointer = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){rows + 1}, row_pointer);
+    A->column = mo_tensor_create_from(ctx, MO_I32, 1, &A->nnz, column);
+    A->values =
+        values ? mo_tensor_create_from(ctx, dtype, 1, &A->nnz, values) : mo_tensor_create(ctx, dtype, 1, &A->nnz);
     mo_tensor_unlist(A->row_pointer);
     mo_tensor_unlist(A->column);
     mo_tensor_unlist(A->values);

@@ -5,12 +5,22 @@
 
 #include "tensor/tensor.h"
 
+#include <time.h>
+
 /* ---- context ---- */
 
 /* "invalid", "numerical", ... */
 MO_API const char *mo_code_name(mo_code code);
 /* Clears an error of that code, and no other; returns whether the context is free of errors afterwards. */
 MO_API bool mo_forgive(mo_context *ctx, mo_code code);
+
+/* The code of the status; MO_INVALID of no context. */
+mo_code mo_code_of(const mo_context *ctx);
+/* Whether there is a context, free of errors, and the argument is not NULL: raises "function: argument is NULL". */
+bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
+/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as every thread does that has not been told
+ * otherwise; raises if not, as all results would have other bits. */
+bool mo_usual_arithmetic(mo_context *ctx, const char *function);
 
 /* Counters of one context since its creation, for tests and reports. */
 typedef struct mo_counters {
@@ -82,6 +92,15 @@ MO_API int64_t mo_csr_rows(const mo_csr *A);
 MO_API int64_t mo_csr_columns(const mo_csr *A);
 MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
+/* ---- time ---- */
+
+/* Seconds on the given clock; CLOCK_MONOTONIC to measure durations. */
+static inline double mo_clock(clockid_t clock) {
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 /* ---- random numbers ---- */
 
 /* The purposes of all rooms beside MO_PURPOSE_INIT in one list, so that two of them never share a sequence. */
@@ -94,8 +113,9 @@ enum {
     MO_PURPOSE_SPLIT,    /* evaluation splits */
     MO_PURPOSE_CHECK,    /* samples of the gradient checker */
     MO_PURPOSE_BENCH,
-    MO_PURPOSE_PAIR, /* pairs of classes */
-    MO_PURPOSE_WALK  /* walks from a node, and ranks of the nodes they end at */
+    MO_PURPOSE_PAIR,  /* pairs of classes */
+    MO_PURPOSE_WALK,  /* walks from a node, and ranks of the nodes they end at */
+    MO_PURPOSE_COSINE /* pairs of nodes, of which a mean cosine is taken */
 };
 
 MO_API uint64_t mo_random_bits(mo_random *r);                           /* 64 random bits */

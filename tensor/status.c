@@ -1,6 +1,5 @@
 /* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
 #include "tensor/storage.h"
 
 #include <stdio.h>

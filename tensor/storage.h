@@ -3,7 +3,6 @@
 #define MO_STORAGE_H
 
 #include "tensor/backend.h"
-#include "tensor/given.h"
 
 /* Memory behind tensors. Reference-counted; freed to its origin (an arena's free list or the backend). */
 typedef struct mo_storage {
@@ -82,7 +81,7 @@ struct mo_context {
     mo_math math;
     int threads, index;
     int64_t device_memory; /* that it may hold; 0: no bound */
-    double max_expand;     /* of compressed files (tensor/files/expansion.h) */
+    double max_expand;     /* of compressed files (tensor/files/file.h) */
     const mo_backend *backend;
     void *backend_state; /* handles and streams of the backend */
     mo_counters counters;

@@ -104,7 +104,7 @@ mo_tensor *mo_tensor_first(const mo_tensor *T) {
     return first;
 }
 
-mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {
+mo_tensor *mo_tensor_create_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host) {
     mo_tensor *T = mo_tensor_create(ctx, dtype, ndim, shape);
     if (mo_is_null(T) || !T->storage->bytes)
         return T;

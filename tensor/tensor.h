@@ -83,7 +83,8 @@ typedef struct mo_context_options {
 } mo_context_options;
 
 /* Makes a context; options may be NULL (CPU, all processors). Returns NULL only if memory runs out; a device that is
- * absent gives a context in the error state. */
+ * absent gives a context in the error state, and so does a processor that lacks what the kernels were built to use
+ * (MO_UNSUPPORTED, by the processor's name; such a context can only be released). */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, of NULL too. While tensors, tapes or CSR matrices of it live it frees nothing
  * and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
@@ -109,17 +110,22 @@ typedef struct mo_view {
 typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
 
 /* Makes a tensor that owns its zeroed storage and outlives tapes; the null tensor on failure. shape may be NULL if ndim
- * is 0 (a scalar). mo_tensor_from copies row-major host memory of that dtype. Release with mo_tensor_release. */
+ * is 0 (a scalar). mo_tensor_create_from copies row-major host memory of that dtype. Release with mo_tensor_release. */
 MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
-MO_API mo_tensor *mo_tensor_from(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
+MO_API mo_tensor *mo_tensor_create_from(
+    mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
 /* A tensor onto memory of the caller, read where it lies: memory of the context's device, aligned to its dtype, strides
  * of 0 or more. `done` (may be NULL) is called with `state` once the tensor and every window onto it are gone; never if
  * the call fails. Release with mo_tensor_release. Returns the null tensor on failure. */
 typedef void (*mo_done)(void *state);
 MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done done, void *state);
-/* Releases a tensor that mo_tensor_create, mo_tensor_from, mo_tensor_wrap, mo_parameter or a loader made. NULL and the
- * null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a value stays until the
- * tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
+/* A tensor of ctx with the shape, dtype and values of T, row-major, that owns its storage and outlives tapes. T may be
+ * of another context, on another device too: its values then pass through host memory. Raises in ctx; returns the null
+ * tensor on failure. */
+MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
+/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a loader
+ * made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a value
+ * stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. NULL of no context. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
@@ -138,6 +144,9 @@ MO_API mo_view mo_tensor_view(const mo_tensor *T);
 MO_API mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes);
 MO_API mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes);
 MO_API mo_code mo_tensor_fill(mo_tensor *T, double value);
+/* Writes the values to buffer, "[[1, 0.25], [-3, 1e-06]]", real numbers with five digits, and returns it. What does not
+ * fit is left out: the text then ends in "..". "" in the error state, "null" for the null tensor. */
+MO_API const char *mo_tensor_text(const mo_tensor *T, char *buffer, size_t bytes);
 /* The one element of a scalar (any shape with one element) as a double; NaN in the error state. */
 MO_API double mo_item(const mo_tensor *T);
 

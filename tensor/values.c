@@ -1,4 +1,6 @@
-/* tensor/values.c - moving the values of a tensor: read, write, send, copy, fill, and reading one item. */
+/* tensor/values.c - moving the values of a tensor: read, write, send, copy, fill, text, and reading one
+ * item. */
+#include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
 #include <math.h>
@@ -115,6 +117,35 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
     return ctx->status.code;
 }
 
+/* By way of host memory, as the two may lie on different devices. */
+static void copy_between(mo_context *ctx, mo_tensor *to, const mo_tensor *T) {
+    size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
+    void *host = mo_host_alloc(ctx, bytes);
+    if (host && mo_tensor_read(T, host, bytes) != MO_OK)
+        mo_fail(ctx, T->ctx->status.code, "clone: the other context: %.900s", T->ctx->status.message);
+    if (mo_ok(ctx))
+        mo_tensor_write(to, host, bytes);
+    mo_host_free(ctx, host, bytes);
+}
+
+mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T) {
+    if (mo_ok(ctx) && mo_is_null(T))
+        mo_fail(ctx, MO_INVALID, "clone: the tensor is null");
+    if (!mo_ok(ctx))
+        return mo_null_tensor(ctx);
+    mo_tensor *own = mo_tensor_uninitialized(ctx, T->dtype, T->ndim, T->shape);
+    if (mo_is_null(own))
+        return own;
+    if (T->ctx == ctx)
+        mo_tensor_copy(own, T);
+    else
+        copy_between(ctx, own, T);
+    if (mo_ok(ctx))
+        return own;
+    mo_tensor_release(own);
+    return mo_null_tensor(ctx);
+}
+
 mo_code mo_tensor_fill(mo_tensor *T, double value) {
     mo_context *ctx = mo_tensor_context(T);
     mo_view to = mo_tensor_view(T);
@@ -161,4 +192,68 @@ double mo_item(const mo_tensor *T) {
         mo_fail(ctx, MO_UNSUPPORTED, "item: %s is stored only: cast it first", mo_dtype_name(T->dtype));
         return NAN;
     }
+}
+
+/* The first n elements of T, those of whole entries of its first axis, as doubles; from mo_host_alloc, NULL on failure.
+ */
+static double *first_values(const mo_tensor *T, int64_t entries, int64_t n) {
+    mo_context *ctx = T->ctx;
+    size_t bytes = (size_t)n * sizeof(double);
+    mo_view from = mo_tensor_view(T);
+    mo_storage *dense = mo_ok(ctx) ? mo_storage_create(ctx, bytes) : NULL;
+    double *x = dense ? mo_host_alloc(ctx, bytes) : NULL;
+    if (x) {
+        from.shape[0] = entries;
+        mo_view to = from;
+        to.dtype = MO_F64;
+        to.data = dense->data;
+        mo_contiguous_strides(to.ndim, to.shape, to.stride);
+        ctx->backend->copy(ctx, &from, &to);
+        ctx->backend->download(ctx, x, to.data, bytes);
+    }
+    mo_storage_release(dense);
+    return x;
+}
+
+/* Element i in the brackets of the axes that begin or end with it. */
+static void element_text(const mo_tensor *T, int64_t i, double x, char *word, size_t bytes) {
+    int open = 0, close = 0;
+    int64_t span = 1;
+    for (int a = T->ndim - 1; a >= 0; a--) {
+        span *= T->shape[a];
+        open += i % span == 0;
+        close += (i + 1) % span == 0;
+    }
+    bool real = mo_dtype_is_real(T->dtype) || T->dtype == MO_F16 || T->dtype == MO_BF16;
+    mo_format(
+        word, bytes, real ? "%s%.*s%.5g%.*s" : "%s%.*s%.0f%.*s", i ? ", " : "", open, "[[[[[[", x, close, "]]]]]]");
+}
+
+const char *mo_tensor_text(const mo_tensor *T, char *buffer, size_t bytes) {
+    static const char more[] = " ..";
+    int64_t n = mo_numel(T), entries = mo_dim(T, 0), each = n ? n / entries : 1;
+    if (!buffer || !bytes)
+        return "";
+    buffer[0] = 0;
+    if (!mo_ok(mo_tensor_context(T)) || !n) {
+        if (mo_ok(mo_tensor_context(T)))
+            mo_append_text(buffer, bytes, 0, mo_is_null(T) ? "null" : "[]");
+        return buffer;
+    }
+    int64_t fit = (int64_t)bytes / 2 / each + 1; /* an element takes more than two bytes */
+    entries = entries < fit ? entries : fit;
+    double *x = first_values(T, entries, entries * each);
+    size_t used = 0;
+    for (int64_t i = 0; x && i < n; i++) {
+        char word[64] = "";
+        if (i < entries * each)
+            element_text(T, i, x[i], word, sizeof word);
+        if (!*word || used + strlen(word) + (i + 1 < n ? sizeof more : 1) > bytes) {
+            mo_append_text(buffer, bytes, used, more);
+            break;
+        }
+        used = mo_append_text(buffer, bytes, used, word);
+    }
+    mo_host_free(T->ctx, x, (size_t)(entries * each) * sizeof *x);
+    return buffer;
 }

@@ -15,7 +15,7 @@ static inline mo_tensor *make_tensor(mo_context *ctx, mo_dtype dtype, int ndim, 
     assert_true(n <= sizeof host);
     for (size_t i = 0; i < n; i++)
         host[i] = (unsigned char)(37 * i + 11);
-    return mo_tensor_from(ctx, dtype, ndim, shape, host);
+    return mo_tensor_create_from(ctx, dtype, ndim, shape, host);
 }
 
 static inline void assert_same(const mo_tensor *A, const mo_tensor *B) {

@@ -18,9 +18,9 @@ static inline mo_embeddings *make(scratch *s, mo_dtype real, double noise) {
         for (int k = 0; k < D; k++)
             z[i * D + k] = (k == i % C ? 2 : 0) + noise * mo_random_normal(&r);
     }
-    mo_tensor *wide = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, z);
+    mo_tensor *wide = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, z);
     mo_tensor *Z = mo_tensor_create(s->ctx, real, 2, (int64_t[]){N, D});
-    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
     mo_tensor_copy(Z, wide);
     mo_embeddings *E = mo_embeddings_create(Z, label, "made");
     mo_tensor_release(wide);

@@ -1,4 +1,4 @@
-/* tests/largest_difference.h - the largest difference of two tensors. */
+/* tests/largest_difference.h - the largest difference of two tensors; infinite where one has NaN. */
 #ifndef LARGEST_DIFFERENCE_H
 #define LARGEST_DIFFERENCE_H
 
@@ -9,7 +9,7 @@ static inline double largest_difference(mo_tensor *A, mo_tensor *B) {
     assert_int_equal(mo_tensor_read(A, a, (size_t)n * sizeof *a), MO_OK);
     assert_int_equal(mo_tensor_read(B, b, (size_t)n * sizeof *b), MO_OK);
     for (int64_t i = 0; i < n; i++)
-        worst = fmax(worst, fabs(a[i] - b[i]));
+        worst = isnan(a[i] - b[i]) ? INFINITY : fmax(worst, fabs(a[i] - b[i]));
     free(a);
     free(b);
     return worst;

@@ -30,7 +30,7 @@ static inline mo_tensor *labels(mo_context *ctx, int64_t n, int64_t C) {
     double *y = calloc((size_t)(n * C), sizeof *y);
     for (int64_t i = 0; i < n; i++)
         y[i * C + i % C] = 1;
-    mo_tensor *Y = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
+    mo_tensor *Y = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){n, C}, y);
     free(y);
     return Y;
 }

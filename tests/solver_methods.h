@@ -72,8 +72,8 @@ static inline void draw(fixture *f, int64_t m) {
         A[i] = ((i / m) % m == i % m) * 2 + mo_random_normal(&r) / (2 * sqrt((double)m));
     for (int64_t i = 0; i < ITEMS * m; i++)
         c[i] = mo_random_normal(&r);
-    f->theta[0] = mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 3, (int64_t[]){ITEMS, m, m}, A));
-    f->theta[1] = mo_require_grad(mo_tensor_from(f->ctx, MO_F64, 2, (int64_t[]){ITEMS, m}, c));
+    f->theta[0] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 3, (int64_t[]){ITEMS, m, m}, A));
+    f->theta[1] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 2, (int64_t[]){ITEMS, m}, c));
     free(A);
     free(c);
 }

@@ -37,7 +37,7 @@ static inline int toy_release(void **state) {
 
 /* A float64 leaf [2] that needs a gradient. */
 static inline mo_tensor *toy_leaf(mo_context *ctx, double first, double second) {
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){first, second}));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){first, second}));
 }
 
 /* The value of one element of a float64 tensor. */

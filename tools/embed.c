@@ -224,7 +224,8 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     phase_end();
     if (o->ranks.rank > 0)
         return true;
-    mo_tensor *y = mo_ok(ctx) && o->labels ? mo_tensor_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : NULL;
+    mo_tensor *y =
+        mo_ok(ctx) && o->labels ? mo_tensor_create_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : NULL;
     if (mo_ok(ctx) && o->labels && mo_npy_write(y, o->labels) != MO_OK && !was_there)
         unlink(o->out);
     mo_tensor_release(y);

@@ -22,7 +22,7 @@ typedef struct mo_pool_file {
 /* Returns whether a text names a pool of the library or ends in .json; otherwise it is a list of graphs. */
 MO_API bool mo_is_pool_file(const char *text);
 /* Reads a pool by name (NAME.pool.json of the embedded data) or by path. Returns NULL on failure: an unknown or
- * repeated key, a repeated graph, a name that is not a data set; the error gives file, line and column. */
+ * repeated key, a repeated graph, a name that is not a data set; the error gives file and member. */
 MO_API mo_pool_file *mo_pool_file_read(mo_context *ctx, const char *name_or_path);
 MO_API void mo_pool_file_release(mo_pool_file *file);
 

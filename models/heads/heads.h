@@ -26,6 +26,7 @@ mo_tensor *mo_softmax_of_pairs(mo_tape *t, mo_tensor *X);
 typedef struct mo_expert_mixture {
     mo_tensor *lambda;    /* [R], above 0 */
     mo_tensor *prior;     /* [E] */
+    mo_tensor *doublings; /* [E]: log2 of the temperatures that are expected before the labels are seen */
     mo_tensor *sharpness; /* scalar */
     mo_tensor *weight;    /* [.., n_s]: of the support's rows, as mo_episode has it, but real; NULL: 1 each */
 } mo_expert_mixture;

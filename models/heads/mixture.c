@@ -6,16 +6,19 @@
  * support has w_i times each, and classes c with n_c rows, copies counted:
  *     L_ic     = Yloo_ic n_c / (n_c - 1) where c is the row's own class and n_c > 1, else Yloo_ic
  *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
- *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / 4))^2
+ *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / T_e))^2
  *     pi       = softmax_er(prior_e - sharpness n CE_er(T_er))
  *     logits   = sum_er pi_er T_er f_er
  *
  * The weights are a Gibbs posterior over the pairs, with the likelihood to the power of the sharpness (stacking by
  * leave-one-out: Wolpert 1992; the posterior: Zhang 2006). The factor of L gives a class back what it lacks of the row
- * that is left out: without it a ridge of a strong penalty seems to predict worse than chance from few labels. The
- * temperature makes probabilities of the logits, so that no other follows; the second term of its choice decides where
- * few labels do not. It is constant to the gradient, which flows through everything else: where two temperatures are
- * equally good it jumps.
+ * that is left out: without it a ridge of a strong penalty seems to predict worse than chance from few labels. The only
+ * row of a class takes no part in CE and n: a fit without it has never seen the class, so its error says nothing. With
+ * one label a class shares are those of the prior and temperatures the expected ones, T_e.
+ *
+ * The temperature makes probabilities of the logits, so that no other follows; the second term of its choice decides
+ * where few labels do not. It is constant to the gradient, which flows through everything else: where two temperatures
+ * are equally good it jumps.
  *
  * A system is as wide as the support. Of a large one m rows, the centres, stand for it (Nystroem's approximation:
  * Williams and Seeger 2001): with Km = L L^T of the centres and Phi = K L^-T of all rows, Phi Phi^T is the kernel where
@@ -23,10 +26,10 @@
  *     f(q) = k(q, centres) alpha,  alpha = L^-T (Phi^T Phi + r I)^-1 Phi^T Y.
  * Shares and temperatures come from the centres alone, for which they are as above.
  *
- * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda. */
+ * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda, and T_e = 4. */
 #include "models/heads/heads.h"
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -48,13 +51,26 @@ static mo_tensor *without_lack(
     return mo_mul(t, Yloo, of_each_pair(t, mo_scale(t, more, 1, 1)));
 }
 
-/* Labels times n w_i / sum w: with them a sum over the rows is n times the weighted mean. */
+/* 1 for a row whose class has another example, else 0, without a gradient: [.., n_s, 1]. Soft labels have parts of
+ * rows. */
+static mo_tensor *has_others(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
+    mo_tensor *once = weight ? mo_mul(t, Ys, mo_clamp(t, weight, 0, 1)) : Ys;
+    mo_tensor *examples = mo_sum(t, once, MO_AXIS(mo_ndim(Ys) - 2), MO_KEEP_AXES); /* of each class */
+    mo_tensor *own = mo_sum(t, mo_mul(t, Ys, examples), MO_AXIS(mo_ndim(Ys) - 1), MO_KEEP_AXES);
+    return mo_greater_equal(t, own, mo_scalar(t, mo_tensor_dtype(Ys), 1.5));
+}
+
+/* Labels times n w_i / sum w, where w is 0 for rows that take no part: with them a sum over the rows is n times the
+ * weighted mean. */
 static mo_tensor *counted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
+    mo_tensor *others = has_others(t, Ys, weight);
     if (!weight)
-        return Ys;
+        return mo_mul(t, Ys, others);
+    weight = mo_mul(t, weight, others);
     mo_axes rows = MO_AXIS(mo_ndim(weight) - 2);
     mo_tensor *n = mo_sum(t, mo_clamp(t, weight, 0, 1), rows, MO_KEEP_AXES);
-    return mo_mul(t, Ys, mo_mul(t, weight, mo_div(t, n, mo_sum(t, weight, rows, MO_KEEP_AXES))));
+    mo_tensor *scale = mo_div_or_zero(t, n, mo_sum(t, weight, rows, MO_KEEP_AXES));
+    return mo_mul(t, Ys, mo_mul(t, weight, scale));
 }
 
 /* n CE [.., E, R] of T L [.., E, R, n_s, C] with counted labels [.., n_s, C]. */
@@ -64,15 +80,16 @@ static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *TL, mo_tensor *labels) {
     return mo_neg(t, mo_sum(t, of_label, MO_AXES(last, last - 1), MO_DROP_AXES));
 }
 
-/* T [.., E, R] of L, without a gradient. */
-static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels) {
+/* T [.., E, R] of L, without a gradient. doublings [E]: log2 of the expected ones. */
+static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels, mo_tensor *doublings) {
     mo_tensor *score[TEMPERATURES];
     L = mo_stop_gradient(t, L);
     labels = mo_stop_gradient(t, labels);
+    doublings = mo_with_axis(t, mo_stop_gradient(t, doublings), MO_AXIS(-1), 1);
     for (int i = 0; i < TEMPERATURES; i++) {
-        double unlikely = log2(temperatures[i] / 4);
         mo_tensor *cost = cross_entropy(t, mo_scale(t, L, temperatures[i], 0), labels);
-        score[i] = mo_with_axis(t, mo_scale(t, cost, -1, -unlikely * unlikely), MO_AXIS(-1), 1);
+        mo_tensor *unlikely = mo_square(t, mo_scale(t, doublings, 1, -log2(temperatures[i])));
+        score[i] = mo_with_axis(t, mo_neg(t, mo_add(t, cost, unlikely)), MO_AXIS(-1), 1);
     }
     mo_tensor *at = mo_argmax(t, mo_concat(t, score, TEMPERATURES, MO_AXIS(-1)), MO_AXIS(-1));
     int64_t shape[MO_MAX_AXES], n = mo_numel(at);
@@ -96,7 +113,7 @@ mo_mixed_experts mo_mix_experts(
         return none;
     mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-1), 1) : NULL;
     mo_tensor *labels = counted_labels(t, Ys, weight), *L = without_lack(t, Yloo, Ys, weight);
-    mo_tensor *T = mo_ok(ctx) ? best_temperature(t, L, labels) : NULL;
+    mo_tensor *T = mo_ok(ctx) ? best_temperature(t, L, labels, mix->doublings) : NULL;
     if (!mo_ok(ctx))
         return none;
     mo_tensor *evidence = mo_mul(t, cross_entropy(t, times_matrix(t, L, T), labels), mix->sharpness);
@@ -123,18 +140,20 @@ static bool kernel_mixture_check(
     int ndim = mo_ndim(K);
     bool fits = ndim >= 3 && mo_dim(K, -1) == mo_dim(K, -2) && mo_ndim(Ys) == ndim - 1 &&
                 mo_dim(Ys, -2) == mo_dim(K, -1) && mo_ndim(mix->lambda) == 1 && mo_ndim(mix->prior) == 1 &&
-                mo_dim(mix->prior, 0) == mo_dim(K, -3);
+                mo_dim(mix->prior, 0) == mo_dim(K, -3) && mo_ndim(mix->doublings) == 1 &&
+                mo_dim(mix->doublings, 0) == mo_dim(K, -3);
     fits = fits && (!mix->weight || (mo_ndim(mix->weight) == ndim - 2 && mo_dim(mix->weight, -1) == mo_dim(K, -1)));
     for (int i = 0; fits && i < ndim - 3; i++)
         fits = mo_dim(K, i) == mo_dim(Ys, i) && (!mix->weight || mo_dim(K, i) == mo_dim(mix->weight, i));
     if (!fits) {
-        char k[160], y[160], w[160], l[160], p[160];
+        char k[160], y[160], w[160], l[160], p[160], d[160];
         mo_fail(ctx, MO_INVALID,
-            "mixture: expected K [.., E, n_s, n_s], Ys [.., n_s, C], weight [.., n_s], lambda [R], prior [E]; got %s, "
-            "%s, %s, %s, %s",
+            "mixture: expected K [.., E, n_s, n_s], Ys [.., n_s, C], weight [.., n_s], lambda [R], prior [E], "
+            "doublings "
+            "[E]; got %s, %s, %s, %s, %s, %s",
             mo_shape_string(K, k, sizeof k), mo_shape_string(Ys, y, sizeof y),
             mix->weight ? mo_shape_string(mix->weight, w, sizeof w) : "none", mo_shape_string(mix->lambda, l, sizeof l),
-            mo_shape_string(mix->prior, p, sizeof p));
+            mo_shape_string(mix->prior, p, sizeof p), mo_shape_string(mix->doublings, d, sizeof d));
     }
     return fits;
 }
@@ -245,6 +264,7 @@ static mo_tensor *mixture_weighted(
     mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 1, (int64_t[]){3}, ratio), real), *W, *Yloo;
     mo_expert_mixture mix = {.lambda = mo_mul(t, grid, parameters[0]),
         .prior = mo_full(t, real, 1, (int64_t[]){1}, 0),
+        .doublings = mo_full(t, real, 1, (int64_t[]){1}, 2),
         .sharpness = parameters[1],
         .weight = weight};
     mo_ridge_loo_fit(t, Zs, Ys, weight, of_every_problem(t, mix.lambda, Zs), MO_RIDGE_AUTO, &W, &Yloo);

@@ -15,7 +15,7 @@
  *
  * Links are read by it; nodes and graphs by mixture.c. */
 #include "models/heads/heads.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 
 #include <math.h>
 

@@ -3,7 +3,7 @@
  * X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the maximum of the rows offset(s) ..
  * offset(s+1)-1, and 0 for an empty segment; NaN if one of them is.
  *
- * A tournament: neighbours of a segment meet in pairs (mo_maximum), the winners again, until each segment has one row
+ * A tournament: neighbours of a segment meet in pairs (mo_larger), the winners again, until each segment has one row
  * left; a row without a neighbour meets itself. After log2 of the longest segment rounds about 2 n rows have been
  * computed. Y_bar goes to the winner, the first of equal rows, as in mo_max. Who meets whom depends on the offsets
  * alone, which are read on the host: a GPU's queued work is waited for. */
@@ -79,7 +79,7 @@ static int64_t pair(tournament *r) {
 static mo_tensor *play(mo_tape *t, mo_tensor *X, tournament *r) {
     for (int64_t n; (n = pair(r)) > 0;) {
         mo_tensor *first = mo_from(t, MO_I64, 1, &n, r->first), *second = mo_from(t, MO_I64, 1, &n, r->second);
-        X = mo_maximum(t, mo_gather_rows(t, X, first), mo_gather_rows(t, X, second));
+        X = mo_larger(t, mo_gather_rows(t, X, first), mo_gather_rows(t, X, second));
     }
     if (!r->empty)
         return X;

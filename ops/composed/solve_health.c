@@ -39,7 +39,7 @@ const char *mo_info_reason(int32_t word, bool spd, char *text, size_t bytes) {
 static mo_tensor *expected_error(mo_tape *t, const mo_systems *s, mo_tensor *rcond, mo_dtype real) {
     double own = real == MO_F64 ? DBL_EPSILON : FLT_EPSILON, eps = s->refined ? DBL_EPSILON : own;
     mo_tensor *smallest = mo_scale(t, rcond, 0, eps);
-    return mo_scale(t, mo_div(t, smallest, mo_maximum(t, rcond, smallest)), 1, s->refined ? own : 0);
+    return mo_scale(t, mo_div(t, smallest, mo_larger(t, rcond, smallest)), 1, s->refined ? own : 0);
 }
 
 void mo_fill_health(mo_tape *t, const mo_systems *s, mo_tensor *X, mo_solve_health *health) {
@@ -51,7 +51,7 @@ void mo_fill_health(mo_tape *t, const mo_systems *s, mo_tensor *X, mo_solve_heal
     mo_tensor *A = s->spd ? mo_mirrored(t, mo_stop_gradient(t, s->A)) : s->A;
     mo_tensor *figures[] = {mo_residual_ratio(t, A, X, s->B),
         s->lambda ? mo_from(t, MO_F64, ndim, s->A->shape, s->lambda) : mo_full(t, MO_F64, ndim, s->A->shape, 0),
-        mo_minimum(t, expected_error(t, s, s->condition.rcond, X->dtype), mo_scalar(t, MO_F64, 1))};
+        mo_smaller(t, expected_error(t, s, s->condition.rcond, X->dtype), mo_scalar(t, MO_F64, 1))};
     mo_scope_close(t, &scope, figures, 3);
     if (mo_ok(ctx))
         *health = (mo_solve_health){s->condition.info, s->condition.rcond, figures[0], figures[1], figures[2]};

@@ -1,7 +1,7 @@
 /* ops/composed/solve_with.c - X with A X = B by mo_solve or mo_solve_spd, with a policy for matrices that have no
  * solution or a bad one, and what is known of each system.
  *
- * A [.., n, n], B [.., n, m] -> X [.., n, m], equal leading axes; float32 or float64. A matrix fails if its
+ * A [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. A matrix fails if its
  * factorization says so or its reciprocal condition is below options->least_rcond. Errors: those of the solves; a
  * matrix that fails, under the policies that raise. The policies:
  *
@@ -32,10 +32,13 @@ static bool check_systems(mo_context *ctx, const mo_tensor *A, const mo_tensor *
         mo_fail(ctx, MO_INVALID, "solve_with: input %d is null", mo_is_null(A) ? 0 : 1);
         return false;
     }
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
     bool fit = A->ndim >= 2 && mo_dim(A, -1) == mo_dim(A, -2) && mo_same_leading(A, B, A->ndim - 1);
+    fit = fit || mo_systems_broadcast(A, B, &ndim, shape);
     if (!fit || !mo_dtype_is_real(A->dtype) || A->dtype != B->dtype)
         mo_fail(ctx, fit ? MO_MISMATCH : MO_INVALID,
-            "solve_with: expected A [.., n, n] and B [.., n, m] with the same leading axes, both float32 or both "
+            "solve_with: expected A [.., n, n] and B [.., n, m] with leading axes that broadcast, both float32 or both "
             "float64; got %s %s, %s %s",
             mo_shape_string(A, a, sizeof a), mo_dtype_name(A->dtype), mo_shape_string(B, b, sizeof b),
             mo_dtype_name(B->dtype));
@@ -211,6 +214,14 @@ mo_tensor *mo_solve_with(
     mo_solve_options o = {0};
     if (check_systems(ctx, A, B))
         o = checked_options(ctx, options, A->dtype);
+    if (!mo_ok(ctx))
+        return null;
+    int ndim;
+    int64_t shape[MO_MAX_AXES];
+    if (mo_systems_broadcast(A, B, &ndim, shape)) {
+        A = mo_broadcast_onto(t, A, 2, ndim, shape);
+        B = mo_broadcast_onto(t, B, 2, ndim, shape);
+    }
     if (!mo_ok(ctx))
         return null;
     mo_systems s = {.A = A, .B = B, .spd = o.spd, .refined = o.policy == MO_SOLVE_REFINE, .batch = 1};

@@ -1,5 +1,5 @@
 /* ops/fits/adamw.c - one step of AdamW (Loshchilov and Hutter 2019); the formulas are in train/run/optimizer.c, the
- * kernels in tensor/cpu/fits/adamw.c, tensor/cuda/fits/adamw.cu and tensor/cuda/fits/gradient_norm.cu. */
+ * kernels in tensor/cpu/fits/adamw.c and tensor/cuda/adamw.cu. */
 #include "ops/fits/adamw.h"
 
 void mo_gradient_norm(double bound, mo_tensor *const *G, int n, mo_view *views, mo_tensor *squares, mo_tensor *scale) {

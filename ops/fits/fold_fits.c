@@ -99,22 +99,14 @@ static const fold_fits_options two_folds = {false, true, 2, {2, 4}, 0}, one_fold
 static const fold_fits_options hinge_folds = {true, false, 2, {2, 4}, 0};
 
 static const mo_sample logistic_folds_samples[] = {
-    {.name = "intercept, rows behind the last fold",
-        .in = "[5, 7] positive[5, 3] positive[]",
-        .attributes = &two_folds},
-    {.name = "batch, lambda for each", .in = "[3, 4, 4] positive[3, 4, 2] positive[3]", .attributes = &one_fold},
-    {.name = "more rows than columns", .in = "[7, 3] positive[7, 3] positive[]", .attributes = &two_folds},
-    {.name = "labels of more rows",
-        .in = "[5, 3] positive[7, 3] positive[]",
-        .attributes = &two_folds,
+    {"intercept, rows behind the last fold", "[5, 7] positive[5, 3] positive[]", &two_folds},
+    {"batch, lambda for each", "[3, 4, 4] positive[3, 4, 2] positive[3]", &one_fold},
+    {"more rows than columns", "[7, 3] positive[7, 3] positive[]", &two_folds},
+    {"labels of more rows", "[5, 3] positive[7, 3] positive[]", &two_folds,
         .error = "logistic_folds: expected rows [.., n, d]"},
-    {.name = "lambda of another shape",
-        .in = "[5, 7] positive[5, 3] positive[3]",
-        .attributes = &two_folds,
+    {"lambda of another shape", "[5, 7] positive[5, 3] positive[3]", &two_folds,
         .error = "logistic_folds: lambda expected to be a scalar"},
-    {.name = "a fold behind the last row",
-        .in = "[3, 7] positive[3, 3] positive[]",
-        .attributes = &two_folds,
+    {"a fold behind the last row", "[3, 7] positive[3, 3] positive[]", &two_folds,
         .error = "logistic_folds: fold 1 ends at row 4"},
 };
 
@@ -129,11 +121,9 @@ const mo_op mo_op_logistic_folds = {
 };
 
 static const mo_sample svm_folds_samples[] = {
-    {.name = "rows behind the last fold", .in = "spd[5, 5] positive[5, 3] positive[]", .attributes = &hinge_folds},
-    {.name = "batch, lambda for each", .in = "spd[3, 6, 6] positive[3, 6, 2] positive[3]", .attributes = &hinge_folds},
-    {.name = "labels of more rows",
-        .in = "spd[5, 5] positive[7, 3] positive[]",
-        .attributes = &hinge_folds,
+    {"rows behind the last fold", "spd[5, 5] positive[5, 3] positive[]", &hinge_folds},
+    {"batch, lambda for each", "spd[3, 6, 6] positive[3, 6, 2] positive[3]", &hinge_folds},
+    {"labels of more rows", "spd[5, 5] positive[7, 3] positive[]", &hinge_folds,
         .error = "svm_folds: expected rows [.., n, d]"},
 };
 

@@ -113,19 +113,12 @@ static double logistic_solve_flops(const mo_call *c) { /* of one product with H 
 static const options penalised = {false}, with_intercept = {true};
 
 static const mo_sample logistic_solve_samples[] = {
-    {.name = "more rows than columns",
-        .in = "[7, 3] [7, 3] positive[7, 1] positive[] [3, 3]",
-        .attributes = &penalised},
-    {.name = "intercept, fewer rows than columns, batch",
-        .in = "[2, 3, 4] [2, 3, 2] positive[2, 3, 1] positive[2] [2, 5, 2]",
-        .attributes = &with_intercept},
-    {.name = "weights",
-        .in = "[7, 3] [7, 3] positive[7, 2] positive[] [3, 3]",
-        .attributes = &penalised,
+    {"more rows than columns", "[7, 3] [7, 3] positive[7, 1] positive[] [3, 3]", &penalised},
+    {"intercept, fewer rows than columns, batch", "[2, 3, 4] [2, 3, 2] positive[2, 3, 1] positive[2] [2, 5, 2]",
+        &with_intercept},
+    {"weights", "[7, 3] [7, 3] positive[7, 2] positive[] [3, 3]", &penalised,
         .error = "logistic_solve: expected one weight a row"},
-    {.name = "logits",
-        .in = "[7, 3] [6, 3] positive[7, 1] positive[] [3, 3]",
-        .attributes = &penalised,
+    {"logits", "[7, 3] [6, 3] positive[7, 1] positive[] [3, 3]", &penalised,
         .error = "logistic_solve: expected equal leading axes"},
 };
 

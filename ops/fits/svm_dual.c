@@ -82,12 +82,11 @@ static void svm_dual_forward(mo_call *c) {
 }
 
 static const mo_sample svm_dual_samples[] = {
-    {.name = "three classes", .in = "spd[6, 6] positive[6, 3] positive[]"},
-    {.name = "batch, lambda for each", .in = "spd[3, 4, 4] positive[3, 4, 2] positive[3]"},
-    {.name = "one row, one class", .in = "spd[1, 1] positive[1, 1] positive[]"},
-    {.name = "not square", .in = "[6, 5] positive[6, 3] positive[]", .error = "svm_dual: expected K [.., n, n]"},
-    {.name = "lambda of another shape",
-        .in = "spd[6, 6] positive[6, 3] positive[2]",
+    {"three classes", "spd[6, 6] positive[6, 3] positive[]"},
+    {"batch, lambda for each", "spd[3, 4, 4] positive[3, 4, 2] positive[3]"},
+    {"one row, one class", "spd[1, 1] positive[1, 1] positive[]"},
+    {"not square", "[6, 5] positive[6, 3] positive[]", .error = "svm_dual: expected K [.., n, n]"},
+    {"lambda of another shape", "spd[6, 6] positive[6, 3] positive[2]",
         .error = "svm_dual: lambda expected to be a scalar"},
 };
 

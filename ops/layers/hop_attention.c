@@ -10,13 +10,12 @@
  *     v_bar = sum_k z_k^T P_k,   c_bar = sum z.
  * If Y alone has a gradient and the rule is not recorded, hop_attention_adjoint computes this in one op; else it is
  * made of ops, through which gradients of gradients pass. */
+#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
 
 #include <inttypes.h>
-
-extern const mo_op mo_op_hop_attention, mo_op_hop_attention_adjoint, mo_op_hop_dot;
 
 enum { H_IN, W_IN, B_IN, V_IN, C_IN };
 
@@ -58,12 +57,9 @@ static void hop_attention_forward(mo_call *c) {
 /* z, the gradient at the scores [n, K], from those of Y and a, of which one may be NULL. */
 static mo_tensor *score_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
-    mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1], *in[MO_MAX_INPUTS] = {Y_bar};
-    int K = (int)mo_dim(a, 1);
-    if (Y_bar) {
-        for (int k = 0; k < K; k++)
-            in[k + 1] = mo_hop_of(t, v->in[H_IN], k);
-        mo_tensor *dots = mo_apply(t, &mo_op_hop_dot, in, K + 1, NULL);
+    mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1];
+    if (Y_bar) { /* <Y_bar_i, H_k,i> */
+        mo_tensor *dots = mo_transpose(t, mo_sum(t, mo_mul(t, v->in[H_IN], Y_bar), MO_AXIS(2), MO_DROP_AXES));
         w_bar = w_bar ? mo_add(t, dots, w_bar) : dots;
     }
     return w_bar ? mo_mul(t, a, mo_sub(t, w_bar, mo_sum(t, mo_mul(t, a, w_bar), MO_AXIS(1), MO_KEEP_AXES))) : NULL;
@@ -81,7 +77,7 @@ static mo_tensor *sum_gradient(mo_vjp *v) {
     if (scores) {
         mo_tensor *z = mo_flat_rows(t, by_hops(t, scores));
         mo_linear_gradient(t, z, P, &v->in_bar[V_IN], &v->in_bar[C_IN]);
-        D = mo_masked_matmul(t, z, v->in[V_IN], P, NULL);
+        D = mo_relu_mask(t, mo_matmul(t, z, v->in[V_IN]), P);
     }
     if (!P_bar)
         return D;
@@ -113,20 +109,8 @@ static void hop_attention_by_ops(mo_vjp *v) {
 }
 
 static void hop_attention_vjp(mo_vjp *v) {
-    mo_tape *t = v->t;
-    mo_tensor *out[3];
-    if (v->create_graph || !v->out_bar[0] || v->out_bar[1] || v->out_bar[2]) {
+    if (!mo_hop_attention_adjoint(v))
         hop_attention_by_ops(v);
-        return;
-    }
-    int64_t m = mo_dim(v->in[W_IN], 0);
-    mo_apply_all(t, &mo_op_hop_attention_adjoint,
-        (mo_tensor *[]){v->in[H_IN], v->in[W_IN], v->in[V_IN], v->out[1], v->out[2], v->out_bar[0]}, 6, NULL, out);
-    v->in_bar[H_IN] = out[0];
-    v->in_bar[W_IN] = out[1];
-    v->in_bar[B_IN] = mo_slice(t, out[2], MO_AXIS(0), m, 2 * m);
-    v->in_bar[V_IN] = mo_reshape(t, mo_slice(t, out[2], MO_AXIS(0), 0, m), 2, (int64_t[]){1, m});
-    v->in_bar[C_IN] = mo_slice(t, out[2], MO_AXIS(0), 2 * m, 2 * m + 1);
 }
 
 static double hop_attention_flops(const mo_call *c) {
@@ -137,13 +121,11 @@ static double hop_attention_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_attention_samples[] = {
-    {.name = "three hops", .in = "[3, 4, 2] [5, 4] [5] [1, 5] [1]"},
-    {.name = "one hop", .in = "[1, 3, 2] [3, 4] [3] [1, 3] [1]"},
-    {.name = "halves",
-        .in = "[3, 4, 2] [5, 3] [5] [1, 5] [1]",
-        .error = "hop_attention: expected W [m, 4]; got [3, 4, 2]"},
-    {.name = "bias", .in = "[3, 4, 2] [5, 4] [4] [1, 5] [1]", .error = "expected b [5], v [1, 5] and c [1]"},
-    {.name = "hops", .in = "[33, 4, 2] [5, 4] [5] [1, 5] [1]", .error = "expected H [K, n, d], K from 1 to 32"},
+    {"three hops", "[3, 4, 2] [5, 4] [5] [1, 5] [1]"},
+    {"one hop", "[1, 3, 2] [3, 4] [3] [1, 3] [1]"},
+    {"halves", "[3, 4, 2] [5, 3] [5] [1, 5] [1]", .error = "hop_attention: expected W [m, 4]; got [3, 4, 2]"},
+    {"bias", "[3, 4, 2] [5, 4] [4] [1, 5] [1]", .error = "expected b [5], v [1, 5] and c [1]"},
+    {"hops", "[33, 4, 2] [5, 4] [5] [1, 5] [1]", .error = "expected H [K, n, d], K from 1 to 32"},
 };
 
 const mo_op mo_op_hop_attention = {

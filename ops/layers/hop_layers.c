@@ -6,6 +6,7 @@
  * Each hop is the layer of linear.c: with D = act'(S) Y_bar = [Y > 0] o Y_bar,
  *     X_k_bar = D_k W_k,   W_k_bar = D_k^T X_k,   b_k_bar = sum of the rows of D_k (hop_gradient.c).
  * One tensor holds all hops so that the mask is one pass, and so that hop_attention reads them as one tall matrix. */
+#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/products.h"
@@ -13,8 +14,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-
-extern const mo_op mo_op_hop_layers;
 
 typedef struct hop_layers_options {
     bool relu;
@@ -142,22 +141,12 @@ static double hop_layers_flops(const mo_call *c) {
 }
 
 static const mo_sample hop_layers_samples[] = {
-    {.name = "two hops, relu",
-        .in = "[2, 4, 3] [5, 3] [5] [5, 3] [5]",
-        .attributes = &(const hop_layers_options){true}},
-    {.name = "one hop, linear", .in = "[1, 4, 3] [2, 3] [2]", .attributes = &(const hop_layers_options){false}},
-    {.name = "hops",
-        .in = "[2, 4, 3] [5, 3] [5]",
-        .attributes = &(const hop_layers_options){true},
+    {"two hops, relu", "[2, 4, 3] [5, 3] [5] [5, 3] [5]", &(const hop_layers_options){true}},
+    {"one hop, linear", "[1, 4, 3] [2, 3] [2]"},
+    {"hops", "[2, 4, 3] [5, 3] [5]", &(const hop_layers_options){true},
         .error = "hop_layers: expected X [K, n, in], and W [out, in] and b [out] of each of K hops; got [2, 4, 3]"},
-    {.name = "width",
-        .in = "[1, 4, 3] [5, 2] [5]",
-        .attributes = &(const hop_layers_options){true},
-        .error = "input 1 is W, expected [out, in]"},
-    {.name = "bias",
-        .in = "[1, 4, 3] [5, 3] [4]",
-        .attributes = &(const hop_layers_options){true},
-        .error = "input 2 is b, expected [5]"},
+    {"width", "[1, 4, 3] [5, 2] [5]", &(const hop_layers_options){true}, .error = "input 1 is W, expected [out, in]"},
+    {"bias", "[1, 4, 3] [5, 3] [4]", &(const hop_layers_options){true}, .error = "input 2 is b, expected [5]"},
 };
 
 const mo_op mo_op_hop_layers = {

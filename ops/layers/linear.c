@@ -6,6 +6,7 @@
  *
  * S = X W^T + b + R, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
  *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D,   R_bar = D. */
+#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
@@ -75,6 +76,13 @@ mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_contiguous(t, X), 2, (int64_t[]){rows, X->shape[X->ndim - 1]});
 }
 
+void mo_linear_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar) {
+    if (W_bar)
+        *W_bar = mo_matmul(t, mo_transpose(t, D), X);
+    if (b_bar)
+        *b_bar = mo_sum(t, D, MO_AXIS(0), MO_DROP_AXES);
+}
+
 static void linear_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const linear_options *o = v->attributes;
@@ -104,24 +112,15 @@ static double linear_flops(const mo_call *c) {
 }
 
 static const mo_sample linear_samples[] = {
-    {.name = "product alone", .in = "[4, 3] [5, 3]", .attributes = &(const linear_options){false, 0, 0}},
-    {.name = "bias, rows of a batch", .in = "[2, 3, 4] [5, 4] [5]", .attributes = &(const linear_options){false, 2, 0}},
-    {.name = "vector", .in = "[4] [2, 4] [2]", .attributes = &(const linear_options){false, 2, 0}},
-    {.name = "relu, bias, addend", .in = "[4, 3] [5, 3] [5] [4, 5]", .attributes = &(const linear_options){true, 2, 3}},
-    {.name = "relu, addend", .in = "[2, 2, 3] [4, 3] [2, 2, 4]", .attributes = &(const linear_options){true, 0, 2}},
-    {.name = "no rows", .in = "[0, 3] [2, 3] [2]", .attributes = &(const linear_options){true, 2, 0}},
-    {.name = "width",
-        .in = "[4, 3] [3, 5]",
-        .attributes = &(const linear_options){false, 0, 0},
-        .error = "linear: expected X [.., in] and W [out, in]; got [4, 3]"},
-    {.name = "bias",
-        .in = "[4, 3] [5, 3] [3]",
-        .attributes = &(const linear_options){false, 2, 0},
-        .error = "input 2 is b, expected [5]"},
-    {.name = "addend",
-        .in = "[4, 3] [5, 3] [4, 3]",
-        .attributes = &(const linear_options){true, 0, 2},
-        .error = "input 2 is added to the product"},
+    {"product alone", "[4, 3] [5, 3]"},
+    {"bias, rows of a batch", "[2, 3, 4] [5, 4] [5]", &(const linear_options){false, 2, 0}},
+    {"vector", "[4] [2, 4] [2]", &(const linear_options){false, 2, 0}},
+    {"relu, bias, addend", "[4, 3] [5, 3] [5] [4, 5]", &(const linear_options){true, 2, 3}},
+    {"relu, addend", "[2, 2, 3] [4, 3] [2, 2, 4]", &(const linear_options){true, 0, 2}},
+    {"no rows", "[0, 3] [2, 3] [2]", &(const linear_options){true, 2, 0}},
+    {"width", "[4, 3] [3, 5]", .error = "linear: expected X [.., in] and W [out, in]; got [4, 3]"},
+    {"bias", "[4, 3] [5, 3] [3]", &(const linear_options){false, 2, 0}, .error = "input 2 is b, expected [5]"},
+    {"addend", "[4, 3] [5, 3] [4, 3]", &(const linear_options){true, 0, 2}, .error = "input 2 is added to the product"},
 };
 
 const mo_op mo_op_linear = {

@@ -13,6 +13,7 @@
  * Against two ops of linear.c, in a training step (`mochi bench step nc15 lp`, one core): no gain on the CPU, 1.02
  * (1.00, 0.98) times their processor time at d = 64 (256, 512), within the spread. On a GPU a piece of work less
  * for nc15, one pass over [rows, d] each; no device has timed it yet. */
+#include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
 #include "ops/rules/shapes.h"
@@ -110,7 +111,7 @@ static mo_tensor *second_gradients(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H, bo
         return D;
     }
     mo_linear_gradient(v->t, Z_bar, H, wanted(v, W2_IN), wanted(v, o->b2));
-    return hidden ? mo_masked_matmul(v->t, Z_bar, W2, H, bits) : NULL;
+    return hidden ? mo_relu_mask(v->t, mo_matmul(v->t, Z_bar, W2), H) : NULL;
 }
 
 /* The gradients of the first layer, with that at its sum. Returns that of X over flat rows, NULL if it is not wanted.
@@ -153,25 +154,15 @@ static double perceptron_flops(const mo_call *c) {
 }
 
 static const mo_sample perceptron_samples[] = {
-    {.name = "products alone", .in = "[4, 3] [5, 3] [2, 5]", .attributes = &(const perceptron_options){0, 0, 0}},
-    {.name = "biases, rows of a batch",
-        .in = "[2, 3, 4] [5, 4] [3, 5] [5] [3]",
-        .attributes = &(const perceptron_options){3, 4, 0}},
-    {.name = "addend, one output",
-        .in = "[4, 3] [6, 3] [1, 6] [1] [4, 6]",
-        .attributes = &(const perceptron_options){0, 3, 4}},
-    {.name = "no rows", .in = "[0, 3] [5, 3] [2, 5] [5]", .attributes = &(const perceptron_options){3, 0, 0}},
-    {.name = "hidden width",
-        .in = "[4, 3] [5, 3] [2, 4]",
-        .attributes = &(const perceptron_options){0, 0, 0},
+    {"products alone", "[4, 3] [5, 3] [2, 5]"},
+    {"biases, rows of a batch", "[2, 3, 4] [5, 4] [3, 5] [5] [3]", &(const perceptron_options){3, 4, 0}},
+    {"addend, one output", "[4, 3] [6, 3] [1, 6] [1] [4, 6]", &(const perceptron_options){0, 3, 4}},
+    {"no rows", "[0, 3] [5, 3] [2, 5] [5]", &(const perceptron_options){3, 0, 0}},
+    {"hidden width", "[4, 3] [5, 3] [2, 4]",
         .error = "perceptron: expected X [.., in], W1 [hidden, in] and W2 [out, hidden]; got [4, 3]"},
-    {.name = "bias",
-        .in = "[4, 3] [5, 3] [2, 5] [5]",
-        .attributes = &(const perceptron_options){0, 3, 0},
+    {"bias", "[4, 3] [5, 3] [2, 5] [5]", &(const perceptron_options){0, 3, 0},
         .error = "input 3 is a bias, expected [2]"},
-    {.name = "addend",
-        .in = "[4, 3] [5, 3] [2, 5] [4, 2]",
-        .attributes = &(const perceptron_options){0, 0, 3},
+    {"addend", "[4, 3] [5, 3] [2, 5] [4, 2]", &(const perceptron_options){0, 0, 3},
         .error = "input 3 is added to the first product"},
 };
 

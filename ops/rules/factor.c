@@ -19,9 +19,50 @@ bool mo_call_system(mo_call *c) {
     const mo_tensor *A = c->in[0], *B = c->in[1];
     if (!mo_call_square(c, 0))
         return false;
+    if (B->ndim > 0 && B->ndim < A->ndim && mo_dim(B, -1) == mo_dim(A, -1) &&
+        (B->ndim < 2 || mo_dim(B, -2) != mo_dim(A, -1)))
+        return mo_call_fail(
+            c, MO_INVALID, "right-hand sides are matrices: reshape b to [%sn, 1]", B->ndim > 1 ? ".., " : "");
     if (!mo_same_leading(A, B, A->ndim - 1))
-        return mo_call_fail(c, MO_INVALID, "right-hand sides expected with as many rows and the same leading axes");
+        return mo_call_fail(
+            c, MO_INVALID, "right-hand sides expected with as many rows and leading axes that broadcast");
     return true;
+}
+
+bool mo_systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim, int64_t *shape) {
+    if (mo_is_null(A) || mo_is_null(B) || A->ndim < 2 || B->ndim < 2 || mo_same_leading(A, B, A->ndim - 2))
+        return false;
+    *ndim = mo_broadcast_shape(A->ndim - 2, A->shape, B->ndim - 2, B->shape, shape);
+    return *ndim >= 0 && mo_dim(A, -1) == mo_dim(A, -2) && mo_dim(A, -1) == mo_dim(B, -2);
+}
+
+/* The axes of the batch brought between the rows of B and its columns, [n, .. k]; or back. */
+static mo_tensor *turn_columns(mo_tape *t, mo_tensor *B, bool back) {
+    int axes[MO_MAX_AXES], last = mo_ndim(B) - 1;
+    for (int i = 0; i < last; i++)
+        axes[i] = back ? (i + 1) % last : (i + last - 1) % last;
+    axes[last] = last;
+    return mo_permute(t, B, axes);
+}
+
+mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor *B, const void *attributes) {
+    int ndim;
+    int64_t shape[MO_MAX_AXES], size[MO_MAX_AXES];
+    if (!mo_systems_broadcast(A, B, &ndim, shape))
+        return mo_apply(t, op, (mo_tensor *[]){A, B}, 2, attributes);
+    if (A->ndim > 2) {
+        A = mo_broadcast_onto(t, A, 2, ndim, shape);
+        B = mo_broadcast_onto(t, B, 2, ndim, shape);
+        return mo_apply(t, op, (mo_tensor *[]){A, B}, 2, attributes);
+    }
+    mo_tensor *turned = mo_contiguous(t, turn_columns(t, B, false));
+    if (mo_is_null(turned))
+        return turned;
+    memcpy(size, turned->shape, sizeof size);
+    int64_t columns = mo_numel(B) / (size[0] ? size[0] : 1);
+    mo_tensor *wide = mo_reshape(t, turned, 2, (int64_t[]){size[0], columns});
+    mo_tensor *X = mo_apply(t, op, (mo_tensor *[]){A, wide}, 2, attributes);
+    return mo_is_null(X) ? X : turn_columns(t, mo_reshape(t, X, B->ndim, size), true);
 }
 
 /* ---- info words ---- */

@@ -22,6 +22,26 @@ bool mo_broadcast_leading(mo_call *c, int i, int j, int trailing, int *ndim, int
     return true;
 }
 
+int mo_broadcast_shape(int na, const int64_t *a, int nb, const int64_t *b, int64_t *shape) {
+    int64_t joint[MO_MAX_AXES];
+    int n = na > nb ? na : nb;
+    for (int k = 0; k < n; k++) {
+        int64_t p = k + na < n ? 1 : a[k + na - n], q = k + nb < n ? 1 : b[k + nb - n];
+        if (p != q && p != 1 && q != 1)
+            return -1;
+        joint[k] = p == 1 ? q : p;
+    }
+    memcpy(shape, joint, (size_t)n * sizeof *joint);
+    return n;
+}
+
+mo_tensor *mo_broadcast_onto(mo_tape *t, mo_tensor *X, int trailing, int ndim, const int64_t *shape) {
+    int64_t size[2 * MO_MAX_AXES];
+    memcpy(size, shape, (size_t)ndim * sizeof *shape);
+    memcpy(size + ndim, X->shape + X->ndim - trailing, (size_t)trailing * sizeof *shape);
+    return mo_broadcast_to(t, X, ndim + trailing, size);
+}
+
 mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shape) {
     mo_view w = {.data = v.data, .dtype = v.dtype, .ndim = ndim + trailing};
     int lead = v.ndim - trailing;

@@ -9,6 +9,10 @@
 /* The broadcast of the leading axes of inputs i and j of c, all but the last `trailing`; raises if they do not
  * broadcast. Writes the common leading shape and its number of axes. */
 bool mo_broadcast_leading(mo_call *c, int i, int j, int trailing, int *ndim, int64_t *shape);
+/* The broadcast of two shapes. Returns its number of axes; -1 where they do not broadcast. */
+int mo_broadcast_shape(int na, const int64_t *a, int nb, const int64_t *b, int64_t *shape);
+/* X with the leading axes shape[0 .. ndim - 1] before its last `trailing`, with ops. */
+mo_tensor *mo_broadcast_onto(mo_tape *t, mo_tensor *X, int trailing, int ndim, const int64_t *shape);
 /* v with the leading axes shape[0 .. ndim-1] before its last `trailing` axes, through strides of 0. */
 mo_view mo_broadcast_view(mo_view v, int trailing, int ndim, const int64_t *shape);
 /* v, contiguous, with its leading axes (all but the last `trailing`) merged to one. */

@@ -109,7 +109,6 @@ static void implicit_vjp(mo_vjp *v) {
 /* Not in the registry: the value of the op does not depend on theta, so differences of the op alone cannot check it. */
 static const mo_op mo_op_implicit = {
     .name = "implicit",
-    .n_in = 1,
     .max_in = 1 + MO_MAX_THETA,
     .attributes_size = sizeof(mo_implicit_problem),
     .reads_in = ~(uint64_t)1,

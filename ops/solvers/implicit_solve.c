@@ -184,16 +184,14 @@ static const solve_options
     cg = {.problem = {.residual = cubic, .n = 2, .options = {.batch_axes = 1, .symmetric = true, .dense_limit = -1}}};
 
 static const mo_sample implicit_solve_samples[] = {
-    {.name = "dense", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &dense},
-    {.name = "dense, transposed", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &dense_transposed},
-    {.name = "GMRES", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &gmres},
-    {.name = "GMRES, transposed", .in = "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", .attributes = &gmres_transposed},
-    {.name = "conjugate gradients", .in = "[2, 3] [2, 3] spd[2, 3, 3] [2, 3]", .attributes = &cg},
-    {.name = "right-hand side",
-        .in = "[2, 4] [2, 3] [2, 3, 3] [2, 3]",
-        .attributes = &dense,
+    {"dense", "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", &dense},
+    {"dense, transposed", "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", &dense_transposed},
+    {"GMRES", "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", &gmres},
+    {"GMRES, transposed", "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", &gmres_transposed},
+    {"conjugate gradients", "[2, 3] [2, 3] spd[2, 3, 3] [2, 3]", &cg},
+    {"right-hand side", "[2, 4] [2, 3] [2, 3, 3] [2, 3]", &dense,
         .error = "implicit_solve: the right-hand side and x expected in one shape; got [2, 4] float64"},
-    {.name = "theta", .in = "[2, 3] [2, 3]", .attributes = &dense, .error = "implicit_solve: 2 inputs, expected 4"},
+    {"theta", "[2, 3] [2, 3]", &dense, .error = "implicit_solve: 2 inputs, expected 4"},
 };
 
 const mo_op mo_op_implicit_solve = {

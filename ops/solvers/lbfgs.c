@@ -43,7 +43,7 @@ static mo_tensor *direction(state *q) {
         r = mo_mul(t, mo_div_or_zero(t, item_dot(q, s, y), item_dot(q, y, y)), r);
     } else { /* a first step of length at most 1 */
         mo_tensor *length = mo_sqrt(t, mo_stop_gradient(t, item_dot(q, r, r)));
-        r = mo_div(t, r, mo_maximum(t, length, mo_scalar(t, q->like->dtype, 1)));
+        r = mo_div(t, r, mo_larger(t, length, mo_scalar(t, q->like->dtype, 1)));
     }
     for (int i = 0; i < q->n; i++) {
         mo_tensor *b = mo_mul(t, q->rho[i], item_dot(q, q->Y[i], r));

@@ -24,7 +24,7 @@ static mo_tensor *backtrack(mo_solver *s, mo_tensor *x, mo_tensor *F, mo_tensor 
         mo_tensor *trial = mo_solver_F(s, mo_add(t, x, mo_mul(t, alpha, d)));
         mo_tensor *factor = mo_square(t, mo_scale(t, alpha, -1e-4, 1));
         mo_tensor *falls = mo_greater_equal(t, mo_mul(t, factor, now), mo_item_dot(t, trial, trial, axes));
-        falls = mo_maximum(t, falls, mo_scale(t, active, -1, 1));
+        falls = mo_larger(t, falls, mo_scale(t, active, -1, 1));
         bool all = mo_item(mo_sum(t, falls, MO_ALL, MO_DROP_AXES)) == (double)s->items;
         alpha = mo_mul(t, alpha, mo_scale(t, falls, 0.5, 0.5));
         mo_scope_close(t, &scope, (mo_tensor *[]){alpha, now}, 2); /* active is older */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 mo_tensor *mo_item_residual(mo_tape *t, mo_tensor *F, mo_tensor *x, int batch_axes) {
-    mo_tensor *size = mo_maximum(t, mo_item_dot(t, x, x, batch_axes), mo_scalar(t, mo_tensor_dtype(x), 1));
+    mo_tensor *size = mo_larger(t, mo_item_dot(t, x, x, batch_axes), mo_scalar(t, mo_tensor_dtype(x), 1));
     return mo_div(t, mo_item_dot(t, F, F, batch_axes), size);
 }
 

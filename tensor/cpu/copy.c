@@ -3,7 +3,7 @@
  * Equal dtypes are copied bit by bit. Other pairs pass through double in short blocks: every stored type but int64
  * converts to double exactly, so each value is rounded once. Reals become integers by truncation, saturating; NaN
  * becomes 0. */
-#include "tensor/cpu/copy.h"
+#include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/work.h"
 #include "tensor/files/conversion.h"
 

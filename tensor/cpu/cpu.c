@@ -1,7 +1,8 @@
 /* tensor/cpu/cpu.c - the CPU backend: memory, and the tables of its kernels. */
-#include "tensor/cpu/copy.h"
 #include "tensor/cpu/fast/blas_guard.h"
-#include "tensor/cpu/fast/contention.h"
+#include "tensor/cpu/fast/threads.h"
+#include "tensor/cpu/loop_nest.h"
+#include "tensor/cpu/processor.h"
 #include "tensor/cpu/work.h"
 #include "tensor/fits.h"
 
@@ -22,11 +23,23 @@ typedef struct cpu_state {
     contention contention;
 } cpu_state;
 
+/* Whether the kernels can run here; raises if not. */
+static bool can_run(mo_context *ctx) {
+    char lacked[128], name[64];
+    if (!processor_lacks(kernels_need, lacked, sizeof lacked))
+        return true;
+    processor_name(name, sizeof name);
+    mo_fail(ctx, MO_UNSUPPORTED,
+        "context: %s lacks %s, which this build uses: build with -Dcpu=native on it, or -Dcpu=x86-64 for any", name,
+        lacked);
+    return false;
+}
+
 static bool cpu_open(mo_context *ctx) {
     cpu_state *state = mo_host_alloc(ctx, sizeof *state);
     if (!state)
         return false;
-    int buffers = blas_guard_reserve(ctx->threads);
+    int buffers = can_run(ctx) ? blas_guard_reserve(ctx->threads) : 1;
     if (!buffers)
         mo_fail(ctx, MO_MEMORY, "context: out of memory: BLAS needs a buffer of 128 MiB of addresses (ulimit -v)");
     *state = (cpu_state){.serial_blas = buffers && !blas_guard_holds()};

@@ -1,5 +1,4 @@
 /* tensor/cpu/gather.c - rows or entries picked by an index, and the adjoints, which add to where they were picked. */
-#include "tensor/cpu/fetch.h"
 #include "tensor/cpu/kernels.h"
 
 #include <string.h>

@@ -2,7 +2,6 @@
  *
  * If the batch is short, blocks are tasks of their own, chosen from the sizes alone: the thread count changes no bit.
  */
-#include "tensor/cpu/gram.h"
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -53,7 +52,7 @@ static void run_loops(const gram *g, const real *X, real *Y) {
         }
 }
 
-void gram_mirror(real *Y, int64_t n, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
+static void gram_mirror(real *Y, int64_t n, int64_t i0, int64_t i1, int64_t j0, int64_t j1) {
     for (int64_t i = i0; i < i1; i += TURNED)
         for (int64_t j = j0; j < j1 && j < i + TURNED; j += TURNED)
             for (int64_t b = j; b < min_of(j + TURNED, j1); b++)

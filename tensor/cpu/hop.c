@@ -1,5 +1,4 @@
-/* tensor/cpu/hop.c - rows of K matrices mixed with weights per row, and the adjoint in the weights; attention over them
- * and its gradient (ops/layers/hop_attention.c has the formulas).
+/* tensor/cpu/hop.c - attention over K hops and its gradient (ops/layers/hop_attention.c has the formulas).
  *
  * The products of attention are gemm's. What stands between two products is one pass over rows. Both go by blocks of
  * rows, and the gradient hop by hop in each, so that what one product has left in the cache is there for the next pass.
@@ -12,10 +11,6 @@
 #include <string.h>
 
 enum { BLOCK_ROWS = 512 /* of each hop, at most: 1 MiB of float32 if rows have 512 values */ };
-
-static const real *row_of(const mo_view *H, int64_t i) {
-    return (const real *)H->data + i * H->stride[0];
-}
 
 /* y = w0 a + w1 b + w2 c + w3 d: one pass for the usual four hops. */
 static void mix_four(const real *w, const real *const *h, int64_t d, real *restrict y) {
@@ -40,37 +35,6 @@ static void mix_row(const real *w, int64_t step, const real *const *h, int K, in
     }
     for (; k < K; k++)
         add_scaled(w[k * step], h[k], d, y);
-}
-
-void REAL(hop_mix_cpu)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y) {
-    int64_t n = y->shape[0], d = y->shape[1];
-    int threads = threads_for(ctx, n * d * K);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < n; i++) {
-        const real *h[MO_MOST_ATTENDED];
-        for (int k = 0; k < K; k++)
-            h[k] = row_of(H + k, i);
-        mix_row((const real *)w->data + i * w->stride[0], w->stride[1], h, K, d, (real *)y->data + i * d);
-    }
-}
-
-static real dot(const real *x, const real *y, int64_t n) {
-    real_lanes sum = {0};
-    int64_t j = 0;
-    for (; j + LANE_SUM <= n; j += LANE_SUM)
-        sum += real_lanes_at(x + j) * real_lanes_at(y + j);
-    for (; j < n; j++)
-        sum[0] += x[j] * y[j];
-    return real_lanes_total(sum);
-}
-
-void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w) {
-    int64_t n = w->shape[0], d = g->shape[1];
-    int threads = threads_for(ctx, n * d * K);
-#pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
-    for (int64_t i = 0; i < n; i++)
-        for (int k = 0; k < K; k++)
-            ((real *)w->data)[i * w->stride[0] + k * w->stride[1]] = dot(row_of(g, i), row_of(H + k, i), d);
 }
 
 /* ---- attention ---- */
@@ -171,7 +135,7 @@ static void attend_row(const attended *p, int64_t i) {
     double sum = 0;
     for (int k = 0; k < p->K; k++) {
         h[k] = p->H + (k * p->n + i) * p->d;
-        a[k] = dot(p->P + (k * p->n + i) * p->m, p->v, p->m) + *p->c;
+        a[k] = lane_dot(p->P + (k * p->n + i) * p->m, p->v, p->m) + *p->c;
         largest = a[k] > largest ? a[k] : largest;
     }
     for (int k = 0; k < p->K; k++) {
@@ -211,7 +175,7 @@ static void score_gradients(const attended *p, int64_t i) {
     real *z = p->z + i * p->K;
     double mean = 0;
     for (int k = 0; k < p->K; k++) {
-        z[k] = dot(y, p->H + (k * p->n + i) * p->d, p->d);
+        z[k] = lane_dot(y, p->H + (k * p->n + i) * p->d, p->d);
         mean += (double)a[k] * z[k];
     }
     for (int k = 0; k < p->K; k++)

@@ -39,8 +39,6 @@ void REAL(segment_spread_cpu)(mo_context *ctx, bool mean, const mo_view *x, cons
 void REAL(take_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
 void REAL(put_along_cpu)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
 void REAL(spmm_cpu)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
-void REAL(hop_mix_cpu)(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
-void REAL(hop_dot_cpu)(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
 void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g);
 void REAL(hop_attention_adjoint_cpu)(mo_context *ctx, const mo_attention *g);
 

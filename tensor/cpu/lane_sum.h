@@ -52,4 +52,15 @@ static inline real real_lanes_total(real_lanes s) {
     return sum;
 }
 
+/* x[0] y[0] + .. + x[n - 1] y[n - 1] */
+static inline real lane_dot(const real *x, const real *y, int64_t n) {
+    real_lanes sum = {0};
+    int64_t j = 0;
+    for (; j + LANE_SUM <= n; j += LANE_SUM)
+        sum += real_lanes_at(x + j) * real_lanes_at(y + j);
+    for (; j < n; j++)
+        sum[0] += x[j] * y[j];
+    return real_lanes_total(sum);
+}
+
 #endif

@@ -24,4 +24,8 @@ loop_nest loop_nest_of(int operands, const mo_view *const *views);
 /* Calls row for every row, or for every piece of a long row; in parallel if the nest is large enough. */
 void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, const void *arguments);
 
+/* Copy and fill of the CPU backend, for every dtype (copy.c). */
+void copy_cpu(mo_context *ctx, const mo_view *x, const mo_view *y);
+void fill_cpu(mo_context *ctx, double value, const mo_view *y);
+
 #endif

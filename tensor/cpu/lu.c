@@ -7,7 +7,6 @@
 #include "tensor/cpu/fast/lu_small.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/cpu/triangle.h"
 
 #include <float.h>
 #include <math.h>

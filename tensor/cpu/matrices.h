@@ -63,7 +63,7 @@ static inline int64_t matrix_count(const mo_view *A) {
 }
 
 /* Workspaces for threads that share out items: where there are fewer items than threads, one an item, since a team
- * always has all of the context's threads (tensor/cpu/fast/team.c). */
+ * always has all of the context's threads (tensor/cpu/fast/threads.c). */
 static inline int64_t workspace_count(int64_t items, int threads) {
     return max_of(1, min_of(items, threads));
 }
@@ -100,5 +100,17 @@ static inline bool all_finite(const real *x, int64_t n) {
         sum += x[i] - x[i];
     return sum == 0;
 }
+
+/* op(T) X = B with T [n, n] contiguous. */
+typedef struct triangle {
+    const real *T;
+    int64_t n;
+    bool lower, transposed, unit; /* the triangle; op transposes; a diagonal of ones that is not stored */
+} triangle;
+
+#define solve_triangle REAL(solve_triangle)
+
+/* B := op(T)^-1 B for m columns, rows of B ld apart. */
+void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld);
 
 #endif

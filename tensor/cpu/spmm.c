@@ -3,7 +3,6 @@
  * Four rows of X are added at a time, so that the row of Y, which stays in the first-level cache, is loaded and stored
  * once per four rows. The next four rows are prefetched meanwhile: their addresses follow no pattern that the processor
  * could guess. */
-#include "tensor/cpu/fetch.h"
 #include "tensor/cpu/kernels.h"
 
 #include <string.h>

@@ -6,7 +6,6 @@
 #include "tensor/cpu/fast/lanes.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
-#include "tensor/cpu/triangle.h"
 
 enum { STRIP = 128, LEAST_STRIP = 32, STRIPS = 8, VECTOR_FROM = 128, WIDTH = 16 };
 

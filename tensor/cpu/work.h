@@ -25,7 +25,7 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-/* The context's threads; one while other programs want the processors (fast/contention.c). */
+/* The context's threads; one while other programs want the processors (fast/threads.c). */
 int free_threads(const mo_context *ctx);
 
 /* Threads for a kernel that touches that number of elements. */

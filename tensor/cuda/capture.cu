@@ -4,9 +4,7 @@
  * uses the same addresses from its second step on, and memory that is given back later (a move) makes the graph stale.
  * Host values uploaded in between are constants, which the capture keeps. Values that change between replays are read
  * from the device: random positions and checks add the number of steps that the replay is ahead. */
-#include "tensor/cuda/capture.h"
-
-#include "tensor/cuda/checks.h"
+#include "tensor/cuda/device.h"
 
 #include <cstdlib>
 

@@ -4,9 +4,7 @@
  * stream, leaves its number, the position and the value in a block of device memory; later checks do not overwrite
  * them. The host keeps a note of each check until it has read the block or, for a check in a capture, as long as the
  * capture lives. */
-#include "tensor/cuda/checks.h"
-
-#include "tensor/cuda/capture.h"
+#include "tensor/cuda/device.h"
 
 struct looked_at {
     int64_t condition, n, limit, slot, recorded;

@@ -1,11 +1,6 @@
 /* tensor/cuda/device.cu - the backend's memory: a stream-ordered pool, scratch, and copies that pass through
  * page-locked memory; streams of others, and sums with other processes. */
-#include "tensor/cuda/device.h"
-
-#include "tensor/cuda/capture.h"
-#include "tensor/cuda/checks.h"
 #include "tensor/cuda/kernels.h"
-#include "tensor/cuda/pinned.h"
 
 #include <cstdlib>
 
@@ -189,6 +184,43 @@ static void cuda_download(mo_context *ctx, void *host, const void *device, size_
 static void cuda_zero(mo_context *ctx, void *device, size_t bytes) {
     if (bytes)
         seam_fill(seam_of(ctx), device, 0, bytes);
+}
+
+/* ---- queued copies out of the caller's page-locked memory. An event behind the last copy tells when the memory may be
+ * written again: with two such buffers a thread fills one while the other is being copied. ---- */
+
+static seam_event *mark_of(const mo_pinned *p) {
+    return static_cast<seam_event *>(p->mark);
+}
+
+static bool pin_cuda(mo_context *ctx, size_t bytes, mo_pinned *p) {
+    void *data = seam_pin(bytes);
+    seam_event *mark = data ? seam_event_create(seam_of(ctx)) : nullptr;
+    if (data && !mark)
+        seam_unpin(data);
+    *p = {mark ? data : nullptr, bytes, mark};
+    return mark != nullptr;
+}
+
+/* Waits after a failure too, as a copy may still be running. */
+static void unpin_cuda(mo_context *ctx, mo_pinned *p) {
+    (void)ctx;
+    seam_event_wait(mark_of(p));
+    seam_event_release(mark_of(p));
+    seam_unpin(p->data);
+}
+
+static void send_cuda(mo_context *ctx, void *device, const mo_pinned *p, size_t offset, size_t bytes) {
+    if (!not_capturing(ctx, "page-locked memory was sent"))
+        return;
+    seam_upload(seam_of(ctx), device, static_cast<const char *>(p->data) + offset, bytes);
+    seam_event_record(seam_of(ctx), mark_of(p));
+}
+
+static void sent_cuda(mo_context *ctx, const mo_pinned *p) {
+    const char *failure = seam_event_wait(mark_of(p));
+    if (mo_ok(ctx))
+        cuda_ok(ctx, "the device stopped", failure);
 }
 
 /* ---- streams of others ---- */

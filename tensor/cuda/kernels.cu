@@ -24,7 +24,6 @@ template <typename real> static constexpr mo_kernels table() {
     k.logsumexp = logsumexp_cuda<real>;
     k.layer_norm = layer_norm_cuda<real>;
     k.l2_normalize = l2_normalize_cuda<real>;
-    k.l2_normalize_adjoint = l2_normalize_adjoint_cuda<real>;
     k.scale_unit = scale_unit_cuda<real>;
     k.scale_unit_adjoint = scale_unit_adjoint_cuda<real>;
     k.cross_entropy = cross_entropy_cuda<real>;
@@ -36,8 +35,6 @@ template <typename real> static constexpr mo_kernels table() {
     k.take_along = take_along_cuda<real>;
     k.put_along = put_along_cuda<real>;
     k.spmm = spmm_cuda<real>;
-    k.hop_mix = hop_mix_cuda<real>;
-    k.hop_dot = hop_dot_cuda<real>;
     k.hop_attention = hop_attention_cuda<real>;
     k.hop_attention_adjoint = hop_attention_adjoint_cuda<real>;
     k.dropout_mask = dropout_mask_cuda<real>;

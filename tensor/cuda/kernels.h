@@ -44,9 +44,6 @@ template <typename real> void logsumexp_cuda(mo_context *ctx, const mo_view *x, 
 template <typename real> void layer_norm_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
 template <typename real> void l2_normalize_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
 template <typename real>
-void l2_normalize_adjoint_cuda(
-    mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar);
-template <typename real>
 void scale_unit_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y);
 template <typename real>
 void scale_unit_adjoint_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale,
@@ -70,10 +67,6 @@ template <typename real>
 void take_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
 template <typename real> void put_along_cuda(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
 template <typename real> void spmm_cuda(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
-template <typename real>
-void hop_mix_cuda(mo_context *ctx, const mo_view *w, const mo_view *H, int K, const mo_view *y);
-template <typename real>
-void hop_dot_cuda(mo_context *ctx, const mo_view *g, const mo_view *H, int K, const mo_view *w);
 template <typename real> void hop_attention_cuda(mo_context *ctx, const mo_attention *g);
 template <typename real> void hop_attention_adjoint_cuda(mo_context *ctx, const mo_attention *g);
 

@@ -2,7 +2,7 @@
  * own, with the registers that it needs. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
-#include "tensor/cuda/scalar.h"
+#include "tensor/cuda/row.h"
 
 template <mo_map1 f> struct function1 {
     template <typename real> __device__ static real of(const coefficients<real> &c, real x) {

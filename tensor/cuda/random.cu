@@ -1,6 +1,5 @@
 /* tensor/cuda/random.cu - random numbers by position: element i is the number at position r + i, the same as on the
  * CPU. */
-#include "tensor/cuda/capture.h"
 #include "tensor/cuda/kernels.h"
 
 #define MO_PHILOX __host__ __device__ static inline

@@ -1,8 +1,14 @@
-/* tensor/cuda/row.h - maximum and sum of a row for softmax and cross entropy, by one warp. */
+/* tensor/cuda/row.h - the scalar functions of tensor/scalar.h as device templates; maximum and sum of a row for softmax
+ * and cross entropy, by one warp. */
 #ifndef MO_CUDA_ROW_H
 #define MO_CUDA_ROW_H
 
-#include "tensor/cuda/scalar.h"
+#include "tensor/cuda/device.h"
+
+#define MO_SCALAR template <typename real> __device__ inline
+extern "C++" {
+#include "tensor/elementwise.h"
+}
 
 /* The largest entry; NaN is skipped here and shows in the sum. A row of -Inf alone has no finite shift: 0 then gives
  * log 0 and 0/0. */

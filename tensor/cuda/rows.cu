@@ -43,24 +43,6 @@ static __global__ void l2_normalize_kernel(int64_t rows, int64_t n, double epsil
 }
 
 template <typename real>
-static __global__ void l2_normalize_adjoint_kernel(
-    int64_t rows, int64_t n, double epsilon, const real *x, const real *y, const real *y_bar, real *x_bar) {
-    for (int64_t i = first_warp(); i < rows; i += warp_step()) {
-        double squares = 0, along = 0;
-        for (int64_t j = i * n + lane_of(); j < (i + 1) * n; j += 32) {
-            squares += (double)x[j] * (double)x[j];
-            along += (double)y[j] * (double)y_bar[j];
-        }
-        double length = sqrt(warp_sum(squares));
-        real scale = (real)(1 / (length > epsilon ? length : epsilon));
-        along = warp_sum(along);
-        real dot = length > epsilon ? (real)along : (real)0;
-        for (int64_t j = i * n + lane_of(); j < (i + 1) * n; j += 32)
-            x_bar[j] = (y_bar[j] - y[j] * dot) * scale;
-    }
-}
-
-template <typename real>
 static __global__ void scale_unit_kernel(
     int64_t rows, int64_t n, double epsilon, const real *x, const real *scale, real *y) {
     for (int64_t i = first_warp(); i < rows; i += warp_step()) {
@@ -116,15 +98,6 @@ template <typename real> void l2_normalize_cuda(mo_context *ctx, double epsilon,
 }
 
 template <typename real>
-void l2_normalize_adjoint_cuda(
-    mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y, const mo_view *y_bar, const mo_view *x_bar) {
-    int64_t rows = row_count(x);
-    mo_launch(l2_normalize_adjoint_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), rows,
-        row_length(x), epsilon, static_cast<const real *>(x->data), static_cast<const real *>(y->data),
-        static_cast<const real *>(y_bar->data), static_cast<real *>(x_bar->data));
-}
-
-template <typename real>
 void scale_unit_cuda(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y) {
     int64_t rows = row_count(x);
     mo_launch(scale_unit_kernel<real>, blocks_for_rows(rows), dim3(row_threads), 0, seam_of(ctx), rows, row_length(x),
@@ -148,10 +121,6 @@ template void layer_norm_cuda<float>(mo_context *, double, const mo_view *, cons
 template void layer_norm_cuda<double>(mo_context *, double, const mo_view *, const mo_view *);
 template void l2_normalize_cuda<float>(mo_context *, double, const mo_view *, const mo_view *);
 template void l2_normalize_cuda<double>(mo_context *, double, const mo_view *, const mo_view *);
-template void l2_normalize_adjoint_cuda<float>(
-    mo_context *, double, const mo_view *, const mo_view *, const mo_view *, const mo_view *);
-template void l2_normalize_adjoint_cuda<double>(
-    mo_context *, double, const mo_view *, const mo_view *, const mo_view *, const mo_view *);
 template void scale_unit_cuda<float>(mo_context *, double, const mo_view *, const mo_view *, const mo_view *);
 template void scale_unit_cuda<double>(mo_context *, double, const mo_view *, const mo_view *, const mo_view *);
 template void scale_unit_adjoint_cuda<float>(

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -309,4 +310,19 @@ mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, si
         return mo_code_of(ctx);
     mo_file_append(w, bytes, n);
     return mo_file_finish(w);
+}
+
+#define ALWAYS ((int64_t)64 << 20)
+#define MOST ((double)((int64_t)1 << 62))
+
+int64_t mo_expansion_limit(const mo_context *ctx, int64_t file_bytes) {
+    double beyond = ctx->max_expand * (double)file_bytes;
+    return beyond < MOST ? ALWAYS + (int64_t)beyond : INT64_MAX;
+}
+
+void mo_expansion_fail(mo_context *ctx, const char *label, int64_t file_bytes) {
+    mo_fail(ctx, MO_FORMAT,
+        "%s: expected to unfold to at most %" PRId64 " bytes (64 MiB and %g times the file), found more: a larger "
+        "--max-expand (max_expand of the context) lets it",
+        label, mo_expansion_limit(ctx, file_bytes), ctx->max_expand);
 }

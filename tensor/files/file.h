@@ -33,6 +33,13 @@ bool mo_is_temporary(const char *name);
 
 /* dlopen, after a check that the file is whole. Returns NULL on failure; label, the purpose, starts the message. */
 void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path);
+/* How far a compressed file may unfold, in bytes: 64 MiB and mo_context_options.max_expand times the file. deflate
+ * packs zeros a thousand times, so that a file of 2 MB can claim 2 GB. Text and arrays that are what they seem pack 3
+ * to 25 times. */
+int64_t mo_expansion_limit(const mo_context *ctx, int64_t file_bytes);
+/* Raises MO_FORMAT: the limit, and how to raise it. label starts the message. */
+void mo_expansion_fail(mo_context *ctx, const char *label, int64_t file_bytes);
+
 /* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */
 const char *mo_file_label(const char *kind, const char *path, char *label);
 

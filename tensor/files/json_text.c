@@ -1,7 +1,4 @@
-/* tensor/files/json_text.c - JSON files that people write, and where in them something stands.
- *
- * jansson gives the line of text that it cannot parse, but not that of a parsed value. A place is found by walking the
- * text again, value by value; jansson itself skips each value and returns the number of bytes it took. */
+/* tensor/files/json_text.c - JSON files that people write, and where in them something stands. */
 #include "tensor/files/json_text.h"
 
 #include "tensor/files/number_text.h"
@@ -29,80 +26,24 @@ mo_json_place mo_json_index(mo_json_place place, size_t index) {
     return extend(place, NULL, index);
 }
 
-static size_t skip_space(const mo_json_text *t, size_t at) {
-    while (at < t->bytes.n && strchr(" \t\r\n", t->bytes.data[at]) && t->bytes.data[at])
-        at++;
-    return at;
-}
-
-/* The position after the value at `at`; *value, unless NULL, receives the value. */
-static size_t skip_value(const mo_json_text *t, size_t at, json_t **value) {
-    json_error_t error;
-    json_t *v = mo_json_decode(
-        (const char *)t->bytes.data + at, t->bytes.n - at, JSON_DECODE_ANY | JSON_DISABLE_EOF_CHECK, &error);
-    size_t stop = v ? at + (size_t)error.position : t->bytes.n;
-    if (value)
-        *value = v;
-    else
-        json_decref(v);
-    return stop;
-}
-
-/* The position after the comma that follows a value. */
-static size_t skip_comma(const mo_json_text *t, size_t at) {
-    at = skip_space(t, at);
-    return skip_space(t, at < t->bytes.n ? at + 1 : at);
-}
-
-/* The position of a key from the start of its object; *value: the position of its value. */
-static size_t find_key(const mo_json_text *t, size_t at, const char *key, size_t *value) {
-    at = skip_space(t, at + 1);
-    while (at < t->bytes.n && t->bytes.data[at] == '"') {
-        json_t *name;
-        size_t colon = skip_space(t, skip_value(t, at, &name));
-        bool found = name && strcmp(json_string_value(name), key) == 0;
-        json_decref(name);
-        *value = skip_space(t, colon < t->bytes.n ? colon + 1 : colon);
-        if (found)
-            return at;
-        at = skip_comma(t, skip_value(t, *value, NULL));
-    }
-    return at;
-}
-
-static size_t find_index(const mo_json_text *t, size_t at, size_t index) {
-    at = skip_space(t, at + 1);
-    for (; index > 0; index--)
-        at = skip_comma(t, skip_value(t, at, NULL));
-    return at;
-}
-
-/* The byte at which the place starts: the key of a member, the first byte of an array's item. */
-static size_t locate(const mo_json_text *t, mo_json_place place) {
-    size_t value = skip_space(t, 0), start = value;
-    for (int i = 0; i < place.depth; i++)
-        if (place.step[i].key)
-            start = find_key(t, value, place.step[i].key, &value);
-        else
-            start = value = find_index(t, value, place.step[i].index);
-    return start;
-}
-
 void mo_json_fail(const mo_json_text *t, mo_json_place place, const char *format, ...) {
-    char said[512], path[256];
-    size_t at = locate(t, place);
-    int line = 1, column = 1;
-    for (size_t i = 0; i < at && i < t->bytes.n; i++, column++)
-        if (t->bytes.data[i] == '\n') {
-            line++;
-            column = 0;
-        }
+    char said[512], path[256], at[256] = "", word[80];
+    size_t used = 0;
+    for (int i = 0; i < place.depth; i++) {
+        const char *key = place.step[i].key;
+        char step[96];
+        if (key)
+            snprintf(step, sizeof step, "%s%s", i ? "." : "", mo_quote(key, strlen(key), word, sizeof word));
+        else
+            snprintf(step, sizeof step, "[%zu]", place.step[i].index);
+        used = mo_append_text(at, sizeof at, used, step);
+    }
     va_list list;
     va_start(list, format);
     mo_format_list(said, sizeof said, format, list);
     va_end(list);
-    mo_fail(
-        t->ctx, MO_FORMAT, "%s:%d:%d: %s", mo_quote(t->path, strlen(t->path), path, sizeof path), line, column, said);
+    mo_fail(t->ctx, MO_FORMAT, "%s: %s%s%s", mo_quote(t->path, strlen(t->path), path, sizeof path), at, *at ? ": " : "",
+        said);
 }
 
 /* ---- reading ---- */
@@ -112,9 +53,11 @@ bool mo_json_read(mo_context *ctx, const char *kind, const char *path, mo_json_t
     json_error_t error;
     *text = (mo_json_text){.ctx = ctx, .path = path};
     mo_file_label(kind, path, label);
-    if (!mo_ok(ctx) || !mo_file_read(ctx, label, path, &text->bytes))
+    mo_file_bytes bytes;
+    if (!mo_ok(ctx) || !mo_file_read(ctx, label, path, &bytes))
         return false;
-    text->root = mo_json_decode((const char *)text->bytes.data, text->bytes.n, JSON_REJECT_DUPLICATES, &error);
+    text->root = mo_json_decode((const char *)bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &error);
+    mo_file_bytes_free(ctx, &bytes);
     if (!text->root) {
         char why[sizeof error.text];
         mo_fail(ctx, mo_json_code(&error), "%s:%d:%d: %s", mo_quote(path, strlen(path), quoted, sizeof quoted),
@@ -127,8 +70,6 @@ bool mo_json_read(mo_context *ctx, const char *kind, const char *path, mo_json_t
 
 void mo_json_release(mo_json_text *text) {
     json_decref(text->root);
-    if (text->bytes.data)
-        mo_file_bytes_free(text->ctx, &text->bytes);
     *text = (mo_json_text){0};
 }
 

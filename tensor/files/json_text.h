@@ -1,5 +1,5 @@
-/* tensor/files/json_text.h - JSON files that people write: what is wrong with one is said with its line and column
- * (library internal). */
+/* tensor/files/json_text.h - JSON files that people write: what is wrong with one is said with the place of the value,
+ * graphs[1].tasks[0] (library internal). */
 #ifndef MO_JSON_TEXT_H
 #define MO_JSON_TEXT_H
 
@@ -7,12 +7,11 @@
 
 #include <jansson.h>
 
-/* A file and its content; owned. */
+/* A file's content; owned. */
 typedef struct mo_json_text {
     mo_context *ctx;
     const char *path; /* borrowed */
-    mo_file_bytes bytes;
-    json_t *root; /* an object */
+    json_t *root;     /* an object */
 } mo_json_text;
 
 /* A position in the text: keys of objects and (key NULL) indices of arrays, from the root on. */
@@ -31,7 +30,7 @@ void mo_json_release(mo_json_text *text);
 mo_json_place mo_json_key(mo_json_place place, const char *key);
 mo_json_place mo_json_index(mo_json_place place, size_t index);
 
-/* Raises "path:line:column: ..." with the line and column of the place. */
+/* Raises "path: graphs[1].tasks[0]: ...". */
 void mo_json_fail(const mo_json_text *text, mo_json_place place, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

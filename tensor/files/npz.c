@@ -3,10 +3,7 @@
  * libzip reads the central directory (zip64 fields included) and inflates. The sizes in the directory are only claims,
  * so every member is inflated twice: first through a small buffer, which checks length, CRC-32 and header at no cost in
  * memory whatever the claim is, then into memory of its true size. */
-#include "tensor/files/npz.h"
-
 #include "tensor/files/arrays.h"
-#include "tensor/files/expansion.h"
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
 #include "tensor/storage.h"
@@ -15,6 +12,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <zip.h>
 #include <zlib.h>
 
 /* No header of an array of numbers is this long; NumPy itself refuses headers above 10000 bytes. */
@@ -30,15 +28,16 @@ typedef struct member {
     unsigned char head[HEAD];
 } member;
 
-bool mo_zip_out_of_memory(const zip_error_t *error) {
+static bool zip_out_of_memory(const zip_error_t *error) {
     int code = zip_error_code_zip(error); /* libzip reports no error if it lacks memory for a source */
     return code == ZIP_ER_OK || code == ZIP_ER_MEMORY || errno == ENOMEM ||
            (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR);
 }
 
-bool mo_zip_failed(mo_context *ctx, mo_code code, const char *label, const char *what, zip_error_t *error) {
+/* Raises what libzip says, after label and what; code unless it lacks memory or a feature. Always false. */
+static bool zip_failed(mo_context *ctx, mo_code code, const char *label, const char *what, zip_error_t *error) {
     int zip = zip_error_code_zip(error);
-    if (mo_zip_out_of_memory(error)) {
+    if (zip_out_of_memory(error)) {
         mo_fail(ctx, MO_MEMORY, "%s: out of memory", label);
         return false;
     }
@@ -52,7 +51,7 @@ bool mo_zip_failed(mo_context *ctx, mo_code code, const char *label, const char 
 static bool find_member(mo_context *ctx, const char *archive, zip_uint64_t i, member *m) {
     char shown[128];
     if (zip_stat_index(m->zip, i, 0, &m->st) < 0)
-        return mo_zip_failed(ctx, MO_FORMAT, archive, "damaged archive", zip_get_error(m->zip));
+        return zip_failed(ctx, MO_FORMAT, archive, "damaged archive", zip_get_error(m->zip));
     size_t length = strlen(m->st.name);
     bool npy = length >= 4 && length - 4 < sizeof m->name && strcmp(m->st.name + length - 4, ".npy") == 0;
     snprintf(m->name, sizeof m->name, "%.*s", npy ? (int)length - 4 : (int)sizeof m->name - 1, m->st.name);
@@ -88,8 +87,8 @@ static bool inflate_next(
     for (size_t have = 0; have < n;) {
         errno = 0;
         zip_int64_t got = zip_fread(file, bytes + have, n - have);
-        if (got < 0 && mo_zip_out_of_memory(zip_file_get_error(file)))
-            return mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot inflate", zip_file_get_error(file));
+        if (got < 0 && zip_out_of_memory(zip_file_get_error(file)))
+            return zip_failed(ctx, MO_FORMAT, m->label, "cannot inflate", zip_file_get_error(file));
         if (got <= 0) {
             const char *reason = got < 0 ? zip_error_strerror(zip_file_get_error(file)) : "end of data";
             mo_fail(ctx, MO_FORMAT, "%s: damaged: expected %" PRIu64 " bytes, found %" PRIu64 ", then %s", m->label,
@@ -102,10 +101,10 @@ static bool inflate_next(
 }
 
 static zip_file_t *open_member(mo_context *ctx, const member *m) {
-    errno = 0; /* mo_zip_out_of_memory looks at it */
+    errno = 0; /* zip_out_of_memory looks at it */
     zip_file_t *file = zip_fopen_index(m->zip, m->st.index, 0);
     if (!file)
-        mo_zip_failed(ctx, MO_FORMAT, m->label, "cannot open", zip_get_error(m->zip));
+        zip_failed(ctx, MO_FORMAT, m->label, "cannot open", zip_get_error(m->zip));
     return file;
 }
 
@@ -205,7 +204,7 @@ static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned ch
     if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names the duplicate */
         zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!zip) {
-        mo_zip_failed(ctx, MO_FORMAT, label, "expected a whole zip archive, found damage", &error);
+        zip_failed(ctx, MO_FORMAT, label, "expected a whole zip archive, found damage", &error);
         zip_source_free(source);
     }
     zip_error_fini(&error);
@@ -244,4 +243,121 @@ mo_arrays *mo_npz_read(mo_context *ctx, const char *path) {
     mo_arrays *arrays = mo_npz_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);
     return arrays;
+}
+
+/* ---- writing: deflated members in the order of the list; the bytes depend on no time or machine. libzip builds the
+ * archive in memory, and mo_file_replace puts it in place all or nothing. ---- */
+
+enum { DEFLATE_LEVEL = 6 };
+/* 1980-01-01, the first day of zip. */
+enum { ZIP_EPOCH = 1 << 5 | 1 };
+
+/* An archive being built. libzip reads the members only when it closes, so they are kept until then. */
+typedef struct build {
+    const mo_arrays *arrays;
+    const char *label;
+    mo_file_bytes *members;
+    zip_t *zip;
+} build;
+
+static bool build_failed(mo_context *ctx, const char *label, zip_error_t *error) {
+    return zip_failed(ctx, MO_INVALID, label, "cannot build the archive", error);
+}
+
+/* Adds encoded bytes as the member "name.npy". */
+static bool add_source(zip_t *zip, const char *name, const mo_file_bytes *member) {
+    zip_source_t *source = zip_source_buffer(zip, member->data, member->n, 0);
+    zip_int64_t i = source ? zip_file_add(zip, name, source, ZIP_FL_ENC_UTF_8) : -1;
+    if (i < 0)
+        zip_source_free(source);
+    return i >= 0 && zip_set_file_compression(zip, (zip_uint64_t)i, ZIP_CM_DEFLATE, DEFLATE_LEVEL) == 0 &&
+           zip_file_set_dostime(zip, (zip_uint64_t)i, 0, ZIP_EPOCH, 0) == 0;
+}
+
+/* Encodes array i and adds it. */
+static bool add_member(const build *b, int64_t i) {
+    mo_context *ctx = b->arrays->ctx;
+    const mo_array *array = &b->arrays->items[i];
+    mo_file_bytes *member = &b->members[i];
+    size_t n = mo_npy_encoded_size(b->label, array->tensor), name_bytes = strlen(array->name) + 5;
+    member->data = n ? mo_host_alloc(ctx, n) : NULL;
+    if (!member->data)
+        return false;
+    member->n = n;
+    char *name = mo_npy_encode(array->tensor, member->data, n) == MO_OK ? mo_host_alloc(ctx, name_bytes) : NULL;
+    if (!name)
+        return false;
+    snprintf(name, name_bytes, "%s.npy", array->name);
+    bool ok = add_source(b->zip, name, member) || build_failed(ctx, b->label, zip_get_error(b->zip));
+    mo_host_free(ctx, name, name_bytes);
+    return ok;
+}
+
+/* Builds the archive in the memory behind source. */
+static bool build_archive(build *b, zip_source_t *source) {
+    mo_context *ctx = b->arrays->ctx;
+    zip_error_t error;
+    zip_error_init(&error);
+    b->zip = zip_open_from_source(source, ZIP_TRUNCATE, &error);
+    if (!b->zip)
+        build_failed(ctx, b->label, &error);
+    zip_error_fini(&error);
+    if (!b->zip)
+        return false;
+    zip_source_keep(source); /* the caller's reference; the archive releases its own */
+    for (int64_t i = 0; i < b->arrays->count && mo_ok(ctx); i++)
+        add_member(b, i);
+    if (mo_ok(ctx) && zip_close(b->zip) == 0)
+        return true;
+    if (mo_ok(ctx))
+        build_failed(ctx, b->label, zip_get_error(b->zip));
+    zip_discard(b->zip);
+    return false;
+}
+
+/* Writes the finished archive to path. */
+static void replace(mo_context *ctx, const char *label, const char *path, zip_source_t *source) {
+    zip_stat_t st;
+    if (zip_source_stat(source, &st) < 0 || zip_source_open(source) < 0) {
+        build_failed(ctx, label, zip_source_error(source));
+        return;
+    }
+    size_t n = (size_t)st.size;
+    unsigned char *bytes = mo_host_alloc(ctx, n);
+    if (bytes && zip_source_read(source, bytes, n) != (zip_int64_t)n)
+        build_failed(ctx, label, zip_source_error(source));
+    if (bytes && mo_ok(ctx))
+        mo_file_replace(ctx, path, bytes, n);
+    mo_host_free(ctx, bytes, n);
+    zip_source_close(source);
+}
+
+mo_code mo_npz_write(const mo_arrays *arrays, const char *path) {
+    if (!arrays)
+        return MO_INVALID;
+    mo_context *ctx = arrays->ctx;
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    char label[MO_LABEL];
+    mo_file_label("npz", path, label);
+    /* libzip writes no archive without members; these bytes are the empty archive that NumPy writes */
+    static const char empty[22] = "PK\x05\x06";
+    if (arrays->count == 0)
+        return mo_file_replace(ctx, path, empty, sizeof empty);
+    size_t members_bytes = (size_t)arrays->count * sizeof(mo_file_bytes);
+    build b = {.arrays = arrays, .label = label, .members = mo_host_alloc(ctx, members_bytes)};
+    zip_error_t error;
+    zip_error_init(&error);
+    errno = 0;
+    zip_source_t *source = b.members ? zip_source_buffer_create(NULL, 0, 0, &error) : NULL;
+    if (!source && mo_ok(ctx))
+        build_failed(ctx, label, &error);
+    else if (build_archive(&b, source))
+        replace(ctx, label, path, source);
+    zip_source_free(source);
+    zip_error_fini(&error);
+    for (int64_t i = 0; b.members && i < arrays->count; i++)
+        mo_file_bytes_free(ctx, &b.members[i]);
+    mo_host_free(ctx, b.members, members_bytes);
+    return mo_context_status(ctx)->code;
 }

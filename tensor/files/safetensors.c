@@ -1,5 +1,4 @@
-/* tensor/files/safetensors.c - reading safetensors: a JSON header that must describe every byte of the data exactly
- * once. */
+/* tensor/files/safetensors.c - named tensors in a file, behind a JSON header. */
 #include "tensor/files/safetensors.h"
 
 #include "tensor/files/arrays.h"
@@ -9,10 +8,17 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* The limit of the reference implementation. */
 enum { LONGEST_HEADER = 100000000 };
+
+#define METADATA "__metadata__"
+#define DATA_DIGEST "xxh3"
+#define TENSOR_DIGESTS "xxh3_tensors"
+#define HEADER_DIGEST "xxh3_header"
 
 /* A tensor as the header describes it. */
 typedef struct entry {
@@ -35,12 +41,66 @@ typedef struct parts {
     int64_t count;
 } parts;
 
-const char *mo_safetensors_dtype(mo_dtype dtype) {
+/* ---- digests: made, found and compared ---- */
+
+void mo_safetensors_digest(const void *bytes, size_t n, char digits[MO_DIGITS + 1]) {
+    XXH128_canonical_t digest;
+    XXH128_canonicalFromHash(&digest, XXH3_128bits(bytes, n));
+    for (int i = 0; i < MO_DIGITS / 2; i++)
+        snprintf(digits + 2 * i, 3, "%02x", digest.digest[i]);
+}
+
+/* Where the digits of a digest stand in compact JSON text; -1 if nowhere. */
+static ptrdiff_t find_digits(const char *header, size_t n, const char *key) {
+    char pattern[32]; /* a quote inside a JSON string is escaped, so that this can only be the key */
+    snprintf(pattern, sizeof pattern, "\"%s\":\"", key);
+    const char *found = memmem(header, n, pattern, strlen(pattern));
+    if (!found || (size_t)(header + n - found) < strlen(pattern) + MO_DIGITS)
+        return -1;
+    return found + strlen(pattern) - header;
+}
+
+/* Whether a part of the file has the expected digest; raises "label: damaged PART" if not. */
+static bool digest_matches(
+    mo_context *ctx, const char *label, const char *part, const void *bytes, size_t n, const char *expected) {
+    char found[MO_DIGITS + 1], shown[MO_DIGITS + 8];
+    mo_safetensors_digest(bytes, n, found);
+    if (strcmp(expected, found) == 0)
+        return true;
+    mo_fail(ctx, MO_FORMAT, "%s: damaged %s: expected XXH3-128 %s, found %s", label, part,
+        mo_quote(expected, strlen(expected), shown, sizeof shown), found);
+    return false;
+}
+
+/* The same for the n bytes of a header, if its metadata (NULL: none) hold digests. */
+static bool check_header_digest(
+    mo_context *ctx, const char *label, const char *header, size_t n, const json_t *metadata) {
+    const char *digits = json_string_value(json_object_get(metadata, HEADER_DIGEST));
+    if (!digits && json_object_get(metadata, TENSOR_DIGESTS))
+        mo_fail(ctx, MO_FORMAT, "%s: damaged header: expected " HEADER_DIGEST " beside " TENSOR_DIGESTS ", found none",
+            label);
+    char *blanked = digits ? mo_host_alloc(ctx, n) : NULL;
+    if (!blanked)
+        return mo_ok(ctx);
+    ptrdiff_t at = find_digits(header, n, HEADER_DIGEST);
+    memcpy(blanked, header, n);
+    if (at >= 0)
+        memset(blanked + at, '0', MO_DIGITS);
+    bool ok = digest_matches(ctx, label, "header", blanked, n, digits);
+    mo_host_free(ctx, blanked, n);
+    return ok;
+}
+
+/* ---- reading: a JSON header that must describe every byte of the data exactly once ---- */
+
+/* "F32", "BF16", ... */
+static const char *dtype_name(mo_dtype dtype) {
     static const char *const names[MO_DTYPES] = {"F32", "F64", "I32", "I64", "U8", "F16", "BF16"};
     return names[dtype];
 }
 
-bool mo_safetensors_is_metadata(json_t *metadata) {
+/* Whether metadata are as they must be: an object of strings. */
+static bool is_metadata(json_t *metadata) {
     if (!json_is_object(metadata))
         return false;
     for (void *i = json_object_iter(metadata); i; i = json_object_iter_next(metadata, i))
@@ -121,7 +181,7 @@ static bool read_entry(parts *p, const char *name, const json_t *json, entry *e)
     int n_offsets = read_integers(json_object_get(json, "data_offsets"), offsets, 2);
     e->name = name;
     e->ndim = read_integers(shape, e->shape, MO_MAX_AXES);
-    for (e->dtype = 0; dtype && e->dtype < MO_DTYPES && strcmp(dtype, mo_safetensors_dtype(e->dtype)) != 0;)
+    for (e->dtype = 0; dtype && e->dtype < MO_DTYPES && strcmp(dtype, dtype_name(e->dtype)) != 0;)
         e->dtype++;
     if (dtype && e->dtype == MO_DTYPES)
         mo_fail(p->ctx, MO_UNSUPPORTED, "%s: expected dtype F32, F64, I32, I64, U8, F16 or BF16, found '%s'", label,
@@ -166,7 +226,7 @@ static bool read_entries(parts *p) {
         return false;
     for (void *i = json_object_iter(p->root); i; i = json_object_iter_next(p->root, i)) {
         const char *name = json_object_iter_key(i);
-        bool tensor = strcmp(name, MO_METADATA) != 0;
+        bool tensor = strcmp(name, METADATA) != 0;
         if (tensor && !read_entry(p, name, json_object_iter_value(i), &p->entries[p->count++]))
             return false;
     }
@@ -189,10 +249,10 @@ static bool read_entries(parts *p) {
 
 /* Checks that the metadata are strings, and the digest of the header if they hold one. */
 static bool check_header(parts *p) {
-    json_t *metadata = json_object_get(p->root, MO_METADATA);
-    if (!metadata || mo_safetensors_is_metadata(metadata))
-        return mo_safetensors_check_header(p->ctx, p->label, p->header, p->header_bytes, metadata);
-    mo_fail(p->ctx, MO_FORMAT, "%s: expected an object of strings as " MO_METADATA ", found another type", p->label);
+    json_t *metadata = json_object_get(p->root, METADATA);
+    if (!metadata || is_metadata(metadata))
+        return check_header_digest(p->ctx, p->label, p->header, p->header_bytes, metadata);
+    mo_fail(p->ctx, MO_FORMAT, "%s: expected an object of strings as " METADATA ", found another type", p->label);
     return false;
 }
 
@@ -200,7 +260,7 @@ static bool check_header(parts *p) {
 static bool check_tensors(parts *p, const char *digits) {
     size_t length = p->count ? (size_t)p->count * (MO_DIGITS + 1) - 1 : 0;
     if (strlen(digits) != length) {
-        mo_fail(p->ctx, MO_FORMAT, "%s: expected " MO_TENSOR_DIGESTS " of %" PRId64 " tensors, %zu letters, found %zu",
+        mo_fail(p->ctx, MO_FORMAT, "%s: expected " TENSOR_DIGESTS " of %" PRId64 " tensors, %zu letters, found %zu",
             p->label, p->count, length, strlen(digits));
         return false;
     }
@@ -209,7 +269,7 @@ static bool check_tensors(parts *p, const char *digits) {
         char shown[128], part[160], expected[MO_DIGITS + 1] = "";
         memcpy(expected, digits + i * (MO_DIGITS + 1), MO_DIGITS);
         snprintf(part, sizeof part, "tensor '%s'", mo_quote(e->name, strlen(e->name), shown, sizeof shown));
-        if (!mo_safetensors_matches(p->ctx, p->label, part, p->data + e->begin, (size_t)(e->end - e->begin), expected))
+        if (!digest_matches(p->ctx, p->label, part, p->data + e->begin, (size_t)(e->end - e->begin), expected))
             return false;
     }
     return true;
@@ -217,10 +277,10 @@ static bool check_tensors(parts *p, const char *digits) {
 
 /* Checks the data against what digests the metadata hold. */
 static bool check_data(parts *p) {
-    const json_t *metadata = json_object_get(p->root, MO_METADATA);
-    const char *all = json_string_value(json_object_get(metadata, MO_DATA_DIGEST));
-    const char *each = json_string_value(json_object_get(metadata, MO_TENSOR_DIGESTS));
-    return (!all || mo_safetensors_matches(p->ctx, p->label, "data", p->data, p->data_bytes, all)) &&
+    const json_t *metadata = json_object_get(p->root, METADATA);
+    const char *all = json_string_value(json_object_get(metadata, DATA_DIGEST));
+    const char *each = json_string_value(json_object_get(metadata, TENSOR_DIGESTS));
+    return (!all || digest_matches(p->ctx, p->label, "data", p->data, p->data_bytes, all)) &&
            (!each || check_tensors(p, each));
 }
 
@@ -238,12 +298,13 @@ static char *metadata_text(const parts *p, const json_t *metadata) {
 /* Makes the tensors. */
 static mo_arrays *take_entries(const parts *p) {
     mo_arrays *arrays = mo_arrays_create(p->ctx);
-    const json_t *metadata = json_object_get(p->root, MO_METADATA);
+    const json_t *metadata = json_object_get(p->root, METADATA);
     if (arrays && metadata)
         arrays->metadata = metadata_text(p, metadata);
     for (int64_t i = 0; i < p->count && mo_ok(p->ctx); i++) {
         const entry *e = &p->entries[i];
-        mo_arrays_append(arrays, e->name, mo_tensor_from(p->ctx, e->dtype, e->ndim, e->shape, p->data + e->begin));
+        mo_arrays_append(
+            arrays, e->name, mo_tensor_create_from(p->ctx, e->dtype, e->ndim, e->shape, p->data + e->begin));
     }
     if (mo_ok(p->ctx))
         return arrays;
@@ -270,4 +331,186 @@ mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path) {
     mo_arrays *arrays = mo_safetensors_decode(ctx, label, content.data, content.n);
     mo_file_bytes_free(ctx, &content);
     return arrays;
+}
+
+bool mo_require_digests(mo_context *ctx, const char *path, const char *metadata) {
+    char shown[200];
+    json_t *object = mo_json_metadata(ctx, path, metadata);
+    bool there = json_object_get(object, HEADER_DIGEST) && json_object_get(object, TENSOR_DIGESTS);
+    json_decref(object);
+    if (there || !mo_ok(ctx))
+        return there;
+    mo_quote(path, strlen(path), shown, sizeof shown);
+    mo_fail(ctx, MO_FORMAT,
+        "%s: expected digests of its header and tensors, found none, as in files of older versions: `mochi data "
+        "convert %s NEW.safetensors` adds them",
+        shown, shown);
+    return false;
+}
+
+/* ---- writing: equal arrays give equal bytes. The header lists tensors by name; the data holds the widest dtypes
+ * first, and sorts equal widths by name, so that every tensor is aligned to its elements wherever the file is mapped.
+ * ---- */
+
+/* A file being built. */
+typedef struct build {
+    const mo_arrays *arrays;
+    const char *label;
+    const mo_array **order; /* of the tensors in the data */
+    json_t *root;
+    size_t data_bytes;
+} build;
+
+static int by_width_and_name(const void *x, const void *y) {
+    const mo_array *a = *(const mo_array *const *)x, *b = *(const mo_array *const *)y;
+    size_t wide_a = mo_dtype_size(a->tensor->dtype), wide_b = mo_dtype_size(b->tensor->dtype);
+    return wide_a != wide_b ? (wide_a > wide_b ? -1 : 1) : strcmp(a->name, b->name);
+}
+
+/* Puts digits 0, to be replaced later, for the header and each of n tensors. Returns false when out of memory. */
+static bool reserve_digests(json_t *metadata, int64_t n) {
+    size_t length = n ? (size_t)n * (MO_DIGITS + 1) - 1 : 0;
+    char *zeros = malloc(length + MO_DIGITS + 1);
+    if (!zeros)
+        return false;
+    memset(zeros, '0', length + MO_DIGITS);
+    for (int64_t i = 1; i < n; i++)
+        zeros[i * (MO_DIGITS + 1) - 1] = ' ';
+    bool ok = json_object_set_new(metadata, TENSOR_DIGESTS, json_stringn(zeros, length)) == 0 &&
+              json_object_set_new(metadata, HEADER_DIGEST, json_stringn(zeros + length, MO_DIGITS)) == 0;
+    json_object_del(metadata, DATA_DIGEST);
+    free(zeros);
+    return ok;
+}
+
+/* The user's metadata with room for the digests; NULL on failure. */
+static json_t *make_metadata(const build *b, const char *text) {
+    mo_context *ctx = b->arrays->ctx;
+    char shown[128];
+    json_error_t error = {0};
+    json_t *metadata = text ? mo_json_decode(text, strlen(text), JSON_REJECT_DUPLICATES, &error) : json_object();
+    if (!metadata && (!error.text[0] || mo_json_code(&error) == MO_MEMORY))
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", b->label);
+    else if (!is_metadata(metadata))
+        mo_fail(ctx, MO_INVALID, "%s: expected a JSON object of strings as metadata, found '%s'", b->label,
+            text ? mo_quote(text, strlen(text), shown, sizeof shown) : "");
+    else if (!reserve_digests(metadata, b->arrays->count))
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its metadata", b->label);
+    if (mo_ok(ctx))
+        return metadata;
+    json_decref(metadata);
+    return NULL;
+}
+
+/* {"dtype", "shape", "data_offsets"} of a tensor whose data starts at byte `begin`; NULL when out of memory. */
+static json_t *make_entry(const mo_tensor *T, size_t begin, size_t end) {
+    json_t *shape = json_array();
+    bool ok = shape;
+    for (int a = 0; a < T->ndim; a++)
+        ok = json_array_append_new(shape, json_integer(T->shape[a])) == 0 && ok;
+    if (ok)
+        return json_pack("{s:s, s:o, s:[I, I]}", "dtype", dtype_name(T->dtype), "shape", shape, "data_offsets",
+            (json_int_t)begin, (json_int_t)end);
+    json_decref(shape);
+    return NULL;
+}
+
+/* Adds the description of the tensor whose data comes next. */
+static bool describe(build *b, const mo_array *array) {
+    mo_context *ctx = b->arrays->ctx;
+    char shown[128];
+    mo_quote(array->name, strlen(array->name), shown, sizeof shown);
+    size_t bytes = (size_t)mo_numel(array->tensor) * mo_dtype_size(array->tensor->dtype);
+    if (!mo_is_utf8(array->name, strlen(array->name)))
+        mo_fail(ctx, MO_INVALID, "%s: expected a name in UTF-8, found '%s'", b->label, shown);
+    else if (strcmp(array->name, METADATA) == 0 || json_object_get(b->root, array->name))
+        mo_fail(ctx, MO_INVALID, "%s: expected every name once and none '" METADATA "', found '%s'", b->label, shown);
+    if (!mo_ok(ctx))
+        return false;
+    json_t *entry = make_entry(array->tensor, b->data_bytes, b->data_bytes + bytes);
+    b->data_bytes += bytes;
+    if (entry && json_object_set_new(b->root, array->name, entry) == 0)
+        return true;
+    mo_fail(ctx, MO_MEMORY, "%s: out of memory for its header", b->label);
+    return false;
+}
+
+/* Sorts the arrays and describes them in the JSON header. */
+static bool make_header(build *b, const char *metadata) {
+    mo_context *ctx = b->arrays->ctx;
+    size_t count = (size_t)b->arrays->count;
+    json_t *checked = make_metadata(b, metadata);
+    if (!checked)
+        return false;
+    b->root = json_object();
+    if (json_object_set_new(b->root, METADATA, checked) < 0)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its header", b->label);
+    for (size_t i = 0; i < count; i++)
+        b->order[i] = &b->arrays->items[i];
+    qsort(b->order, count, sizeof *b->order, by_width_and_name);
+    for (size_t i = 0; i < count && mo_ok(ctx); i++)
+        describe(b, b->order[i]);
+    return mo_ok(ctx);
+}
+
+/* Writes the digests over their zeros: of the tensors, whose data follow the header, then of the header. */
+static void stamp(const build *b, char *header, size_t header_bytes) {
+    char digits[MO_DIGITS + 1];
+    ptrdiff_t at = find_digits(header, header_bytes, TENSOR_DIGESTS);
+    const char *data = header + header_bytes;
+    for (int64_t i = 0; i < b->arrays->count; i++, at += MO_DIGITS + 1) {
+        const mo_tensor *T = b->order[i]->tensor;
+        size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
+        mo_safetensors_digest(data, bytes, digits);
+        memcpy(header + at, digits, MO_DIGITS);
+        data += bytes;
+    }
+    at = find_digits(header, header_bytes, HEADER_DIGEST);
+    mo_safetensors_digest(header, header_bytes, digits);
+    memcpy(header + at, digits, MO_DIGITS);
+}
+
+/* Lays out header and data and replaces the file. */
+static void write_file(const build *b, const char *path) {
+    mo_context *ctx = b->arrays->ctx;
+    size_t text_bytes = json_dumpb(b->root, NULL, 0, MO_JSON_FLAGS);
+    size_t header_bytes = (text_bytes + 7) / 8 * 8, n = 8 + header_bytes + b->data_bytes;
+    unsigned char *bytes = mo_host_alloc(ctx, n);
+    if (!bytes)
+        return;
+    char *header = (char *)bytes + 8;
+    unsigned char *at = bytes + 8 + header_bytes;
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)((uint64_t)header_bytes >> (8 * i));
+    memset(header, ' ', header_bytes);
+    if (!text_bytes || json_dumpb(b->root, header, text_bytes, MO_JSON_FLAGS) != text_bytes)
+        mo_fail(ctx, MO_MEMORY, "%s: out of memory for its header", b->label);
+    for (int64_t i = 0; i < b->arrays->count && mo_ok(ctx); i++) {
+        const mo_tensor *T = b->order[i]->tensor;
+        size_t size = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
+        mo_tensor_read(T, at, size);
+        at += size;
+    }
+    if (mo_ok(ctx)) {
+        stamp(b, header, header_bytes);
+        mo_file_replace(ctx, path, bytes, n);
+    }
+    mo_host_free(ctx, bytes, n);
+}
+
+mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, const char *path) {
+    if (!arrays)
+        return MO_INVALID;
+    mo_context *ctx = arrays->ctx;
+    if (!mo_ok(ctx))
+        return mo_context_status(ctx)->code;
+    char label[MO_LABEL];
+    build b = {.arrays = arrays, .label = mo_file_label("safetensors", path, label)};
+    size_t order_bytes = (size_t)arrays->count * sizeof *b.order;
+    b.order = mo_host_alloc(ctx, order_bytes);
+    if (b.order && make_header(&b, metadata))
+        write_file(&b, path);
+    json_decref(b.root);
+    mo_host_free(ctx, b.order, order_bytes);
+    return mo_context_status(ctx)->code;
 }

@@ -10,7 +10,7 @@ static int watched_create(void **state) {
 }
 
 static mo_tensor *leaf_of(mo_context *ctx, int ndim, const int64_t *shape, const double *values) {
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, ndim, shape, values));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, ndim, shape, values));
 }
 
 static void forward_names_op_output_index_and_value(void **state) {

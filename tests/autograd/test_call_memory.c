@@ -15,7 +15,7 @@ static double tensors(mo_context *ctx, scratch *unused) {
     char text[64] = "", device[200] = "";
     mo_view window = {.data = memory, .dtype = MO_F64, .ndim = 2, .shape = {2, 3}, .stride = {3, 1}};
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){2, 3}),
-              *one = mo_tensor_from(ctx, MO_F64, 0, NULL, &(double){7}),
+              *one = mo_tensor_create_from(ctx, MO_F64, 0, NULL, &(double){7}),
               *W = mo_tensor_wrap(ctx, &window, gone, &value);
     if (mo_tensor_write(T, memory, sizeof memory) == MO_OK && mo_tensor_read(T, read, sizeof read) == MO_OK)
         value += read[5] + 10 * (double)mo_numel(T) + 100 * (double)mo_dim(T, -1) + mo_ndim(T) + mo_tensor_dtype(T);
@@ -97,7 +97,7 @@ static double directions(mo_context *ctx, scratch *unused) {
     (void)unused;
     double value = 0;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *x = mo_require_grad(mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2})), *tangent;
+    mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2})), *tangent;
     mo_tensor *y = mo_mul(t, mo_exp(t, x), x), *v = mo_full(t, MO_F64, 1, (int64_t[]){2}, 1);
     if (mo_jvp(t, &y, 1, &x, &v, 1, &tangent, 0) == MO_OK)
         value = mo_item(mo_sum(t, tangent, MO_AXIS(0), MO_DROP_AXES));
@@ -166,7 +166,8 @@ static double own_ops(mo_context *ctx, scratch *unused) {
     if (!mo_find_op(ctx, twice.name)) /* a second op of that name is an error */
         value = mo_register_op(ctx, &twice);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *x = mo_require_grad(mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, 4})), *y, *grad;
+    mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, 4})), *y,
+              *grad;
     mo_tensor *window = mo_apply(t, &ends, &x, 1, NULL);
     if (mo_apply_all(t, &twice, &window, 1, NULL, &y) == MO_OK) {
         mo_tensor *sum = mo_sum(t, mo_mul(t, y, y), MO_AXIS(0), MO_DROP_AXES);
@@ -200,7 +201,7 @@ static void squares(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out,
 
 static double check_function(mo_context *ctx, scratch *unused) {
     (void)unused;
-    mo_tensor *x = mo_require_grad(mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2}));
+    mo_tensor *x = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2}));
     double value = checked(ctx, mo_check_function(ctx, squares, NULL, &x, 1, 1, 2, 1e-5, 1));
     mo_tensor_release(x);
     return value;

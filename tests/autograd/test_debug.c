@@ -116,7 +116,7 @@ static void errors_name_the_callers_line(void **state) {
 static double gradient_of_a_step(bool debug, double x) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .debug = debug});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_tensor *a = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){1, 1}, &x));
+    mo_tensor *a = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){1, 1}, &x));
     for (int i = 0; i < 3; i++, mo_tape_reset(t))
         assert_int_equal(mo_backward(t, mo_logdet(t, mo_add(t, mo_gram(t, a), mo_exp(t, a)))), MO_OK);
     double g = mo_item(mo_grad_of(a));

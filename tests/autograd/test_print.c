@@ -87,7 +87,7 @@ static void recorded_backward_names_its_rules(void **state) {
 
 static void several_outputs_are_numbered(void **state) {
     toy *y = *state;
-    mo_tensor *A = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2}));
+    mo_tensor *A = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2}));
     mo_tensor *w, *V;
     mo_eigh(y->t, A, &w, &V);
     mo_square(y->t, V);

@@ -98,9 +98,6 @@ static void rules_that_break_the_contract_are_named(void **state) {
     assert_failed(y->ctx, MO_INVALID, PARTS("the vjp of wrong gave [] float64 for input 0", "expected [2] float64"));
     mo_apply(y->t, &wrong, (mo_tensor *[]){a, a}, 2, NULL);
     assert_failed(y->ctx, MO_INVALID, PARTS("wrong: 2 inputs, expected 1 to 1"));
-    wrong.attributes_size = 8;
-    mo_apply(y->t, &wrong, &a, 1, NULL);
-    assert_failed(y->ctx, MO_INVALID, PARTS("wrong: no options given"));
     mo_tensor_release(a);
 }
 
@@ -137,7 +134,7 @@ static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
 
 static void million_nodes_take_linear_time_and_no_stack(void **state) {
     toy *y = *state;
-    mo_tensor *a = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
+    mo_tensor *a = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
     chain_seconds(y, a, 1000000); /* from here on the largest pages are mapped */
     double eighth = chain_seconds(y, a, 125000), whole = chain_seconds(y, a, 1000000);
     whole = fmin(whole, chain_seconds(y, a, 1000000)); /* the least of several runs, as other programs take time */

@@ -20,7 +20,7 @@ static bool open_exponentials(mo_context *ctx, uint64_t seed, int64_t n, mo_lab_
     start->shape[0] = n ? n : OWN_SIZE;
     for (int64_t i = 0; i < start->shape[0]; i++)
         theta[i] = -mo_random_uniform(&r); /* 1 / e <= exp(theta) <= 1: a step of 1 converges */
-    start->theta = mo_tensor_from(ctx, MO_F64, 1, start->shape, theta);
+    start->theta = mo_tensor_create_from(ctx, MO_F64, 1, start->shape, theta);
     start->ndim = 1;
     start->step = PLUGIN_STEP;
     return true;

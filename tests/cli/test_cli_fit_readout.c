@@ -70,8 +70,9 @@ static void predictions_carry_the_names(void **state) {
 static void write_readout(const program *p, const char *name, const char *metadata, const int64_t *label, int64_t n) {
     mo_context *ctx = mo_context_create(NULL);
     mo_arrays *arrays = mo_arrays_create(ctx);
-    mo_arrays_take(arrays, "rows", mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 1, 0, 1, 1}));
-    mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &n, label));
+    mo_arrays_take(
+        arrays, "rows", mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 1, 0, 1, 1}));
+    mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &n, label));
     assert_int_equal(mo_safetensors_write(arrays, metadata, in_folder(p, name)), MO_OK);
     mo_arrays_release(arrays);
     mo_context_release(ctx);

@@ -121,13 +121,13 @@ static void bad_suites_and_runs_end_with_one_line(void **state) {
     char run[512];
     snprintf(run, sizeof run, "%s", write_file(p, "bad.json", "{\"suite\": \"a\",\n \"task\": []}"));
     RUN(p, "eval", "--weights", "none", "--hop", "1", "--suite", run);
-    assert_ended(p, 1, "bad.json:2:2: unknown key \"task\"");
+    assert_ended(p, 1, "bad.json: task: unknown key \"task\"");
     RUN(p, "eval", "--suite", "nowhere");
     assert_ended(p, 1, "suite 'nowhere'");
     RUN(p, "eval", "--suite", "paper", "--data", "cora");
     assert_ended(p, 2, "--suite");
     RUN(p, "train", "--pool", run, "--out", in_folder(p, "run"));
-    assert_ended(p, 1, "bad.json:1:2: unknown key \"suite\"");
+    assert_ended(p, 1, "bad.json: suite: unknown key \"suite\"");
     RUN(p, "compare", run, "paper");
     assert_ended(p, 1, "bad.json:1: ");
     RUN(p, "compare", "/no/such.jsonl", "paper");

@@ -131,7 +131,7 @@ static void f(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_ou
 int main(void) {
     double x[] = {1, 2, 3, 4};
     mo_context *ctx = mo_context_create(NULL);
-    mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, x));
+    mo_tensor *X = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, x));
     mo_check_result r = mo_check_function(ctx, f, NULL, &X, 1, 1, 0, 1e-10, 0);
     printf("certificate %.1e %s\n", r.error, r.pass ? "pass" : r.worst);
     mo_tensor_release(X);

@@ -1,8 +1,7 @@
-/* tests/cuda_host/block.cpp - the scheduler of a block's threads, its barriers and its warps' exchanges. */
+/* tests/cuda_host/block.cpp - the scheduler of a grid's blocks and of their threads, barriers and warps' exchanges. */
 #include "tests/cuda_host/block.h"
 
 #include "tests/cuda_host/fiber.h"
-#include "tests/cuda_host/grid.h"
 #include "tests/cuda_host/shared.h"
 #include "tests/cuda_host/violation.h"
 
@@ -17,10 +16,8 @@ enum class condition { running, at_barrier, in_warp, exited };
 struct thread_record {
     condition now;
     fiber *on;
-    place where; /* it waits */
-    int predicate;
-    unsigned mask; /* of its warp's exchange: what it gives, from which lane it takes, what it was given */
-    std::uint64_t gives, takes;
+    place where;                /* it waits */
+    std::uint64_t gives, takes; /* of its warp's exchange; from which lane it takes */
     unsigned source;
 };
 
@@ -34,7 +31,7 @@ struct warp_record {
 /* A block on the device. */
 struct block_record {
     index3 index;
-    unsigned threads, started, exited, current, counted;
+    unsigned threads, started, exited, current;
     bool backwards;
     thread_record thread[max_threads];
     warp_record warp[max_threads / warp_size];
@@ -66,6 +63,12 @@ void describe_thread(char *text, std::size_t bytes) {
         std::snprintf(text, bytes, ", in kernel %.*s, block (%u, %u, %u), thread (%u, %u, %u)",
             name_length(all.g->name), all.g->name, block_index.x, block_index.y, block_index.z, thread_index.x,
             thread_index.y, thread_index.z);
+}
+
+/* The position of an element of a shape whose x runs fastest. */
+static index3 position_in(index3 shape, std::uint64_t linear) {
+    return {
+        (unsigned)(linear % shape.x), (unsigned)(linear / shape.x % shape.y), (unsigned)(linear / shape.x / shape.y)};
 }
 
 static void become(unsigned thread) {
@@ -138,20 +141,17 @@ static void check_barrier() {
     while (run->thread[waiting].now == condition::exited)
         waiting++;
     const thread_record &first = run->thread[waiting];
-    run->counted = 0;
     for (unsigned i = 0; i < run->threads; i++) {
         thread_record &t = run->thread[i];
         become(i);
         if (t.now == condition::in_warp)
-            violation(
-                "a lane waits at %s:%d for lanes 0x%x of its warp that never come", t.where.file, t.where.line, t.mask);
+            violation("a lane waits at %s:%d for lanes of its warp that never come", t.where.file, t.where.line);
         if (t.now == condition::exited)
             violation("thread %u waits at the barrier of %s:%d, which thread %u has left out: it has exited", waiting,
                 first.where.file, first.where.line, i);
         if (t.where.line != first.where.line || t.where.file != first.where.file || t.now != first.now)
             violation("thread %u waits at the barrier of %s:%d, thread %u at that of %s:%d", waiting, first.where.file,
                 first.where.line, i, t.where.file, t.where.line);
-        run->counted += t.predicate != 0;
     }
 }
 
@@ -160,7 +160,8 @@ static void become_block(unsigned slot) {
     block_index = run->index;
 }
 
-void block_begin(unsigned slot, index3 index, bool backwards) {
+/* Puts a block in a slot of the device and runs it as far as it gets without a barrier. */
+static void block_begin(unsigned slot, index3 index, bool backwards) {
     blocks[slot].index = index;
     become_block(slot);
     run->threads = block_shape.x * block_shape.y * block_shape.z;
@@ -175,7 +176,8 @@ void block_begin(unsigned slot, index3 index, bool backwards) {
     run_ready();
 }
 
-bool block_leave(unsigned slot) {
+/* Called after a block has run: returns true if it has ended; else saves its shared memory. */
+static bool block_leave(unsigned slot) {
     bool over = run->exited == run->threads;
     if (over)
         shared_end(all.g->shared_bytes);
@@ -184,7 +186,8 @@ bool block_leave(unsigned slot) {
     return over;
 }
 
-void block_continue(unsigned slot) {
+/* Runs a block from one barrier, which all its threads must have reached, to the next. */
+static void block_continue(unsigned slot) {
     become_block(slot);
     shared_load(slot, all.g->shared_bytes);
     check_barrier();
@@ -193,57 +196,45 @@ void block_continue(unsigned slot) {
     run_ready();
 }
 
-void blocks_of(const grid *g, void (*body)(void *arguments), void *arguments) {
-    all.g = g;
-    all.body = body;
-    all.arguments = arguments;
-}
-
-int barrier(int predicate, place where) {
-    thread_record &me = run->thread[run->current];
-    me.where = where;
-    me.predicate = predicate;
+void barrier(place where) {
+    run->thread[run->current].where = where;
     wait_as(condition::at_barrier);
-    return (int)run->counted;
 }
 
 unsigned lane() {
     return run->current % warp_size;
 }
 
-/* Waits until every lane of the mask has arrived here; the last one lets the others go on. */
-static void meet(unsigned mask, place where, void (*settle)(thread_record *lanes, unsigned taking_part)) {
+/* Waits until every lane of the warp has arrived here; the last one lets the others go on. */
+static void meet(unsigned mask, place where, void (*settle)(thread_record *lanes, unsigned present)) {
     unsigned self = lane(), base = run->current - self;
     warp_record &w = run->warp[run->current / warp_size];
     thread_record *lanes = run->thread + base;
-    unsigned taking_part = mask & w.present;
-    if (!(mask >> self & 1))
-        violation("%s:%d: lane %u is not in its own mask 0x%x", where.file, where.line, self, mask);
-    if (taking_part & w.exited)
-        violation("%s:%d: lane %d of the mask 0x%x has exited", where.file, where.line,
-            __builtin_ctz(taking_part & w.exited), mask);
-    lanes[self].mask = mask;
+    if (mask != whole_warp)
+        violation("%s:%d: the mask 0x%x, expected all lanes", where.file, where.line, mask);
+    if (w.exited)
+        violation("%s:%d: lane %d of the warp has exited", where.file, where.line, __builtin_ctz(w.exited));
     lanes[self].where = where;
     w.met |= 1u << self;
-    if ((w.met & taking_part) != taking_part) {
+    if (w.met != w.present) {
         wait_as(condition::in_warp);
         return;
     }
     for (unsigned i = 0; i < warp_size; i++)
-        if (taking_part >> i & 1 && (lanes[i].mask != mask || lanes[i].where.line != where.line))
-            violation("%s:%d with mask 0x%x meets lane %u at %s:%d with mask 0x%x", where.file, where.line, mask, i,
-                lanes[i].where.file, lanes[i].where.line, lanes[i].mask);
-    settle(lanes, taking_part);
-    w.met &= ~taking_part;
-    w.ready |= taking_part & ~(1u << self);
+        if (w.present >> i & 1 && lanes[i].where.line != where.line)
+            violation(
+                "%s:%d meets lane %u at %s:%d", where.file, where.line, i, lanes[i].where.file, lanes[i].where.line);
+    settle(lanes, w.present);
+    w.met = 0;
+    w.ready |= w.present & ~(1u << self);
 }
 
-static void settle_exchange(thread_record *lanes, unsigned taking_part) {
+static void settle_exchange(thread_record *lanes, unsigned present) {
     for (unsigned i = 0; i < warp_size; i++) {
-        if (!(taking_part >> i & 1))
+        if (!(present >> i & 1))
             continue;
         unsigned from = lanes[i].source;
-        if (from >= warp_size || !(taking_part >> from & 1))
+        if (from >= warp_size || !(present >> from & 1))
             violation("%s:%d: lane %u reads from lane %u, which takes no part", lanes[i].where.file,
                 lanes[i].where.line, i, from);
         lanes[i].takes = lanes[from].gives;
@@ -258,12 +249,12 @@ std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, plac
     return me.takes;
 }
 
-static void settle_ballot(thread_record *lanes, unsigned taking_part) {
+static void settle_ballot(thread_record *lanes, unsigned present) {
     unsigned votes = 0;
     for (unsigned i = 0; i < warp_size; i++)
-        votes |= taking_part >> i & 1 && lanes[i].gives ? 1u << i : 0;
+        votes |= present >> i & 1 && lanes[i].gives ? 1u << i : 0;
     for (unsigned i = 0; i < warp_size; i++)
-        lanes[i].takes = taking_part >> i & 1 ? votes : lanes[i].takes;
+        lanes[i].takes = votes;
 }
 
 unsigned ballot(unsigned mask, bool predicate, place where) {
@@ -271,6 +262,61 @@ unsigned ballot(unsigned mask, bool predicate, place where) {
     me.gives = predicate;
     meet(mask, where, settle_ballot);
     return (unsigned)me.takes;
+}
+
+/* ---- grids: which blocks are on the device together, and how they take turns ---- */
+
+static std::uint64_t grids; /* so far */
+
+static std::uint64_t count_of(index3 n) {
+    return (std::uint64_t)n.x * n.y * n.z;
+}
+
+/* Runs the blocks from `first` on that are on the device together. In each turn a block passes one barrier more than
+ * the one before it, so that none keeps step with another. */
+static void run_together(std::uint64_t first, unsigned count, bool falling) {
+    std::uint64_t total = count_of(grid_shape);
+    unsigned left = 0;
+    bool over[resident] = {};
+    for (unsigned k = 0; k < count; k++) {
+        std::uint64_t i = falling ? total - 1 - (first + k) : first + k;
+        block_begin(k, position_in(grid_shape, i), i & 1);
+        over[k] = block_leave(k);
+        left += !over[k];
+    }
+    while (left > 0)
+        for (unsigned k = 0; k < count; k++)
+            for (unsigned turn = 0; turn <= k && !over[k]; turn++) {
+                block_continue(k);
+                over[k] = block_leave(k);
+                left -= over[k];
+            }
+}
+
+void grid_check(const grid &g) {
+    std::uint64_t threads = count_of(g.threads);
+    if (threads < 1 || threads > max_threads || g.threads.z > 64)
+        violation("kernel %.*s: %u x %u x %u threads in a block", name_length(g.name), g.name, g.threads.x, g.threads.y,
+            g.threads.z);
+    if (!g.blocks.x || !g.blocks.y || !g.blocks.z || g.blocks.x > INT32_MAX || g.blocks.y > max_grid_yz ||
+        g.blocks.z > max_grid_yz)
+        violation("kernel %.*s: a grid of %u x %u x %u blocks", name_length(g.name), g.name, g.blocks.x, g.blocks.y,
+            g.blocks.z);
+    if (g.shared_bytes > max_shared_bytes)
+        violation("kernel %.*s: %zu bytes of shared memory", name_length(g.name), g.name, g.shared_bytes);
+}
+
+void grid_run(const grid &g, void (*body)(void *arguments), void *arguments) {
+    all.g = &g;
+    all.body = body;
+    all.arguments = arguments;
+    block_shape = g.threads;
+    grid_shape = g.blocks;
+    std::uint64_t total = count_of(g.blocks);
+    bool falling = grids++ & 1; /* no order of blocks is promised */
+    for (std::uint64_t first = 0; first < total; first += resident)
+        run_together(first, (unsigned)(total - first < resident ? total - first : resident), falling);
+    all.g = nullptr;
 }
 
 } // namespace cuda_host

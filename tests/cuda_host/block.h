@@ -4,7 +4,7 @@
  * Odd blocks run their threads from the last to the first, odd grids their blocks, and blocks that are on the device
  * together take turns at barriers, out of step: a kernel that relies on an order that nothing enforces fails. A barrier
  * that some threads of the block skip, or reach at different lines, is a violation; so are a warp's exchange
- * with a lane that has exited or is not in the mask, and a write beyond the dynamic shared memory. */
+ * with a lane that has exited, and a write beyond the dynamic shared memory. */
 #ifndef CUDA_HOST_BLOCK_H
 #define CUDA_HOST_BLOCK_H
 
@@ -41,11 +41,12 @@ struct place {
     int line;
 };
 
-/* Returns the number of threads of the block whose predicate is not 0. */
-int barrier(int predicate, place where);
-/* Every lane of the mask gives a value; each receives the value of lane `source`. */
+void barrier(place where);
+/* Exchanges of all lanes of a warp: another mask is a violation. Every lane gives a value; each receives the value of
+ * lane `source`. */
+constexpr unsigned whole_warp = 0xffffffff;
 std::uint64_t exchange(unsigned mask, std::uint64_t value, unsigned source, place where);
-/* Bit i is set if lane i of the mask gave a predicate that is not 0. */
+/* Bit i is set if lane i gave a predicate that is not 0. */
 unsigned ballot(unsigned mask, bool predicate, place where);
 unsigned lane();
 

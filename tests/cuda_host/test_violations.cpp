@@ -44,7 +44,7 @@ static __global__ void lane_elsewhere(float *x) {
     x[threadIdx.x] = __shfl_down_sync(0xffffffff, x[threadIdx.x], 1);
 }
 
-static __global__ void source_not_in_the_mask(float *x) {
+static __global__ void part_of_a_warp(float *x) {
     if (threadIdx.x < 16)
         x[threadIdx.x] = __shfl_down_sync(0xffff, x[threadIdx.x], 1);
 }
@@ -61,9 +61,9 @@ static void divergence_is_reported(void **) {
     expect_violation(
         "it has exited, in kernel test, block (0, 0, 0), thread (40, 0, 0)", [] { run_misuse(barrier_in_a_branch); });
     expect_violation("thread 1 at that of", [] { run_misuse(two_barriers); });
-    expect_violation("lane 5 of the mask 0xffffffff has exited", [] { run_misuse(lane_left_out); });
+    expect_violation("lane 5 of the warp has exited", [] { run_misuse(lane_left_out); });
     expect_violation("that never come", [] { run_misuse(lane_elsewhere); });
-    expect_violation("lane 15 reads from lane 16, which takes no part", [] { run_misuse(source_not_in_the_mask); });
+    expect_violation("the mask 0xffff, expected all lanes", [] { run_misuse(part_of_a_warp); });
 }
 
 static void wrong_addresses_of_kernels_are_reported(void **) {

@@ -46,7 +46,7 @@ static mo_tensor *vector(mo_context *ctx, uint8_t choice, int64_t n, const uint8
         integers[i] = isfinite(doubles[i]) ? (int64_t)doubles[i] : 0;
     }
     if (dtype == MO_F32 || dtype == MO_F64)
-        return mo_tensor_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)floats : doubles);
+        return mo_tensor_create_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)floats : doubles);
     mo_tensor *T = mo_tensor_create(ctx, dtype, ndim, shape);
     int32_t *narrow = mo_is_null(T) ? NULL : mo_tensor_view(T).data;
     for (int64_t i = 0; narrow && i < n; i++) {

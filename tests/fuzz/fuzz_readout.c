@@ -11,7 +11,7 @@ static mo_tensor *numbers(mo_context *ctx, const uint8_t *data, int64_t n) {
     int64_t x[256];
     for (int64_t i = 0; i < n; i++)
         x[i] = (int8_t)data[i];
-    return mo_tensor_from(ctx, MO_I64, 1, &n, x);
+    return mo_tensor_create_from(ctx, MO_I64, 1, &n, x);
 }
 
 static void put_right(json_t *metadata, const char *key, const char *digest) {

@@ -19,7 +19,7 @@ static mo_tensor *numbers(mo_context *ctx, const uint8_t *data, int64_t n, int64
         x[i] = data[i] == 128 ? INFINITY : (int8_t)data[i] / 16.0;
         narrow[i] = (float)x[i];
     }
-    return mo_tensor_from(ctx, wide ? MO_F64 : MO_F32, 2, (int64_t[]){n, d}, wide ? (void *)x : narrow);
+    return mo_tensor_create_from(ctx, wide ? MO_F64 : MO_F32, 2, (int64_t[]){n, d}, wide ? (void *)x : narrow);
 }
 
 static bool write_file(mo_context *ctx, const uint8_t *data, size_t size, const char *path) {
@@ -33,7 +33,7 @@ static bool write_file(mo_context *ctx, const uint8_t *data, size_t size, const 
         for (int64_t i = 0; i < n; i++)
             label[i] = (int8_t)bar[4 + i];
         mo_arrays_take(arrays, "rows", numbers(ctx, bar + 4 + n, n, d, bar[3] % 2));
-        mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &n, label));
+        mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &n, label));
     }
     bool written = text && mo_safetensors_write(arrays, text, path) == MO_OK;
     mo_arrays_release(arrays);
@@ -49,7 +49,7 @@ static void apply(mo_context *ctx, const mo_row_readout *r) {
     int64_t d = mo_dim(r->Z, 1), n = d > MOST || r->classes > MOST ? 0 : ASKED;
     for (int64_t i = 0; i < n * d; i++)
         x[i] = (double)(i % 7) - 3;
-    mo_tensor *rows = n ? mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){n, d}, x) : NULL;
+    mo_tensor *rows = n ? mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){n, d}, x) : NULL;
     bool fine = rows && mo_row_readout_probabilities(r, rows, p) == MO_OK;
     if (rows)
         fuzz_check_status(ctx, fine);

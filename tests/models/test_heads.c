@@ -29,7 +29,7 @@ static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t r
     double *x = malloc((size_t)(rows * columns) * sizeof *x);
     for (int64_t i = 0; i < rows * columns; i++)
         x[i] = i / columns >= repeat ? x[i - repeat * columns] : mo_random_normal(&r);
-    mo_tensor *T = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
+    mo_tensor *T = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
     free(x);
     return T;
 }
@@ -40,7 +40,7 @@ typedef struct ridge_problem {
 
 static ridge_problem make_ridge(mo_context *ctx, int64_t n_s, int64_t d, int64_t repeat, double lambda) {
     ridge_problem p = {{draw(ctx, n_s, d, repeat, 1), draw(ctx, n_s, 3, n_s, 2), draw(ctx, 5, d, 5, 3)}};
-    p.in[3] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &lambda));
+    p.in[3] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &lambda));
     return p;
 }
 

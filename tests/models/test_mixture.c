@@ -15,11 +15,11 @@
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
 
-enum { E = 3, R = 3, N = 9, C = 3, Q = 4, D = 4 };
+enum { E = 3, R = 3, N = 10, C = 4, Q = 4, D = 4 };
 
-static const double lambda[R] = {0.03, 0.3, 3}, prior[E] = {1, 0, 0};
-static const int64_t label[N] = {0, 0, 0, 1, 1, 1, 1, 2, 2};
-static const double times[N] = {1, 3, 1, 1, 2, 1, 1, 1, 5};
+static const double lambda[R] = {0.03, 0.3, 3}, prior[E] = {1, 0, 0}, doublings[E] = {3, 2, 1};
+static const int64_t label[N] = {3, 0, 0, 0, 1, 1, 1, 1, 2, 2}; /* the first row is alone in its class */
+static const double times[N] = {2, 1, 3, 1, 1, 2, 1, 1, 1, 5};
 
 /* ---- the recipe in loops, of examples without copies ---- */
 
@@ -58,21 +58,21 @@ static void predict_without(double K[N][N], const double *w, double r, int out, 
     }
 }
 
-/* n times the cross-entropy of T L with the labels. */
+/* n times the cross-entropy of T L with the labels, over the n rows that are not alone in their class. */
 static double n_times_cross_entropy(double L[N][C], const double *w, double T) {
     double sum = 0, all = 0;
-    for (int i = 0; i < N; i++) {
+    for (int i = 1; i < N; i++) {
         double z = 0;
         for (int c = 0; c < C; c++)
             z += exp(T * L[i][c]);
         sum += w[i] * (log(z) - T * L[i][label[i]]);
         all += w[i];
     }
-    return N * sum / all;
+    return (N - 1) * sum / all;
 }
 
 /* The calibrated evidence of one expert and penalty; *T: its temperature. */
-static double evidence(double K[N][N], const double *w, double r, double *T) {
+static double evidence(double K[N][N], const double *w, double r, double expected, double *T) {
     double L[N][C], n_c[C] = {0}, least = INFINITY;
     for (int i = 0; i < N; i++)
         n_c[label[i]] += w[i];
@@ -82,7 +82,7 @@ static double evidence(double K[N][N], const double *w, double r, double *T) {
             L[i][label[i]] *= n_c[label[i]] / (n_c[label[i]] - 1);
     }
     for (int j = 0; j <= 5; j++) {
-        double cost = n_times_cross_entropy(L, w, 1 << j) + (j - 2) * (j - 2); /* log2(2^j / 4) */
+        double cost = n_times_cross_entropy(L, w, 1 << j) + (j - expected) * (j - expected);
         if (cost < least) {
             least = cost;
             *T = 1 << j;
@@ -95,7 +95,7 @@ static void mix_in_loops(double K[E][N][N], double Kq[E][Q][N], const double *w,
     double T[E][R], sum = 0;
     for (int e = 0; e < E; e++)
         for (int r = 0; r < R; r++)
-            sum += pi[e][r] = exp(prior[e] - 0.3 * evidence(K[e], w, lambda[r], &T[e][r]));
+            sum += pi[e][r] = exp(prior[e] - 0.3 * evidence(K[e], w, lambda[r], doublings[e], &T[e][r]));
     memset(logits, 0, Q * sizeof *logits);
     for (int e = 0; e < E; e++)
         for (int r = 0; r < R; r++) {
@@ -118,7 +118,7 @@ static void draw_kernels(double K[E][N][N], double Kq[E][Q][N]) {
         double x[N + Q][D];
         for (int i = 0; i < N + Q; i++)
             for (int j = 0; j < D; j++)
-                x[i][j] = 0.4 * mo_random_normal(&random) + (i < N && j == label[i] ? 0.7 / (1 << e) : 0);
+                x[i][j] = 0.4 * mo_random_normal(&random) + (i < N && j == label[i] ? 0.9 / (1 << e) : 0);
         for (int i = 0; i < N + Q; i++)
             for (int j = 0; j < N; j++) {
                 double *k = i < N ? &K[e][i][j] : &Kq[e][i - N][j];
@@ -132,6 +132,7 @@ static void draw_kernels(double K[E][N][N], double Kq[E][Q][N]) {
 static mo_expert_mixture mixture_of(mo_tape *t, int experts, mo_tensor *weight) {
     return (mo_expert_mixture){.lambda = mo_from(t, MO_F64, 1, (int64_t[]){R}, lambda),
         .prior = mo_from(t, MO_F64, 1, (int64_t[]){experts}, prior),
+        .doublings = mo_from(t, MO_F64, 1, (int64_t[]){experts}, doublings),
         .sharpness = mo_scalar(t, MO_F64, 0.3),
         .weight = weight};
 }
@@ -146,7 +147,7 @@ static mo_tensor *one_hot_labels(mo_tape *t) {
 }
 
 static void logits_and_shares_are_those_of_the_recipe(void **state) {
-    static const double once[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    static const double once[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], logits[Q][C], pi[E][R];
     draw_kernels(K, Kq);
@@ -198,7 +199,7 @@ static void copies_leave_with_their_example(void **state) {
 static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
-    mo_expert_mixture mix = {mo_exp(t, in[2]), in[3], in[4], NULL};
+    mo_expert_mixture mix = {mo_exp(t, in[2]), in[3], mo_from(t, MO_F64, 1, (int64_t[]){E}, doublings), in[4], NULL};
     if (state)
         mix.weight = mo_with_axis(t, mo_from(t, MO_F64, 1, (int64_t[]){N}, times), MO_AXIS(0), 2);
     mo_mixed_experts fit =
@@ -214,7 +215,7 @@ static void gradients_hold_to_order_two(void **state) {
         for (int order = 1; order <= 2; order++) {
             mo_tensor *in[] = {draw(ctx, 4, (int64_t[]){2, E, N, D}, 0.5, 1), draw(ctx, 3, (int64_t[]){2, N, C}, 1, 2),
                 draw(ctx, 1, (int64_t[]){R}, 0.5, 3), draw(ctx, 1, (int64_t[]){E}, 0.5, 4),
-                mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &sharp))};
+                mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &sharp))};
             mo_check_result r = mo_check_function(
                 ctx, kernel_function, weighted ? ctx : NULL, in, 5, 2, order, order == 1 ? 1e-6 : 1e-5, 9);
             if (!r.pass)
@@ -247,6 +248,7 @@ static void equal_kernels_have_equal_shares_but_for_the_prior(void **state) {
     draw_kernels(K, Kq);
     memcpy(K[1], K[0], sizeof K[0]);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
+    mix.doublings = mo_full(t, MO_F64, 1, (int64_t[]){2}, 2);
     mo_mixed_experts fit =
         mo_kernel_mixture(t, mo_from(t, MO_F64, 3, (int64_t[]){2, N, N}, K), one_hot_labels(t), &mix);
     assert_int_equal(mo_tensor_read(fit.share, pi, sizeof pi), MO_OK);
@@ -255,14 +257,21 @@ static void equal_kernels_have_equal_shares_but_for_the_prior(void **state) {
     mo_tape_release(t);
 }
 
-/* One label a class: nothing is left of a class whose row is out, and all is finite. */
-static void one_label_of_each_class_gives_finite_logits(void **state) {
+/* One label a class: nothing is left of a class whose row is out, so shares are those of the prior. */
+static void one_label_of_each_class_leaves_the_prior(void **state) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
     mo_mixed_experts fit = mo_kernel_mixture(t, mo_scale(t, mo_gram(t, Z), 1, 1), Y, &mix);
+    double pi[2][R], factor[2][R];
     assert_true(isfinite(mo_item(mo_sum(t, fit.learned, MO_ALL, MO_DROP_AXES))));
-    assert_true(fabs(mo_item(mo_sum(t, fit.share, MO_ALL, MO_DROP_AXES)) - 1) < 1e-12);
+    assert_int_equal(mo_tensor_read(fit.share, pi, sizeof pi), MO_OK);
+    assert_int_equal(mo_tensor_read(fit.factor, factor, sizeof factor), MO_OK);
+    for (int e = 0; e < 2; e++)
+        for (int r = 0; r < R; r++) {
+            assert_true(fabs(pi[e][r] - exp(prior[e]) / (R * (exp(1) + 1))) < 1e-12);
+            assert_true(fabs(factor[e][r] / pi[e][r] - exp2(doublings[e])) < 1e-9);
+        }
     mo_tape_release(t);
     mo_tensor_release(Z);
     mo_tensor_release(Y);
@@ -271,7 +280,7 @@ static void one_label_of_each_class_gives_finite_logits(void **state) {
 /* The rows of K [E, N, N] and of its columns that are not 2, 5 and 8. */
 static void fits_without_rows_are_those_of_the_others(void **state) {
     enum { LEFT = 3 };
-    static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7};
+    static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7, 9};
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], part[E][N - LEFT][N - LEFT], of_left[E][LEFT][N - LEFT];
     draw_kernels(K, Kq);
@@ -361,6 +370,7 @@ static void the_head_is_the_mixture_of_one_kernel(void **state) {
         mo_tensor *Ks = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), 0, N), MO_AXIS(0), 1);
         mo_tensor *Kq = mo_with_axis(t, mo_slice(t, columns, MO_AXIS(0), N, N + Q), MO_AXIS(0), 1);
         mo_expert_mixture mix = mixture_of(t, 1, NULL);
+        mix.doublings = mo_full(t, MO_F64, 1, (int64_t[]){1}, 2);
         mo_tensor *expected = read(t, Kq, mo_kernel_mixture(t, Ks, Y, &mix).learned);
         mo_tensor *got = head_logits(t, mo_slice(t, Z, MO_AXIS(0), 0, N), Y, mo_slice(t, Z, MO_AXIS(0), N, N + Q));
         assert_true(largest_difference(got, expected) < 1e-9);
@@ -393,7 +403,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(gradients_hold_to_order_two, open_context, close_context),
         cmocka_unit_test_setup_teardown(a_batch_is_its_problems, open_context, close_context),
         cmocka_unit_test_setup_teardown(equal_kernels_have_equal_shares_but_for_the_prior, open_context, close_context),
-        cmocka_unit_test_setup_teardown(one_label_of_each_class_gives_finite_logits, open_context, close_context),
+        cmocka_unit_test_setup_teardown(one_label_of_each_class_leaves_the_prior, open_context, close_context),
         cmocka_unit_test_setup_teardown(fits_without_rows_are_those_of_the_others, open_context, close_context),
         cmocka_unit_test_setup_teardown(centres_that_span_all_rows_lose_nothing, open_context, close_context),
         cmocka_unit_test_setup_teardown(gradients_through_centres_hold_to_order_two, open_context, close_context),

@@ -70,12 +70,12 @@ static void make_episodes(mo_context *ctx, int64_t d, mo_tensor *in[4]) {
         int64_t shape[] = {2, side ? 4 : 9, d}, n = shape[0] * shape[1] * d;
         for (int64_t i = 0; i < n; i++)
             x[i] = 5 * mo_random_normal(&r);
-        in[2 * side] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, shape, x));
+        in[2 * side] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, shape, x));
     }
     for (int i = 0; i < 18; i++)
         y[3 * i + i % 3] = 1;
-    in[1] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){2, 9, 3}, y));
-    in[3] = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &two));
+    in[1] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){2, 9, 3}, y));
+    in[3] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &two));
 }
 
 static double distance(mo_tape *t, mo_tensor *A, mo_tensor *B) {

@@ -268,7 +268,7 @@ static void mixture_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
 }
 
 static mo_tensor *scalar(mo_context *ctx, double value) {
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &value));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &value));
 }
 
 static void check_mixture(mo_context *ctx, int64_t n) {

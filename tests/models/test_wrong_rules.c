@@ -649,8 +649,8 @@ static void special_inputs_hide_nothing(void **state) {
     const rule power = {"the power", &cube, cube_power, 1, 0, NULL}, right = {NULL, &cube, cube_right, 1, 0, NULL};
     const rule half = {"half", &form, form_half, 3, 0, NULL}, whole = {NULL, &form, form_right, 3, 0, NULL};
     for (int i = 0; i < 3; i++) {
-        mo_tensor *in[2] = {mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){3, 3}, values[i])),
-            mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){3, 1}, x))};
+        mo_tensor *in[2] = {mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){3, 3}, values[i])),
+            mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){3, 1}, x))};
         expect_caught(ctx, &right, in, false);
         expect_caught(ctx, &power, in, true);
         expect_caught(ctx, &whole, in, false);
@@ -676,7 +676,7 @@ static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor
 static void graph_code_may_take_gradients_itself(void **state) {
     mo_tensor *in[2];
     for (int i = 0; i < 2; i++)
-        in[i] = mo_require_grad(mo_tensor_from(*state, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, i}));
+        in[i] = mo_require_grad(mo_tensor_create_from(*state, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, i}));
     for (int cut = 0; cut < 2; cut++) {
         bool is_cut = cut;
         mo_check_result c = mo_check_function(*state, inner_gradient, &is_cut, in, 2, 1, 2, 1e-5, 0);
@@ -690,7 +690,7 @@ static void graph_code_may_take_gradients_itself(void **state) {
 static void inputs_that_need_no_gradient_are_no_pass(void **state) {
     mo_context *ctx = *state;
     mo_op op = op_of(&rules[0]);
-    mo_tensor *X = mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
+    mo_tensor *X = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
     mo_check_result c = mo_check_function(ctx, op_function, &op, &X, 1, 1, 2, 1e-5, 0);
     assert_false(c.pass);
     assert_non_null(strstr(c.worst, "nothing was compared"));

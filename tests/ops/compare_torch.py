@@ -341,12 +341,6 @@ def variance(d):
     return [X], lambda m, X: m("var", X, ctypes.c_uint(bits), I(keep), c), lambda X: X.var(axes, correction=c, keepdim=keep)
 
 
-def hop_mix(d):
-    n, K, width = d.size(), d.r.randint(1, 4), d.size()
-    return [d.normal(n, K), *(d.normal(n, width) for _ in range(K))], \
-        lambda m, w, *H: m("hop_mix", w, (P * K)(*H), I(K)), lambda w, *H: sum(w[:, k:k + 1] * H[k] for k in range(K))
-
-
 def tall(d, b, n):
     return torch.cat([d.general(*b, n=n), d.normal(*b, d.size(), n)], -2)
 
@@ -385,18 +379,18 @@ OPS = [
     unary("leaky_relu", "distinct", lambda X: torch.nn.functional.leaky_relu(X, 0.2), 0.2),
     unary("clamp", "distinct", lambda X: X.clamp(-0.3, 0.5), -0.3, 0.5), unary("scale", "normal", lambda X: 1.7 * X - 0.3, 1.7, -0.3),
     unary("pow", "positive", lambda X: X ** 2.5, 2.5), unary("layer_norm", "normal", layer_norm, 1e-5),
-    unary("l2_normalize", "normal", normalise, 1e-12), unary("norm", "normal", lambda X: X.norm(dim=-1, keepdim=True)),
+    unary("l2_normalize", "normal", normalise, 1e-12), unary("row_norm", "normal", lambda X: X.norm(dim=-1, keepdim=True)),
     unary("append_ones", "normal", lambda X: torch.cat([X, torch.ones_like(X[..., :1])], -1)),
     unary("diagonal_embed", "normal", torch.diag_embed), unary("contiguous", "normal", lambda X: X * 1),
     binary("add", "normal", torch.add), binary("sub", "normal", torch.sub), binary("mul", "normal", torch.mul),
-    binary("div", "positive", torch.div), binary("div_or_zero", "positive", torch.div), binary("power", "positive", torch.pow),
-    binary("maximum", "normal", torch.maximum), binary("minimum", "normal", torch.minimum), ("where", where),
+    binary("div", "positive", torch.div), binary("div_or_zero", "positive", torch.div), binary("pow_entries", "positive", torch.pow),
+    binary("larger", "normal", torch.maximum), binary("smaller", "normal", torch.minimum), ("where", where),
     reduction("sum", "normal", lambda X, a, k: X.sum(a, keepdim=k)), reduction("mean", "normal", lambda X, a, k: X.mean(a, keepdim=k)),
     reduction("max", "distinct", amax), reduction("logsumexp", "normal", lambda X, a, k: torch.logsumexp(X, a, keepdim=k)),
     ("var", variance), ("sum_to", sum_to), along("cumsum", "normal", torch.cumsum), along("softmax", "normal", torch.softmax),
     along("log_softmax", "normal", torch.log_softmax), along("sort", "distinct", lambda X, a: torch.sort(X, a, descending=True).values),
     ("top_k", top_k), ("matmul", matmul), ("linear", linear), ("linear_relu", linear_relu),
-    ("softmax_cross_entropy", cross_entropy), ("hop_mix", hop_mix), ("add_diag", add_diag),
+    ("softmax_cross_entropy", cross_entropy), ("add_diag", add_diag),
     matrices("gram", lambda d, b, n: [d.normal(*b, n, d.size())], lambda X: X @ X.mT),
     matrices("transpose", lambda d, b, n: [d.normal(*b, n, d.size())], lambda X: X.mT),
     matrices("tril", lambda d, b, n: [d.normal(*b, n, d.size())], torch.tril),

@@ -38,8 +38,8 @@ static void kinks_and_domains_follow_the_convention(void **state) {
 static void gradients_have_the_shapes_of_their_inputs(void **state) {
     toy *y = *state;
     const int64_t column[] = {3, 1}, row[] = {2};
-    mo_tensor *A = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 2, column, (double[]){1, 2, 3}));
-    mo_tensor *B = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 1, row, (double[]){10, 20}));
+    mo_tensor *A = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, column, (double[]){1, 2, 3}));
+    mo_tensor *B = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 1, row, (double[]){10, 20}));
     mo_tensor *Y = mo_mul(y->t, A, B);
     assert_int_equal(mo_dim(Y, 0), 3);
     assert_int_equal(mo_dim(Y, 1), 2);

@@ -152,11 +152,91 @@ static void a_singular_matrix_becomes_nan(void **state) {
     }
 }
 
+/* ---- leading axes that broadcast ---- */
+
+/* A = M M^T + 2 I of a leaf M [.., n, n], so that a difference quotient keeps it symmetric. */
+static mo_tensor *definite(mo_tape *t, mo_tensor *M) {
+    return mo_add_diag(t, mo_gram(t, M), mo_scalar(t, MO_F64, 2));
+}
+
+static mo_tensor *with_options(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_solve_with(t, A, B, &(mo_solve_options){.policy = MO_SOLVE_REFINE}, NULL);
+}
+
+static mo_tensor *lower(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_solve_triangular(t, A, B, MO_LOWER);
+}
+
+static mo_tensor *diagonals(mo_tape *t, mo_tensor *A, mo_tensor *B) {
+    return mo_add_diag(t, A, mo_sum(t, B, MO_AXES(-1, -2), MO_DROP_AXES));
+}
+
+static void solved(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in, (void)n_out;
+    out[0] = (*(const solver *)state)(t, definite(t, in[0]), in[1]);
+}
+
+/* Against the same matrices repeated by hand, and against differences. */
+static void leading_axes_broadcast_with_gradients(void **state) {
+    fixture *f = *state;
+    const solver solvers[] = {
+        mo_solve, mo_solve_spd, mo_cholesky_solve, mo_quadratic_form, with_options, lower, diagonals};
+    const int64_t shape[][2][4] = {
+        {{1, 1, 3, 3}, {2, 1, 3, 2}}, {{2, 2, 3, 3}, {1, 1, 3, 2}}, {{2, 1, 3, 3}, {1, 2, 3, 1}}};
+    const int64_t common[][2] = {{2, 1}, {2, 2}, {2, 2}};
+    for (int k = 0; k < 3 * 7; k++) {
+        const int64_t(*s)[4] = shape[k % 3];
+        solver solve = solvers[k / 3];
+        mo_tensor *in[2], *wide[2];
+        for (int i = 0; i < 2; i++) {
+            double *x = normals(f, 36, 1);
+            int skip = s[i][0] == 1 && s[i][1] == 1 ? 2 : 0; /* axes of 1 in front are left out */
+            in[i] = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 4 - skip, s[i] + skip, x));
+            int64_t size[] = {common[k % 3][0], common[k % 3][1], s[i][2], s[i][3]};
+            wide[i] = mo_broadcast_to(f->t, i ? in[i] : definite(f->t, in[i]), 4, size);
+            free(x);
+        }
+        double *got = values_of(f, solve(f->t, definite(f->t, in[0]), in[1]));
+        mo_tensor *expected = solve(f->t, wide[0], wide[1]);
+        double *want = values_of(f, expected);
+        assert_string_equal(mo_context_status(f->ctx)->message, "");
+        for (int64_t j = 0; j < mo_numel(expected); j++)
+            assert_true(fabs(got[j] - want[j]) <= 1e-12 * (1 + fabs(want[j])));
+        mo_check_result r = mo_check_function(f->ctx, solved, &solve, in, 2, 1, 2, 1e-5, 3);
+        if (!r.pass)
+            fail_msg("solver %d, shapes %d: %s", k / 3, k % 3, r.worst);
+        free(got);
+        free(want);
+        mo_tape_reset(f->t);
+        mo_tensor_release(in[0]);
+        mo_tensor_release(in[1]);
+    }
+}
+
+/* One right-hand side is a matrix of one column: the error says how to make it one. */
+static void a_vector_is_refused_with_its_remedy(void **state) {
+    fixture *f = *state;
+    mo_tensor *A = mo_eye(f->t, MO_F64, 3), *b = mo_full(f->t, MO_F64, 1, (int64_t[]){3}, 1);
+    mo_tensor *two = mo_broadcast_to(f->t, A, 3, (int64_t[]){2, 3, 3});
+    const solver solvers[] = {mo_solve, mo_solve_spd, lower};
+    for (int k = 0; k < 3; k++) {
+        solvers[k](f->t, A, b);
+        assert_non_null(
+            strstr(mo_context_status(f->ctx)->message, "reshape b to [n, 1]; got [3, 3] float64, [3] float64"));
+        mo_clear_error(f->ctx);
+        solvers[k](f->t, two, mo_broadcast_to(f->t, b, 2, (int64_t[]){2, 3}));
+        assert_non_null(strstr(mo_context_status(f->ctx)->message, "reshape b to [.., n, 1]"));
+        mo_clear_error(f->ctx);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_batch_has_the_bits_of_its_singles, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_bad_matrix_becomes_nan_and_the_others_keep_their_bits, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_singular_matrix_becomes_nan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(leading_axes_broadcast_with_gradients, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_vector_is_refused_with_its_remedy, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

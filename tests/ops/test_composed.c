@@ -13,7 +13,7 @@ static mo_tensor *drawn(mo_context *ctx, int ndim, const int64_t *shape, uint64_
     assert_true(n <= 256);
     for (int64_t i = 0; i < n; i++)
         x[i] = mo_random_normal(&r);
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, ndim, shape, x));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, ndim, shape, x));
 }
 
 static double *host(const mo_tensor *T) {
@@ -148,7 +148,7 @@ static void weighted_cross_entropy_is_its_formula(void **state) {
 static void accuracy_counts_rows(void **state) {
     toy *y = *state;
     double z[] = {1, 2, 2, 5, 1, 0, 0, 1, 0, 0, 0, 0}; /* argmax 1 (the first of ties), 0, 1, 0 */
-    mo_tensor *L = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z));
+    mo_tensor *L = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z));
     mo_tensor *right = mo_from(y->t, MO_I64, 1, (int64_t[]){4}, (int64_t[]){1, 0, 2, 2});
     mo_tensor *share = mo_accuracy(y->t, L, right);
     assert_true(mo_item(share) == 0.5 && !mo_needs_grad(share));

@@ -65,7 +65,7 @@ static void l2_normalize_is_its_rule_op_by_op(void **state) {
         mo_dtype real = wide ? MO_F64 : MO_F32;
         mo_tensor *X = mo_require_grad(drawn(t, real, 1, 1)), *G = drawn(t, real, 2, 1);
         mo_tensor *Y = mo_l2_normalize(t, X, epsilon);
-        mo_tensor *above = mo_scale(t, mo_norm(t, X), 1, -epsilon);
+        mo_tensor *above = mo_scale(t, mo_row_norm(t, X), 1, -epsilon);
         mo_tensor *M = mo_scale(t, mo_relu(t, above), 1, epsilon);
         mo_tensor *dot = mo_relu_mask(t, row_sum(t, mo_mul(t, Y, G)), above);
         mo_tensor *unfused = mo_div(t, mo_sub(t, G, mo_mul(t, Y, dot)), M), *fused = gradient(t, Y, G, X);

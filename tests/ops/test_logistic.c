@@ -39,9 +39,9 @@ static void draw_problem(mo_context *ctx, problem *p, uint64_t seed) {
         for (int64_t j = 0; j < d; j++)
             x[i * d + j] = mean[c * d + j] + mo_random_normal(&r);
     }
-    p->X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, d}, x));
-    p->Y = mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, C}, y));
-    p->lambda_tensor = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &p->lambda));
+    p->X = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, d}, x));
+    p->Y = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, (int64_t[]){p->batch, p->n, C}, y));
+    p->lambda_tensor = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &p->lambda));
     free(x);
 }
 

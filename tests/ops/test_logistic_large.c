@@ -122,7 +122,7 @@ static void gradient_through_the_optimum_is_that_of_differences(void **state) {
     int64_t size[] = {N, D}, weights[] = {D + 1, C};
     for (int64_t i = 0; i < LENGTH; i++)
         a[i] = sin((double)i);
-    mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, size, x)), *grad;
+    mo_tensor *X = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, size, x)), *grad;
     mo_tensor *loss = inner(t, fit(t, X, MO_F64), mo_from(t, MO_F64, 2, weights, a));
     mo_grad(t, &loss, NULL, 1, &X, &grad, 1, 0);
     double slope = mo_item(inner(t, grad, mo_from(t, MO_F64, 2, size, direction)));

@@ -22,7 +22,6 @@ static const struct {
     {"implicit_solve", EMPTY, "its options name the sizes"},
     {"logistic", EMPTY, "needs a row, a column and a class"},
     {"softmax_cross_entropy", EMPTY, "needs a row and a class"},
-    {"softmax_cross_entropy_adjoint", EMPTY, "needs a row and a class"},
     {"spmm", EMPTY, "its matrix has the sizes; one of its samples has no entries"},
     {"affine", ONE, "its weights have a row more than X has columns"},
     {"affine_adjoint", ONE, "as affine"},

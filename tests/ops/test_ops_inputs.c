@@ -115,6 +115,44 @@ static void inputs_that_need_no_gradient_get_none(void **state) {
     mo_context_release(ctx);
 }
 
+static int refused; /* counted in this file alone */
+
+/* Input i with values of `dtype` in place of its own: the op takes it, or names what it is. */
+static void compare_dtype(op_case *c, int i, mo_dtype dtype, const char *named) {
+    mo_tape *t = mo_tape_create(c->ctx, MO_RECORD);
+    mo_tensor *in[MO_MAX_INPUTS], *out[MO_MAX_OUTPUTS];
+    memcpy(in, c->in, sizeof in);
+    in[i] = mo_tensor_create(c->ctx, dtype, mo_ndim(c->in[i]), c->in[i]->shape);
+    mo_tensor_fill(in[i], 1);
+    mo_apply_all(t, c->op, in, c->sample.n_in, op_case_attributes(c), out);
+    const mo_status *status = mo_context_status(c->ctx);
+    mo_code code = mo_context_wait(c->ctx);
+    refused += code == MO_MISMATCH;
+    bool fits = code == MO_OK || code == MO_NUMERICAL || code == MO_MISMATCH || code == MO_INVALID;
+    if (!fits || (code != MO_OK && !strstr(status->message, named)))
+        fail_msg("%s, input %d of %s: %s", op_case_name(c), i, mo_dtype_name(dtype), status->message);
+    mo_clear_error(c->ctx);
+    mo_tape_release(t);
+    mo_tensor_release(in[i]);
+}
+
+static void compare_dtypes(op_case *c) {
+    for (int i = 0; i < c->sample.n_in; i++)
+        if (mo_draw_is_differentiable(c->sample.in[i].draw)) {
+            compare_dtype(c, i, MO_I64, "int64");
+            compare_dtype(c, i, MO_F32, "float32");
+        }
+}
+
+static void other_dtypes_are_refused_by_name(void **state) {
+    (void)state;
+    mo_context *ctx = op_context(1);
+    for_each_case(ctx, MO_F64, compare_dtypes);
+    print_message("%d inputs of another dtype refused\n", refused);
+    assert_true(refused >= 200);
+    mo_context_release(ctx);
+}
+
 static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
     const mo_sample *e = &op->samples[k];
     mo_code expected = e->code ? e->code : MO_INVALID;
@@ -193,6 +231,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_input_used_twice_gets_both_gradients),
         cmocka_unit_test(inputs_that_need_no_gradient_get_none),
+        cmocka_unit_test(other_dtypes_are_refused_by_name),
         cmocka_unit_test(wrong_inputs_give_their_error_and_no_harm),
         cmocka_unit_test(null_and_foreign_inputs_are_refused),
     };

@@ -14,13 +14,13 @@ static mo_tensor *leaf(mo_context *ctx, int ndim, double first, double step) {
     double values[9];
     for (int i = 0; i < 9; i++)
         values[i] = first + step * i + (i % 4 == 0); /* regular: 1 is added on the diagonal */
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, ndim, (int64_t[]){3, 3}, values));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, ndim, (int64_t[]){3, 3}, values));
 }
 
 static sums sums_open(mo_context *ctx) {
     sums s = {.t = mo_tape_create(ctx, MO_RECORD), .A = leaf(ctx, 2, 0.3, 0.1), .B = leaf(ctx, 2, 1.1, -0.06)};
     s.S = mo_require_grad(
-        mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){3, 3}, (double[]){4, 1, 0.5, 1, 3, 0.2, 0.5, 0.2, 5}));
+        mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){3, 3}, (double[]){4, 1, 0.5, 1, 3, 0.2, 0.5, 0.2, 5}));
     s.x = leaf(ctx, 1, 0.4, 0.3);
     s.total = mo_scalar(s.t, MO_F64, 0);
     return s;
@@ -64,7 +64,6 @@ static double products(mo_context *ctx, scratch *unused) {
     take(&s, mo_spmm(t, M, s.A));
     mo_tensor *entries = mo_slice(t, mo_reshape(t, s.B, 1, (int64_t[]){9}), MO_AXIS(0), 0, 4);
     take(&s, mo_spmm_values(t, M, entries, s.A));
-    take(&s, mo_hop_mix(t, s.A, (mo_tensor *[]){s.A, s.B, s.S}, 3));
     double value = sums_close(&s);
     mo_csr_release(M);
     return value;
@@ -106,7 +105,7 @@ static double elements(mo_context *ctx, scratch *unused) {
     static mo_tensor *(*const unary[])(mo_tape *, mo_tensor *) = {
         mo_neg, mo_exp, mo_log, mo_sqrt, mo_square, mo_abs, mo_relu, mo_tanh, mo_sigmoid, mo_softplus, mo_gelu};
     static mo_tensor *(*const binary[])(mo_tape *, mo_tensor *, mo_tensor *) = {
-        mo_add, mo_sub, mo_mul, mo_div, mo_div_or_zero, mo_power, mo_maximum, mo_minimum};
+        mo_add, mo_sub, mo_mul, mo_div, mo_div_or_zero, mo_pow_entries, mo_larger, mo_smaller};
     sums s = sums_open(ctx);
     mo_tape *t = s.t;
     for (size_t i = 0; i < sizeof unary / sizeof *unary; i++)
@@ -146,7 +145,7 @@ static double reductions(mo_context *ctx, scratch *unused) {
     take(&s, mo_accuracy(t, s.A, labels));
     take(&s, mo_layer_norm(t, s.A, 1e-5));
     take(&s, mo_l2_normalize(t, s.A, 1e-12));
-    take(&s, mo_norm(t, s.A));
+    take(&s, mo_row_norm(t, s.A));
     take(&s, mo_dropout(t, s.A, 0.5, &r));
     take(&s, mo_simplex_project(t, s.A));
     return sums_close(&s);

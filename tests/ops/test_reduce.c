@@ -10,7 +10,7 @@ static mo_tensor *cube_leaf(mo_context *ctx) {
     double x[24];
     for (int i = 0; i < 24; i++)
         x[i] = 0.25 * ((i * 7) % 24) - 2;
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 3, cube, x));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 3, cube, x));
 }
 
 /* The reduction of the cube by a plain loop: out[k] for the k-th kept index. Returns the count of kept indices. */
@@ -93,7 +93,7 @@ static void every_set_of_axes_has_its_gradient(void **state) {
 static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
     toy *y = *state;
     double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
-    mo_tensor *X = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x)), *g;
+    mo_tensor *X = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x)), *g;
     const int first[][4] = {{1, 4, 10, -1}, {4, 1, 2, 3}, {1, -1, -1, -1}}; /* along rows, down columns, over all */
     const mo_axes axes[] = {MO_AXIS(1), MO_AXIS(0), MO_ALL};
     for (int k = 0; k < 3; k++) {

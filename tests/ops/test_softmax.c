@@ -8,7 +8,7 @@ static const int64_t shape[] = {3, 4};
 static const double logits[12] = {0.5, -1, 2, 0.25, -3, 1, 1, 0, 4, 0.125, -2, -0.5};
 
 static mo_tensor *logits_leaf(mo_context *ctx) {
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, shape, logits));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, shape, logits));
 }
 
 /* log softmax of the row of x that runs over n entries `step` apart, at entry i. */
@@ -50,7 +50,7 @@ static void both(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, in
 
 static void softmax_has_its_gradient_along_any_axis(void **state) {
     toy *y = *state;
-    mo_tensor *X = mo_require_grad(mo_tensor_from(y->ctx, MO_F64, 3, (int64_t[]){2, 3, 2}, logits));
+    mo_tensor *X = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 3, (int64_t[]){2, 3, 2}, logits));
     for (int axis = 0; axis < 3; axis++) {
         mo_check_result r = mo_check_function(y->ctx, both, &axis, &X, 1, 2, 2, 1e-7, 1);
         if (!r.pass)
@@ -91,7 +91,7 @@ static void cross_entropy_is_exact_at_extremes(void **state) {
     const int64_t size[] = {2, 2};
     for (int k = 0; k < 2; k++) {
         mo_tensor *labels = mo_from(y->t, MO_I64, 1, size, (int64_t[]){0, 1});
-        mo_tensor *X = mo_require_grad(mo_tensor_from(
+        mo_tensor *X = mo_require_grad(mo_tensor_create_from(
                       y->ctx, k ? MO_F64 : MO_F32, 2, size, k ? (const void *)wide : (const void *)single)),
                   *g;
         mo_tensor *L = mo_softmax_cross_entropy(y->t, X, labels, 0);

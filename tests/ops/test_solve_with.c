@@ -473,7 +473,8 @@ static void wrong_calls_are_named(void **state) {
     mo_tensor *rows = mo_full(t, MO_F64, 2, (int64_t[]){2, 1}, 1), *narrow = mo_cast(t, b, MO_F32);
     mo_solve_health h;
     mo_solve_with(t, I, rows, NULL, &h);
-    assert_message(f, MO_INVALID, "solve_with: expected A [.., n, n] and B [.., n, m] with the same leading axes");
+    assert_message(
+        f, MO_INVALID, "solve_with: expected A [.., n, n] and B [.., n, m] with leading axes that broadcast");
     mo_solve_with(t, b, I, NULL, NULL);
     assert_message(f, MO_INVALID, "got [3, 1] float64, [3, 3] float64");
     mo_solve_with(t, I, narrow, NULL, &h);

@@ -48,7 +48,7 @@ class Sample:
         self.attributes = ffi.new("char[1024]")
         if self.sample.prepare:
             self.sample.prepare(context.pointer, REALS[real], self.attributes)
-        elif self.op.attributes_size:
+        elif self.sample.attributes != ffi.NULL:
             ffi.memmove(self.attributes, self.sample.attributes, self.op.attributes_size)
         self.inputs = []
         for i in range(sum(part.startswith("in") for part in parts)):
@@ -133,16 +133,15 @@ def reduction(function):
 CALLS = {
     "broadcast_to": lambda s, x: ops.broadcast_to(x[0], of_shape(s)),
     "cast": lambda s, x: ops.cast(x[0], mochi.dtypes.name_of(*s.unpack("i"))),
-    "clamp": lambda s, x: ops.clamp(x[0], *s.unpack("iidd")[2:]),
+    "clamp": lambda s, x: ops.clamp(x[0], *s.unpack("dd")),
     "concat": lambda s, x: ops.concat(x, *s.unpack("i")),
     "cumsum": lambda s, x: None if s.unpack("?")[0] else ops.cumsum(x[0]),
     "dropout": dropout,
     "gelu": lambda s, x: None if s.unpack("i")[0] else ops.gelu(x[0]),
-    "hop_mix": lambda s, x: ops.hop_mix(x[0], x[1:]),
     "l2_normalize": lambda s, x: ops.l2_normalize(x[0], *s.unpack("d")),
     "layer_norm": lambda s, x: ops.layer_norm(x[0], *s.unpack("d")),
     "logistic": lambda s, x: ops.logistic(*x, s.unpack("?")[0]),
-    "leaky_relu": lambda s, x: ops.leaky_relu(x[0], s.unpack("iidd")[2]),
+    "leaky_relu": lambda s, x: ops.leaky_relu(x[0], s.unpack("dd")[0]),
     "linear": linear,
     "logsumexp": lambda s, x: ops.logsumexp(x[0], -1),
     "max": lambda s, x: ops.max(x[0], -1),
@@ -165,7 +164,7 @@ CALLS = {
 }
 # Ops without a function of their own: parts of others, reached through those or through gradients.
 INTERNAL = {
-    "accumulate", "affine", "affine_adjoint", "affine_gradient", "hop_attention", "hop_attention_adjoint", "hop_dot", "hop_gradient", "hop_layers", "implicit_solve", "l2_normalize_adjoint", "linear_adjoint", "linear_gradient", "logistic_folds", "logistic_solve", "masked_matmul",
+    "accumulate", "affine", "affine_adjoint", "hop_attention", "hop_attention_adjoint", "hop_gradient", "hop_layers", "implicit_solve", "linear_adjoint", "logistic_folds", "logistic_solve",
     "matmul_adjoint", "perceptron", "recompute", "relu_mask", "scale_unit", "scale_unit_adjoint", "segment_spread", "slope", "solve_refined", "softmax_adjoint",
     "softmax_cross_entropy_adjoint", "svm_dual", "svm_folds", "implicit",
 }  # fmt: skip
@@ -179,7 +178,7 @@ def test_every_sample_has_the_bits_of_c_by_its_descriptor(samples, context):
         del tape
         s.close()
     print(len(samples), "samples")
-    assert len(samples) > 400
+    assert len(samples) > 350
 
 
 def test_every_sample_has_the_bits_of_c_by_its_function(samples, context):

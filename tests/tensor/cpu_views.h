@@ -23,8 +23,36 @@ static inline double epsilon_of(mo_dtype dtype) {
     return dtype == MO_F32 ? 0x1p-23 : 0x1p-52;
 }
 
+/* Memory of views, and contexts, of the test that runs. */
+static void **kept_memory;
+static mo_context **kept_contexts;
+static size_t n_kept_memory, n_kept_contexts;
+
+/* Both return what they are given. */
+static inline void *keep_memory(void *block) {
+    kept_memory = realloc(kept_memory, (n_kept_memory + 1) * sizeof *kept_memory);
+    return kept_memory[n_kept_memory++] = block;
+}
+
+static inline mo_context *keep_context(mo_context *ctx) {
+    kept_contexts = realloc(kept_contexts, (n_kept_contexts + 1) * sizeof *kept_contexts);
+    return kept_contexts[n_kept_contexts++] = ctx;
+}
+
+/* Frees all views and contexts that there are. */
+static inline void free_views(void) {
+    while (n_kept_memory)
+        free(kept_memory[--n_kept_memory]);
+    while (n_kept_contexts)
+        mo_context_release(kept_contexts[--n_kept_contexts]);
+    free(kept_memory);
+    free(kept_contexts);
+    kept_memory = NULL;
+    kept_contexts = NULL;
+}
+
 static inline mo_context *context_with(int threads) {
-    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
+    mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = threads}));
     assert_true(mo_ok(ctx));
     return ctx;
 }
@@ -36,7 +64,7 @@ static inline int64_t count_of(const mo_view *v) {
     return n;
 }
 
-/* A contiguous view on zeroed memory of its own. */
+/* A contiguous view on zeroed memory of its own, which free_views frees. */
 static inline mo_view new_view(mo_dtype dtype, int ndim, const int64_t *shape) {
     mo_view v = {.dtype = dtype, .ndim = ndim};
     int64_t n = 1;
@@ -45,7 +73,7 @@ static inline mo_view new_view(mo_dtype dtype, int ndim, const int64_t *shape) {
         v.stride[i] = n;
         n *= shape[i];
     }
-    v.data = calloc((size_t)n + 1, 8);
+    v.data = keep_memory(calloc((size_t)n + 1, 8));
     return v;
 }
 

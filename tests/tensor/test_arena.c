@@ -11,7 +11,6 @@
 enum { BLOCKS = 400 };
 
 static void random_blocks_never_overlap_and_all_merge_again(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     mo_storage *S[BLOCKS] = {0};
@@ -47,7 +46,6 @@ static void random_blocks_never_overlap_and_all_merge_again(void **state) {
 }
 
 static void the_same_requests_ask_the_system_for_nothing_more(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     int64_t after[4];
@@ -67,7 +65,6 @@ static void the_same_requests_ask_the_system_for_nothing_more(void **state) {
 }
 
 static void freed_memory_is_used_again_within_a_round(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     int64_t base = mo_context_counters(ctx).bytes_live;
@@ -83,7 +80,6 @@ static void freed_memory_is_used_again_within_a_round(void **state) {
 }
 
 static void a_request_without_end_is_an_error(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     assert_null(mo_arena_storage(arena, SIZE_MAX - 5));

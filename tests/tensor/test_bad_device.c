@@ -9,7 +9,6 @@
 #include <math.h>
 
 static void an_indefinite_matrix_of_a_batch_is_named(void **state) {
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double A[4 * 9] = {0}, B[4 * 3] = {0}, X[4 * 3];
@@ -54,13 +53,11 @@ static void fail_at_matrix(int bad) {
 
 /* Every one: the emulated device draws the order of blocks, and one order may hide that they depend on each other. */
 static void a_matrix_that_is_not_finite_is_named(void **state) {
-    (void)state;
     for (int bad = 0; bad < 5; bad++)
         fail_at_matrix(bad);
 }
 
 static void pivots_off_the_diagonal_are_followed(void **state) {
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double A[2 * 4] = {0, 2, 1, 0, 1, 4, 4, 1}, B[2 * 2] = {2, 3, 5, 5}, X[2 * 2];
@@ -75,7 +72,6 @@ static void pivots_off_the_diagonal_are_followed(void **state) {
 
 /* Its elimination overflows to inf - inf, so that the last pivot is NaN. */
 static void a_pivot_that_is_not_a_number_is_singular(void **state) {
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double h = 1.7e308, A[16] = {1, -0.9, -0.9, 0, 0, 1, 0, 0.5, 0, 0, 1, -0.5, h, h, h, 1}, B[4] = {1, 1, 1, 1}, X[4];
@@ -87,7 +83,6 @@ static void a_pivot_that_is_not_a_number_is_singular(void **state) {
 }
 
 static void too_large_a_tensor_names_bytes_asked_held_and_free(void **state) {
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     int64_t n = (int64_t)1 << 42;
@@ -106,7 +101,6 @@ static void too_large_a_tensor_names_bytes_asked_held_and_free(void **state) {
 
 /* Only the emulated device can be taken away. */
 static void a_missing_device_is_one_line(void **state) {
-    (void)state;
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_open", 1);
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});

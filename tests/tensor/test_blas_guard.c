@@ -66,12 +66,10 @@ static int answer_apart(bool behind_openblas) {
 }
 
 static void openblas_behind_the_library_asks_it_for_buffers(void **state) {
-    (void)state;
     assert_int_equal(answer_apart(false), SAFE);
 }
 
 static void openblas_before_the_library_is_called_by_one_thread(void **state) {
-    (void)state;
     void *openblas = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!openblas || !dlsym(openblas, "blas_memory_alloc")) {
         printf("skipped: no libopenblas.so.0 with an allocator that can be replaced\n");

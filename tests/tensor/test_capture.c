@@ -174,7 +174,7 @@ static void a_check_that_fails_in_a_replay_names_its_step(void **state) {
 static void the_optimizer_names_the_step_of_a_replay(void **state) {
     training *s = *state;
     float g[WIDTH * WIDTH] = {1};
-    mo_tensor *G = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g);
+    mo_tensor *G = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_step(s->adamw, &G, 1e-3, NULL);
     mo_optimizer_advance(s->adamw, 1e-3);
@@ -243,7 +243,6 @@ static void what_a_capture_cannot_hold_is_refused(void **state) {
     } cases[] = {{read_inside, "a value was read"}, {wait_inside, "it was waited for"},
         {allocate_inside, "memory was asked for"}, {release_inside, "memory was given back"},
         {upload_inside, "more than 1 MiB was uploaded"}, {begin_inside, "one has begun already"}};
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         void *fresh;
         training_create(&fresh);

@@ -142,7 +142,6 @@ static int multiply(mo_context *ctx) {
 
 /* The threads of a process are not in its fork: there both an old and a new context work on one. */
 static void a_fork_computes(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
     assert_int_equal(multiply(ctx), 0);
     pid_t child = fork();
@@ -159,7 +158,6 @@ static void a_fork_computes(void **state) {
 }
 
 static void numbers_of_threads_are_bounded(void **state) {
-    (void)state;
     static const int bad[] = {-1, 1025, 100000, INT32_MAX};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = bad[i]});

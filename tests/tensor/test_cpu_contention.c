@@ -1,7 +1,7 @@
 /* tests/tensor/test_cpu_contention.c - a context is not slowed down by another that waits for work on its processor.
  *
  * The whole test runs on one processor, so that a second thread that never rests takes half of it. */
-#include "tensor/cpu/fast/contention.h"
+#include "tensor/cpu/fast/threads.h"
 #include "tensor/cpu/work.h"
 
 #include <omp.h>
@@ -71,13 +71,11 @@ static void expect_pauses(contention *c) {
 }
 
 static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
-    (void)state;
     contention c = {0};
     crowd(expect_pauses, &c);
 }
 
 static void one_thread_stays_one(void **state) {
-    (void)state;
     contention c = {0};
     for (int i = 0; i < 1000; i++)
         assert_int_equal(contention_threads(&c, 1), 1);
@@ -94,7 +92,6 @@ static int threads_of_kernels(int threads) {
 }
 
 static void more_threads_than_processors_are_not_used(void **state) {
-    (void)state;
     int processors = omp_get_num_procs();
     omp_set_num_threads(1);
     assert_int_equal(threads_of_kernels(processors + 5), processors);

@@ -4,7 +4,6 @@
 static const mo_dtype STORED[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8};
 
 static void every_pair_of_dtypes_and_strides_copies(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int from = 0; from < 5; from++)
         for (int to = 0; to < 5; to++)
@@ -24,27 +23,21 @@ static void every_pair_of_dtypes_and_strides_copies(void **state) {
                 ctx->backend->copy(ctx, &x, &y);
                 for (int64_t i = 0; i < count_of(&x); i++)
                     assert_true(element(&x, i) == element(&y, i));
-                free(x.data);
-                free(y.data);
             }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void large_integers_copy_exactly(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     mo_view x = NEW_VIEW(MO_I64, 2), y = NEW_VIEW(MO_I64, 2);
     ((int64_t *)x.data)[0] = INT64_MAX - 1;
     ((int64_t *)x.data)[1] = (1ll << 53) + 1;
     ctx->backend->copy(ctx, &x, &y);
     assert_same_bits(&x, &y);
-    free(x.data);
-    free(y.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void reals_become_integers_by_truncation_and_saturation(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     const double in[] = {1.9, -1.9, 1e30, -1e30, NAN, 300};
     const double bytes[] = {1, 0, 255, 0, 0, 255}, words[] = {1, -1, INT32_MAX, INT32_MIN, 0, 300};
@@ -58,10 +51,7 @@ static void reals_become_integers_by_truncation_and_saturation(void **state) {
         assert_true(element(&i32, i) == words[i]);
     }
     assert_true(((int64_t *)i64.data)[2] == INT64_MAX && ((int64_t *)i64.data)[3] == INT64_MIN);
-    mo_view *all[] = {&x, &u, &i32, &i64};
-    for (int i = 0; i < 4; i++)
-        free(all[i]->data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static uint16_t to_16(mo_context *ctx, mo_dtype dtype, double value) {
@@ -89,7 +79,6 @@ static void check_rounding(mo_context *ctx, mo_dtype dtype, uint16_t bits) {
 }
 
 static void every_half_converts_back_and_rounds_to_even(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     assert_true(from_16(ctx, MO_F16, 0x3c00) == 1 && from_16(ctx, MO_F16, 1) == 0x1p-24);
     assert_true(from_16(ctx, MO_F16, 0x7bff) == 65504);
@@ -99,22 +88,20 @@ static void every_half_converts_back_and_rounds_to_even(void **state) {
     assert_int_equal(to_16(ctx, MO_F16, 65520), 0x7c00);
     assert_int_equal(to_16(ctx, MO_F16, -INFINITY), 0xfc00);
     assert_true(isnan(from_16(ctx, MO_F16, to_16(ctx, MO_F16, NAN))));
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void every_bfloat_converts_back_and_rounds_to_even(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     assert_true(from_16(ctx, MO_BF16, 0x3f80) == 1);
     for (uint16_t bits = 0; bits < 0x7f7f; bits++)
         check_rounding(ctx, MO_BF16, bits);
     assert_int_equal(to_16(ctx, MO_BF16, 1e300), 0x7f80);
     assert_true(isnan(from_16(ctx, MO_BF16, to_16(ctx, MO_BF16, NAN))));
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void fill_keeps_to_the_view(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 5; d++) {
         mo_view y = NEW_VIEW(STORED[d], 400, 101), part = y;
@@ -122,13 +109,11 @@ static void fill_keeps_to_the_view(void **state) {
         ctx->backend->fill(ctx, 7, &part);
         for (int64_t i = 0; i < count_of(&y); i++)
             assert_true(element(&y, i) == (i % 101 == 100 ? 0 : 7));
-        free(y.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void blocks_are_aligned_and_zero_clears_them(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     const size_t sizes[] = {0, 1, 100, 5 << 20};
     for (int i = 0; i < 4; i++) {
@@ -143,7 +128,7 @@ static void blocks_are_aligned_and_zero_clears_them(void **state) {
     }
     assert_null(ctx->backend->alloc(ctx, SIZE_MAX - 5));
     assert_true(mo_ok(ctx));
-    mo_context_release(ctx);
+    free_views();
 }
 
 int main(void) {

@@ -1,11 +1,10 @@
-/* tests/tensor/test_cpu_gather.c - indexed rows and entries, segments, sparse products and hops against plain loops. */
+/* tests/tensor/test_cpu_gather.c - indexed rows and entries, segments and sparse products against plain loops. */
 #include "tests/tensor/cpu_views.h"
 
 static mo_view index_view(uint64_t seed, int64_t m, int64_t below) {
     mo_view u = UNIFORM_VIEW(MO_F64, seed, m), index = NEW_VIEW(MO_I64, m);
     for (int64_t i = 0; i < m; i++)
         set_element(&index, i, floor((element(&u, i) + 1) / 2 * (double)below));
-    free(u.data);
     return index;
 }
 
@@ -18,16 +17,10 @@ static mo_view offset_view(int64_t segments, int64_t n) {
     return offset;
 }
 
-static void release(int count, mo_view *const *views) {
-    for (int i = 0; i < count; i++)
-        free(views[i]->data);
-}
-
 static const int64_t SHAPES[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {20, 5000, 33}, {5, 0, 4}, {1023, 100, 1}};
 enum { SHAPE_COUNT = 6 };
 
 static void gathered_rows_scatter_back(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * 3 * SHAPE_COUNT; c++) {
         int64_t n = SHAPES[c / 6][0], m = SHAPES[c / 6][1], d = SHAPES[c / 6][2];
         mo_dtype dtype = REALS[c & 1];
@@ -46,13 +39,11 @@ static void gathered_rows_scatter_back(void **state) {
                     set_element(&expected, from, element(&expected, from) + element(&y, i * d + j));
             }
         assert_same_bits(&expected, &back);
-        release(5, (mo_view *[]){&x, &index, &y, &back, &expected});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void taken_entries_are_put_back(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         int64_t rows = SHAPES[c / 2][0], k = SHAPES[c / 2][1] % 50, n = SHAPES[c / 2][2];
         mo_dtype dtype = REALS[c & 1];
@@ -71,13 +62,11 @@ static void taken_entries_are_put_back(void **state) {
         }
         for (int64_t i = 0; i < rows * n; i++)
             assert_near("put_along", i, element(&back, i), element(&expected, i), 100 * epsilon_of(dtype));
-        release(6, (mo_view *[]){&x, &flat, &index, &y, &back, &expected});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void segments_sum_and_spread(void **state) {
-    (void)state;
     for (int c = 0; c < 4 * SHAPE_COUNT; c++) {
         int64_t segments = SHAPES[c / 4][0], n = SHAPES[c / 4][1], d = SHAPES[c / 4][2] * 5;
         mo_dtype dtype = REALS[c & 1];
@@ -99,8 +88,7 @@ static void segments_sum_and_spread(void **state) {
                     assert_near("segment_spread", i * d + j, element(&back, i * d + j), found / count,
                         2 * epsilon_of(dtype) * fabs(found));
             }
-        release(4, (mo_view *[]){&x, &offset, &y, &back});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -119,12 +107,10 @@ static sparse sparse_matrix(mo_dtype dtype, int64_t n, int64_t columns) {
     A.value = UNIFORM_VIEW(dtype, 5, nnz);
     for (int64_t k = 0; k < nnz; k++)
         set_element(&A.column, k, element(&index, k));
-    free(index.data);
     return A;
 }
 
 static void sparse_product_equals_loops_at_every_thread_count(void **state) {
-    (void)state;
     const int64_t shapes[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {3000, 200, 33}, {0, 5, 4}, {500, 300, 512}};
     for (int c = 0; c < 2 * 3 * 6; c++) {
         int64_t n = shapes[c / 6][0], m = shapes[c / 6][1], d = shapes[c / 6][2];
@@ -144,46 +130,7 @@ static void sparse_product_equals_loops_at_every_thread_count(void **state) {
                     sum += element(&A.value, k) * element(&X, (int64_t)element(&A.column, k) * d + j);
                 assert_near("spmm", i * d + j, element(&Y, i * d + j), sum, 16 * epsilon_of(dtype));
             }
-        release(6, (mo_view *[]){&A.first, &A.column, &A.value, &X, &Y, &Y1});
-        mo_context_release(ctx);
-        mo_context_release(one);
-    }
-}
-
-static void hops_mix_and_dot(void **state) {
-    (void)state;
-    const int64_t sizes[][2] = {{1, 1}, {33, 31}, {900, 70}, {5, 0}, {0, 4}, {300, 512}};
-    for (int c = 0; c < 2 * 6 * 6; c++) {
-        int64_t n = sizes[c / 12][0], d = sizes[c / 12][1];
-        int K = c / 2 % 6 + 1;
-        mo_dtype dtype = REALS[c & 1];
-        mo_context *ctx = context_with(2);
-        mo_view stack = UNIFORM_VIEW(dtype, 1, n, K, d), H[6], w = UNIFORM_VIEW(dtype, 2, n, K);
-        for (int k = 0; k < K; k++) { /* the hops of a row lie side by side */
-            H[k] = (mo_view){.dtype = dtype, .ndim = 2, .shape = {n, d}, .stride = {K * d, 1}};
-            H[k].data = (char *)stack.data + (size_t)(k * d) * mo_dtype_size(dtype);
-        }
-        mo_view y = UNIFORM_VIEW(dtype, 3, n, d), g = UNIFORM_VIEW(dtype, 4, n, d), dots = NEW_VIEW(dtype, K, n);
-        dots = swapped(dots, 0, 1);
-        mo_kernels_of(ctx, dtype)->hop_mix(ctx, &w, H, K, &y);
-        mo_kernels_of(ctx, dtype)->hop_dot(ctx, &g, H, K, &dots);
-        for (int64_t i = 0; i < n; i++) {
-            for (int64_t j = 0; j < d; j++) {
-                double sum = 0;
-                for (int k = 0; k < K; k++)
-                    sum += element(&w, i * K + k) * element(&H[k], i * d + j);
-                assert_near("hop_mix", i * d + j, element(&y, i * d + j), sum, 8 * epsilon_of(dtype));
-            }
-            for (int k = 0; k < K; k++) {
-                double sum = 0;
-                for (int64_t j = 0; j < d; j++)
-                    sum += element(&g, i * d + j) * element(&H[k], i * d + j);
-                assert_near(
-                    "hop_dot", i * K + k, element(&dots, i * K + k), sum, 32 * epsilon_of(dtype) * sqrt((double)d + 1));
-            }
-        }
-        release(5, (mo_view *[]){&stack, &w, &y, &g, &dots});
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -193,7 +140,6 @@ int main(void) {
         cmocka_unit_test(taken_entries_are_put_back),
         cmocka_unit_test(segments_sum_and_spread),
         cmocka_unit_test(sparse_product_equals_loops_at_every_thread_count),
-        cmocka_unit_test(hops_mix_and_dot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

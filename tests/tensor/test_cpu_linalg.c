@@ -31,7 +31,6 @@ static mo_view spd_view(mo_dtype dtype, int64_t b, int64_t n) {
                 set_element(&A, (s * n + i) * n + j, sum);
                 set_element(&A, (s * n + j) * n + i, sum);
             }
-    free(M.data);
     return A;
 }
 
@@ -50,7 +49,6 @@ static double product_entry(
 }
 
 static void cholesky_gives_back_the_matrix(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_dtype dtype = REALS[c & 1];
@@ -69,15 +67,11 @@ static void cholesky_gives_back_the_matrix(void **state) {
                     assert_near("L L^T", i * z.n + j, found, entry(&A, s, i, j), 20 * epsilon_of(dtype));
                     assert_true(j <= i || entry(&L, s, i, j) == 0);
                 }
-        free(A.data);
-        free(L.data);
-        free(info.data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void cholesky_names_the_bad_minor_and_what_is_not_finite(void **state) {
-    (void)state;
     const int64_t sizes[] = {5, 32, 33, 100, 250};
     for (int c = 0; c < 10; c++) {
         int64_t n = sizes[c / 2];
@@ -91,9 +85,7 @@ static void cholesky_names_the_bad_minor_and_what_is_not_finite(void **state) {
         const double expected[] = {0, 4, -1, -1};
         for (int i = 0; i < 4; i++)
             assert_near("info", i, element(&info, i), expected[i], 0);
-        free(A.data);
-        free(info.data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -120,14 +112,10 @@ static void check_triangle(mo_dtype dtype, batch z, mo_triangle triangle, bool s
                 }
                 assert_near("T X", i * z.m + j, sum, entry(&B, s, i, j), 20 * epsilon_of(dtype) * (size + 1));
             }
-    mo_view *all[] = {&T, &X, &B};
-    for (int i = 0; i < 3; i++)
-        free(all[i]->data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void triangular_solves_give_back_the_right_side(void **state) {
-    (void)state;
     for (int c = 0; c < 16 * SHAPE_COUNT; c++)
         check_triangle(REALS[c & 1], SHAPES[c / 16], (mo_triangle)(c / 2 % 4), c & 8);
 }
@@ -162,14 +150,10 @@ static void check_lu(mo_dtype dtype, batch z, bool transposed) {
             for (int64_t j = 0; j < z.m; j++)
                 assert_near("A X", i * z.m + j, product_entry(&A, transposed, &X, false, s, i, j, z.n),
                     entry(&B, s, i, j), 400 * epsilon_of(dtype));
-    mo_view *all[] = {&A, &LU, &pivot, &info, &X, &B};
-    for (int i = 0; i < 6; i++)
-        free(all[i]->data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void lu_solves_both_ways(void **state) {
-    (void)state;
     for (int c = 0; c < 4 * SHAPE_COUNT; c++)
         check_lu(REALS[c & 1], SHAPES[c / 4], c & 2);
     for (int c = 0; c < 4 * LU_SHAPE_COUNT; c++)
@@ -178,7 +162,6 @@ static void lu_solves_both_ways(void **state) {
 
 /* An empty column, a NaN, two equal rows up to rounding, and a matrix without a defect. */
 static void lu_reports_singular_and_not_finite(void **state) {
-    (void)state;
     const int64_t sizes[] = {6, 32, 40, 64, 100, 144};
     for (int c = 0; c < 12; c++) {
         int64_t n = sizes[c / 2];
@@ -193,15 +176,11 @@ static void lu_reports_singular_and_not_finite(void **state) {
         mo_kernels_of(ctx, dtype)->getrf(ctx, &A, &pivot, &info);
         assert_true(element(&info, 0) == 0 && element(&info, 1) == (double)n && element(&info, 2) == -1);
         assert_true(element(&info, 3) == -2 || element(&info, 3) > 0);
-        free(A.data);
-        free(pivot.data);
-        free(info.data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void eigenvectors_diagonalize(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_dtype dtype = REALS[c & 1];
@@ -220,15 +199,11 @@ static void eigenvectors_diagonalize(void **state) {
                         "V^T V", i, product_entry(&V, true, &V, false, s, i, j, z.n), i == j, 100 * epsilon_of(dtype));
                     assert_true(j == 0 || element(&w, s * z.n + j - 1) <= element(&w, s * z.n + j));
                 }
-        mo_view *all[] = {&A, &V, &w, &info};
-        for (int i = 0; i < 4; i++)
-            free(all[i]->data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void qr_is_orthonormal_and_unique(void **state) {
-    (void)state;
     const batch shapes[] = {{0, 3, 4}, {1, 1, 1}, {2, 5, 5}, {3, 31, 200}, {1, 33, 1023}, {200, 3, 7}, {2, 0, 4}};
     for (int c = 0; c < 14; c++) {
         batch z = shapes[c / 2];
@@ -250,15 +225,11 @@ static void qr_is_orthonormal_and_unique(void **state) {
                     assert_true(i < j ? true : i == j ? entry(&R, s, i, j) >= 0 : entry(&R, s, i, j) == 0);
                 }
         }
-        mo_view *all[] = {&A, &Q, &R, &info};
-        for (int i = 0; i < 4; i++)
-            free(all[i]->data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 static void threads_change_no_bit(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_view first_L = {0}, first_X = {0};
@@ -274,13 +245,8 @@ static void threads_change_no_bit(void **state) {
             }
             assert_same_bits(&first_L, &L);
             assert_same_bits(&first_X, &X);
-            free(L.data);
-            free(X.data);
-            free(info.data);
-            mo_context_release(ctx);
         }
-        free(first_L.data);
-        free(first_X.data);
+        free_views();
     }
 }
 

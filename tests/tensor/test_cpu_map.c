@@ -111,7 +111,6 @@ static bool needs_positive(mo_map1 f) {
 }
 
 static void every_function_equals_the_c_library(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     const int64_t sizes[] = {0, 1, 31, 33, 1023, 40000};
     for (int d = 0; d < 2; d++)
@@ -120,14 +119,11 @@ static void every_function_equals_the_c_library(void **state) {
                 mo_view x = UNIFORM_VIEW(REALS[d], 7, sizes[s]), y = NEW_VIEW(REALS[d], sizes[s]);
                 spread(&x, needs_positive((mo_map1)f));
                 check1(ctx, (mo_map1)f, &x, &y);
-                free(x.data);
-                free(y.data);
             }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void large_arguments_do_not_overflow(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     const mo_map1 f[] = {MO_MAP_SIGMOID, MO_MAP_SIGMOID, MO_MAP_SOFTPLUS, MO_MAP_SOFTPLUS, MO_MAP_GELU, MO_MAP_GELU};
     const double x[] = {-1e4, 1e4, -1e4, 1e4, -1e4, 1e4}, expected[] = {0, 1, 0, 1e4, 0, 1e4};
@@ -137,14 +133,11 @@ static void large_arguments_do_not_overflow(void **state) {
             set_element(&in, 0, x[i]);
             mo_kernels_of(ctx, REALS[d])->map1(ctx, f[i], 0, 0, &in, &out);
             assert_near("large argument", i, element(&out, 0), expected[i], 0);
-            free(in.data);
-            free(out.data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void not_a_number_stays_one(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     const mo_map1 f[] = {MO_MAP_RELU, MO_MAP_SIGN, MO_MAP_CLAMP, MO_MAP_SOFTPLUS, MO_MAP_SIGMOID, MO_MAP_GELU};
     mo_view x = NEW_VIEW(MO_F32, 1), one = NEW_VIEW(MO_F32, 1), y = NEW_VIEW(MO_F32, 1);
@@ -161,10 +154,7 @@ static void not_a_number_stays_one(void **state) {
         k->map2(ctx, (mo_map2)f2, &one, &x, &y);
         assert_true(isnan(element(&y, 0)));
     }
-    free(x.data);
-    free(one.data);
-    free(y.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void check2(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view *x2, const mo_view *y) {
@@ -190,7 +180,6 @@ static mo_view broadcast(mo_view x, const mo_view *y, int kept) {
 }
 
 static void every_broadcast_and_transposition_equals_loops(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++)
         for (int kept = 0; kept < 64; kept++) {
@@ -205,29 +194,21 @@ static void every_broadcast_and_transposition_equals_loops(void **state) {
             check2(ctx, MO_MAP_SUB, &t1, &t2, &turned);
             mo_view flat = NEW_VIEW(REALS[d], 5, 33, 7);
             check2(ctx, MO_MAP_DIV, &t1, &t2, &flat);
-            mo_view *all[] = {&x1, &x2, &y, &flat};
-            for (int i = 0; i < 4; i++)
-                free(all[i]->data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void division_by_zero_is_zero_where_asked(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     mo_view x = NEW_VIEW(MO_F64, 3), z = NEW_VIEW(MO_F64, 3), y = NEW_VIEW(MO_F64, 3);
     set_element(&x, 1, 5);
     mo_kernels_of(ctx, MO_F64)->map2(ctx, MO_MAP_DIV_OR_0, &x, &z, &y);
     for (int i = 0; i < 3; i++)
         assert_true(element(&y, i) == 0);
-    free(x.data);
-    free(z.data);
-    free(y.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void where_picks_by_bytes_and_reals(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++)
         for (int bytes = 0; bytes < 2; bytes++) {
@@ -239,15 +220,11 @@ static void where_picks_by_bytes_and_reals(void **state) {
             mo_kernels_of(ctx, REALS[d])->where(ctx, &c, &x1, &wide, &y);
             for (int64_t i = 0; i < count_of(&c); i++)
                 assert_true(element(&y, i) == (i % 3 == 0 ? element(&x1, i) : element(&wide, i)));
-            mo_view *all[] = {&c, &x1, &x2, &y};
-            for (int i = 0; i < 4; i++)
-                free(all[i]->data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void threads_change_no_bit(void **state) {
-    (void)state;
     for (int d = 0; d < 2; d++) {
         mo_view x = UNIFORM_VIEW(REALS[d], 1, 1023, 97), first = {0};
         for (int threads = 1; threads <= 5; threads++) {
@@ -257,11 +234,8 @@ static void threads_change_no_bit(void **state) {
             if (threads == 1)
                 first = clone_view(&y);
             assert_same_bits(&first, &y);
-            free(y.data);
-            mo_context_release(ctx);
         }
-        free(first.data);
-        free(x.data);
+        free_views();
     }
 }
 

@@ -1,4 +1,5 @@
-/* tests/tensor/test_cpu_random.c - random numbers by position, dropout masks, and the AdamW update. */
+/* tests/tensor/test_cpu_random.c - random numbers by position, on the host and of the kernels, dropout masks, and the
+ * AdamW update. */
 #include "tests/tensor/cpu_views.h"
 
 #include "tensor/fits.h"
@@ -6,7 +7,6 @@
 
 /* The known answers that come with Random123 (kat_vectors): counter and key all zero, and all ones. */
 static void philox_gives_the_published_numbers(void **state) {
-    (void)state;
     uint32_t word[4];
     const uint32_t zero[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     const uint32_t ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
@@ -18,8 +18,40 @@ static void philox_gives_the_published_numbers(void **state) {
     assert_memory_equal(word, ones, sizeof ones);
 }
 
+static void positions_are_independent_of_the_path_to_them(void **state) {
+    mo_random a = mo_random_at(5, MO_PURPOSE_EPISODE, 17), b = a;
+    for (int i = 0; i < 10; i++)
+        mo_random_bits(&a);
+    b.index = 10;
+    assert_true(mo_random_bits(&a) == mo_random_bits(&b));
+    mo_random c = mo_random_at(5, MO_PURPOSE_MASK, 17), d = mo_random_at(5, MO_PURPOSE_EPISODE, 18);
+    b.index = c.index = d.index = 0;
+    uint64_t x = mo_random_bits(&b);
+    assert_true(x != mo_random_bits(&c) && x != mo_random_bits(&d));
+}
+
+static void below_is_uniform_and_shuffle_is_a_permutation(void **state) {
+    mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 0);
+    int64_t count[7] = {0}, items[100], seen[100] = {0};
+    for (int i = 0; i < 70000; i++)
+        count[mo_random_below(&r, 7)]++;
+    for (int i = 0; i < 7; i++)
+        assert_true(llabs(count[i] - 10000) < 500);
+    assert_int_equal(mo_random_below(&r, 1), 0);
+    for (int i = 0; i < 100; i++)
+        items[i] = i;
+    mo_random_shuffle(&r, items, 100);
+    int moved = 0;
+    for (int i = 0; i < 100; i++) {
+        seen[items[i]]++;
+        moved += items[i] != i;
+    }
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(seen[i], 1);
+    assert_true(moved > 80);
+}
+
 static void kernel_and_host_draw_the_same_numbers(void **state) {
-    (void)state;
     for (int c = 0; c < 8; c++) {
         mo_context *ctx = context_with(1 + (c & 1));
         bool normal = c & 2;
@@ -33,14 +65,12 @@ static void kernel_and_host_draw_the_same_numbers(void **state) {
             /* Scaling and shift may be one rounding or two. */
             assert_near("random", i, element(&y, i), expected, epsilon_of(dtype) * (2 + fabs(expected)));
         }
-        free(y.data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 /* Moments of 1e6 draws within 5 standard errors. */
 static void moments_are_those_of_the_distributions(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, 0);
     mo_view y = NEW_VIEW(MO_F64, 1000000);
@@ -59,12 +89,10 @@ static void moments_are_those_of_the_distributions(void **state) {
         assert_near("variance", normal, squares / 1e6, variances[normal], 5e-3 * 1.5 * variances[normal]);
         assert_true(normal ? low < -4 && high > 4 && high < 8 : low >= 0 && low < 1e-5 && high < 1 && high > 1 - 1e-5);
     }
-    free(y.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void dropout_keeps_the_expected_share_and_scale(void **state) {
-    (void)state;
     const double rates[] = {0, 0.3, 0.9};
     for (int c = 0; c < 6; c++) {
         mo_context *ctx = context_with(2);
@@ -81,9 +109,7 @@ static void dropout_keeps_the_expected_share_and_scale(void **state) {
             kept += value != 0;
         }
         assert_near("share", 0, kept / 1e5, 1 - rate, 5 * sqrt(rate * (1 - rate) / 1e5));
-        free(mask.data);
-        free(same.data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
@@ -103,7 +129,6 @@ static void expected_step(const adamw *o, double g, double *m, double *v, double
 }
 
 static void adamw_equals_the_paper_over_steps(void **state) {
-    (void)state;
     const int64_t sizes[] = {0, 1, 33, 70001};
     for (int c = 0; c < 8; c++) {
         mo_dtype dtype = REALS[c & 1];
@@ -129,16 +154,15 @@ static void adamw_equals_the_paper_over_steps(void **state) {
             assert_near("m", i, element(&m, i), m1, 4 * epsilon_of(dtype));
             assert_near("v", i, element(&v, i), v1, 4 * epsilon_of(dtype));
         }
-        mo_view *all[] = {&g, &m, &v, &p, &p0};
-        for (int i = 0; i < 5; i++)
-            free(all[i]->data);
-        mo_context_release(ctx);
+        free_views();
     }
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_numbers),
+        cmocka_unit_test(positions_are_independent_of_the_path_to_them),
+        cmocka_unit_test(below_is_uniform_and_shuffle_is_a_permutation),
         cmocka_unit_test(kernel_and_host_draw_the_same_numbers),
         cmocka_unit_test(moments_are_those_of_the_distributions),
         cmocka_unit_test(dropout_keeps_the_expected_share_and_scale),

@@ -44,13 +44,11 @@ static void check(mo_context *ctx, mo_reduction kind, const mo_view *x, int redu
     double tolerance = kind == MO_REDUCE_MAX ? 0 : (4 + terms) * epsilon_of(x->dtype);
     for (int64_t i = 0; i < results; i++)
         assert_near(what, i, value_at(&y, i), (double)expected[i], tolerance * size[i]);
-    free(y.data);
     free(expected);
     free(size);
 }
 
 static void every_set_of_axes_equals_loops(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++) {
         mo_view x = UNIFORM_VIEW(REALS[d], 3, 3, 33, 1, 31, 20);
@@ -63,13 +61,11 @@ static void every_set_of_axes_equals_loops(void **state) {
                 check(ctx, (mo_reduction)kind, &turned, reduced);
                 check(ctx, (mo_reduction)kind, &wide, reduced);
             }
-        free(x.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void tall_wide_and_long_shapes_equal_loops(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     const int64_t shapes[][2] = {{5000, 70}, {3, 100003}, {700, 1023}, {100003, 3}, {1, 40000}, {40000, 1}, {1, 1}};
     for (int d = 0; d < 2; d++)
@@ -78,13 +74,11 @@ static void tall_wide_and_long_shapes_equal_loops(void **state) {
             for (int kind = 0; kind < 3; kind++)
                 for (int reduced = 0; reduced < 4; reduced++)
                     check(ctx, (mo_reduction)kind, &x, reduced);
-            free(x.data);
         }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void empty_sums_are_zero(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++) {
         mo_view tall = NEW_VIEW(REALS[d], 0, 4), wide = NEW_VIEW(REALS[d], 4, 0);
@@ -93,15 +87,12 @@ static void empty_sums_are_zero(void **state) {
                 check(ctx, (mo_reduction)kind, &tall, reduced);
                 check(ctx, (mo_reduction)kind, &wide, reduced);
             }
-        free(tall.data);
-        free(wide.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 /* A running float32 sum of 0.1 is off by 1e-2 here; ours is the rounded exact sum. */
 static void float32_sum_of_a_million_keeps_seven_digits(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     mo_view x = NEW_VIEW(MO_F32, 1000, 1000);
     for (int64_t i = 0; i < count_of(&x); i++)
@@ -113,15 +104,11 @@ static void float32_sum_of_a_million_keeps_seven_digits(void **state) {
         assert_near("sum", 0, value_at(&all, 0), exact, 1e-7 * exact);
         mo_kernels_of(ctx, MO_F32)->reduce(ctx, MO_REDUCE_SUM, &v, &columns);
         assert_near("column", 0, value_at(&columns, 0), exact / 1000, 2e-7 * exact / 1000);
-        free(all.data);
-        free(columns.data);
     }
-    free(x.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void maximum_of_not_a_number_is_one(void **state) {
-    (void)state;
     mo_context *ctx = context_with(2);
     for (int at = 0; at < 300; at += 37) {
         mo_view x = UNIFORM_VIEW(MO_F32, 1, 3, 100), y = reduced_view(&x, 3), columns = reduced_view(&x, 1);
@@ -130,15 +117,11 @@ static void maximum_of_not_a_number_is_one(void **state) {
         assert_true(isnan(value_at(&y, 0)));
         mo_kernels_of(ctx, MO_F32)->reduce(ctx, MO_REDUCE_MAX, &x, &columns);
         assert_true(isnan(value_at(&columns, at % 100)) && !isnan(value_at(&columns, (at + 1) % 100)));
-        free(x.data);
-        free(y.data);
-        free(columns.data);
     }
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void threads_change_no_bit(void **state) {
-    (void)state;
     for (int d = 0; d < 2; d++)
         for (int reduced = 1; reduced < 4; reduced++) {
             mo_view x = UNIFORM_VIEW(REALS[d], 5, 3001, 97), first = reduced_view(&x, reduced);
@@ -149,11 +132,8 @@ static void threads_change_no_bit(void **state) {
                 int64_t results = reduced == 3 ? 1 : reduced == 1 ? 97 : 3001;
                 if (threads > 1)
                     assert_memory_equal(first.data, y.data, (size_t)results * mo_dtype_size(REALS[d]));
-                free(y.data);
-                mo_context_release(ctx);
             }
-            free(x.data);
-            free(first.data);
+            free_views();
         }
 }
 

@@ -24,12 +24,6 @@ static fixture begin(int size, int d, double scale, int threads) {
     return f;
 }
 
-static void end(fixture *f) {
-    free(f->x.data);
-    free(f->y.data);
-    mo_context_release(f->ctx);
-}
-
 /* In long double, so that differences from values of 1e4 keep the digits of float64. */
 static long double log_sum_exp(const fixture *f, int64_t row) {
     long double m = -INFINITY, sum = 0;
@@ -41,7 +35,6 @@ static long double log_sum_exp(const fixture *f, int64_t row) {
 }
 
 static void softmax_and_logsumexp_equal_loops_up_to_1e4(void **state) {
-    (void)state;
     const double scales[] = {1, 100, 1e4};
     for (int c = 0; c < 2 * 3 * SIZE_COUNT; c++) {
         fixture f = begin(c / 6, c & 1, scales[c / 2 % 3], 2);
@@ -59,14 +52,11 @@ static void softmax_and_logsumexp_equal_loops_up_to_1e4(void **state) {
                 assert_near("softmax", j, element(&f.y, j), exp(expected), size * exp(expected) + 1e-44);
             }
         }
-        free(log_y.data);
-        free(sums.data);
-        end(&f);
+        free_views();
     }
 }
 
 static void masked_entries_have_probability_zero(void **state) {
-    (void)state;
     for (int d = 0; d < 2; d++) {
         fixture f = begin(2, d, 1, 1);
         mo_view sums = NEW_VIEW(f.dtype, f.rows);
@@ -79,8 +69,7 @@ static void masked_entries_have_probability_zero(void **state) {
         assert_true(element(&sums, 0) == -INFINITY && element(&sums, 1) == 2);
         for (int64_t j = 0; j < f.n; j++)
             assert_true(element(&f.y, f.n + j) == (j == 3));
-        free(sums.data);
-        end(&f);
+        free_views();
     }
 }
 
@@ -106,20 +95,16 @@ static void check_loss(int size, int d, double scale, double smoothing, bool lab
         double tolerance = 16 * epsilon_of(f.dtype) * ((double)size_of_terms + 1);
         assert_near("cross_entropy", i, element(&loss, i), (double)expected, tolerance);
     }
-    free(target.data);
-    free(loss.data);
-    end(&f);
+    free_views();
 }
 
 static void cross_entropy_equals_its_definition(void **state) {
-    (void)state;
     const double scales[] = {1, 100, 1e4}, smoothing[] = {0, 0.1};
     for (int c = 0; c < SIZE_COUNT * 2 * 3 * 2 * 2; c++)
         check_loss(c % SIZE_COUNT, c / 6 & 1, scales[c / 12 % 3], smoothing[c / 36 & 1], c / 72 & 1);
 }
 
 static void cross_entropy_is_exact_at_1e4(void **state) {
-    (void)state;
     mo_context *ctx = context_with(1);
     mo_view x = NEW_VIEW(MO_F32, 2, 2), target = NEW_VIEW(MO_I64, 2), loss = NEW_VIEW(MO_F32, 2);
     set_element(&x, 0, 1e4);
@@ -129,14 +114,10 @@ static void cross_entropy_is_exact_at_1e4(void **state) {
     mo_kernels_of(ctx, MO_F32)->cross_entropy(ctx, 0, &x, &target, &loss);
     assert_near("equal logits", 0, element(&loss, 0), log(2), 1e-7);
     assert_near("one apart", 1, element(&loss, 1), log1p(exp(1)), 2e-7);
-    free(x.data);
-    free(target.data);
-    free(loss.data);
-    mo_context_release(ctx);
+    free_views();
 }
 
 static void layer_norm_equals_loops_far_from_zero(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 4, c & 1, 1, 2);
         double shift = c & 2 ? 1000 : 0;
@@ -155,12 +136,11 @@ static void layer_norm_equals_loops_far_from_zero(void **state) {
                     16 * epsilon_of(f.dtype) * (1 + fabs(expected)) + 0x1p-52 * 20 * shift);
             }
         }
-        end(&f);
+        free_views();
     }
 }
 
 static void l2_normalize_equals_loops_and_spares_zero(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 2, c & 1, c & 1 ? 1 : 1e25, 2); /* squares of 1e25 overflow float32 */
         for (int64_t j = 0; j < f.n && f.rows > 0; j++)
@@ -174,12 +154,11 @@ static void l2_normalize_equals_loops_and_spares_zero(void **state) {
                 assert_near("l2_normalize", i, element(&f.y, i * f.n + j),
                     i == 0 ? 0 : element(&f.x, i * f.n + j) / sqrt(squares), 4 * epsilon_of(f.dtype));
         }
-        end(&f);
+        free_views();
     }
 }
 
 static void argmax_takes_the_first_of_equals(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 2, c & 1, 3, 2);
         mo_view index = NEW_VIEW(MO_I64, f.rows);
@@ -192,13 +171,11 @@ static void argmax_takes_the_first_of_equals(void **state) {
                 assert_true(element(&f.x, i * f.n + j) < element(&f.x, i * f.n + best) ||
                             (element(&f.x, i * f.n + j) == element(&f.x, i * f.n + best) && j >= best));
         }
-        free(index.data);
-        end(&f);
+        free_views();
     }
 }
 
 static void argsort_falls_and_keeps_the_order_of_equals(void **state) {
-    (void)state;
     for (int c = 0; c < 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 2, c & 1, 10, 2);
         mo_view order = NEW_VIEW(MO_I64, f.rows, f.n);
@@ -211,13 +188,11 @@ static void argsort_falls_and_keeps_the_order_of_equals(void **state) {
                 double at_a = element(&f.x, i * f.n + (int64_t)a), at_b = element(&f.x, i * f.n + (int64_t)b);
                 assert_true(at_a > at_b || (at_a == at_b && a < b));
             }
-        free(order.data);
-        end(&f);
+        free_views();
     }
 }
 
 static void cumsum_runs_both_ways(void **state) {
-    (void)state;
     for (int c = 0; c < 4 * SIZE_COUNT; c++) {
         fixture f = begin(c / 4, c & 1, 1, 2);
         bool reversed = c & 2;
@@ -230,12 +205,11 @@ static void cumsum_runs_both_ways(void **state) {
                 assert_near("cumsum", j, element(&f.y, j), sum, epsilon_of(f.dtype) * (1 + fabs(sum)));
             }
         }
-        end(&f);
+        free_views();
     }
 }
 
 static void threads_change_no_bit(void **state) {
-    (void)state;
     for (int d = 0; d < 2; d++) {
         fixture one = begin(4, d, 3, 1), five = begin(4, d, 3, 5);
         void (*const kernels[])(mo_context *, bool, const mo_view *, const mo_view *) = {one.k->softmax, one.k->cumsum};
@@ -247,8 +221,7 @@ static void threads_change_no_bit(void **state) {
         one.k->layer_norm(one.ctx, 1e-5, &one.x, &one.y);
         five.k->layer_norm(five.ctx, 1e-5, &five.x, &five.y);
         assert_same_bits(&one.y, &five.y);
-        end(&one);
-        end(&five);
+        free_views();
     }
 }
 

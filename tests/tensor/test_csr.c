@@ -17,7 +17,6 @@ static void expect_refusal(
 }
 
 static void wrong_pointers_and_columns_are_named(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(NULL);
     int32_t column[] = {0, 1, 2};
     expect_refusal(ctx, 3, (int64_t[]){1, 2, 3}, column, "csr: row pointer 0 is 1, expected 0");
@@ -31,7 +30,6 @@ static void wrong_pointers_and_columns_are_named(void **state) {
 }
 
 static void transposing_moves_entries_and_sorts_rows(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(NULL);
     /* [[0, 1, 2], [3, 0, 0]], the first row written backwards */
     mo_csr *A = mo_csr_create(ctx, 2, 3, (int64_t[]){0, 2, 3}, (int32_t[]){2, 1, 0}, MO_F64, (double[]){2, 1, 3});
@@ -52,7 +50,6 @@ static void transposing_moves_entries_and_sorts_rows(void **state) {
 }
 
 static void symmetry_is_checked_not_believed(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(NULL);
     mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){1, 0, 0}, MO_F32, (float[]){5, 1, 5});
     assert_int_equal(mo_csr_declare_symmetric(A), MO_OK);

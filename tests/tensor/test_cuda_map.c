@@ -183,7 +183,6 @@ static void check_layouts(const rooms *cuda, const rooms *cpu, mo_dtype dtype) {
 }
 
 static void every_layout_is_the_cpus(void **state) {
-    (void)state;
     on_both(ROOM, check_layouts);
 }
 
@@ -211,7 +210,6 @@ static void check_functions(const rooms *cuda, const rooms *cpu, mo_dtype dtype)
 }
 
 static void every_function_is_the_same_in_groups(void **state) {
-    (void)state;
     on_both(ROOM, check_functions);
 }
 
@@ -229,7 +227,6 @@ static void check_many(const rooms *cuda, const rooms *cpu, mo_dtype dtype) {
 
 /* More groups than threads at once: two a thread, and some threads one. */
 static void threads_with_two_groups_take_every_element(void **state) {
-    (void)state;
     on_both(MANY, check_many);
 }
 
@@ -256,7 +253,6 @@ static void check_words(const rooms *cuda, const rooms *cpu, mo_dtype dtype) {
 }
 
 static void words_of_any_size_are_moved_and_filled(void **state) {
-    (void)state;
     on_both(ROOM, check_words);
 }
 

@@ -16,7 +16,6 @@ static run_options short_run(void) {
 }
 
 static int plain_device(void **state) {
-    (void)state;
     unsetenv("MOCHI_CUDA_HOST_ALLOCATION");
     unsetenv("MOCHI_CUDA_HOST_STOP");
     return 0;
@@ -64,7 +63,6 @@ static mo_code compute(mo_context *ctx, double *out) {
 }
 
 static void every_allocation_may_fail(void **state) {
-    (void)state;
     double expected = 0, found = 0;
     mo_context *ctx = device_context(MO_CUDA);
     assert_int_equal(compute(ctx, &expected), MO_OK);
@@ -93,7 +91,6 @@ static void every_allocation_may_fail(void **state) {
 
 /* From the stop on every wait fails, whatever is asked; nothing hangs or crashes. */
 static void an_error_that_comes_late_stays(void **state) {
-    (void)state;
     double out;
     int64_t k = 1;
     for (bool all = false; !all; k++) {

@@ -13,7 +13,6 @@ static void set_memory(int64_t bytes) {
 }
 
 static int any_memory(void **state) {
-    (void)state;
     unsetenv("MOCHI_CUDA_HOST_MEMORY");
     unsetenv("MOCHI_CUDA_HOST_FAIL");
     return 0;
@@ -39,7 +38,6 @@ static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, told *t) {
 }
 
 static void features_that_do_not_fit_stay_on_the_host(void **state) {
-    (void)state;
     told t = {""}, quiet = {""};
     mo_context *ctx = device_context(MO_CUDA);
     set_memory(512 * MIB);
@@ -58,7 +56,6 @@ static void features_that_do_not_fit_stay_on_the_host(void **state) {
 }
 
 static void features_that_must_fit_name_the_bytes(void **state) {
-    (void)state;
     told t = {""};
     mo_context *ctx = device_context(MO_CUDA);
     set_memory(MIB / 4);
@@ -109,7 +106,6 @@ static void a_step_without_memory_names_itself_and_can_be_taken_again(void **sta
 
 static void page_locked_memory_that_is_not_there_is_one_line(void **state) {
     static const char *const missing[] = {"seam_pin", "seam_event_create"};
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     int64_t live = mo_context_counters(ctx).bytes_live;
     for (int i = 0; i < 2; i++) {
@@ -125,7 +121,6 @@ static void page_locked_memory_that_is_not_there_is_one_line(void **state) {
 
 /* Bytes that are sent arrive once the device has come so far, not before; then the memory may be written again. */
 static void sent_memory_may_be_written_again(void **state) {
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}),
               *Y = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4});

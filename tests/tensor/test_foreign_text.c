@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 static void quoted_text_is_one_short_line_of_utf8(void **state) {
-    (void)state;
     char buffer[16];
     assert_string_equal(mo_quote("a\nb\tc\x7F", 6, buffer, sizeof buffer), "a?b?c?");
     assert_string_equal(mo_quote("\xC3\xA9", 2, buffer, sizeof buffer), "\xC3\xA9");

@@ -142,32 +142,26 @@ static void all_survive(round_of_calls round) {
 }
 
 static void every_function_takes_no_context(void **state) {
-    (void)state;
     all_survive(NOTHING);
 }
 
 static void every_function_takes_null_objects(void **state) {
-    (void)state;
     all_survive(NULL_OBJECTS);
 }
 
 static void every_function_takes_inert_objects(void **state) {
-    (void)state;
     all_survive(INERT_OBJECTS);
 }
 
 static void every_function_takes_null_beside_a_context(void **state) {
-    (void)state;
     all_survive(FINE_CONTEXT);
 }
 
 static void every_function_takes_null_tensors_on_a_tape(void **state) {
-    (void)state;
     all_survive(FINE_TAPE);
 }
 
 static void every_function_takes_arrays_of_null(void **state) {
-    (void)state;
     all_survive(NULL_IN_ARRAYS);
 }
 

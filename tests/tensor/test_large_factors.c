@@ -1,21 +1,18 @@
-/* tests/tensor/test_large_factors.c - LU and eigenproblems of orders past a warp, a block and what is decomposed in one
- * call: X and its gradients from residuals in float64, the verdict on singular matrices, and the same bits twice. */
+/* tests/tensor/test_large_factors.c - Cholesky, LU and eigenproblems of orders on either side of a warp, a tile, a
+ * block, of what one kernel solves and of what is decomposed in one call: X and its gradients from residuals, zeros
+ * above the diagonal, the same bits twice; only the lower triangle is read; the matrix and the leading minor that an
+ * error names, and the verdict on singular ones. */
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
+#include "tests/scratch.h"
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+enum { BATCH = 3, COLUMNS = 5, MOST = 513 };
 
-enum { BATCH = 2, COLUMNS = 5, MOST = 513 };
-
-static double matrix[BATCH * MOST * MOST], right[BATCH * MOST * COLUMNS];
+static double matrix[BATCH * MOST * MOST], right[BATCH * MOST * COLUMNS], factor[BATCH * MOST * MOST];
 static char once[sizeof matrix], again[sizeof matrix];
 
 static double *normals(double *x, int64_t n, uint64_t stream) {
@@ -25,30 +22,35 @@ static double *normals(double *x, int64_t n, uint64_t stream) {
     return x;
 }
 
-static mo_tensor *drawn(mo_tape *t, mo_dtype real, double *x, int64_t n, int64_t m, uint64_t stream) {
-    int64_t shape[] = {BATCH, n, m};
-    return mo_cast(t, mo_from(t, MO_F64, 3, shape, normals(x, BATCH * n * m, stream)), real);
+/* [batch, n, m] */
+static mo_tensor *drawn(mo_tape *t, mo_dtype real, int64_t batch, int64_t n, int64_t m, uint64_t stream) {
+    return mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){batch, n, m}, normals(matrix, batch * n * m, stream)), real);
 }
 
-static double largest(mo_tape *t, mo_tensor *X) {
+/* Fails unless the residual is that of rounding errors, as in LAPACK's own tests. */
+static void assert_small(const char *what, int64_t n, mo_dtype real, double residual, double scale) {
+    double ratio = residual / (scale * (double)n * (real == MO_F64 ? DBL_EPSILON : FLT_EPSILON));
+    if (!(ratio < 30))
+        fail_msg("%s, order %d: %g", what, (int)n, ratio);
+}
+
+static double size_of(mo_tape *t, mo_tensor *X) {
     mo_tensor *flat = mo_reshape(t, mo_cast(t, mo_contiguous(t, X), MO_F64), 1, (int64_t[]){mo_numel(X)});
     return sqrt(mo_item(mo_sum(t, mo_square(t, flat), MO_ALL, MO_DROP_AXES)));
 }
 
 /* A X = B, and of sum(X B): B_bar = A^-T B, A_bar = -B_bar X^T; each by its residual. */
 static void solve_once(mo_tape *t, int64_t n) {
-    mo_tensor *A = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, matrix, n, n, 1)));
-    mo_tensor *B = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, right, n, COLUMNS, 2)));
+    mo_tensor *A = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, 2, n, n, 1)));
+    mo_tensor *B = mo_require_grad(mo_stop_gradient(t, drawn(t, MO_F64, 2, n, COLUMNS, 2)));
     mo_tensor *in[] = {A, B}, *bar[2], *X = mo_keep(mo_solve(t, A, B)), *G = mo_stop_gradient(t, B);
     assert_int_equal(mo_grad(t, &X, &G, 1, in, bar, 2, MO_RETAIN | MO_CREATE_GRAPH), MO_OK);
     mo_tensor *residual[] = {mo_sub(t, mo_matmul(t, A, X), B), mo_sub(t, mo_matmul(t, mo_transpose(t, A), bar[1]), G),
         mo_add(t, bar[0], mo_matmul(t, bar[1], mo_transpose(t, X)))};
     mo_tensor *scale[] = {X, bar[1], bar[0]};
-    for (int i = 0; i < 3; i++) {
-        double ratio = largest(t, residual[i]) / (largest(t, A) * largest(t, scale[i]) * (double)n * DBL_EPSILON);
-        if (!(ratio < 30)) /* as in LAPACK's own tests */
-            fail_msg("order %d: residual %d is %g", (int)n, i, ratio);
-    }
+    static const char *const what[] = {"A X", "A^T B_bar", "A_bar"};
+    for (int i = 0; i < 3; i++)
+        assert_small(what[i], n, MO_F64, size_of(t, residual[i]), size_of(t, A) * size_of(t, scale[i]));
     size_t bytes = (size_t)mo_numel(X) * sizeof(double);
     mo_tensor_read(X, once, bytes);
     mo_tensor_read(mo_solve(t, A, B), again, bytes);
@@ -67,13 +69,13 @@ static mo_code solve_of_condition(mo_tape *t, int64_t n, double small) {
     double *v = normals(right, n, 3), square = 0;
     for (int64_t i = 0; i < n; i++)
         square += v[i] * v[i];
-    for (int64_t b = 0; b < BATCH; b++)
+    for (int64_t b = 0; b < 2; b++)
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < n; j++)
                 matrix[(b * n + i) * n + j] =
                     ((i == j) - 2 * v[i] * v[j] / square) * (b == 1 && j == n - 1 ? small : 1);
-    mo_tensor *A = mo_from(t, MO_F64, 3, (int64_t[]){BATCH, n, n}, matrix);
-    mo_solve(t, A, mo_full(t, MO_F64, 3, (int64_t[]){BATCH, n, 1}, 1));
+    mo_tensor *A = mo_from(t, MO_F64, 3, (int64_t[]){2, n, n}, matrix);
+    mo_solve(t, A, mo_full(t, MO_F64, 3, (int64_t[]){2, n, 1}, 1));
     return mo_context_wait(mo_tape_context(t));
 }
 
@@ -92,17 +94,15 @@ static void singular_is_what_the_precision_says_at_every_order(void **state) {
 
 /* S V = V diag(w), V^T V = I; S is symmetric by its lower triangle. */
 static void decompose_once(mo_tape *t, mo_dtype real, int64_t n) {
-    mo_tensor *G = drawn(t, real, matrix, n, n, 4), *w, *V, *other_w, *other_V;
+    mo_tensor *G = drawn(t, real, 2, n, n, 4), *w, *V, *other_w, *other_V;
     mo_tensor *S = mo_add(t, G, mo_transpose(t, G));
     mo_eigh(t, S, &w, &V);
     mo_eigh(t, S, &other_w, &other_V);
-    mo_tensor *row = mo_reshape(t, w, 3, (int64_t[]){BATCH, 1, n}), *one = mo_scalar(t, real, -1);
+    mo_tensor *row = mo_reshape(t, w, 3, (int64_t[]){2, 1, n}), *one = mo_scalar(t, real, -1);
     mo_tensor *residual = mo_sub(t, mo_matmul(t, S, V), mo_mul(t, V, row));
     mo_tensor *skew = mo_add_diag(t, mo_matmul(t, mo_transpose(t, V), V), one);
-    double epsilon = real == MO_F64 ? DBL_EPSILON : FLT_EPSILON;
-    double ratio = largest(t, residual) / ((double)n * largest(t, S) * epsilon), off = largest(t, skew);
-    if (!(ratio < 30 && off < 30 * (double)n * epsilon))
-        fail_msg("order %d: residual %g, orthogonal to %g", (int)n, ratio, off);
+    assert_small("S V", n, real, size_of(t, residual), size_of(t, S));
+    assert_small("V^T V", n, real, size_of(t, skew), 1);
     size_t bytes = (size_t)mo_numel(V) * mo_dtype_size(real);
     mo_tensor_read(V, once, bytes);
     mo_tensor_read(other_V, again, bytes);
@@ -114,6 +114,81 @@ static void eigenvectors_of_several_matrices_are_each_its_own(void **state) {
     decompose_once(*state, MO_F64, 33);
     decompose_once(*state, MO_F32, 130);
     decompose_once(*state, MO_F32, MOST); /* one by one on a device */
+}
+
+/* ---- Cholesky ---- */
+
+/* G G^T / n + I. */
+static mo_tensor *system_of(mo_tape *t, mo_dtype real, int64_t batch, int64_t n) {
+    mo_tensor *K = mo_scale(t, mo_gram(t, drawn(t, real, batch, n, n, (uint64_t)n)), 1 / (double)n, 0);
+    return mo_add_diag(t, K, mo_scalar(t, real, 1));
+}
+
+/* A with NaN and Inf above the diagonal, by way of `matrix`. */
+static mo_tensor *lower_of(mo_tape *t, mo_tensor *A) {
+    int64_t n = mo_dim(A, -1), all = mo_numel(A);
+    assert_int_equal(mo_tensor_read(mo_cast(t, A, MO_F64), matrix, (size_t)all * sizeof *matrix), MO_OK);
+    for (int64_t i = 0; i < all; i++)
+        if (i % n > i / n % n)
+            matrix[i] = i % 2 ? (double)NAN : (double)INFINITY;
+    return mo_cast(t, mo_from(t, MO_F64, 3, (int64_t[]){all / n / n, n, n}, matrix), mo_tensor_dtype(A));
+}
+
+static void factor_once(mo_tape *t, mo_dtype real, int64_t batch, int64_t n) {
+    mo_tensor *A = system_of(t, real, batch, n), *lower = lower_of(t, A), *L = mo_cholesky(t, lower);
+    mo_tensor *B = drawn(t, real, batch, n, COLUMNS, 5), *X = mo_solve_spd(t, lower, B);
+    assert_small("L L^T", n, real, size_of(t, mo_sub(t, mo_matmul(t, L, mo_transpose(t, L)), A)), size_of(t, A));
+    assert_small("A X", n, real, size_of(t, mo_sub(t, mo_matmul(t, A, X), B)), size_of(t, A) * size_of(t, X));
+    int64_t all = mo_numel(L);
+    size_t bytes = (size_t)all * mo_dtype_size(real);
+    assert_int_equal(mo_tensor_read(mo_cast(t, L, MO_F64), factor, (size_t)all * sizeof *factor), MO_OK);
+    for (int64_t i = 0; i < all; i++)
+        assert_true(i % n > i / n % n ? factor[i] == 0 : i % n < i / n % n || factor[i] > 0);
+    mo_tensor_read(L, once, bytes);
+    mo_tensor_read(mo_cholesky(t, lower), again, bytes);
+    assert_memory_equal(once, again, bytes);
+    mo_tape_reset(t);
+}
+
+static void factors_leave_no_residual_and_read_the_lower_triangle(void **state) {
+    static const int64_t orders[] = {1, 2, 31, 32, 33, 64, 65, 320, 321, 513};
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        factor_once(*state, MO_F32, i % 2 ? 1 : BATCH, orders[i]);
+        factor_once(*state, MO_F64, i % 2 ? BATCH : 1, orders[i]);
+    }
+    factor_once(*state, MO_F32, 2, MOST); /* one by one on a device */
+}
+
+/* 4 I, but for the entry (i, j) of the last matrix. */
+static void expect(mo_tape *t, int64_t batch, int64_t n, int64_t i, int64_t j, double x, const char *reason) {
+    mo_context *ctx = mo_tape_context(t);
+    char named[80];
+    for (int64_t k = 0; k < batch * n * n; k++)
+        matrix[k] = k / n % n == k % n ? 4 : 0;
+    matrix[((batch - 1) * n + i) * n + j] = x;
+    mo_tensor *A = mo_from(t, MO_F64, 3, (int64_t[]){batch, n, n}, matrix);
+    for (int k = 0; k < 2; k++) {
+        mo_cholesky(t, mo_cast(t, A, k ? MO_F64 : MO_F32));
+        assert_int_not_equal(mo_context_wait(ctx), MO_OK);
+        snprintf(named, sizeof named, "cholesky: matrix %d of %d", (int)batch - 1, (int)batch);
+        assert_failed(ctx, MO_NUMERICAL, PARTS(named, reason));
+    }
+    mo_tape_reset(t);
+}
+
+static void the_matrix_without_a_factor_is_named(void **state) {
+    static const int64_t orders[] = {33, 321, 513};
+    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
+        int64_t n = orders[k], batch = k == 2 ? 2 : BATCH;
+        char minor[40];
+        for (int64_t i = 0; i < n; i += n - 2) { /* the first row, and the last but one */
+            snprintf(minor, sizeof minor, "(leading minor %d)", (int)i + 1);
+            expect(*state, batch, n, i, i, -1, minor);
+            expect(*state, batch, n, i, i, NAN, "holds a value that is not finite");
+        }
+        expect(*state, batch, n, n - 1, 0, INFINITY, "holds a value that is not finite");
+        expect(*state, batch, n, n - 1, n - 2, NAN, "holds a value that is not finite");
+    }
 }
 
 static int open_tape(void **state) {
@@ -130,6 +205,8 @@ static int close_tape(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(factors_leave_no_residual_and_read_the_lower_triangle),
+        cmocka_unit_test(the_matrix_without_a_factor_is_named),
         cmocka_unit_test(solves_leave_no_residual),
         cmocka_unit_test(singular_is_what_the_precision_says_at_every_order),
         cmocka_unit_test(eigenvectors_of_several_matrices_are_each_its_own),

@@ -46,7 +46,7 @@ enum { WIDE = 1500, OUTPUTS = 4 };
 static void softmax_rows(const char *word, const float *x, float out[OUTPUTS][2 * WIDE]) {
     mo_tape *t = tape_with(word);
     mo_context *ctx = mo_tape_context(t);
-    mo_tensor *X = mo_require_grad(mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){2, WIDE}, x)), *x_bar;
+    mo_tensor *X = mo_require_grad(mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){2, WIDE}, x)), *x_bar;
     for (int log = 0; log < 2; log++) {
         mo_tensor *Y = log ? mo_log_softmax(t, X, MO_AXIS(-1)) : mo_softmax(t, X, MO_AXIS(-1)),
                   *loss = mo_mean(t, mo_square(t, Y), MO_ALL, MO_DROP_AXES);
@@ -61,7 +61,6 @@ static void softmax_rows(const char *word, const float *x, float out[OUTPUTS][2 
 }
 
 static void softmax_agrees_both_ways(void **state) {
-    (void)state;
     static float x[2 * WIDE], library[OUTPUTS][2 * WIDE], own[OUTPUTS][2 * WIDE], by_rule[OUTPUTS][2 * WIDE];
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < 2 * WIDE; i++)
@@ -96,7 +95,7 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     for (int i = 0; i < COLUMNS * (WIDTH + 8); i++)
         x[i] = (float)mo_random_normal(&r);
     mo_csr *A = mo_csr_create(ctx, ROWS, COLUMNS, row, column, MO_F32, value);
-    mo_tensor *whole = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
+    mo_tensor *whole = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){COLUMNS, WIDTH + 8}, x);
     mo_tensor *X = mo_slice(t, whole, MO_AXIS(1), first, first + d);
     read_floats(mo_spmm(t, A, X), Y);
     int64_t allocations = mo_context_counters(ctx).allocations;
@@ -108,7 +107,6 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
 }
 
 static void sparse_products_agree_both_ways(void **state) {
-    (void)state;
     static float library[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
     static const int64_t widths[] = {1, 2, 33, WIDTH};
     mo_tape *always = tape_with("always"), *never = tape_with("never");
@@ -127,7 +125,6 @@ static void sparse_products_agree_both_ways(void **state) {
 
 /* Only the emulated device's libraries can be made to refuse. */
 static void what_a_library_refuses_our_kernels_compute(void **state) {
-    (void)state;
     static const char *const refusals[REFUSALS] = {"seam_softmax", "seam_sparse_create", "seam_sparse_multiply"};
     static float x[2 * WIDE], softmax[OUTPUTS][2 * WIDE], own[OUTPUTS][2 * WIDE];
     static float Y[ROWS * WIDTH], again[ROWS * WIDTH], other[ROWS * WIDTH];
@@ -150,7 +147,6 @@ static void what_a_library_refuses_our_kernels_compute(void **state) {
 }
 
 static void an_unknown_word_is_refused(void **state) {
-    (void)state;
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_LIBRARIES", "sometimes", 1);
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
@@ -160,7 +156,6 @@ static void an_unknown_word_is_refused(void **state) {
 }
 
 static void the_libraries_are_named(void **state) {
-    (void)state;
     char text[256];
     mo_context_release(device_context(MO_CUDA));
     assert_true(mo_device_libraries(MO_CUDA, text, sizeof text));

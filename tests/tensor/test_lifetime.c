@@ -175,7 +175,6 @@ static void the_marks_of_released_tensors_are_freed(void **state) {
 }
 
 static void a_context_names_what_lives(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){4, 32});

@@ -11,6 +11,7 @@
 #include "tests/scratch.h"
 
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 
 enum { MODES = 3, ROWS = 70, IN = 64, HIDDEN = 40, OUT = 8, LARGE = 512, MOST = LARGE * LARGE };
@@ -55,7 +56,7 @@ static mo_tensor *drawn(mo_context *ctx, uint64_t seed, mo_dtype dtype, int ndim
     assert_true(n <= MOST);
     for (int64_t i = 0; i < n; i++)
         wide[i] = x[i] = (float)mo_random_normal(&r);
-    return mo_require_grad(mo_tensor_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
+    return mo_require_grad(mo_tensor_create_from(ctx, dtype, ndim, shape, dtype == MO_F32 ? (void *)x : wide));
 }
 
 /* ---- single products ---- */
@@ -87,7 +88,6 @@ static void read_product(mo_tape *t, const product_case *c, mo_dtype dtype, bool
 }
 
 static void products_stay_within_the_bound_of_their_mode(void **state) {
-    (void)state;
     static const product_case cases[] = {
         {.batch = 1, .m = ROWS, .k = IN, .n = HIDDEN},
         {.batch = 1, .m = ROWS, .k = 33, .n = 7, .turned_B = true},
@@ -177,7 +177,6 @@ static double distance(const float *a, const float *b, int64_t n) {
 }
 
 static void layers_agree_with_the_cpu_in_every_mode_and_way(void **state) {
-    (void)state;
     static const double bounds[MODES] = {1e-5, 2e-2, 1e-1};
     static results expected, got;
     mo_context_release(device_context(MO_CUDA));
@@ -203,13 +202,12 @@ static void layers_agree_with_the_cpu_in_every_mode_and_way(void **state) {
 
 /* The bits of relu reach the backward pass if, and only if, the library keeps them. */
 static void the_mask_is_kept_where_the_library_keeps_one(void **state) {
-    (void)state;
     mo_context_release(device_context(MO_CUDA));
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         mo_tape *t = tape_in(MO_MATH_FP32, &ways[w]);
         mo_context *ctx = mo_tape_context(t);
         static float zero[ROWS * IN];
-        mo_tensor *A = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
+        mo_tensor *A = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, IN}, zero);
         mo_gemm g = {.A = mo_tensor_view(A), .C = mo_tensor_view(A), .relu = true};
         int64_t bytes = ctx->backend->relu_bits(ctx, &g);
         assert_int_equal(bytes, strcmp(ways[w].libraries, "never") == 0 ? 0 : 16); /* 128 bits */
@@ -221,7 +219,6 @@ static void the_mask_is_kept_where_the_library_keeps_one(void **state) {
 /* relu(x W^T) of a row with a NaN: kept by our kernel; by the library's epilogue as its maximum has it, which is said.
  */
 static void a_nan_passes_relu_by_our_kernels(void **state) {
-    (void)state;
     float x[4] = {1, NAN, 1, 1}, w[4] = {1, 1, 1, 1}, y[2] = {0, 0};
     mo_context_release(device_context(MO_CUDA));
     for (size_t i = 0; i < 2; i++) { /* by rule, and never by the library */
@@ -238,12 +235,92 @@ static void a_nan_passes_relu_by_our_kernels(void **state) {
     }
 }
 
+/* ---- operands in bf16 are rounded as a cast rounds, at any layout and address: a product with the identity gives them
+ * back ---- */
+
+enum { MOST_OPERAND = 513 * 513 };
+
+/* X [m, k] as an operand, in a batch of 2 if `batch`: turned, or without its first row or column, so that no address
+ * fits 16 bytes. */
+typedef struct operand_case {
+    int64_t m, k;
+    bool turned;
+    int64_t first_row, first_column;
+    bool batch;
+} operand_case;
+
+static mo_tensor *identity(mo_tape *t, int64_t n) {
+    static float x[MOST_OPERAND];
+    memset(x, 0, sizeof x);
+    for (int64_t i = 0; i < n; i++)
+        x[i * n + i] = 1;
+    return mo_from(t, MO_F32, 2, (int64_t[]){n, n}, x);
+}
+
+/* Normal numbers and, at every fifth place, one half way between two of bf16. */
+static mo_tensor *operand(mo_tape *t, const operand_case *c) {
+    static float x[MOST_OPERAND];
+    mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
+    int64_t matrices = c->batch ? 2 : 1, shape[] = {matrices, c->m, c->k};
+    for (int64_t i = 0; i < matrices * c->m * c->k; i++) {
+        double draw = mo_random_normal(&r);
+        x[i] = i % 5 ? (float)draw : (draw < 0 ? -1 : 1) * (1 + (float)(1 + i % 4) * 0x1p-8f);
+    }
+    mo_tensor *X = mo_from(t, MO_F32, c->batch ? 3 : 2, c->batch ? shape : shape + 1, x);
+    X = mo_slice(t, mo_slice(t, X, MO_AXIS(-2), c->first_row, c->m), MO_AXIS(-1), c->first_column, c->k);
+    return c->turned ? mo_transpose(t, X) : X;
+}
+
+static void operands_of_bf16_are_rounded_as_a_cast_rounds(void **state) {
+    static const operand_case cases[] = {
+        {.m = 60, .k = 64},
+        {.m = 13, .k = 5},
+        {.m = 64, .k = 24, .turned = true},
+        {.m = 14, .k = 7, .first_row = 1},
+        {.m = 14, .k = 7, .first_row = 1, .turned = true},
+        {.m = 9, .k = 33, .first_column = 1},
+        {.m = 9, .k = 33, .first_column = 1, .turned = true},
+        {.m = 1, .k = 17},
+        {.m = 17, .k = 1, .turned = true},
+        {.m = 5, .k = 513},
+        {.m = 5, .k = 513, .turned = true},
+        {.m = 513, .k = 7, .first_row = 2},
+        {.m = 513, .k = 1},
+        {.m = 6, .k = 41, .first_row = 1, .first_column = 1, .batch = true},
+        {.m = 6, .k = 40, .batch = true},
+        {.m = 7, .k = 33, .turned = true, .batch = true},
+        {.m = 1, .k = 33, .batch = true},
+        {.m = 33, .k = 1, .batch = true},
+    };
+    static float expected[MOST_OPERAND], got[MOST_OPERAND];
+    mo_context_release(device_context(MO_CUDA));
+    mo_tape *t = tape_in(MO_MATH_BF16, &ways[0]);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        mo_tensor *X = operand(t, &cases[i]), *Y[2];
+        size_t bytes = (size_t)mo_numel(X) * sizeof(float);
+        mo_tensor *rounded = mo_cast(t, mo_cast(t, X, MO_BF16), MO_F32);
+        Y[0] = mo_matmul(t, X, identity(t, mo_dim(X, -1)));
+        Y[1] = mo_matmul(t, identity(t, mo_dim(X, -2)), X);
+        assert_int_equal(mo_tensor_read(rounded, expected, bytes), MO_OK);
+        for (int side = 0; side < 2; side++) {
+            assert_int_equal(mo_tensor_read(Y[side], got, bytes), MO_OK);
+            for (int64_t k = 0; k < mo_numel(X); k++)
+                if (got[k] != expected[k])
+                    fail_msg("case %zu, side %d: value %" PRId64 " is %.9g, expected %.9g", i, side, k, (double)got[k],
+                        (double)expected[k]);
+        }
+        mo_tape_reset(t);
+    }
+    release(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(products_stay_within_the_bound_of_their_mode),
         cmocka_unit_test(layers_agree_with_the_cpu_in_every_mode_and_way),
         cmocka_unit_test(the_mask_is_kept_where_the_library_keeps_one),
         cmocka_unit_test(a_nan_passes_relu_by_our_kernels),
+        cmocka_unit_test(operands_of_bf16_are_rounded_as_a_cast_rounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

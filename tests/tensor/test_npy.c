@@ -42,7 +42,7 @@ static void the_header_is_as_numpy_writes_it(void **state) {
     scratch *s = *state;
     static const int64_t shape[] = {2, 3};
     static const float values[] = {-4, -1, 2, 5, 8, 11};
-    mo_tensor *T = mo_tensor_from(s->ctx, MO_F32, 2, shape, values);
+    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_F32, 2, shape, values);
     assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_OK);
     mo_tensor_release(T);
     bytes ours = read_bytes(s->path), theirs = read_bytes("tests/arrays/f4.npy");
@@ -184,9 +184,9 @@ static void rows_may_come_in_blocks(void **state) {
         x[i] = (float)i;
     snprintf(whole, sizeof whole, "%s", scratch_path(s, "whole.npy"));
     snprintf(parts, sizeof parts, "%s", scratch_path(s, "parts.npy"));
-    mo_tensor *all = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x), *block[3];
+    mo_tensor *all = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){10, 3}, x), *block[3];
     for (int i = 0; i < 3; i++) /* rows 0 to 3, 4 to 7, 8 and 9 */
-        block[i] = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){i < 2 ? 4 : 2, 3}, x + 12 * i);
+        block[i] = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){i < 2 ? 4 : 2, 3}, x + 12 * i);
     assert_int_equal(mo_npy_write(all, whole), MO_OK);
     mo_npy_writer *w = mo_npy_start(s->ctx, parts, MO_F32, 10, 3);
     for (int i = 0; i < 3; i++)
@@ -226,7 +226,7 @@ static void large_and_strided_arrays_round_trip(void **state) {
     float *x = malloc((size_t)ROWS * COLUMNS * sizeof *x), *y = malloc((size_t)ROWS * COLUMNS * sizeof *y);
     for (int i = 0; i < ROWS * COLUMNS; i++)
         x[i] = (float)(i % 100003);
-    mo_tensor *T = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x);
+    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){ROWS, COLUMNS}, x);
     assert_int_equal(mo_npy_write(T, scratch_path(s, "large.npy")), MO_OK);
     mo_tensor *back = mo_npy_read(s->ctx, s->path);
     assert_int_equal(mo_tensor_read(back, y, (size_t)ROWS * COLUMNS * sizeof *y), MO_OK);

@@ -114,7 +114,7 @@ static void a_large_member_passes_the_small_buffer(void **state) {
     for (int64_t i = 0; i < n; i++)
         values[i] = (double)(i * i % 977);
     mo_arrays *arrays = mo_arrays_create(s->ctx);
-    mo_arrays_take(arrays, "x", mo_tensor_from(s->ctx, MO_F64, 1, &n, values));
+    mo_arrays_take(arrays, "x", mo_tensor_create_from(s->ctx, MO_F64, 1, &n, values));
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
     mo_arrays_release(arrays);
     arrays = mo_npz_read(s->ctx, s->path);

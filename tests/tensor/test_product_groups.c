@@ -170,7 +170,6 @@ static void compare(const char *what, const double *got, const double *want, dou
 }
 
 static void a_group_is_its_products_one_by_one(void **state) {
-    (void)state;
     static const char *const libraries[] = {"rule", "never"};
     static const char *const modes[] = {"fp32", "tf32", "bf16"};
     int compared = 0;

@@ -55,8 +55,8 @@ static void the_layout_is_fixed(void **state) {
         "d2f0f9428898845f08130b77ddef5807\"},\"b\":{\"data_offsets\":[0,8],\"dtype\":\"I64\",\"shape\":[]},"
         "\"w\":{\"data_offsets\":[8,10],\"dtype\":\"U8\",\"shape\":[2]}}";
     mo_arrays *arrays = mo_arrays_create(s->ctx);
-    mo_arrays_take(arrays, "w", mo_tensor_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));
-    mo_arrays_take(arrays, "b", mo_tensor_from(s->ctx, MO_I64, 0, NULL, &(int64_t){-1}));
+    mo_arrays_take(arrays, "w", mo_tensor_create_from(s->ctx, MO_U8, 1, (int64_t[]){2}, "\1\2"));
+    mo_arrays_take(arrays, "b", mo_tensor_create_from(s->ctx, MO_I64, 0, NULL, &(int64_t){-1}));
     assert_int_equal(mo_safetensors_write(arrays, "{\"seed\":\"7\"}", scratch_path(s, "a.safetensors")), MO_OK);
     mo_arrays_release(arrays);
     bytes b = read_bytes(s->path);

@@ -36,17 +36,14 @@ static void check_shared(bool by_reader) {
 }
 
 static void a_reader_waits_for_the_writer(void **state) {
-    (void)state;
     check_shared(true);
 }
 
 static void a_writer_lets_the_reader_wait(void **state) {
-    (void)state;
     check_shared(false);
 }
 
 static void default_streams_have_numbers(void **state) {
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_tensor *X = filled(ctx, 1);
     for (uintptr_t number = 1; number <= 2; number++)
@@ -57,7 +54,6 @@ static void default_streams_have_numbers(void **state) {
 }
 
 static void a_capture_has_one_stream(void **state) {
-    (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     assert_int_equal(mo_capture_begin(ctx, 0), MO_OK);
     assert_int_equal(mo_context_order(ctx, (void *)1, true), MO_STATE);
@@ -67,7 +63,6 @@ static void a_capture_has_one_stream(void **state) {
 }
 
 static void the_cpu_has_none(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     assert_null(mo_context_stream(ctx));
     assert_int_equal(mo_context_order(ctx, NULL, true), MO_OK);

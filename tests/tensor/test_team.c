@@ -48,7 +48,6 @@ static void factor_and_fit(mo_tape *t, int64_t batch) {
 }
 
 static void no_kernel_ends_a_thread(void **state) {
-    (void)state;
     static long before[MOST], after[MOST];
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = THREADS});
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);

@@ -41,6 +41,13 @@ static void the_first_error_wins_and_stays_until_cleared(void **state) {
     mo_tensor_release(T);
 }
 
+static void a_message_is_one_line(void **state) {
+    mo_context *ctx = *state;
+    mo_fail(ctx, MO_INVALID, "head %s: no such \"%s\"", "a\nb\r", "\033[31m\tc\x7F \xC3\xA9");
+    assert_string_equal(mo_context_status(ctx)->message, "head a?b?: no such \"?[31m?c? \xC3\xA9\"");
+    mo_clear_error(ctx);
+}
+
 static void a_new_tensor_is_zero_and_row_major(void **state) {
     mo_context *ctx = *state;
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){2, 3, 4});
@@ -60,7 +67,6 @@ static void a_new_tensor_is_zero_and_row_major(void **state) {
 }
 
 static void shapes_as_text_have_every_number_and_stop_at_the_end(void **state) {
-    (void)state;
     const int64_t shape[] = {0, -10, INT64_MAX, INT64_MIN};
     char text[64], unused = 'x';
     assert_string_equal(
@@ -111,7 +117,7 @@ static void buffers_of_the_wrong_size_are_refused(void **state) {
 static void copy_converts_between_all_types(void **state) {
     mo_context *ctx = *state;
     double x[] = {0, 1, 2, 100}, y[4];
-    mo_tensor *A = mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
+    mo_tensor *A = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
               *B = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){4});
     for (int d = 0; d < MO_DTYPES; d++) {
         mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 1, (int64_t[]){4});
@@ -131,6 +137,68 @@ static void copy_converts_between_all_types(void **state) {
     mo_tensor_release(B);
 }
 
+/* A transposed window onto memory of the test; the copy has the values in the window's order, and outlives the memory.
+ */
+static void a_clone_has_the_values_and_memory_of_its_own(void **state) {
+    mo_context *ctx = *state, *other = mo_context_create(NULL);
+    float x[] = {1, 2, 3, 4, 5, 6}, got[6];
+    const float expected[] = {1, 4, 2, 5, 3, 6};
+    mo_tensor *T = mo_tensor_wrap(ctx, &(mo_view){x, MO_F32, 2, {3, 2}, {1, 3}}, NULL, NULL);
+    mo_tensor *C[] = {mo_tensor_clone(ctx, T), mo_tensor_clone(other, T)};
+    memset(x, 0, sizeof x);
+    for (int i = 0; i < 2; i++) {
+        assert_true(mo_is_contiguous(C[i]) && mo_dim(C[i], 0) == 3 && mo_tensor_dtype(C[i]) == MO_F32);
+        assert_ptr_equal(mo_tensor_context(C[i]), i ? other : ctx);
+        assert_int_equal(mo_tensor_read(C[i], got, sizeof got), MO_OK);
+        assert_memory_equal(got, expected, sizeof got);
+        mo_tensor_release(C[i]);
+    }
+    mo_fail(ctx, MO_NUMERICAL, "no factor");
+    assert_true(mo_is_null(mo_tensor_clone(other, T)));
+    assert_int_equal(mo_context_status(other)->code, MO_NUMERICAL);
+    assert_string_equal(mo_context_status(other)->message, "clone: the other context: no factor");
+    mo_clear_error(ctx);
+    mo_clear_error(other);
+    assert_true(mo_is_null(mo_tensor_clone(ctx, mo_null_tensor(ctx))));
+    assert_int_equal(mo_context_status(ctx)->code, MO_INVALID);
+    mo_clear_error(ctx);
+    mo_tensor_release(T);
+    assert_int_equal(mo_context_release(other), MO_OK);
+}
+
+static void values_as_text_stop_where_the_buffer_ends(void **state) {
+    mo_context *ctx = *state;
+    static const double real[] = {1, 0.25, -3, 1e-6, 1.0 / 3, 123456, NAN, -INFINITY};
+    static const int64_t whole[] = {1234567, -8};
+    char text[200];
+    const struct {
+        mo_dtype dtype;
+        int ndim;
+        int64_t shape[3];
+        size_t bytes;
+        const char *expected;
+    } rows[] = {{MO_F64, 2, {2, 2}, sizeof text, "[[1, 0.25], [-3, 1e-06]]"}, {MO_F64, 0, {0}, sizeof text, "1"},
+        {MO_F64, 3, {1, 2, 2}, sizeof text, "[[[1, 0.25], [-3, 1e-06]]]"}, {MO_F64, 2, {2, 0}, sizeof text, "[]"},
+        {MO_F64, 1, {8}, sizeof text, "[1, 0.25, -3, 1e-06, 0.33333, 1.2346e+05, nan, -inf]"},
+        {MO_I64, 1, {2}, sizeof text, "[1234567, -8]"}, {MO_F64, 1, {8}, 20, "[1, 0.25, -3 .."},
+        {MO_F64, 2, {2, 2}, 25, "[[1, 0.25], [-3, 1e-06]]"}, {MO_F64, 2, {2, 2}, 24, "[[1, 0.25], [-3 .."},
+        {MO_F64, 1, {8}, 3, " ."}, {MO_F64, 1, {8}, 1, ""}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const void *host = rows[i].dtype == MO_I64 ? (const void *)whole : real;
+        mo_tensor *T = mo_tensor_create_from(ctx, rows[i].dtype, rows[i].ndim, rows[i].shape, host);
+        assert_string_equal(mo_tensor_text(T, text, rows[i].bytes), rows[i].expected);
+        assert_true(mo_ok(ctx));
+        mo_tensor_release(T);
+    }
+    assert_string_equal(mo_tensor_text(mo_null_tensor(ctx), text, sizeof text), "null");
+    int64_t counted = mo_context_counters(ctx).bytes_live; /* of many values only the first are looked at */
+    mo_tensor *large = mo_tensor_create(ctx, MO_U8, 2, (int64_t[]){1 << 20, 2});
+    mo_context_reset_peaks(ctx);
+    assert_string_equal(mo_tensor_text(large, text, 16), "[[0, 0], [0 ..");
+    assert_true(mo_context_counters(ctx).bytes_peak - counted < 3 << 20);
+    mo_tensor_release(large);
+}
+
 static void item_reads_every_number_type(void **state) {
     mo_context *ctx = *state;
     for (int d = MO_F32; d <= MO_U8; d++) {
@@ -142,7 +210,6 @@ static void item_reads_every_number_type(void **state) {
 }
 
 static void an_unknown_device_gives_a_context_in_error(void **state) {
-    (void)state;
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = (mo_device)9});
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
     mo_context_release(ctx);
@@ -167,11 +234,14 @@ static void counters_return_to_where_they_were(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_first_error_wins_and_stays_until_cleared, open_context, close_context),
+        cmocka_unit_test_setup_teardown(a_message_is_one_line, open_context, close_context),
         cmocka_unit_test_setup_teardown(a_new_tensor_is_zero_and_row_major, open_context, close_context),
         cmocka_unit_test(shapes_as_text_have_every_number_and_stop_at_the_end),
         cmocka_unit_test_setup_teardown(sizes_that_overflow_or_are_negative_are_errors, open_context, close_context),
         cmocka_unit_test_setup_teardown(buffers_of_the_wrong_size_are_refused, open_context, close_context),
         cmocka_unit_test_setup_teardown(copy_converts_between_all_types, open_context, close_context),
+        cmocka_unit_test_setup_teardown(a_clone_has_the_values_and_memory_of_its_own, open_context, close_context),
+        cmocka_unit_test_setup_teardown(values_as_text_stop_where_the_buffer_ends, open_context, close_context),
         cmocka_unit_test_setup_teardown(item_reads_every_number_type, open_context, close_context),
         cmocka_unit_test(an_unknown_device_gives_a_context_in_error),
         cmocka_unit_test_setup_teardown(counters_return_to_where_they_were, open_context, close_context),

@@ -170,8 +170,9 @@ static const char *strip(scratch *s, const char *path) {
 
 static mo_arrays *make_entry(mo_context *ctx, float first) {
     mo_arrays *arrays = mo_arrays_create(ctx);
-    mo_arrays_take(arrays, "basis", mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){2, 3}, (float[]){first, 2, 3, 4, 5, 6}));
-    mo_arrays_take(arrays, "svd", mo_tensor_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){0.5, 0.25}));
+    mo_arrays_take(
+        arrays, "basis", mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){2, 3}, (float[]){first, 2, 3, 4, 5, 6}));
+    mo_arrays_take(arrays, "svd", mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){0.5, 0.25}));
     return arrays;
 }
 

@@ -1,6 +1,6 @@
 /* tests/train/test_node_kernels.c - the kernels between nodes against dense matrices in float64, on small graphs with
  * an isolated node, a node without attributes, a constant column; their properties; and what is refused. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "tests/drawn_graphs.h"
 #include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"
@@ -553,6 +553,45 @@ static void rows_of_a_user_are_an_expert(void **state) {
     mo_graph_release(graph);
 }
 
+/* The mean cosine along edges over the root of the mean square of all pairs, from dense rows. */
+static double assortativity_of(const mo_graph *graph) {
+    int64_t n = graph->nodes, m = graph->features;
+    double *X = attribute_expert(graph, 1, 0), along = 0, squares = 0;
+    for (int64_t u = 0; u < n; u++)
+        for (int64_t v = 0; v < n; v++) {
+            double cosine = 0;
+            for (int64_t c = 0; c < m; c++)
+                cosine += X[u * m + c] * X[v * m + c];
+            squares += cosine * cosine / (double)(n * n);
+            along += mo_graph_has_edge(graph, u, v) ? cosine / (double)graph->nnz : 0;
+        }
+    free(X);
+    return along / sqrt(squares);
+}
+
+/* Drawn attributes, and then those of the neighbours added to each node's own, a few times. */
+static void assortativity_is_that_of_dense_rows(void **state) {
+    scratch *s = *state;
+    static float before[N * M];
+    for (int times = 0; times < 4; times += 3) {
+        mo_graph *graph = odd_graph(s->ctx, 11);
+        for (int i = 0; i < times; i++) {
+            memcpy(before, graph->feature_value, sizeof before);
+            for (int64_t u = 0; u < N; u++)
+                for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
+                    for (int64_t c = 0; c < M; c++)
+                        graph->feature_value[u * M + c] += before[graph->column[e] * M + c] / (float)degree(graph, u);
+        }
+        mo_node_kernels *k = mo_node_kernels_create(graph, NULL, 0);
+        double expected = assortativity_of(graph);
+        assert_true(times ? expected > 1 : fabs(expected) < 0.3);
+        assert_true(fabs(mo_node_kernels_assortativity(k) - expected) < 0.05);
+        mo_node_kernels_release(k);
+        mo_graph_release(graph);
+    }
+    assert_true(mo_node_kernels_assortativity(NULL) == 0);
+}
+
 static void empty_lists_and_wrong_nodes_and_too_little_memory(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, one, M, 7);
@@ -588,6 +627,7 @@ int main(void) {
         cmocka_unit_test(kernels_are_symmetric_with_unit_rows),
         cmocka_unit_test(hops_are_read_from_files_too),
         cmocka_unit_test(rows_of_a_user_are_an_expert),
+        cmocka_unit_test(assortativity_is_that_of_dense_rows),
         cmocka_unit_test(empty_lists_and_wrong_nodes_and_too_little_memory),
     };
     return cmocka_run_group_tests_name("node kernels", tests, scratch_create, scratch_release);

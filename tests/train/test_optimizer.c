@@ -21,7 +21,7 @@ static void fill(mo_tensor *T, uint64_t stream, double scale) {
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, stream);
     for (int64_t i = 0; i < mo_numel(T); i++)
         value[i] = scale * mo_random_normal(&r);
-    mo_tensor *wide = mo_tensor_from(mo_tensor_context(T), MO_F64, mo_ndim(T), T->shape, value);
+    mo_tensor *wide = mo_tensor_create_from(mo_tensor_context(T), MO_F64, mo_ndim(T), T->shape, value);
     assert_int_equal(mo_tensor_copy(T, wide), MO_OK);
     mo_tensor_release(wide);
 }

@@ -50,7 +50,7 @@ static double store(mo_context *ctx, scratch *s) {
         const char *path = scratch_path(s, form == 0 ? "x.npy" : form == 1 ? "x.npz" : "x.safetensors");
         mo_arrays *arrays = mo_arrays_create(ctx), *read = NULL;
         mo_tensor *one = NULL;
-        mo_arrays_take(arrays, "x", mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, x));
+        mo_arrays_take(arrays, "x", mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, x));
         const mo_tensor *X = mo_arrays_find(arrays, "x");
         if (form == 0 && X && mo_npy_write(X, path) == MO_OK)
             one = mo_npy_read(ctx, path);
@@ -182,8 +182,8 @@ static double fit(mo_context *ctx, scratch *s) {
     for (int i = 0; i < 24; i++)
         y[i] = i % 2;
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_svm, &mo_head_prototype_inner};
-    mo_tensor *Z = mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
-    mo_tensor *label = mo_tensor_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
+    mo_tensor *Z = mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){24, 2}, z);
+    mo_tensor *label = mo_tensor_create_from(ctx, MO_I64, 1, (int64_t[]){24}, y);
     mo_embeddings *E = mo_ok(ctx) ? mo_embeddings_create(Z, label, "rows") : NULL;
     mo_fit_options o = {.n_shots = 1, .shots = (int64_t[]){3}, .episodes = 2, .queries = 2, .ways = 64};
     mo_diagnosis d = {0};

@@ -91,7 +91,7 @@ static void a_division_is_read_from_lists(void **state) {
     fputs("node,label\n3,x\n0,y\n\n12,z\n", file);
     fclose(file);
     snprintf(test, sizeof test, "%s", scratch_path(s, "test.npy"));
-    mo_tensor *T = mo_tensor_from(s->ctx, MO_I32, 2, (int64_t[]){2, 1}, (int32_t[]){5, 1});
+    mo_tensor *T = mo_tensor_create_from(s->ctx, MO_I32, 2, (int64_t[]){2, 1}, (int32_t[]){5, 1});
     mo_npy_write(T, test);
     mo_tensor_release(T);
     assert_true(mo_division_read(graph, train, test, "nodes", part));

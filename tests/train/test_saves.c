@@ -40,7 +40,7 @@ static mo_arrays *arrays_of(mo_context *ctx, int version) {
     double x[600];
     for (int i = 0; i < 600; i++)
         x[i] = i + 0.5 * version;
-    mo_arrays_take(arrays, "x", mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){200, 3}, x));
+    mo_arrays_take(arrays, "x", mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){200, 3}, x));
     return arrays;
 }
 

@@ -1,5 +1,4 @@
-/* tests/train/test_suite.c - pools and suites as files: the content of valid ones, and line and column of the error in
- * invalid ones. */
+/* tests/train/test_suite.c - pools and suites as files; invalid ones stand in tests/graphs/files.cases. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 

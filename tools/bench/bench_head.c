@@ -49,8 +49,7 @@ static mo_tensor *make_rows(mo_tape *t, const int64_t *size, int64_t each, uint6
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *noise = synthetic_normal(ctx, 4, four, stream);
     mo_tensor *mean = synthetic_normal(ctx, 4, (int64_t[]){four[0], four[1], 1, four[3]}, 1);
-    mo_tensor *X = mo_reshape(t, mo_add(t, noise, mean), 3, three), *rows = mo_tensor_create(ctx, MO_F32, 3, three);
-    mo_tensor_copy(rows, X);
+    mo_tensor *rows = mo_tensor_clone(ctx, mo_reshape(t, mo_add(t, noise, mean), 3, three));
     mo_tape_reset(t);
     mo_tensor_release(noise);
     mo_tensor_release(mean);
@@ -64,7 +63,7 @@ static mo_tensor *make_head_labels(mo_context *ctx, const int64_t *size, int64_t
     float *y = calloc((size_t)(all[0] * C), sizeof *y);
     for (int64_t i = 0; y && i < all[0]; i++)
         y[i * C + i % rows / each] = 1;
-    mo_tensor *Y = y ? mo_tensor_from(ctx, MO_F32, flat ? 2 : 3, flat ? all : shape, y) : mo_null_tensor(ctx);
+    mo_tensor *Y = y ? mo_tensor_create_from(ctx, MO_F32, flat ? 2 : 3, flat ? all : shape, y) : mo_null_tensor(ctx);
     free(y);
     return Y;
 }

@@ -59,10 +59,7 @@ static void decompose_once(void *state) {
 
 /* Copies a tensor of the tape to the list of arrays. */
 static void keep_svd_array(mo_arrays *arrays, const char *name, const mo_tensor *T) {
-    mo_tensor *own = mo_tensor_create(
-        arrays->ctx, mo_tensor_dtype(T), mo_ndim(T), (int64_t[]){mo_dim(T, 0), mo_ndim(T) > 1 ? mo_dim(T, 1) : 1});
-    mo_tensor_copy(own, T);
-    mo_arrays_take(arrays, name, own);
+    mo_arrays_take(arrays, name, mo_tensor_clone(arrays->ctx, T));
 }
 
 /* Writes U, S and V of the last run as an .npz. */

@@ -48,7 +48,7 @@ typedef struct index_list {
 } index_list;
 
 static mo_tensor *take_indices(mo_context *ctx, index_list *list, int64_t n) {
-    mo_tensor *T = mo_tensor_from(ctx, MO_I64, 1, &n, list->at);
+    mo_tensor *T = mo_tensor_create_from(ctx, MO_I64, 1, &n, list->at);
     list->at += n;
     list->n -= n;
     return T;
@@ -59,7 +59,7 @@ static mo_tensor *make_synthetic_labels(mo_context *ctx, int64_t classes, int64_
     int64_t n = classes * each;
     for (int64_t i = 0; i < n; i++)
         buffer[i] = i / each;
-    return mo_tensor_from(ctx, MO_I64, 1, &n, buffer);
+    return mo_tensor_create_from(ctx, MO_I64, 1, &n, buffer);
 }
 
 /* First row of each graph. Mixed sizes come in pairs c, 66 - c, so that their sum is that of equal sizes. */
@@ -72,7 +72,7 @@ static mo_tensor *make_segment(mo_context *ctx, const synthetic *s, int64_t *buf
             size = i % 2 ? 2 * s->nodes - size : 2 + mo_random_below(&r, 2 * s->nodes - 3);
         buffer[i + 1] = buffer[i] + (s->mixed ? size : s->nodes);
     }
-    return mo_tensor_from(ctx, MO_I64, 1, &n, buffer);
+    return mo_tensor_create_from(ctx, MO_I64, 1, &n, buffer);
 }
 
 mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim) {

@@ -16,7 +16,7 @@ static mo_tensor *equilibrium_layer(mo_tape *t, mo_tensor *z, mo_tensor *const *
 
 /* A / (1 + |A|) */
 static mo_tensor *contraction(mo_tape *t, mo_tensor *A) {
-    mo_tensor *size = mo_norm(t, mo_reshape(t, A, 2, (int64_t[]){1, H * H}));
+    mo_tensor *size = mo_row_norm(t, mo_reshape(t, A, 2, (int64_t[]){1, H * H}));
     return mo_div(t, A, mo_scale(t, size, 1, 1));
 }
 

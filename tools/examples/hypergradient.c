@@ -29,8 +29,8 @@ static points draw_sparse_points(mo_context *ctx, mo_random *r) {
             y[i] += j < 5 ? z[i * D + j] : 0;
         }
     }
-    return (points){
-        mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, D}, z), mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, 1}, y)};
+    return (points){mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, D}, z),
+        mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, 1}, y)};
 }
 
 static mo_tensor *held_loss(mo_tape *t, mo_tensor *log_lambda, points fit, points held) {

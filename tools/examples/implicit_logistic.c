@@ -22,7 +22,7 @@ static mo_tensor *draw_logistic_points(mo_context *ctx, mo_random *r, int64_t *l
         for (int j = 0; j < D; j++)
             z[i * D + j] = mo_random_normal(r) + (j % C == label[i]);
     }
-    return mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, D}, z);
+    return mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, D}, z);
 }
 
 int main(void) {
@@ -32,7 +32,7 @@ int main(void) {
     int64_t label[N], held_label[N];
     mo_tensor *Z = mo_require_grad(draw_logistic_points(ctx, &r, label)),
               *held = draw_logistic_points(ctx, &r, held_label);
-    mo_tensor *log_lambda = mo_require_grad(mo_tensor_from(ctx, MO_F64, 0, NULL, &(double){-5}));
+    mo_tensor *log_lambda = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 0, NULL, &(double){-5}));
     double first[N * D], second[N * D], difference = 0;
     for (int unrolled = 1; unrolled >= 0; unrolled--) {
         mo_context_reset_peaks(ctx);

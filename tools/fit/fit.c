@@ -1,5 +1,5 @@
 /* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files, and diagnoses the embeddings. */
-#include "tensor/clock.h"
+#include "tensor/inside.h"
 #include "tools/digest.h"
 #include "tools/fit/fit_compare.h"
 #include "tools/fit/fit_confusion.h"
@@ -73,7 +73,7 @@ static void keep_draw(const report *r, int64_t k, const char *what, const int64_
     char name[64];
     snprintf(name, sizeof name, "k%" PRId64 "_%s", k, what);
     int64_t shape[] = {r->options->fit.episodes, rows};
-    mo_tensor *T = mo_tensor_from(r->ctx, MO_I64, 2, shape, numbers);
+    mo_tensor *T = mo_tensor_create_from(r->ctx, MO_I64, 2, shape, numbers);
     mo_arrays_take(r->draws, name, T);
 }
 

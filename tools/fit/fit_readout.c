@@ -42,17 +42,15 @@ static char *row_readout_metadata(const mo_row_readout *r) {
 }
 
 bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r) {
-    int64_t n = mo_dim(r->Z, 0), d = mo_dim(r->Z, 1);
+    int64_t n = mo_dim(r->Z, 0);
     if (mo_find_head(r->head->name) != r->head) {
         mo_fail(ctx, MO_UNSUPPORTED, "--save: the readout is %s, which is not one of the library's", r->head->name);
         return false;
     }
     char *metadata = row_readout_metadata(r);
     mo_arrays *arrays = mo_arrays_create(ctx);
-    mo_tensor *rows = mo_tensor_create(ctx, mo_tensor_dtype(r->Z), 2, (int64_t[]){n, d});
-    mo_tensor_copy(rows, r->Z);
-    mo_arrays_take(arrays, "rows", rows);
-    mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &n, r->label));
+    mo_arrays_take(arrays, "rows", mo_tensor_clone(ctx, r->Z));
+    mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &n, r->label));
     if (mo_ok(ctx))
         mo_safetensors_write(arrays, metadata, path);
     mo_arrays_release(arrays);

@@ -83,7 +83,7 @@ void gin_load(const mo_weights *weights, gin *g) {
 static mo_tensor *stack_embeddings(const gin *list, int n, const mo_source *source, const mo_csr *A) {
     mo_context *ctx = source->graph->ctx;
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops"), *part[3] = {hops}, *owned = NULL;
-    int64_t l = mo_dim(hops, 0), nodes = mo_dim(hops, 1), d = mo_dim(hops, 2);
+    int64_t nodes = mo_dim(hops, 1), d = mo_dim(hops, 2);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     for (int i = 0; t && i < n; i++) {
         mo_tensor *X = mo_reshape(t, mo_slice(t, hops, MO_AXIS(0), 0, 1), 2, (int64_t[]){nodes, d});
@@ -91,9 +91,7 @@ static mo_tensor *stack_embeddings(const gin *list, int n, const mo_source *sour
     }
     mo_tensor *all = t ? mo_concat(t, part, n + 1, MO_AXIS(0)) : NULL;
     if (mo_ok(ctx))
-        owned = mo_tensor_create(ctx, MO_F32, 3, (int64_t[]){l + n, nodes, d});
-    if (mo_ok(ctx))
-        mo_tensor_copy(owned, all);
+        owned = mo_tensor_clone(ctx, all);
     mo_tape_release(t);
     return owned;
 }

@@ -121,14 +121,6 @@ static mo_tensor *lab_draw(mo_context *ctx, mo_random *r, int ndim, const int64_
     return T;
 }
 
-/* A tensor that outlives the tape, with the value of T. */
-static mo_tensor *lab_lasting(mo_context *ctx, mo_tensor *T) {
-    mo_tensor *copy = mo_tensor_create(ctx, MO_F64, mo_ndim(T), mo_tensor_view(T).shape);
-    if (mo_ok(ctx))
-        mo_tensor_copy(copy, T);
-    return copy;
-}
-
 /* Targets of a planted solution, for the inputs Z: scores with noise, or the class of the largest as one-hot rows. */
 static mo_tensor *lab_planted(mo_tape *t, const lab_kind *kind, mo_random *r, mo_tensor *Z, mo_tensor *truth) {
     mo_context *ctx = mo_tape_context(t);
@@ -136,7 +128,7 @@ static mo_tensor *lab_planted(mo_tape *t, const lab_kind *kind, mo_random *r, mo
     mo_tensor *scores = mo_add(t, mo_matmul(t, Z, truth), noise);
     if (kind->shape[1] > 1)
         scores = mo_greater_equal(t, scores, mo_max(t, scores, MO_AXIS(1), MO_KEEP_AXES));
-    mo_tensor *targets = lab_lasting(ctx, scores);
+    mo_tensor *targets = mo_tensor_clone(ctx, scores);
     mo_tape_reset(t);
     mo_tensor_release(noise);
     return targets;
@@ -159,7 +151,7 @@ static void draw_root(lab_problem *p, mo_tape *t, mo_random *r) {
     mo_tensor *G = lab_draw(p->ctx, r, 2, size, 1, 0);
     mo_tensor *C = mo_scale(t, mo_matmul(t, G, mo_transpose(t, G)), 1. / (double)size[0], 0);
     p->theta = mo_require_grad(lab_draw(p->ctx, r, 1, size, 1, 0));
-    p->inputs = lab_lasting(p->ctx, mo_add_diag(t, C, mo_scalar(t, MO_F64, 0.2)));
+    p->inputs = mo_tensor_clone(p->ctx, mo_add_diag(t, C, mo_scalar(t, MO_F64, 0.2)));
     p->held_targets = lab_draw(p->ctx, r, 1, size, 1, 0);
     mo_tape_reset(t);
     mo_tensor_release(G);

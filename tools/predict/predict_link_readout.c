@@ -16,7 +16,7 @@ bool save_link_readout(
     char *metadata = readout_metadata(format, graph, o, "[\"no\",\"yes\"]");
     mo_arrays *arrays = mo_arrays_create(ctx);
     for (int i = 0; i < 4; i++)
-        mo_arrays_take(arrays, column_name[i], mo_tensor_from(ctx, MO_I64, 1, &support->n, column[i]));
+        mo_arrays_take(arrays, column_name[i], mo_tensor_create_from(ctx, MO_I64, 1, &support->n, column[i]));
     if (mo_ok(ctx))
         mo_safetensors_write(arrays, metadata, path);
     mo_arrays_release(arrays);

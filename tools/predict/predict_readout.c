@@ -56,8 +56,8 @@ bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_opt
     mo_context *ctx = graph->ctx;
     char *classes = class_names(known), *metadata = readout_metadata(format, graph, o, classes);
     mo_arrays *arrays = mo_arrays_create(ctx);
-    mo_arrays_take(arrays, "id", mo_tensor_from(ctx, MO_I64, 1, &known->n, known->id));
-    mo_arrays_take(arrays, "label", mo_tensor_from(ctx, MO_I64, 1, &known->n, known->label));
+    mo_arrays_take(arrays, "id", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->id));
+    mo_arrays_take(arrays, "label", mo_tensor_create_from(ctx, MO_I64, 1, &known->n, known->label));
     if (mo_ok(ctx))
         mo_safetensors_write(arrays, metadata, path);
     mo_arrays_release(arrays);

@@ -4,7 +4,6 @@
  * Only rows that the plan names are read, each once, in rising order of their nodes; for graphs, all nodes of each
  * graph, one graph after another. Indices then count these rows or graphs. If the features are resident, the encoder
  * gathers the rows itself. */
-#include "tensor/given.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 

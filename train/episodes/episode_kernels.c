@@ -86,6 +86,7 @@ static bool has_kernels(const mo_source *source) {
 }
 
 void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e) {
+    e->assortativity = mo_example_kernels_assortativity(source->kernels);
     if (has_kernels(source))
         put_kernels_between(t, source, "kernels", of->support, of->n_s, of, e);
 }

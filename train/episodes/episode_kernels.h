@@ -20,7 +20,7 @@ typedef struct mo_kernel_examples {
 } mo_kernel_examples;
 
 /* Adds "kernels" [E, n_s, n_reference] or "query kernels" [E, n_q, n_reference], float32, of these examples to the
- * episode's rows, from the source's kernels; nothing where it has none. */
+ * episode's rows, from the source's kernels, and to the first the graph's assortativity; nothing where it has none. */
 void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e);
 void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e);
 /* What a readout of nodes or graphs reads of a plan beside embeddings: its centres, and both kernels, of these n_q

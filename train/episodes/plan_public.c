@@ -1,7 +1,7 @@
 /* train/episodes/plan_public.c - protocol "public": a division of the nodes that came with the graph, as other methods
  * report their accuracy on it; or divisions drawn as GraphAny draws them for graphs that came with none. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 

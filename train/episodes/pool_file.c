@@ -1,8 +1,8 @@
 /* train/episodes/pool_file.c - pools as JSON files (suite.h says what they hold). */
 #include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 #include "train/episodes/suite_parts.h"
 #include "train/graphs/graph_names.h"
 #include "train/suite.h"

@@ -1,6 +1,6 @@
 /* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, whose differences are paired.
  */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/evaluation/evaluation.h"
 
 #include <math.h>

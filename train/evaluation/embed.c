@@ -1,6 +1,6 @@
 /* train/evaluation/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph
  * once, by this process or by several. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
@@ -310,15 +310,10 @@ mo_population mo_embed_population(mo_model *model, const mo_source *source, int6
     mo_population all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
     mo_tape *t = check_population(model, source) ? mo_tape_create(ctx, MO_EVAL) : NULL;
     if (t) {
-        int64_t shape[MO_MAX_AXES];
         all.Z = embed_kept(model, source, max_rows, true, NULL);
         mo_tensor *gram = mo_gram(t, mo_transpose(t, all.Z));
-        for (int i = 0; i < mo_ndim(gram); i++)
-            shape[i] = mo_dim(gram, i);
-        if (mo_ok(ctx)) {
-            all.gram = mo_tensor_create(ctx, mo_tensor_dtype(gram), mo_ndim(gram), shape);
-            mo_tensor_copy(all.gram, gram);
-        }
+        if (mo_ok(ctx))
+            all.gram = mo_tensor_clone(ctx, gram);
     }
     mo_tape_release(t);
     return all;

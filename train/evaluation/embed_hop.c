@@ -1,5 +1,5 @@
 /* train/evaluation/embed_hop.c - the rows of a source that a head reads without a model. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
@@ -70,9 +70,7 @@ mo_tensor *mo_embed_hop(const mo_source *source, int hop) {
     if (!t)
         return mo_null_tensor(ctx);
     mo_tensor *rows = mo_has_example_rows(source) ? example_hop(t, source, hop) : node_hop(t, source, hop);
-    mo_tensor *owned = mo_tensor_create(ctx, MO_F32, 2, (int64_t[]){mo_dim(rows, 0), mo_dim(rows, 1)});
-    if (mo_ok(ctx))
-        mo_tensor_copy(owned, rows);
+    mo_tensor *owned = mo_tensor_clone(ctx, rows);
     mo_tape_release(t);
     return owned;
 }

@@ -45,6 +45,10 @@ const char *mo_example_kernels_name(const mo_example_kernels *k, int e) {
     return !k ? NULL : k->nodes ? mo_node_kernels_name(k->nodes, e) : mo_set_kernels_name(k->graphs, e);
 }
 
+double mo_example_kernels_assortativity(const mo_example_kernels *k) {
+    return k ? mo_node_kernels_assortativity(k->nodes) : 0;
+}
+
 mo_code mo_example_kernels_gram(
     mo_example_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
     if (!k)

@@ -16,6 +16,9 @@ void mo_example_kernels_release(mo_example_kernels *k);
 int mo_example_kernels_count(const mo_example_kernels *k);
 const char *mo_example_kernels_name(const mo_example_kernels *k, int e);
 
+/* Of nodes mo_node_kernels_assortativity; 0 of graphs, and of NULL. */
+double mo_example_kernels_assortativity(const mo_example_kernels *k);
+
 /* K [E, n_a, n_b] float32, written: the kernels between the examples a [n_a] and b [n_b], as mo_node_kernels_gram and
  * mo_set_kernels_gram have them. Returns the status. */
 mo_code mo_example_kernels_gram(

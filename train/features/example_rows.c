@@ -1,6 +1,5 @@
 /* train/features/example_rows.c - rows of the examples of one task, made and kept. */
 #include "train/features/example_rows.h"
-#include "tensor/given.h"
 
 #include "tensor/storage.h"
 #include "train/svd/adjacency.h"

@@ -8,7 +8,6 @@
 #include "train/features/hop_store.h"
 
 #include "ops/rules/in_place.h"
-#include "tensor/clock.h"
 #include "tensor/files/conversion.h"
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"

@@ -63,9 +63,6 @@ mo_code mo_few_shot_without(
     mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits);
 void mo_few_shot_whole_release(mo_few_shot_whole *whole);
 
-/* few_shot_logits.c: a copy that outlives the tape; NULL on failure. */
-mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T);
-
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);
 

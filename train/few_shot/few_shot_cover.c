@@ -13,8 +13,8 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,8 +6,8 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 
 #include <stdlib.h>
 
@@ -54,16 +54,6 @@ static mo_kernel_examples few_shot_examples(
     return (mo_kernel_examples){s->id, query, r->m ? r->id : s->id, s->n, n, r->m ? r->m : s->n};
 }
 
-mo_tensor *mo_few_shot_keep(mo_context *ctx, mo_tensor *T) {
-    int64_t shape[MO_MAX_AXES];
-    for (int i = 0; i < mo_ndim(T); i++)
-        shape[i] = mo_dim(T, i);
-    mo_tensor *kept = mo_ok(ctx) ? mo_tensor_create(ctx, mo_tensor_dtype(T), mo_ndim(T), shape) : NULL;
-    if (kept)
-        mo_tensor_copy(kept, T);
-    return kept;
-}
-
 /* Embeddings [experts, n, d] of examples, the support of an episode. */
 static mo_tensor *few_shot_embed(
     mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, mo_episode *e) {
@@ -87,9 +77,9 @@ static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted 
     e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
     mo_put_kernels(f->t, &f->source, &of, &e);
     int n = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, learned, &share) : 0;
-    r->Zs = mo_few_shot_keep(f->ctx, Zs);
+    r->Zs = mo_tensor_clone(f->ctx, Zs);
     for (int i = 0; i < n; i++)
-        r->learned[i] = mo_few_shot_keep(f->ctx, learned[i]);
+        r->learned[i] = mo_tensor_clone(f->ctx, learned[i]);
     f->n_experts = mo_shares_of(f->t, &f->source, share, f->expert);
     return mo_ok(f->ctx);
 }
@@ -141,7 +131,7 @@ mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
     if (mo_ok(f->ctx))
         m->readout->invert(f->t, m, &e, Zs, inverted);
     for (int i = 0; i < 2 && mo_ok(f->ctx); i++)
-        whole->inverted[i] = mo_few_shot_keep(f->ctx, inverted[i]);
+        whole->inverted[i] = mo_tensor_clone(f->ctx, inverted[i]);
     if (mo_ok(f->ctx))
         return whole;
     mo_few_shot_whole_release(whole);

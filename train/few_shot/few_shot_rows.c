@@ -6,8 +6,8 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/given.h"
 #include "tensor/host_array.h"
+#include "tensor/inside.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static mo_tensor *few_shot_sketch(mo_context *ctx, int64_t d) {
     mo_random r = mo_random_at(0, MO_PURPOSE_SVD, SKETCH);
     for (int64_t i = 0; x && i < d * MOST_COLUMNS; i++)
         x[i] = (float)(mo_random_normal(&r) / sqrt(MOST_COLUMNS));
-    mo_tensor *S = x ? mo_tensor_from(ctx, MO_F32, 2, shape, x) : NULL;
+    mo_tensor *S = x ? mo_tensor_create_from(ctx, MO_F32, 2, shape, x) : NULL;
     free(x);
     return S;
 }

@@ -13,7 +13,6 @@
  * last digits. */
 #include "train/few_shot/link_scores.h"
 
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
@@ -159,11 +158,11 @@ static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_pla
     Z[0] = Z[1] = NULL;
     if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
         mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
-        Z[0] = mo_few_shot_keep(s->ctx, Zs);
-        Z[1] = mo_few_shot_keep(s->ctx, Zq);
+        Z[0] = mo_tensor_clone(s->ctx, Zs);
+        Z[1] = mo_tensor_clone(s->ctx, Zq);
         int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->readout->learn(s->t, m, &e, Zs, learned, &share);
         for (int i = 0; i < n; i++)
-            s->learned[i] = mo_few_shot_keep(s->ctx, learned[i]);
+            s->learned[i] = mo_tensor_clone(s->ctx, learned[i]);
     }
     mo_tape_reset(s->t);
     return mo_ok(s->ctx);

@@ -1,5 +1,4 @@
 /* train/fit/confusion.c - which classes a head takes for which. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/inside.h"
 

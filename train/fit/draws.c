@@ -1,6 +1,5 @@
 /* train/fit/draws.c - the problems that heads are compared on: plans of embeddings, laid side by side for batches, or
  * one from a user's own lists of rows. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/inside.h"
 

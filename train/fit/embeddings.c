@@ -1,6 +1,6 @@
 /* train/fit/embeddings.c - rows and labels from array files, checked once, so that heads meet finite numbers and
  * classes numbered from 0. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 
@@ -80,7 +80,7 @@ static void take_embedding_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype d
         for (int64_t i = 0; i < kept; i++)
             memmove(host + (size_t)i * row, host + (size_t)E->row[i] * row, row);
         mo_tensor_release(E->Z);
-        E->Z = mo_tensor_from(ctx, dtype, 2, (int64_t[]){kept, d}, host);
+        E->Z = mo_tensor_create_from(ctx, dtype, 2, (int64_t[]){kept, d}, host);
     }
     free(host);
 }

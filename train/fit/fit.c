@@ -1,7 +1,5 @@
 /* train/fit/fit.c - heads side by side on the same episodes of labelled embeddings: accuracy, calibration, and both
  * after what the support itself can teach: the regularisation and a temperature. */
-#include "tensor/clock.h"
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/fit/fit_parts.h"
 

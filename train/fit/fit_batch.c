@@ -47,7 +47,7 @@ bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters
 
 /* z / |z|; a row of zeroes stays. */
 static mo_tensor *scale_normalise(mo_tape *t, mo_tensor *Z) {
-    return mo_div_or_zero(t, Z, mo_norm(t, Z));
+    return mo_div_or_zero(t, Z, mo_row_norm(t, Z));
 }
 
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq) {
@@ -94,7 +94,7 @@ bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale) {
     int64_t n = mo_dim(f->Z, 0);
     double *norm = mo_host_array(f->ctx, 2 * n, sizeof *norm), *sorted = norm ? norm + n : NULL;
     *row_scale = 0;
-    mo_tensor *N = norm ? mo_norm(f->t, f->Z) : NULL;
+    mo_tensor *N = norm ? mo_row_norm(f->t, f->Z) : NULL;
     if (norm && mo_fit_read(N, norm) && mo_fit_read(mo_sort(f->t, N, MO_AXIS(0)), sorted)) {
         for (int64_t i = 0; i < n; i++) {
             part[i] = 0;

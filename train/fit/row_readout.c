@@ -1,6 +1,5 @@
 /* train/fit/row_readout.c - a head fitted on rows that are kept with it, for rows that come later. A head is a function
  * of the rows it learns from, so it is fitted again with each block of rows that it predicts, to the same bits. */
-#include "tensor/given.h"
 #include "tensor/host_array.h"
 #include "train/fit/fit_parts.h"
 
@@ -61,7 +60,7 @@ static void keep_problem(const mo_embeddings *E, const mo_draws *d, mo_row_reado
             if (!r->name[c])
                 r->name[c] = mo_text_copy(ctx, E->name[E->graph->label[d->support[i]]]);
         }
-        r->Z = mo_tensor_from(ctx, real, 2, (int64_t[]){d->n_support, width}, to);
+        r->Z = mo_tensor_create_from(ctx, real, 2, (int64_t[]){d->n_support, width}, to);
     }
     free(from);
     free(to);

@@ -5,7 +5,7 @@
  */
 #include "train/graphs/graph_build.h"
 
-#include "tensor/files/expansion.h"
+#include "tensor/files/file.h"
 
 #include <stdlib.h>
 #include <string.h>

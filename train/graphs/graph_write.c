@@ -1,6 +1,6 @@
 /* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
  * adjacency, no values where all are 1. */
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/words.h"
 
@@ -9,7 +9,7 @@
 
 /* Adds a one-dimensional member from host memory. */
 static void add_member(mo_arrays *arrays, const char *name, mo_dtype dtype, int64_t n, const void *host) {
-    mo_tensor *T = mo_tensor_from(arrays->ctx, dtype, 1, &n, host);
+    mo_tensor *T = mo_tensor_create_from(arrays->ctx, dtype, 1, &n, host);
     mo_arrays_take(arrays, name, T);
 }
 
@@ -58,7 +58,7 @@ static void add_division(mo_arrays *arrays, const mo_graph *graph) {
             add_member(arrays, keys[part], MO_I64, n, node);
         else
             mo_arrays_take(arrays, keys[part],
-                mo_tensor_from(graph->ctx, MO_U8, 2, (int64_t[]){graph->divisions, graph->nodes}, mask));
+                mo_tensor_create_from(graph->ctx, MO_U8, 2, (int64_t[]){graph->divisions, graph->nodes}, mask));
     }
     free(node);
     free(mask);

@@ -4,7 +4,7 @@
  * Nodes are those of the features beside the edges, if there are any; else every name that an edge has, in the order of
  * their bytes. */
 #include "tensor/files/file.h"
-#include "tensor/given.h"
+#include "tensor/inside.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"

@@ -1,7 +1,7 @@
 /* train/graphs/text_reader.c - lines of integers from plain or gzipped text, through zlib, which reads both. */
 #include "train/graphs/text_reader.h"
 
-#include "tensor/files/expansion.h"
+#include "tensor/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
  * with bit i as their lowest one bit send to the rank without it. Their order is fixed; no result depends on time. */
 #include "train/ranks/ranks.h"
 
-#include "tensor/given.h"
+#include "tensor/inside.h"
 
 #include <stdio.h>
 #include <string.h>

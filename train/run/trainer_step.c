@@ -9,7 +9,6 @@
 #include "train/run/trainer.h"
 
 #include "autograd/tape.h"
-#include "tensor/clock.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -42,7 +42,7 @@ static void find_magnitudes(survey *s) {
         int64_t here = t->n_tensors;
         mo_tensor *high = mo_column_figures(t, mo_abs(t, sign_block_of(s, start)), MO_COLUMN_MAX);
         if (mo_ok(t->ctx))
-            mo_tensor_copy(most, mo_maximum(t, most, high));
+            mo_tensor_copy(most, mo_larger(t, most, high));
         mo_tape_sweep(t, here, NULL, 0);
     }
     mo_tensor_read(mo_cast(t, most, MO_F64), s->magnitude, (size_t)s->r * sizeof *s->magnitude);

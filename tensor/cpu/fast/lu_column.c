@@ -10,7 +10,7 @@
 /* A vector at any address. */
 typedef real loose_lanes __attribute__((vector_size(64), aligned(sizeof(real))));
 
-/* A triangle of whole blocks; as `triangle` (triangle.h). */
+/* A triangle of whole blocks; as `triangle` (matrices.h). */
 typedef struct block_triangle {
     const real *T;
     int64_t n;

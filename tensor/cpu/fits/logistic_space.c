@@ -3,11 +3,42 @@
  * The factor of the dual: with A = K + Lambda, Lambda = lambda / (kappa D), and u = A^-1 1,
  *     G = D^-1 - D^-1 lambda / kappa (A^-1 - u u^T / 1^T u) D^-1,
  * bordered for a free intercept by u / D / 1^T u and kappa / (lambda 1^T u). */
-#include "tensor/cpu/fits/inverse.h"
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/matrices.h"
 
 #include <math.h>
+
+/* ---- the inverse of a symmetric positive definite matrix, for preconditioners that are applied many times ---- */
+
+/* The lower triangle of A [n, n], with rows `row` apart, becomes that of its inverse; the upper triangle is
+ * overwritten. scratch: n n / 2 numbers. Returns false if A is not positive definite. With A = [A1 B^T; B A2],
+ * H = B A1^-1 and the complement S = A2 - H B^T, also positive definite,
+ *     A^-1 = [A1^-1 + H^T S^-1 H, -H^T S^-1; -S^-1 H, S^-1].
+ * All but small halves are products, which run at twice the rate of LAPACK's inverse from a factor (448 rows: 1.3 ms
+ * instead of 2.3). */
+static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
+    int size = (int)n, ld = (int)row, info = 0;
+    if (n <= SMALL_MATRIX) {
+        lapack_potrf("U", &size, A, &ld, &info);
+        if (info == 0)
+            lapack_potri("U", &size, A, &ld, &info);
+        return info == 0;
+    }
+    int64_t m = n / 2, rest = n - m;
+    real *B = A + m * row, *A2 = B + m, *H = scratch;
+    blasint half = (blasint)m, other = (blasint)rest;
+    if (!inverse_spd(A, m, row, scratch))
+        return false;
+    blas_symm(CblasRowMajor, CblasRight, CblasLower, other, half, 1, A, ld, B, ld, 0, H, half);
+    blas_gemm(CblasRowMajor, CblasNoTrans, CblasTrans, other, other, half, -1, H, half, B, ld, 1, A2, ld);
+    if (!inverse_spd(A2, rest, row, scratch + rest * m))
+        return false;
+    blas_symm(CblasRowMajor, CblasLeft, CblasLower, other, half, -1, A2, ld, H, half, 0, B, ld);
+    blas_gemm(CblasRowMajor, CblasTrans, CblasNoTrans, half, half, other, -1, H, half, B, ld, 1, A, ld);
+    return true;
+}
+
+/* ---- the space ---- */
 
 enum { BLOCK = 64, ATTEMPTS = 8, APART = 16 };
 

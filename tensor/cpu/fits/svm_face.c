@@ -6,11 +6,30 @@
  * only these columns of F change.
  * - A step on the face of the alpha that are above 0 (More and Toraldo 1991): conjugate gradients for the minimum over
  *   the face, followed until an alpha becomes 0, or projected, so that many alpha become 0. */
-#include "tensor/cpu/fits/simplex.h"
 #include "tensor/cpu/fits/svm.h"
 
 #include <math.h>
 #include <string.h>
+
+/* The threshold t with sum max(x - t, 0) = size (Michelot 1986); the set of x above it shrinks from pass to pass. */
+static real simplex_threshold(const real *x, int64_t n, real size) {
+    double threshold = -INFINITY;
+    for (int64_t above = n, before = n + 1; above > 0 && above < before;) {
+        double sum = -(double)size;
+        int64_t count = 0;
+        for (int64_t c = 0; c < n; c++)
+            if ((double)x[c] > threshold) {
+                sum += (double)x[c];
+                count++;
+            }
+        if (count == 0)
+            break;
+        before = threshold == -INFINITY ? n + 1 : above;
+        above = count;
+        threshold = sum / (double)count;
+    }
+    return (real)threshold;
+}
 
 #define LEAST_LENGTH 1e-3
 

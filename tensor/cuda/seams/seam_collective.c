@@ -2,7 +2,6 @@
  *
  * NCCL is opened where processes join, not linked: it is no part of the toolkit, and one process has no use for it. */
 #include "tensor/cuda/seams/seam_device.h"
-#include "tensor/cuda/seams/seam_library.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,7 @@
 #include <cusolverDn.h>
 #include <cusparse.h>
 
-struct seam_plans; /* seam_plans.c: how products are computed */
+struct seam_plans; /* seam_blas.c: how products are computed */
 struct seam_dnn;   /* seam_rows.c: cuDNN, opened at its first use */
 struct seam_group; /* seam_collective.c: NCCL, opened where processes join */
 
@@ -44,8 +44,6 @@ struct seam {
 /* Remembers a failure that cannot be returned to a caller. Clears the runtime's own last error, which libraries read
  * after their launches and would take for theirs. */
 void seam_note(seam *s, cudaError_t code);
-/* Makes the pool, which keeps released memory: it asks the driver for memory only when it has none left. */
-cudaError_t seam_make_pool(seam *s);
 /* At least `bytes` bytes of device memory, valid until the next call; NULL if there is no memory. */
 void *seam_workspace(seam *s, size_t bytes);
 
@@ -60,5 +58,17 @@ void seam_describe_rows(char *text, size_t bytes);
 void seam_describe_collective(char *text, size_t bytes);
 /* Waits for the stream if a sum over processes is queued in it. Returns why the sum will not come. */
 const char *seam_wait_for_ranks(seam *s);
+
+typedef struct seam_function {
+    const char *name;
+    void *slot; /* the pointer to the function, which opening fills */
+} seam_function;
+
+/* Opens the library `name`, as the loader finds it, and fills the slots. It stays loaded after its handle is closed:
+ * the kernels, threads and libraries that it opened outlive what was made with it. Returns the handle; NULL if the
+ * library is not installed or lacks one of the functions. */
+void *seam_library_open(const char *name, const seam_function *functions, size_t n);
+/* Ignores NULL. */
+void seam_library_close(void *object);
 
 #endif

@@ -3,7 +3,6 @@
  * cuDNN is opened at its first use, not linked: its libraries are large, many machines lack them, and there a kernel of
  * ours computes instead. cuSPARSE comes with the toolkit (cuSOLVER needs it). */
 #include "tensor/cuda/seams/seam_device.h"
-#include "tensor/cuda/seams/seam_library.h"
 
 #include <cusparse.h>
 #include <limits.h>

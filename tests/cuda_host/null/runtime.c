@@ -83,14 +83,12 @@ cudaError_t cudaGetDevice(int *device) {
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
-    (void)device;
     *p = (struct cudaDeviceProp){.major = vendor.major ? vendor.major : 9, .totalGlobalMem = (size_t)1 << 33};
     snprintf(p->name, sizeof p->name, "null device");
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device) {
-    (void)device;
     *value = attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin ? 227 << 10
              : attribute == cudaDevAttrMultiProcessorCount        ? 132
                                                                   : 0;
@@ -118,7 +116,6 @@ cudaError_t cudaRuntimeGetVersion(int *version) {
 /* ---- memory: a header of 256 bytes holds the size ---- */
 
 cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps *properties) {
-    (void)properties;
     *pool = malloc(1);
     return cudaSuccess;
 }
@@ -129,20 +126,17 @@ cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
 }
 
 cudaError_t cudaMemPoolSetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr name, void *value) {
-    (void)pool;
     if (name == cudaMemPoolAttrUsedMemHigh)
         vendor.high = vendor.used;
     return value ? cudaSuccess : said(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemPoolGetAttribute(cudaMemPool_t pool, enum cudaMemPoolAttr name, void *value) {
-    (void)pool;
     *(unsigned long long *)value = name == cudaMemPoolAttrUsedMemHigh ? vendor.high : vendor.used;
     return cudaSuccess;
 }
 
 cudaError_t cudaMallocFromPoolAsync(void **block, size_t bytes, cudaMemPool_t pool, cudaStream_t stream) {
-    (void)pool, (void)stream;
     char *base = bytes < (size_t)1 << 33 ? aligned_alloc(256, 256 + (bytes + 255) / 256 * 256) : NULL;
     if (!base)
         return said(cudaErrorMemoryAllocation);
@@ -154,7 +148,6 @@ cudaError_t cudaMallocFromPoolAsync(void **block, size_t bytes, cudaMemPool_t po
 }
 
 cudaError_t cudaFreeAsync(void *block, cudaStream_t stream) {
-    (void)stream;
     size_t bytes;
     memcpy(&bytes, (char *)block - 256, sizeof bytes);
     vendor.used -= bytes;
@@ -179,20 +172,17 @@ cudaError_t cudaFreeHost(void *block) {
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream) {
-    (void)to, (void)from, (void)stream;
     const char *what = kind == cudaMemcpyHostToDevice ? "upload" : kind == cudaMemcpyDeviceToHost ? "download" : "copy";
     return queued(vendor_work("cudaMemcpyAsync", "%s %zu", what, bytes));
 }
 
 cudaError_t cudaMemsetAsync(void *block, int byte, size_t bytes, cudaStream_t stream) {
-    (void)block, (void)byte, (void)stream;
     return queued(vendor_work("cudaMemsetAsync", "fill %zu", bytes));
 }
 
 /* ---- streams, events, graphs ---- */
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags) {
-    (void)flags;
     *stream = malloc(1);
     return cudaSuccess;
 }
@@ -210,13 +200,11 @@ static cudaError_t waited(void) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    (void)stream;
     vendor_work("cudaStreamSynchronize", "wait");
     return waited();
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    (void)stream;
     if (!vendor.busy)
         return cudaSuccess;
     vendor.busy--;
@@ -229,12 +217,10 @@ cudaError_t cudaEventCreate(cudaEvent_t *event) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
-    (void)flags;
     return cudaEventCreate(event);
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
-    (void)stream, (void)event, (void)flags;
     return queued(vendor_work("cudaStreamWaitEvent", "order"));
 }
 
@@ -244,30 +230,25 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-    (void)event, (void)stream;
     return queued(vendor_work("cudaEventRecord", "event"));
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    (void)event;
     return waited();
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to) {
-    (void)from, (void)to;
     *milliseconds = 0;
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
-    (void)stream, (void)mode;
     vendor.capturing = true;
     vendor.broken = false;
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
-    (void)stream;
     bool broken = vendor.broken;
     vendor.capturing = vendor.broken = false;
     *graph = broken ? NULL : malloc(1);
@@ -275,7 +256,6 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *out, cudaGraph_t graph, unsigned long long flags) {
-    (void)graph, (void)flags;
     *out = malloc(1);
     return cudaSuccess;
 }
@@ -291,13 +271,11 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t stream) {
-    (void)graph, (void)stream;
     return queued(vendor_work("cudaGraphLaunch", "graph"));
 }
 
 cudaError_t cudaLaunchKernel(
     const void *kernel, dim3 blocks, dim3 threads, void **arguments, size_t shared_bytes, cudaStream_t stream) {
-    (void)arguments, (void)stream;
     bool asked =
         shared_bytes <= 48 << 10 || (vendor.shared_kernel == kernel && shared_bytes <= (size_t)vendor.shared_bytes);
     if (blocks.x == 0 || threads.x * threads.y * threads.z > 1024 || !asked)

@@ -25,7 +25,6 @@ static void *variable(const char *name) {
 }
 
 static int find_variables(void **state) {
-    (void)state;
     held = variable("null_nccl_held");
     sums = variable("null_nccl_sums");
     abandoned = variable("null_nccl_abandoned");
@@ -36,7 +35,6 @@ static int find_variables(void **state) {
 }
 
 static int fresh(void **state) {
-    (void)state;
     vendor = (vendor_state){0};
     *held = *sums = *abandoned = 0;
     *now = *later = ncclSuccess;
@@ -51,7 +49,6 @@ static const char *join(seam *s) {
 }
 
 static void a_group_is_joined_and_left(void **state) {
-    (void)state;
     char text[512];
     seam *s = open_seam((seam_choice){0});
     float *x = seam_allocate(s, VALUES * sizeof *x);
@@ -76,7 +73,6 @@ static void a_group_is_joined_and_left(void **state) {
 }
 
 static void a_call_that_fails_says_what_the_library_says(void **state) {
-    (void)state;
     unsigned char name[SEAM_NAME_BYTES];
     seam *s = open_seam((seam_choice){0});
     float *x = seam_allocate(s, VALUES * sizeof *x);
@@ -117,19 +113,16 @@ static void expect_late(ncclResult_t code, double patience, const char *expected
 }
 
 static void an_error_that_comes_late_ends_the_wait(void **state) {
-    (void)state;
     expect_late(
         ncclRemoteError, 60, "NCCL: remote process exited or there was a network error: connection closed by rank 1");
 }
 
 static void a_sum_that_does_not_come_ends_it_too(void **state) {
-    (void)state;
     expect_late(
         ncclSuccess, 0.05, "NCCL: a sum over the processes has not come in 0.05 s: another process has stopped");
 }
 
 static void a_slow_sum_is_waited_for(void **state) {
-    (void)state;
     seam *s = open_seam((seam_choice){0});
     float *x = seam_allocate(s, VALUES * sizeof *x);
     assert_null(join(s));

@@ -16,8 +16,6 @@ typedef struct vendor_state {
     int devices, major;       /* 0: one; 9 */
     int current;              /* device */
     const char *uncaptured;   /* the function that breaks a capture, or NULL */
-    const char *missing;      /* "epilogue": cuBLASLt has none; "plan": it has no algorithm at all */
-    size_t solver_host;       /* bytes of host workspace that cuSOLVER asks for */
     cudaError_t asynchronous; /* the result of the next wait, once */
     int busy;                 /* how often the stream is not yet done when it is asked */
     bool capturing, broken;

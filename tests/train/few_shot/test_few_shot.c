@@ -273,7 +273,7 @@ static mo_tensor *rows_that_overlap(mo_context *ctx) {
     mo_random random = mo_random_at(3, MO_PURPOSE_INIT, 0);
     for (int i = 0; i < CLASSES * MOST_LABELS * 3; i++)
         x[i] = (float)(mo_random_normal(&random) + (i / (3 * MOST_LABELS) == i % 3 ? 1.2 : 0));
-    return mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){CLASSES * MOST_LABELS, 3}, x);
+    return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){CLASSES * MOST_LABELS, 3}, x);
 }
 
 /* The share right of rows that are left out, k labels a class: each time the rows j .. j + left - 1 (from the last on
@@ -357,7 +357,7 @@ static mo_tensor *rows_on_a_circle(mo_context *ctx) {
         x[2 * i] = (float)(7 * cos(M_PI * i / ROWS)); /* their length does not matter */
         x[2 * i + 1] = (float)(7 * sin(M_PI * i / ROWS));
     }
-    return mo_tensor_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
+    return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
 }
 
 static void labels_that_leave_a_side_out_are_told(void **state) {
@@ -394,7 +394,7 @@ static void rows_that_cannot_be_read_are_refused(void **state) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
     mo_tensor *Z = rows_of_two_classes(s->ctx, MO_F32), *ids = mo_tensor_create(s->ctx, MO_I64, 2, (int64_t[]){2, 2});
-    mo_tensor *holed = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, NAN});
+    mo_tensor *holed = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){2, 2}, (float[]){1, 2, 3, NAN});
     assert_null(mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.rows = Z}));
     assert_failed(s->ctx, MO_INVALID, PARTS("expected rows [examples, d]", "found float32 [40, 3]"));
     assert_null(mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = ids}));

@@ -6,8 +6,8 @@
 #include <math.h>
 
 static mo_diagnosis diagnose(scratch *s, int64_t n, int64_t d, const double *z, const int64_t *y, double epsilon) {
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
-    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, &n, y);
+    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){n, d}, z);
+    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, &n, y);
     mo_embeddings *E = mo_embeddings_create(Z, label, "example");
     mo_diagnosis x = {0};
     assert_int_equal(mo_diagnose(E, &(mo_diagnosis_options){.epsilon = epsilon}, &x), MO_OK);
@@ -164,8 +164,8 @@ static void hull_distances_are_those_of_each_point_alone(void **state) {
             z[i] = 100 + mo_random_normal(&r);
         for (int i = 0; i < POINTS; i++)
             y[i] = i;
-        mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){POINTS, d}, z);
-        mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){POINTS}, y);
+        mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){POINTS, d}, z);
+        mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){POINTS}, y);
         mo_embeddings *E = mo_embeddings_create(Z, label, "points");
         mo_diagnosis x = {0};
         told t = {0};

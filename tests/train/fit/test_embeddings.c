@@ -19,7 +19,7 @@ static void labels_of_any_integers_become_classes(void **state) {
 
 /* Z [5, 2] with the row numbers in it, a NaN in row 1. */
 static mo_tensor *numbered_rows(scratch *s) {
-    return mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){5, 2}, (float[]){0, 1, NAN, 1, 2, 1, 3, 1, 4, 1});
+    return mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){5, 2}, (float[]){0, 1, NAN, 1, 2, 1, 3, 1, 4, 1});
 }
 
 static void negative_labels_leave_their_rows_out(void **state) {
@@ -28,10 +28,10 @@ static void negative_labels_leave_their_rows_out(void **state) {
     const int32_t y4[5] = {7, -1, 9, INT32_MIN, 7};
     const double real[5] = {7, -1, 9, -2, 7};
     const float kept[6] = {0, 1, 2, 1, 4, 1};
-    mo_tensor *Z = numbered_rows(s), *labels[] = {mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){5}, y8),
-                                         mo_tensor_from(s->ctx, MO_I32, 1, (int64_t[]){5}, y4),
-                                         mo_tensor_from(s->ctx, MO_I64, 2, (int64_t[]){5, 1}, y8),
-                                         mo_tensor_from(s->ctx, MO_F64, 1, (int64_t[]){5}, real)};
+    mo_tensor *Z = numbered_rows(s), *labels[] = {mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){5}, y8),
+                                         mo_tensor_create_from(s->ctx, MO_I32, 1, (int64_t[]){5}, y4),
+                                         mo_tensor_create_from(s->ctx, MO_I64, 2, (int64_t[]){5, 1}, y8),
+                                         mo_tensor_create_from(s->ctx, MO_F64, 1, (int64_t[]){5}, real)};
     for (int i = 0; i < 4; i++) {
         mo_embeddings *E = mo_embeddings_create(Z, labels[i], "Z");
         float z[6];
@@ -49,11 +49,11 @@ static void negative_labels_leave_their_rows_out(void **state) {
         mo_tensor_release(labels[i]);
     }
     const int64_t signs[5] = {1, -1, 1, -1, 1}, none[5] = {-1, -1, -1, -1, -1};
-    mo_tensor *y = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){5}, signs);
+    mo_tensor *y = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){5}, signs);
     assert_null(mo_embeddings_create(Z, y, "Z"));
     assert_failed(s->ctx, MO_INVALID, PARTS("the one label 1", "2 of 5 labels are negative", "number classes from 0"));
     mo_tensor_release(y);
-    y = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){5}, none);
+    y = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){5}, none);
     assert_null(mo_embeddings_create(Z, y, "Z"));
     assert_failed(s->ctx, MO_INVALID, PARTS("found none", "5 of 5 labels are negative"));
     mo_tensor_release(y);
@@ -63,8 +63,8 @@ static void negative_labels_leave_their_rows_out(void **state) {
 /* Of a dtype without a sign no value is negative. */
 static void the_label_255_is_a_class(void **state) {
     scratch *s = *state;
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_I64, 2, (int64_t[]){3, 1}, (int64_t[]){1, 2, (1 << 24) + 1});
-    mo_tensor *y = mo_tensor_from(s->ctx, MO_U8, 1, (int64_t[]){3}, (uint8_t[]){255, 0, 255});
+    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_I64, 2, (int64_t[]){3, 1}, (int64_t[]){1, 2, (1 << 24) + 1});
+    mo_tensor *y = mo_tensor_create_from(s->ctx, MO_U8, 1, (int64_t[]){3}, (uint8_t[]){255, 0, 255});
     mo_embeddings *E = mo_embeddings_create(Z, y, "Z");
     assert_non_null(E);
     assert_int_equal(E->unlabelled, 0);
@@ -86,11 +86,11 @@ static void members_of_an_archive_are_taken_by_name(void **state) {
     mo_arrays *arrays = mo_arrays_create(s->ctx);
     float z[8] = {0, 1, 2, 3, 4, 5, 6, 7};
     mo_tensor *narrow = mo_tensor_create(s->ctx, MO_F16, 2, (int64_t[]){4, 2});
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){4, 2}, z);
+    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){4, 2}, z);
     mo_tensor_copy(narrow, Z);
     mo_tensor_release(Z);
     mo_arrays_take(arrays, "half", narrow);
-    mo_arrays_take(arrays, "y", mo_tensor_from(s->ctx, MO_I32, 1, (int64_t[]){4}, (int32_t[]){5, 5, 1, 1}));
+    mo_arrays_take(arrays, "y", mo_tensor_create_from(s->ctx, MO_I32, 1, (int64_t[]){4}, (int32_t[]){5, 5, 1, 1}));
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
     mo_arrays_release(arrays);
     snprintf(rows, sizeof rows, "%s:half", s->path);
@@ -112,12 +112,12 @@ static void members_of_an_archive_are_taken_by_name(void **state) {
 
 static void bad_input_names_what_is_wrong(void **state) {
     scratch *s = *state;
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, NAN, 5});
-    mo_tensor *fine = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, 4, 5});
-    mo_tensor *y = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1});
-    mo_tensor *same = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){4, 4, 4});
-    mo_tensor *part = mo_tensor_from(s->ctx, MO_F32, 1, (int64_t[]){3}, (float[]){0, 0.5f, 1});
-    mo_tensor *two = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
+    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, NAN, 5});
+    mo_tensor *fine = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, 4, 5});
+    mo_tensor *y = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){0, 1, 1});
+    mo_tensor *same = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){3}, (int64_t[]){4, 4, 4});
+    mo_tensor *part = mo_tensor_create_from(s->ctx, MO_F32, 1, (int64_t[]){3}, (float[]){0, 0.5f, 1});
+    mo_tensor *two = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){2}, (int64_t[]){0, 1});
     assert_null(mo_embeddings_create(Z, y, "Z"));
     assert_failed(s->ctx, MO_INVALID, PARTS("Z:", "nan", "row 2, column 0"));
     assert_null(mo_embeddings_create(fine, two, "Z"));

@@ -141,8 +141,8 @@ static void copies_are_no_evidence_for_the_mixture(void **state) {
         z[i] = (float)mo_random_normal(&r) / 8;
     for (int i = 0; i < N; i++)
         y[i] = i % C;
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
-    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){N, WIDE}, z);
+    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
     mo_embeddings *E = mo_embeddings_create(Z, label, "noise");
     mo_fit_options options = defaults;
     seen x = {0};

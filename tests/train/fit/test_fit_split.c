@@ -14,8 +14,8 @@ static const char *list(scratch *s, const char *name, const char *text) {
 
 /* Rows 0 .. 7 of the labels 5, none, 9, 9, 5, none, 7, 5. */
 static mo_embeddings *eight_rows(scratch *s) {
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
-    mo_tensor *y = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
+    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){8, 1}, (double[]){0, 9, 4, 5, 1, 9, 8, 4.4});
+    mo_tensor *y = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){8}, (int64_t[]){5, -1, 9, 9, 5, -2, 7, 5});
     mo_embeddings *E = mo_embeddings_create(Z, y, "eight");
     assert_non_null(E);
     mo_tensor_release(Z);

@@ -35,7 +35,7 @@ static void predictions_are_those_of_the_split(void **state) {
     write_first(s, LEARNED);
     assert_int_equal(mo_draws_read(E, s->path, NULL, &d), MO_OK);
     mo_tensor_read(E->Z, z, sizeof z);
-    mo_tensor *rest = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){N - LEARNED, D}, z + LEARNED * D);
+    mo_tensor *rest = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N - LEARNED, D}, z + LEARNED * D);
     for (int h = 0; h < 4; h++)
         for (int tuned = 0; tuned < 2; tuned++) {
             const mo_fit_options options = {.split = &d, .tune = tuned, .scaling = MO_SCALING_STANDARDISE};
@@ -82,7 +82,7 @@ static void rows_of_another_form_are_refused(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("rows [m, 6] as those it has learned from", "float32 [3, 5]"));
     assert_int_equal(mo_row_readout_probabilities(&r, E->Z, NULL), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("readout", "probabilities"));
-    mo_tensor *bad = mo_tensor_from(s->ctx, MO_F32, 2, (int64_t[]){1, D}, (float[]){1, 2, INFINITY, 4, 5, 6});
+    mo_tensor *bad = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){1, D}, (float[]){1, 2, INFINITY, 4, 5, 6});
     assert_int_equal(mo_row_readout_probabilities(&r, bad, p), MO_NUMERICAL);
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("head ridge: expected finite logits of row 0"));
     mo_tensor_release(bad);

@@ -11,8 +11,8 @@ static mo_embeddings *embeddings_of(scratch *s, const double *rows) {
     int64_t y[N];
     for (int i = 0; i < N; i++)
         y[i] = i % C;
-    mo_tensor *Z = mo_tensor_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, rows);
-    mo_tensor *label = mo_tensor_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
+    mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F64, 2, (int64_t[]){N, D}, rows);
+    mo_tensor *label = mo_tensor_create_from(s->ctx, MO_I64, 1, (int64_t[]){N}, y);
     mo_embeddings *E = mo_embeddings_create(Z, label, "scaled");
     mo_tensor_release(Z);
     mo_tensor_release(label);

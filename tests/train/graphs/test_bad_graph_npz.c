@@ -48,7 +48,7 @@ static mo_tensor *make_member(mo_context *ctx, const member *m) {
         bytes[i] = (uint8_t)integers[i];
     }
     const int64_t shape[] = {m->rows ? m->rows : m->n, m->rows ? m->n / m->rows : 0};
-    return mo_tensor_from(ctx, m->dtype, m->rows ? 2 : 1, shape, host[m->dtype]);
+    return mo_tensor_create_from(ctx, m->dtype, m->rows ? 2 : 1, shape, host[m->dtype]);
 }
 
 /* The right arrays with n members replaced, by key, or added. */

@@ -81,7 +81,7 @@ static void write_member(corpus *c, mo_arrays *arrays, const char *text) {
         [MO_I64] = integers,
         [MO_U8] = bytes,
         [MO_F16] = bytes};
-    mo_arrays_take(arrays, key, mo_tensor_from(c->s->ctx, real, matrix ? 2 : 1, shape, host[real]));
+    mo_arrays_take(arrays, key, mo_tensor_create_from(c->s->ctx, real, matrix ? 2 : 1, shape, host[real]));
 }
 
 static void write_members(corpus *c) {

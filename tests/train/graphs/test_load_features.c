@@ -7,7 +7,7 @@ static const float features[] = {0, 1.5f, 0, 0, -2, 3};
 
 static void write_array(
     scratch *s, const char *name, mo_dtype dtype, int ndim, const int64_t *shape, const void *values) {
-    mo_tensor *T = mo_tensor_from(s->ctx, dtype, ndim, shape, values);
+    mo_tensor *T = mo_tensor_create_from(s->ctx, dtype, ndim, shape, values);
     assert_int_equal(mo_npy_write(T, scratch_path(s, name)), MO_OK);
     mo_tensor_release(T);
 }

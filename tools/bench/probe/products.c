@@ -67,7 +67,7 @@ static int64_t whole_eights(int64_t n) {
     return (n + 7) / 8 * 8;
 }
 
-/* Operands as their copies in bf16 lie (tensor/cuda/products/operands.cu): a row is a column, and columns are aligned.
+/* Operands as their copies in bf16 lie (tensor/cuda/gemm.cu): a row is a column, and columns are aligned.
  */
 static void lie_as_copies(seam_gemm *g) {
     g->transposed_a ^= (g->transposed_a ? g->k : g->m) == 1;

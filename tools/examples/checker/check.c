@@ -14,7 +14,7 @@ static mo_tensor *draw(mo_context *ctx, const exercise_input *in, mo_random *r) 
         n *= in->shape[a];
     for (int64_t i = 0; i < n; i++)
         x[i] = in->positive ? exp(0.5 * mo_random_normal(r)) : mo_random_normal(r);
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, in->ndim, in->shape, x));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, in->ndim, in->shape, x));
 }
 
 /* The largest difference from the loops over the largest value; NaN if the answer has another number of elements. */

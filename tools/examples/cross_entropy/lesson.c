@@ -43,8 +43,8 @@ int main(void) {
         x[i * D + 2] = 1;
         y[i * C + i % C] = 1;
     }
-    mo_tensor *X = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, D}, x),
-              *Y = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, C}, y),
+    mo_tensor *X = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, D}, x),
+              *Y = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, C}, y),
               *W = mo_parameter(ctx, "W", MO_F64, 2, (int64_t[]){D, C});
     for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
         mo_tensor *logits = mo_matmul(t, X, W), *gradient;

@@ -34,8 +34,8 @@ int main(void) {
     }
     for (int i = 0; i < N * N; i++)
         d[i] = (x[i / N] - x[i % N]) * (x[i / N] - x[i % N]);
-    mo_tensor *data[2] = {
-        mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, N}, d), mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, 1}, y)};
+    mo_tensor *data[2] = {mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, N}, d),
+        mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, 1}, y)};
     mo_tensor *theta[3] = {mo_parameter(ctx, "log l", MO_F64, 0, NULL), mo_parameter(ctx, "log s", MO_F64, 0, NULL),
         mo_parameter(ctx, "log sigma", MO_F64, 0, NULL)};
     mo_check_result check = mo_check_function(ctx, checked_evidence, data, theta, 3, 1, 2, 1e-5, 0);

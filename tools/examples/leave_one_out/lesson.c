@@ -43,8 +43,8 @@ int main(void) {
             y[i] += j < 5 ? x[i * D + j] : 0;
         }
     }
-    mo_tensor *X = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, D}, x);
-    mo_tensor *Y = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, 1}, y);
+    mo_tensor *X = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, D}, x);
+    mo_tensor *Y = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, 1}, y);
     mo_tensor *log_lambda = mo_parameter(ctx, "log_lambda", MO_F64, 0, NULL), *grad;
     mo_tensor_read(leave_one_out(t, log_lambda, X, Y), e, sizeof e);
     for (int i = 0; i < N; i++, mo_tape_reset(t))

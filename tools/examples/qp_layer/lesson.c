@@ -28,7 +28,7 @@ static mo_tensor *drawn(mo_context *ctx, mo_random *r, int64_t rows, int64_t col
     double x[N * N];
     for (int64_t i = 0; i < rows * columns; i++)
         x[i] = mo_random_normal(r);
-    return mo_require_grad(mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
+    return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){rows, columns}, x));
 }
 
 int main(void) {
@@ -41,8 +41,8 @@ int main(void) {
 
     /* The shares add to 1. What was decided is the layer at the true returns, which the learner does not see. */
     double ones[N] = {1, 1, 1, 1, 1}, decided[N];
-    mo_tensor *A = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){M, N}, ones);
-    mo_tensor *b = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){M, 1}, ones), *out;
+    mo_tensor *A = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){M, N}, ones);
+    mo_tensor *b = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){M, 1}, ones), *out;
     mo_tensor *q = mo_parameter(ctx, "q", MO_F64, 2, (int64_t[]){N, 1}), *grad;
     checked_layer(t, (mo_tensor *[]){in[0], in[1], A, b}, 4, &out, 1, NULL);
     mo_tensor_read(out, decided, sizeof decided);

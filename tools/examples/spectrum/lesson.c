@@ -27,7 +27,7 @@ int main(void) {
         first[i] = mo_random_normal(&r);
     for (int i = 0; i < N; i++)
         diagonal[i * N + i] = -1e9;
-    mo_tensor *mask = mo_tensor_from(ctx, MO_F64, 2, (int64_t[]){N, N}, diagonal),
+    mo_tensor *mask = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){N, N}, diagonal),
               *theta = mo_parameter(ctx, "theta", MO_F64, 2, (int64_t[]){N, N});
     mo_tensor_write(theta, first, sizeof first);
     mo_optimizer *adamw = mo_adamw_create(ctx, &theta, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 0});

@@ -84,7 +84,7 @@ def uploaded(context, array):
     """A tensor of no tape on the context's device with the values of an array."""
     array = np.asarray(storable(array), order="C")
     shape, host = ffi.new("int64_t[]", array.shape or (0,)), ffi.cast("void *", address_of(array))
-    return context.call(lib.gate_mo_tensor_from, context.pointer, number_of(array.dtype), array.ndim, shape, host)
+    return context.call(lib.gate_mo_tensor_create_from, context.pointer, number_of(array.dtype), array.ndim, shape, host)
 
 
 def placed(context, array):

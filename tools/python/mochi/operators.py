@@ -30,7 +30,7 @@ def _mul(a, b):
 
 def _pow(a, b):
     if not _is_number(b):
-        return ops.power(a, b)
+        return ops.pow_entries(a, b)
     return ops.square(a) if b == 2 else ops.pow(a, b)
 
 
@@ -124,7 +124,7 @@ def attach():
     Tensor.__matmul__ = lambda a, b: ops.matmul(a, b)
     Tensor.__rmatmul__ = lambda a, b: ops.matmul(b, a)
     Tensor.__pow__ = _pow
-    Tensor.__rpow__ = lambda a, b: ops.power(b, a)
+    Tensor.__rpow__ = lambda a, b: ops.pow_entries(b, a)
     Tensor.__neg__ = lambda a: ops.neg(a)
     Tensor.__abs__ = lambda a: ops.abs(a)
     Tensor.__ge__ = _greater_equal

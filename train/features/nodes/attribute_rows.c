@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASK = 64, FEW = 8 };
+enum { TASK = 64, FEW = 8, PAIRS = 16384 };
 /* A row whose square distance to the mean is below this share of both squares is the mean, to rounding. */
 static const double SAME = 1e-11;
 
@@ -197,4 +197,46 @@ bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int
     if (!started)
         mo_fail(g->ctx, MO_MEMORY, "kernels: out of memory for rows of %lld attributes", (long long)m);
     return started;
+}
+
+/* ---- assortativity ---- */
+
+/* <x_u, x_v> of the centred rows of unit length. dense [columns]: zero before and after. */
+static double centred_cosine(const mo_attribute_rows *x, int64_t u, int64_t v, double *dense) {
+    const mo_graph *g = x->graph;
+    const struct mo_attribute_mean *m = &x->mean[MO_OWN];
+    double inner = 0;
+    add_row(x, u, x->scale[u], dense);
+    for (int64_t e = g->feature_pointer[v]; e < g->feature_pointer[v + 1]; e++)
+        inner += dense[g->feature_column[e]] * x->scale[v] * g->feature_value[e];
+    for (int64_t e = g->feature_pointer[u]; e < g->feature_pointer[u + 1]; e++)
+        dense[g->feature_column[e]] = 0;
+    return (inner - m->along[u] - m->along[v] + m->squares) * m->inverse[u] * m->inverse[v];
+}
+
+/* The node whose row has edge e. */
+static int64_t end_of_edge(const mo_graph *g, int64_t e) {
+    int64_t low = 0, high = g->nodes;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (g->row_pointer[middle] <= e)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+double mo_attribute_assortativity(const mo_attribute_rows *x) {
+    const mo_graph *g = x->graph;
+    mo_random r = mo_random_at(0, MO_PURPOSE_COSINE, (uint64_t)g->nodes);
+    double along_edges = 0, squares = 0, *dense = mo_host_array(g->ctx, g->features, sizeof *dense);
+    for (int i = 0; i < PAIRS && dense && g->nnz > 0; i++) {
+        int64_t e = mo_random_below(&r, g->nnz), u = mo_random_below(&r, g->nodes), v = mo_random_below(&r, g->nodes);
+        double random = centred_cosine(x, u, v, dense);
+        along_edges += centred_cosine(x, end_of_edge(g, e), g->column[e], dense) / PAIRS;
+        squares += random * random / PAIRS;
+    }
+    free(dense);
+    return squares > 0 ? along_edges / sqrt(squares) : 0;
 }

@@ -27,6 +27,11 @@ void mo_attribute_rows_free(mo_attribute_rows *x);
 /* out [MO_ATTRIBUTE_KINDS, n, columns]: the centred rows of nodes node[0 .. n - 1]. Returns false on failure. */
 bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *out);
 
+/* How alike the attributes of neighbours are: the mean of <x, y> over edges, for centred rows x and y of unit length,
+ * over the root of the mean square of two nodes drawn at random. Both means are of 16,384 pairs, which a seed of the
+ * graph's size draws. About 0 where neighbours are like any two nodes; 0 of a graph without edges. */
+double mo_attribute_assortativity(const mo_attribute_rows *x);
+
 /* attribute_products.c: products of the rows of all nodes with those of a list, made as they are asked for; zero at
  * first. */
 typedef struct mo_attribute_products {

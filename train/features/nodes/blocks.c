@@ -38,7 +38,7 @@ static void put_block_spectrum(mo_tape *t, mo_tensor *spectrum, int b, mo_tensor
 
 /* Writes P, divided by its mean row norm, as block b of the basis. */
 static void put_basis_block(mo_tape *t, mo_tensor *basis, int b, mo_tensor *P) {
-    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_norm(t, P), MO_ALL, MO_DROP_AXES));
+    mo_tensor *unit = mo_div_or_zero(t, P, mo_mean(t, mo_row_norm(t, P), MO_ALL, MO_DROP_AXES));
     if (mo_ok(t->ctx))
         mo_tensor_copy(mo_slice(t, basis, MO_AXIS(0), b, b + 1),
             mo_reshape(t, unit, 3, (int64_t[]){1, mo_dim(P, 0), mo_dim(P, 1)}));

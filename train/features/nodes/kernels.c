@@ -41,6 +41,7 @@ struct mo_node_kernels {
     mo_context *host, *own; /* of the CPU: the graph's, or our own */
     mo_attribute_rows attributes;
     bool has_attributes, attributes_are_sparse, has_edges;
+    double assortativity;
     row_maker attribute_maker;      /* if they are dense */
     mo_attribute_products products; /* if they are sparse, with the list b of the last call */
     float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
@@ -223,6 +224,10 @@ const char *mo_node_kernels_name(const mo_node_kernels *k, int e) {
     return k && e >= 0 && e < k->count ? k->name[e] : NULL;
 }
 
+double mo_node_kernels_assortativity(const mo_node_kernels *k) {
+    return k ? k->assortativity : 0;
+}
+
 /* ---- made, added to, released ---- */
 
 static bool add_name(mo_node_kernels *k, const char *name) {
@@ -342,7 +347,10 @@ static bool add_attributes(mo_node_kernels *k) {
     k->has_attributes = true;
     k->attributes_are_sparse = mo_attributes_are_sparse(graph);
     k->attribute_maker = (row_maker){fill_attributes, MO_ATTRIBUTE_KINDS, graph->features, NULL, NULL};
-    return mo_attribute_rows_make(graph, &k->attributes) && add_name(k, "Xc") && add_name(k, "PX") && add_name(k, "HX");
+    if (!mo_attribute_rows_make(graph, &k->attributes))
+        return false;
+    k->assortativity = mo_attribute_assortativity(&k->attributes);
+    return add_name(k, "Xc") && add_name(k, "PX") && add_name(k, "HX");
 }
 
 static bool add_neighbours(mo_node_kernels *k) {

@@ -29,6 +29,10 @@ void mo_node_kernels_release(mo_node_kernels *k);
 int mo_node_kernels_count(const mo_node_kernels *k);
 const char *mo_node_kernels_name(const mo_node_kernels *k, int e);
 
+/* How alike the attributes of neighbours are, in standard deviations of two nodes at random
+ * (mo_attribute_assortativity); 0 of a graph without attributes. */
+double mo_node_kernels_assortativity(const mo_node_kernels *k);
+
 /* Adds an expert by rows [nodes, w] float32, copied and brought to unit length. The name is copied. Raises MO_INVALID
  * for a name that is taken and MO_NUMERICAL for a value that is not finite. Returns the status. */
 mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *rows, int64_t w);

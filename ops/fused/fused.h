@@ -1,0 +1,39 @@
+/* ops/fused/fused.h - adjoints in one op each (README.md), and the rules made of ops that they stand for (library
+ * internal). */
+#ifndef MO_FUSED_H
+#define MO_FUSED_H
+
+#include "ops/inside.h"
+#include "tensor/backend.h"
+#include "tensor/storage.h"
+
+/* Each sets the gradients of a vjp's inputs and returns true; or returns false, having done nothing, where it does not
+ * apply: not all of its gradients are wanted, the device has no kernel for it, or one without a derivative is recorded.
+ */
+bool mo_matmul_adjoint(mo_vjp *v);
+bool mo_affine_adjoint(mo_vjp *v);
+bool mo_scale_unit_adjoint(mo_vjp *v);
+bool mo_cross_entropy_adjoint(mo_vjp *v); /* of the logits alone */
+bool mo_hop_attention_adjoint(mo_vjp *v);
+/* All of mo_solve_spd's forward in one kernel. */
+bool mo_solve_spd_at_once(mo_call *c);
+
+/* All gradients of a layer, in: D [n, out], X [n, in], W [out, in]. Returns X_bar = D W; bar receives W_bar = D^T X and
+ * b_bar = 1^T D. masked: X_bar is 0 where X is not positive; bits: the device's record of X > 0, kept when it made X,
+ * or NULL. */
+mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *bits, mo_tensor *bar[2]);
+/* W_bar_k = D_k^T X_k [K, out, in] and b_bar_k = the sum of the rows of D_k [K, out], D [K, n, out] and X [K, n, in].
+ */
+void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar);
+
+/* Output i of a fused op, where the device has no kernel for it: the value of the rule made of ops. */
+void mo_fused_by_ops(mo_call *c, int i, const mo_tensor *value);
+
+/* logits_bar of mo_softmax_cross_entropy (softmax_cross_entropy.c). */
+mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s);
+/* X_bar of Y = mo_l2_normalize(X) (normalize.c). */
+mo_tensor *mo_l2_normalize_rule(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *Y_bar, double epsilon);
+/* A W^T for the weights W of V = [W; b] (layers/affine.c). */
+mo_tensor *mo_times_weights(mo_tape *t, mo_tensor *A, mo_tensor *V);
+
+#endif

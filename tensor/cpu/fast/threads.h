@@ -1,0 +1,29 @@
+/* tensor/cpu/fast/threads.h - the threads that kernels of a context share, and how many of them work while other
+ * programs want the processors (library internal). */
+#ifndef MO_CPU_THREADS_H
+#define MO_CPU_THREADS_H
+
+#include <stdbool.h>
+
+/* The most threads that serve: the processors, since more would wait for each other's turns, or OMP_NUM_THREADS if that
+ * is more. */
+int team_most(void);
+/* Starts the OpenMP threads of the calling thread, so that it fails here and not in a kernel, in which OpenMP would end
+ * the process. Returns 0, or the error number for which that many threads cannot be started. */
+int team_start(int threads);
+/* Returns whether this process is a fork of one that has started teams: their threads are not in it, and OpenMP would
+ * wait for them for ever. */
+bool team_is_lost(void);
+
+/* The processor time that the calling thread got lately; starts as zeros. Times in seconds. */
+typedef struct contention {
+    double start, used; /* start of the window, and the processor time of this thread then */
+    long switches;      /* preemptions of this thread until then */
+    double until;       /* time until which one thread is used; 0: all are used */
+    double pause;       /* length of the current pause */
+} contention;
+
+/* The number of threads to use now: `threads`, or 1 for a while after a window in which this thread was preempted. */
+int contention_threads(contention *c, int threads);
+
+#endif

@@ -1,0 +1,167 @@
+/* tensor/cuda/adamw.cu - the norm of all gradients and the factor that clips it, in two launches, and one step of AdamW
+ * (Loshchilov and Hutter 2019) over all parameters in one. Its factors are read from the device; cpu/fits/adamw.c has
+ * the formula.
+ *
+ * The gradients are cut into pieces, a block each, whose threads have four loads of 16 bytes in flight. The partial
+ * sums are double. Which thread adds which value follows from the shapes alone, at any alignment. */
+#include "tensor/cuda/kernels.h"
+
+constexpr int most_parameters = 64;  /* per launch: their addresses are its arguments */
+constexpr int64_t norm_piece = 8192; /* elements: 2.4 million parameters are 290 blocks */
+
+template <typename real> struct norm_parameters {
+    int64_t count;
+    int64_t first[most_parameters + 1]; /* the number of the first piece of each, and of all pieces */
+    int64_t length[most_parameters];
+    const real *g[most_parameters];
+};
+
+template <typename real> __device__ static double squares_at(bool aligned, const real *x, int64_t i) {
+    pack<real> p = pack_at(aligned, x, i);
+    double sum = 0;
+    for (int k = 0; k < pack<real>::width; k++)
+        sum += (double)p.value[k] * (double)p.value[k];
+    return sum;
+}
+
+/* The part of one thread in the sum of squares of x [n]. */
+template <typename real> __device__ static double thread_squares(const real *x, int64_t n) {
+    bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
+    int64_t packs = n / pack<real>::width, i = threadIdx.x, step = blockDim.x;
+    double sum[4] = {0, 0, 0, 0};
+    for (; i + 3 * step < packs; i += 4 * step)
+        for (int k = 0; k < 4; k++)
+            sum[k] += squares_at(aligned, x, i + k * step);
+    for (; i < packs; i += step)
+        sum[0] += squares_at(aligned, x, i);
+    for (int64_t j = packs * pack<real>::width + threadIdx.x; j < n; j += step)
+        sum[1] += (double)x[j] * (double)x[j];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* One block for each piece. */
+template <typename real> static __global__ void norm_kernel(norm_parameters<real> all, double *partial) {
+    __shared__ double of_warp[block_threads / 32];
+    int64_t piece = blockIdx.x, k = 0;
+    while (piece >= all.first[k + 1])
+        k++;
+    int64_t begin = (piece - all.first[k]) * norm_piece, rest = all.length[k] - begin;
+    double sum = warp_sum(thread_squares(all.g[k] + begin, rest < norm_piece ? rest : norm_piece));
+    if (lane_of() == 0)
+        of_warp[threadIdx.x / 32] = sum;
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    sum = 0;
+    for (unsigned w = 0; w < block_threads / 32; w++)
+        sum += of_warp[w];
+    partial[piece] = sum;
+}
+
+/* One block: a warp for each parameter, then one thread for the norm of this launch's parameters and those before. */
+template <typename real>
+static __global__ void norm_join_kernel(
+    norm_parameters<real> all, int64_t before, double bound, const double *partial, double *squares, double *scale) {
+    __shared__ double square[most_parameters];
+    for (int64_t k = threadIdx.x / 32; k < all.count; k += blockDim.x / 32) {
+        double sum = 0;
+        for (int64_t piece = all.first[k] + lane_of(); piece < all.first[k + 1]; piece += 32)
+            sum += partial[piece];
+        sum = warp_sum(sum);
+        if (lane_of() == 0)
+            squares[before + k] = square[k] = (double)(real)sum;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0)
+        return;
+    double sum = 0;
+    for (int64_t k = 0; k < before; k++)
+        sum += squares[k];
+    for (int64_t k = 0; k < all.count; k++)
+        sum += square[k];
+    double norm = sqrt(sum), factor = bound > 0 ? bound / (norm + 1e-6) : 1;
+    scale[0] = norm;
+    scale[1] = factor < 1 ? factor : 1;
+}
+
+template <typename real>
+void gradient_norm_cuda(
+    mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale) {
+    for (int before = 0; before < n; before += most_parameters) {
+        norm_parameters<real> all = {};
+        all.count = least(most_parameters, n - before);
+        for (int64_t k = 0; k < all.count; k++) {
+            all.length[k] = leading(&g[before + k], g[before + k].ndim);
+            all.first[k + 1] = all.first[k] + ceil_div(all.length[k], norm_piece);
+            all.g[k] = static_cast<const real *>(g[before + k].data);
+        }
+        int64_t pieces = all.first[all.count];
+        double *partial = static_cast<double *>(cuda_scratch(ctx, (size_t)most(1, pieces) * sizeof *partial));
+        if (!partial)
+            return;
+        mo_launch(norm_kernel<real>, dim3((unsigned)pieces), dim3(block_threads), 0, seam_of(ctx), all, partial);
+        mo_launch(norm_join_kernel<real>, dim3(1), dim3(block_threads), 0, seam_of(ctx), all, (int64_t)before, bound,
+            static_cast<const double *>(partial), static_cast<double *>(squares->data),
+            static_cast<double *>(scale->data));
+    }
+}
+
+template void gradient_norm_cuda<float>(mo_context *, double, int, const mo_view *, const mo_view *, const mo_view *);
+template void gradient_norm_cuda<double>(mo_context *, double, int, const mo_view *, const mo_view *, const mo_view *);
+
+/* ---- the step ---- */
+
+constexpr int64_t most_parts = 256; /* blocks for one parameter */
+
+template <typename real> struct adamw_parameters {
+    int64_t length[most_parameters];
+    const real *g[most_parameters];
+    real *m[most_parameters], *v[most_parameters], *p[most_parameters];
+};
+
+/* Row y of the grid is parameter y. After a failed check nothing changes. */
+template <typename real>
+static __global__ void adamw_kernel(
+    const double *factor, adamw_parameters<real> all, const double *scale, const found_error *error) {
+    const real *g = all.g[blockIdx.y], clip = (real)scale[1];
+    real *m = all.m[blockIdx.y], *v = all.v[blockIdx.y], *p = all.p[blockIdx.y];
+    real beta1 = (real)factor[MO_ADAMW_BETA1], rest1 = (real)factor[MO_ADAMW_REST1];
+    real beta2 = (real)factor[MO_ADAMW_BETA2], rest2 = (real)factor[MO_ADAMW_REST2];
+    real keep = (real)factor[MO_ADAMW_KEEP], rate = (real)factor[MO_ADAMW_RATE];
+    real root = (real)factor[MO_ADAMW_ROOT], epsilon = (real)factor[MO_ADAMW_EPSILON];
+    if (error->found)
+        return;
+    for (int64_t i = first_item(); i < all.length[blockIdx.y]; i += item_step()) {
+        real gradient = g[i] * clip;
+        m[i] = beta1 * m[i] + rest1 * gradient;
+        v[i] = beta2 * v[i] + rest2 * gradient * gradient;
+        p[i] = keep * p[i] - rate * m[i] / (sqrt(v[i]) * root + epsilon);
+    }
+}
+
+template <typename real>
+void adamw_cuda(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
+    const mo_view *m, const mo_view *v, const mo_view *p) {
+    for (int first = 0; first < n; first += most_parameters) {
+        int count = (int)least(most_parameters, n - first);
+        adamw_parameters<real> all = {};
+        int64_t longest = 0;
+        for (int k = 0; k < count; k++) {
+            all.length[k] = leading(&p[first + k], p[first + k].ndim);
+            all.g[k] = static_cast<const real *>(g[first + k].data);
+            all.m[k] = static_cast<real *>(m[first + k].data);
+            all.v[k] = static_cast<real *>(v[first + k].data);
+            all.p[k] = static_cast<real *>(p[first + k].data);
+            longest = most(longest, all.length[k]);
+        }
+        dim3 grid((unsigned)least(ceil_div(longest, block_threads), most_parts), (unsigned)count);
+        mo_launch(adamw_kernel<real>, grid, dim3(block_threads), 0, seam_of(ctx),
+            static_cast<const double *>(factors->data), all, static_cast<const double *>(scale->data),
+            static_cast<const found_error *>(state_of(ctx)->checks.device));
+    }
+}
+
+template void adamw_cuda<float>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *, const mo_view *,
+    const mo_view *, const mo_view *);
+template void adamw_cuda<double>(mo_context *, const mo_view *, const mo_view *, int, const mo_view *, const mo_view *,
+    const mo_view *, const mo_view *);

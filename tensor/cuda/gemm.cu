@@ -1,0 +1,512 @@
+/* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched, for one product or several.
+ *
+ * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
+ * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a plain product
+ * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows.
+ *
+ * Products of a group share the copies of their operands: in bf16 all of them are rounded in one launch.
+ */
+#include "tensor/cuda/kernels.h"
+#include "tensor/cuda/map.h"
+#include "tensor/cuda/matrices.h"
+#include "tensor/files/conversion.h"
+
+/* ---- operands rounded to bf16: those of a group in one launch, a row of blocks each, eight values a thread wherever a
+ * row of the copy has room for them: they are written in 16 bytes, and read in 16 bytes where x is aligned. The rows of
+ * [n, 513] are aligned in the copy and not in x. ---- */
+
+/* x of any strides goes to y of the same shape. */
+struct operand_copy {
+    mo_view x, y;
+};
+
+/* One copy. If `columns` is not 0, rows have that number of values, and an item of N is eight neighbours of a row or
+ * the end of the row; otherwise an item is one value. */
+struct narrowing {
+    cuda_nest<2> N;
+    int64_t columns;
+    const float *x;
+    uint16_t *y;
+};
+
+constexpr int most_narrowed = 16; /* what a launch carries: 3 of the 4 KiB that its arguments may have */
+
+struct narrowings {
+    narrowing of[most_narrowed];
+};
+
+/* As double_to_bfloat, for a float. */
+__device__ static uint16_t bfloat_of(float x) {
+    uint32_t u = bits_of_float(x);
+    return (u & 0x7fffffff) > 0x7f800000 ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+static __global__ void narrow_kernel(narrowings all) {
+    const narrowing &n = all.of[blockIdx.y];
+    for (int64_t i = first_item(); i < n.N.total; i += item_step()) {
+        int64_t at[2], eight = loop_nest_seek(n.N, i, at), there = n.columns - 8 * eight;
+        if (!n.columns) {
+            n.y[at[1]] = bfloat_of(n.x[at[0]]);
+            continue;
+        }
+        neighbours<float, 4> low = load_part<4>(n.x + at[0], there), high = load_part<4>(n.x + at[0] + 4, there - 4);
+        neighbours<uint16_t, 8> y;
+        for (int k = 0; k < 4; k++) {
+            y.value[k] = bfloat_of(low.value[k]);
+            y.value[k + 4] = bfloat_of(high.value[k]);
+        }
+        *reinterpret_cast<neighbours<uint16_t, 8> *>(n.y + at[1]) = y;
+    }
+}
+
+/* Makes the items eight neighbours where all rows of y begin at multiples of 16 bytes. */
+static void take_eights(narrowing *n) {
+    cuda_nest<2> *N = &n->N;
+    int64_t last = N->ndim - 1;
+    if (N->total == 0 || last < 0 || N->stride[0][last] != 1 || N->stride[1][last] != 1 || (uintptr_t)n->y % 16)
+        return;
+    for (int64_t i = 0; i < last; i++)
+        if (N->stride[1][i] % 8)
+            return;
+    n->columns = N->size[last];
+    N->size[last] = ceil_div(n->columns, 8);
+    N->stride[0][last] = N->stride[1][last] = 8;
+    N->total = N->total / n->columns * N->size[last];
+}
+
+/* y := x rounded, from float32 to bf16, for n copies; up to 16 are one launch. Empty views are legal. Where all rows of
+ * y begin at multiples of 16 bytes, the kernel fills each row up to a multiple of 16 bytes with zeros: y has that room.
+ */
+static void round_operands(mo_context *ctx, const operand_copy *copies, int n) {
+    for (int first = 0; first < n; first += most_narrowed) {
+        narrowings all = {};
+        int count = (int)least(n - first, most_narrowed);
+        int64_t items = 0;
+        for (int o = 0; o < count; o++) {
+            const operand_copy *c = &copies[first + o];
+            narrowing *to = &all.of[o];
+            to->N = loop_nest_of({&c->x, &c->y});
+            to->x = static_cast<const float *>(c->x.data);
+            to->y = static_cast<uint16_t *>(c->y.data);
+            take_eights(to);
+            items = most(items, to->N.total);
+        }
+        dim3 blocks = blocks_for(items);
+        mo_launch(narrow_kernel, dim3(blocks.x, (unsigned)count), dim3(block_threads), 0, seam_of(ctx), all);
+    }
+}
+
+/* ---- which operands of a group are copied, and where to ---- */
+
+struct operand {
+    const void *data;
+    bool transposed;
+    int64_t ld;
+    mo_view view; /* batch strides */
+};
+
+constexpr int most_in_group = 40; /* products whose operands are copied together */
+
+/* Describes the last two axes of v; returns false if neither stride is 1. */
+static bool describe(const mo_view *v, operand *X) {
+    int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
+    int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
+    X->data = v->data;
+    X->view = *v;
+    X->transposed = false;
+    X->ld = rows <= 1 ? most(1, columns) : row;
+    if ((column == 1 || columns <= 1) && (rows <= 1 || row >= most(1, columns)))
+        return true;
+    X->transposed = true;
+    X->ld = columns <= 1 ? most(1, rows) : column;
+    return (row == 1 || rows <= 1) && (columns <= 1 || column >= most(1, rows));
+}
+
+static void swap_last_axes(mo_view *v) {
+    int row = v->ndim - 2, column = v->ndim - 1;
+    int64_t size = v->shape[row], stride = v->stride[row];
+    v->shape[row] = v->shape[column], v->shape[column] = size;
+    v->stride[row] = v->stride[column], v->stride[column] = stride;
+}
+
+/* The least multiple of 16 bytes, in elements, that holds a row. Kernels of the library that use tensor cores load 16
+ * bytes at a time, and there are none for a matrix with other rows: [n, 513] in bf16 has rows of 1026 bytes. */
+static int64_t row_step(int64_t columns, mo_dtype dtype) {
+    int64_t elements = dtype == MO_BF16 ? 8 : dtype == MO_F32 ? 4 : 2;
+    return ceil_div(columns, elements) * elements;
+}
+
+/* Plans the copy of an operand and describes it, but for its address: x goes to y, which has the order of v in memory
+ * where rows or columns of v are contiguous. One column is copied as one row. What lies between two rows of y may hold
+ * anything: a product reads entries of the matrix alone. */
+static operand_copy plan_copy(const mo_view *v, mo_dtype dtype, operand *X) {
+    int last = v->ndim - 1;
+    bool turned = v->shape[last] == 1 || (describe(v, X) && X->transposed);
+    operand_copy c = {*v, *v};
+    if (turned)
+        swap_last_axes(&c.x);
+    c.y = packed_view(&c.x);
+    c.y.data = nullptr;
+    c.y.dtype = dtype;
+    X->transposed = turned;
+    X->ld = row_step(c.x.shape[last], dtype);
+    for (int i = 0; i < last; i++)
+        c.y.stride[i] = c.y.stride[i] / c.x.shape[last] * X->ld;
+    X->view = c.y;
+    for (int i = 0; i < v->ndim; i++) {
+        X->view.shape[i] = c.x.shape[i];
+        c.x.shape[i] = c.y.shape[i];
+    }
+    if (turned)
+        swap_last_axes(&X->view);
+    return c;
+}
+
+/* ---- copies of a group, each made once ---- */
+
+struct planned_copies {
+    operand_copy copy[2 * most_in_group];
+    cuda_nest<2> nest[2 * most_in_group];
+    int count;
+    operand *reader[2 * most_in_group]; /* operands that are copied, */
+    int of[2 * most_in_group];          /* and their copies */
+    int readers;
+};
+
+/* Whether the loops of `few` are the first of those of `all`: rows of a matrix, or a part of one row. */
+static bool begins(const cuda_nest<2> &all, const cuda_nest<2> &few) {
+    int64_t above = all.ndim - few.ndim;
+    for (int64_t i = 0; i < few.ndim && above >= 0; i++) {
+        if (few.stride[0][i] != all.stride[0][above + i] || few.stride[1][i] != all.stride[1][above + i])
+            return false;
+        if (i == 0 ? few.size[i] > all.size[above] : few.size[i] != all.size[above + i])
+            return false;
+    }
+    return above >= 0;
+}
+
+/* Whether one copy holds the other. */
+static bool same_values(const planned_copies *p, int i, const operand_copy *c, const cuda_nest<2> &N) {
+    return p->copy[i].x.data == c->x.data && (begins(p->nest[i], N) || begins(N, p->nest[i]));
+}
+
+static void add_copy(planned_copies *p, const operand_copy &c, operand *X) {
+    cuda_nest<2> N = loop_nest_of({&c.x, &c.y});
+    int i = 0;
+    while (i < p->count && !same_values(p, i, &c, N))
+        i++;
+    if (i == p->count || p->nest[i].total < N.total) {
+        p->copy[i] = c;
+        p->nest[i] = N;
+    }
+    p->count = i == p->count ? i + 1 : p->count;
+    p->reader[p->readers] = X;
+    p->of[p->readers++] = i;
+}
+
+/* The elements of a copy, rows with what lies between them, up to a multiple of 128 bytes of bf16. */
+static int64_t room_for(const cuda_nest<2> &N) {
+    int64_t last = 0;
+    for (int64_t i = 0; i < N.ndim; i++)
+        last += (N.size[i] - 1) * N.stride[1][i];
+    return ceil_div(last + 1, 64) * 64;
+}
+
+/* Gives the copies addresses and queues them. */
+static bool make_copies(mo_context *ctx, planned_copies *p, bool narrow, size_t bytes) {
+    int64_t elements = 0;
+    for (int i = 0; i < p->count; i++)
+        elements += room_for(p->nest[i]);
+    char *scratch = elements ? static_cast<char *>(cuda_scratch(ctx, (size_t)elements * bytes)) : nullptr;
+    if (!scratch)
+        return elements == 0;
+    for (int i = 0; i < p->count; i++) {
+        p->copy[i].y.data = scratch;
+        scratch += (size_t)room_for(p->nest[i]) * bytes;
+    }
+    for (int i = 0; i < p->readers; i++)
+        p->reader[i]->data = p->copy[p->of[i]].y.data;
+    if (narrow)
+        round_operands(ctx, p->copy, p->count);
+    for (int i = 0; i < p->count && !narrow; i++)
+        copy_cuda(ctx, &p->copy[i].x, &p->copy[i].y);
+    return true;
+}
+
+/* Describes A and B of n products, up to most_in_group, that have entries to multiply. What the library cannot read, or
+ * has another type than `input`, is copied to scratch memory, once for all that read it: a matrix and its transpose are
+ * one copy, and so are a matrix and its first rows. Rows of a copy begin at multiples of 16 bytes. Returns false (and
+ * MO_MEMORY is raised) if there is no memory. */
+static bool find_operands(mo_context *ctx, const mo_gemm *const *g, int n, mo_dtype input, operand (*found)[2]) {
+    planned_copies p;
+    p.count = p.readers = 0;
+    for (int i = 0; i < 2 * n; i++) {
+        const mo_view *v = i % 2 ? &g[i / 2]->B : &g[i / 2]->A;
+        operand *X = &found[i / 2][i % 2];
+        if (input != v->dtype || !describe(v, X))
+            add_copy(&p, plan_copy(v, input, X), X);
+    }
+    return make_copies(ctx, &p, input == MO_BF16, input == MO_BF16 ? 2 : input == MO_F32 ? 4 : 8);
+}
+
+/* ---- what follows the product ---- */
+
+struct epilogue {
+    const void *bias, *addend, *above;
+    double scale; /* of the old C */
+    int64_t relu;
+};
+
+template <typename real> static __global__ void epilogue_kernel(cuda_nest<4> N, epilogue e, real *C) {
+    const real *bias = static_cast<const real *>(e.bias), *addend = static_cast<const real *>(e.addend);
+    const real *above = static_cast<const real *>(e.above);
+    for (int64_t i = first_item(); i < N.total; i += item_step()) {
+        int64_t at[4];
+        loop_nest_seek(N, i, at);
+        real y = e.scale == 0 ? (real)0 : (real)e.scale * C[at[0]];
+        y += bias ? bias[at[1]] : (real)0;
+        y += addend ? addend[at[2]] : (real)0;
+        y = e.relu && y < 0 ? (real)0 : y;
+        C[at[0]] = above && !(above[at[3]] > 0) ? (real)0 : y;
+    }
+}
+
+static bool has_epilogue(const mo_gemm *g) {
+    return g->bias.data || g->addend.data || g->relu || g->above.data;
+}
+
+/* The strides of the bias over the axes of C: 0 along its rows. */
+static void spread_bias(const mo_gemm *g, int64_t *stride) {
+    stride[g->C.ndim - 1] = g->bias.stride[g->bias.ndim - 1];
+    for (int i = 0; i < g->bias.ndim - 1; i++)
+        stride[i] = g->bias.stride[i];
+}
+
+template <typename real> static void finish(mo_context *ctx, const mo_gemm *g, double scale) {
+    if (scale == 1 && !has_epilogue(g))
+        return;
+    mo_view bias = g->C, addend = g->addend.data ? g->addend : g->C, above = g->above.data ? g->above : g->C;
+    memset(bias.stride, 0, sizeof bias.stride);
+    if (g->bias.data)
+        spread_bias(g, bias.stride);
+    cuda_nest<4> N = loop_nest_of({&g->C, &bias, &addend, &above});
+    epilogue e = {g->bias.data, g->addend.data, g->above.data, scale, g->relu};
+    mo_launch(epilogue_kernel<real>, blocks_for(N.total), dim3(block_threads), 0, seam_of(ctx), N, e,
+        static_cast<real *>(g->C.data));
+}
+
+template <typename real> static void sum_rows(mo_context *ctx, const mo_gemm *g) {
+    if (!g->row_sums.data)
+        return;
+    mo_view sums = row_sums_view(g);
+    reduce_cuda<real>(ctx, MO_REDUCE_SUM, &g->A, &sums);
+}
+
+/* ---- the product ---- */
+
+struct product {
+    seam_gemm call;
+    operand A, B; /* of the row-major C = A B */
+    mo_view C;
+    int axes; /* batch axes */
+    int64_t size[MO_MAX_AXES];
+    bool terms, rides; /* there are entries to multiply; what follows is the library's epilogue, and so are sums */
+};
+
+/* Whether A, B and C can all merge the batch axes i and i + 1. */
+static bool mergeable(const product *p, int i) {
+    int64_t n = p->size[i + 1];
+    return p->A.view.stride[i] == p->A.view.stride[i + 1] * n && p->B.view.stride[i] == p->B.view.stride[i + 1] * n &&
+           p->C.stride[i] == p->C.stride[i + 1] * n;
+}
+
+static void drop_axis(product *p, int i) {
+    for (int k = i; k + 1 < p->axes; k++) {
+        p->size[k] = p->size[k + 1];
+        p->A.view.stride[k] = p->A.view.stride[k + 1];
+        p->B.view.stride[k] = p->B.view.stride[k + 1];
+        p->C.stride[k] = p->C.stride[k + 1];
+    }
+    p->axes--;
+}
+
+static void merge_batch(product *p) {
+    for (int i = p->axes - 1; i >= 0; i--)
+        if (p->size[i] == 1)
+            drop_axis(p, i);
+    for (int i = p->axes - 2; i >= 0; i--)
+        if (mergeable(p, i)) {
+            p->size[i + 1] *= p->size[i];
+            drop_axis(p, i);
+        }
+    /* The last batch axis continues the rows if B does not depend on it and A and C continue with the next row. */
+    int last = p->axes - 1;
+    if (last >= 0 && p->B.view.stride[last] == 0 && !p->A.transposed && p->A.view.stride[last] == p->call.n * p->A.ld &&
+        p->C.stride[last] == p->call.n * p->call.ldc) {
+        p->call.n *= p->size[last];
+        p->axes--;
+    }
+}
+
+/* The library loops over the last batch axis; the other axes are one call per index. */
+static void multiply(mo_context *ctx, const product *p, size_t input, size_t output) {
+    seam_gemm c = p->call;
+    int last = p->axes - 1;
+    int64_t calls = 1;
+    for (int i = 0; i < last; i++)
+        calls *= p->size[i];
+    for (int64_t call = 0; call < calls && mo_ok(ctx); call++) {
+        int64_t a = 0, b = 0, out = 0, rest = call;
+        for (int i = last - 1; i >= 0; i--, rest /= p->size[i + 1]) {
+            a += rest % p->size[i] * p->A.view.stride[i];
+            b += rest % p->size[i] * p->B.view.stride[i];
+            out += rest % p->size[i] * p->C.stride[i];
+        }
+        c.A = static_cast<const char *>(p->B.data) + b * (int64_t)input;
+        c.B = static_cast<const char *>(p->A.data) + a * (int64_t)input;
+        c.C = static_cast<char *>(p->C.data) + out * (int64_t)output;
+        cuda_ok(ctx, "gemm", seam_multiply(seam_of(ctx), &c));
+    }
+}
+
+static bool unit_stride(const mo_view *v) {
+    return !v->data || v->stride[v->ndim - 1] == 1;
+}
+
+/* In a batch the library has sums, or a bias and relu; each product of it its own bias. */
+static bool batch_may_ride(const mo_gemm *g, const product *p) {
+    if (g->C.ndim != 3 || g->addend.data || g->bits.data)
+        return false;
+    if (g->row_sums.data)
+        return g->row_sums.stride[0] == g->C.shape[1];
+    return g->bias.data && g->bias.ndim == 2 && (p->axes == 1 || g->C.shape[0] == 1);
+}
+
+/* Whether the work after the product has the form of one of the library's epilogues. */
+static bool may_ride(const mo_gemm *g, const product *p) {
+    bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->bits.data;
+    bool batch = p->axes || g->C.ndim != 2;
+    if ((batch && !batch_may_ride(g, p)) || g->beta != 0 || !unit_stride(&g->bias) || !unit_stride(&g->row_sums))
+        return false;
+    if (g->addend.data && (!unit_stride(&g->addend) || g->addend.stride[0] < p->call.m))
+        return false;
+    if (g->above.data && !adjoint)
+        return false;
+    return forward + adjoint + (g->row_sums.data != nullptr) == 1;
+}
+
+constexpr int64_t bits_step = 128; /* the leading dimension of the library's bits is a multiple of it */
+
+/* Makes the work after the product its epilogue. Returns false if the library has no such epilogue. */
+static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
+    const seam_gemm plain = p->call;
+    if (!may_ride(g, p) || !library_first(ctx, true))
+        return false;
+    p->call.A = p->B.data;
+    p->call.B = p->A.data;
+    p->call.C = p->C.data;
+    p->call.bias = g->bias.data;
+    p->call.addend = g->addend.data;
+    p->call.ld_addend = g->addend.data ? g->addend.stride[0] : 0;
+    p->call.relu = g->relu;
+    p->call.sums = g->row_sums.data;
+    p->call.stride_vector = !p->axes ? 0 : g->row_sums.data ? g->row_sums.stride[0] : g->bias.stride[0];
+    p->call.bits = g->bits.data;
+    p->call.ld_bits = g->bits.data ? g->bits.stride[0] * 8 : 0;
+    bool rides = seam_epilogue(seam_of(ctx), &p->call);
+    if (!rides && g->relu && g->bits.data) { /* without bits the library may have it */
+        p->call.bits = nullptr;
+        p->call.ld_bits = 0;
+        rides = seam_epilogue(seam_of(ctx), &p->call);
+    }
+    if (!rides)
+        p->call = plain;
+    return rides;
+}
+
+int64_t relu_bits_cuda(mo_context *ctx, const mo_gemm *g) {
+    bool may = g->C.dtype == MO_F32 && g->C.ndim == 2 && g->relu && library_first(ctx, true);
+    return may ? ceil_div(g->C.shape[1], bits_step) * bits_step / 8 : 0;
+}
+
+/* Whether there are entries of A and B to multiply. */
+static bool has_terms(const mo_gemm *g) {
+    return leading(&g->C, g->C.ndim) > 0 && g->A.shape[g->A.ndim - 1] > 0;
+}
+
+template <typename real> static bool narrows(const mo_context *ctx) {
+    return sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
+}
+
+/* The product as the library sees it, with its epilogue if there is one. */
+template <typename real> static product describe(mo_context *ctx, const mo_gemm *g, const operand (&of)[2]) {
+    int axes = g->C.ndim - 2;
+    int64_t m = g->C.shape[axes], n = g->C.shape[axes + 1];
+    product p = {};
+    p.A = of[0], p.B = of[1];
+    p.C = g->C;
+    p.axes = axes;
+    p.terms = true;
+    memcpy(p.size, g->C.shape, (size_t)axes * sizeof *p.size);
+    seam_gemm *c = &p.call;
+    c->input = narrows<real>(ctx) ? SEAM_BF16 : seam_type_of<real>();
+    c->output = seam_type_of<real>();
+    c->math = ctx->math == MO_MATH_TF32 ? SEAM_TF32 : SEAM_FULL;
+    c->transposed_a = p.B.transposed, c->transposed_b = p.A.transposed;
+    c->m = n, c->n = m, c->k = g->A.shape[g->A.ndim - 1];
+    c->lda = p.B.ld, c->ldb = p.A.ld, c->ldc = m <= 1 ? most(1, n) : g->C.stride[axes];
+    c->alpha = g->alpha, c->beta = g->beta;
+    merge_batch(&p);
+    int last = p.axes - 1;
+    c->batch = p.axes ? p.size[last] : 1;
+    c->stride_a = p.axes ? p.B.view.stride[last] : 0;
+    c->stride_b = p.axes ? p.A.view.stride[last] : 0;
+    c->stride_c = p.axes ? p.C.stride[last] : 0;
+    p.rides = take_epilogue(ctx, g, &p);
+    if (g->bits_written)
+        *g->bits_written = p.rides && g->relu && p.call.bits;
+    return p;
+}
+
+/* C, but for sums of rows that do not ride. */
+template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, const product *p) {
+    if (p->terms)
+        multiply(ctx, p, narrows<real>(ctx) ? 2 : sizeof(real), sizeof(real));
+    if (!p->rides && leading(&g->C, g->C.ndim) > 0)
+        finish<real>(ctx, g, p->terms ? 1 : g->beta);
+}
+
+/* At most most_in_group products. Sums of rows come last: reductions use the scratch memory that holds operands. */
+template <typename real> static void multiply_group(mo_context *ctx, const mo_gemm *g, int n) {
+    const mo_gemm *with_terms[most_in_group];
+    operand found[most_in_group][2];
+    product p[most_in_group];
+    int count = 0;
+    for (int i = 0; i < n; i++)
+        if (has_terms(&g[i]))
+            with_terms[count++] = &g[i];
+    mo_dtype input = narrows<real>(ctx) ? MO_BF16 : sizeof(real) == 4 ? MO_F32 : MO_F64;
+    if (!find_operands(ctx, with_terms, count, input, found))
+        return;
+    for (int i = 0, at = 0; i < n; i++)
+        p[i] = has_terms(&g[i]) ? describe<real>(ctx, &g[i], found[at++]) : product{};
+    for (int i = 0; i < n; i++)
+        queue<real>(ctx, &g[i], &p[i]);
+    for (int i = 0; i < n; i++)
+        if (!p[i].rides)
+            sum_rows<real>(ctx, &g[i]);
+}
+
+template <typename real> void gemms_cuda(mo_context *ctx, const mo_gemm *g, int n) {
+    for (int first = 0; first < n; first += most_in_group)
+        multiply_group<real>(ctx, g + first, (int)least(n - first, most_in_group));
+}
+
+template <typename real> void gemm_cuda(mo_context *ctx, const mo_gemm *g) {
+    gemms_cuda<real>(ctx, g, 1);
+}
+
+template void gemm_cuda<float>(mo_context *, const mo_gemm *);
+template void gemm_cuda<double>(mo_context *, const mo_gemm *);
+template void gemms_cuda<float>(mo_context *, const mo_gemm *, int);
+template void gemms_cuda<double>(mo_context *, const mo_gemm *, int);

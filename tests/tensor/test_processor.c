@@ -1,0 +1,33 @@
+/* tests/tensor/test_processor.c - a processor that cannot run the kernels is refused by name when a context is made,
+ * and nothing of them has run. */
+#include "tests/scratch.h"
+
+#include "tensor/cpu/processor.h"
+
+/* In place of what the kernels need: also what no processor has. */
+const unsigned kernels_need = NEED_SSE4_2 | 1u << 31;
+
+static void a_processor_is_refused_by_its_name(void **state) {
+    char name[64];
+    processor_name(name, sizeof name);
+    assert_true(strlen(name) > 2);
+    mo_context *ctx = mo_context_create(NULL);
+    assert_failed(ctx, MO_UNSUPPORTED, PARTS("context: ", name, "lacks", "-Dcpu=native"));
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+static void the_extensions_that_are_lacked_are_named(void **state) {
+    char text[128] = "";
+    assert_false(processor_lacks(0, text, sizeof text));
+    assert_string_equal(text, "");
+    bool lacked = processor_lacks(NEED_AVX512F, text, sizeof text);
+    assert_string_equal(text, lacked ? "AVX-512 F" : "");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_processor_is_refused_by_its_name),
+        cmocka_unit_test(the_extensions_that_are_lacked_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
