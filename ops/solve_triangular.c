@@ -81,7 +81,7 @@ static double solve_triangular_flops(const mo_call *c) {
     return (double)mo_numel(c->out[0]) * (double)mo_dim(c->in[0], -1);
 }
 
-static const mo_triangle lower = MO_LOWER, lower_transposed = MO_LOWER_TRANSPOSED, upper = MO_UPPER,
+static const mo_triangle lower_transposed = MO_LOWER_TRANSPOSED, upper = MO_UPPER,
                          upper_transposed = MO_UPPER_TRANSPOSED;
 
 static const mo_sample solve_triangular_samples[] = {
