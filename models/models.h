@@ -62,8 +62,8 @@ typedef struct mo_episode {
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
                                   its copies. NULL: no example is there twice */
-    mo_tensor *centres;   /* nc, gc: int64 [m], in rising order: support rows that stand for a large support; the second
-                             size of kernels is then m. NULL: all rows */
+    mo_tensor *centres;   /* int64 [m], in rising order: support rows that stand for a large support; the second size of
+                             kernels is then m. NULL: all rows */
     mo_tensor *segment;   /* gc: int64 [graphs + 1], first row of each graph; else NULL */
     double assortativity; /* nc: how alike the attributes of neighbours are, beyond those of two nodes at random, in
                              standard deviations of such two; 0: not at all, or not known */
@@ -118,7 +118,7 @@ typedef struct mo_encoder {
     const mo_encoder_parameter *parameters;
     mo_encode encode; /* NULL: whole */
     /* The rest is 0 for most. whole: all of an episode, where an encoder has its own way with blocks of e->max_rows
-     * rows and with means over graphs; [n, k], or [experts, n, k]. r: dropout's random position, or NULL. */
+     * rows and with means over graphs; [n, k]. r: dropout's random position, or NULL. */
     mo_tensor *(*whole)(
         mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
     bool reads_first; /* behind its parameters, `whole` gets their first values */
@@ -163,14 +163,13 @@ MO_API mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_enco
 /* The model itself, with a head over its encoder in place of its readout; NULL on failure, when the model is released.
  * Parameters: "encoder.*", "log_temp" [tasks], and
  * "head.nc.*", "head.lp.*", "head.gc.*", the tensors that the head learns, as embeddings of the tasks differ in width.
- * A task without these gets the head's first values at every call. Several experts' embeddings are read side by side,
- * [n, M d], as mo_embed_all gives them: rows of unit norm make one of norm sqrt(M). */
+ * A task without these gets the head's first values at every call. */
 MO_API mo_model *mo_model_under_head(mo_model *m, const mo_readout_options *options, uint64_t seed);
 MO_API void mo_model_release(mo_model *m);
 /* All parameters, by number; borrowed. */
 MO_API int mo_model_n_parameters(const mo_model *m);
 MO_API mo_tensor *mo_model_parameter(const mo_model *m, int i);
-/* Embeddings of an episode's examples, Zs [n_s, d] and Zq [n_q, d], or [experts, n_s, d] .. . A link of nodes is the
+/* Embeddings of an episode's examples, Zs [n_s, d] and Zq [n_q, d]. A link of nodes is the
  * product of its ends, a graph the mean of its nodes. r: dropout's random position, NULL without dropout. */
 MO_API void mo_model_embed(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);
@@ -205,13 +204,12 @@ MO_API mo_model *mo_mochi_create(mo_context *ctx, mo_dtype real, const mo_mochi_
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
-    bool linear;      /* links are read by inner products alone, without the Gaussian kernel */
     unsigned without; /* parts left out, bits 1 << mo_invariant_part (models/inside.h); 0: none */
 } mo_invariant_options;
 
 /* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
- * options NULL: as above. 95 parameters at 3 hops (10 fewer if linear), none tied to a width; initial values are fixed.
- * Returns NULL on failure. */
+ * options NULL: as above. 28 parameters at 3 hops, none tied to a width; initial values are fixed. Returns NULL on
+ * failure. */
 MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #endif

@@ -8,12 +8,13 @@
  *
  * Pairs are scored a block of queries at a time. The rows of a block are those of the support, then those of the
  * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to parts of a block: of
- * the queries its Gaussian kernel takes as many matrices as it has steps. Without a limit of memory a part is a whole
+ * the queries its kernels take as many matrices as they have steps. Without a limit of memory a part is a whole
  * block; the rounding of a product depends on its number of rows, so that scores of smaller parts may differ in their
  * last digits. */
 #include "train/few_shot/link_scores.h"
 
 #include "tensor/host_array.h"
+#include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/feature_memory.h"
@@ -29,7 +30,7 @@ enum {
     LEAST_PART = 1024,      /* queries that a kept readout is applied to at once; without a limit a whole block */
     BYTES_PER_PAIR = 640,   /* of columns */
     BYTES_PER_QUERY = 8192, /* of its embedding, and what that takes */
-    BYTES_PER_KERNEL = 72,  /* of a query and an example of the support: nine matrices of two experts */
+    BYTES_PER_KERNEL = 40,  /* of a query and an example of the support: ten matrices */
     BYTES_PER_SYSTEM = 160  /* of two examples of the support: the systems of all penalties and their solutions */
 };
 
@@ -148,21 +149,20 @@ static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *sco
     mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
 }
 
-/* Embeds the support and the queries [experts, n, d] as tensors that outlive the tape, and learns from the first
+/* Embeds the support and the queries [n, d] as tensors that outlive the tape, and learns from the first
  * support. Blocks embed the support anew, since the rounding of a row depends on where it stands among the rows of a
  * product. */
 static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
     const mo_model *m = s->candidate.model;
-    mo_tensor *Zs, *Zq, *learned[MO_MOST_LEARNED], *share;
+    mo_tensor *Zs, *Zq, *share;
     mo_episode e;
     Z[0] = Z[1] = NULL;
     if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
         mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
         Z[0] = mo_tensor_clone(s->ctx, Zs);
         Z[1] = mo_tensor_clone(s->ctx, Zq);
-        int n = s->learned[0] || !mo_ok(s->ctx) ? 0 : m->readout->learn(s->t, m, &e, Zs, learned, &share);
-        for (int i = 0; i < n; i++)
-            s->learned[i] = mo_tensor_clone(s->ctx, learned[i]);
+        if (!s->alpha && mo_ok(s->ctx))
+            s->alpha = mo_tensor_clone(s->ctx, m->readout->learn(s->t, m, &e, Zs, &share));
     }
     mo_tape_reset(s->t);
     return mo_ok(s->ctx);
@@ -172,15 +172,13 @@ static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_pla
  * number for each of them and each example of the support. */
 static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, double *score) {
     const mo_model *m = s->candidate.model;
-    const mo_episode e = {.task = MO_TASK_LP, .classes = 2};
-    mo_tensor *Z[2], *learned[MO_MOST_LEARNED];
+    mo_tensor *Z[2];
     bool embedded = embed_block(s, source, plan, Z);
-    for (int i = 0; i < MO_MOST_LEARNED; i++)
-        learned[i] = s->learned[i] ? s->learned[i] : mo_null_tensor(s->ctx);
     for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += s->part, mo_tape_reset(s->t)) {
-        int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query, axis = mo_ndim(Z[1]) - 2;
-        mo_tensor *Zq = mo_contiguous(s->t, mo_slice(s->t, Z[1], MO_AXIS((int)axis), first, stop));
-        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], learned, Zq), stop - first, score + first);
+        int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query;
+        const mo_episode e = {.task = MO_TASK_LP, .classes = 2, .centres = mo_plan_centres(s->t, plan)};
+        mo_tensor *Zq = mo_slice(s->t, Z[1], MO_AXIS(0), first, stop);
+        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), stop - first, score + first);
     }
     mo_tensor_release(Z[0]);
     mo_tensor_release(Z[1]);
@@ -296,8 +294,7 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_links_release(s->links);
     mo_link_support_release(&s->support);
     mo_model_release(s->candidate.model);
-    for (int i = 0; i < MO_MOST_LEARNED; i++)
-        mo_tensor_release(s->learned[i]);
+    mo_tensor_release(s->alpha);
     mo_tape_release(s->t);
     free(s->fit);
     free(s);

@@ -20,9 +20,9 @@ struct mo_link_scorer {
     int64_t n_fit, *fit;     /* numbers of the pairs that are fitted, in order, as often as they are */
     mo_features *own;        /* rows of the support, from the graph without its links */
     mo_pair_reader *reader;  /* of the whole graph */
-    int64_t part;            /* queries of a block that the readout is applied to at once; of mo_link_scorer_divide */
+    int64_t part;            /* queries of a block that the readout is applied to at once; as memory allows */
     mo_tape *t;
-    mo_tensor *learned[MO_MOST_LEARNED]; /* by a readout in two steps, owned; else NULL */
+    mo_tensor *alpha; /* that a readout in two steps has learned, owned; else NULL */
 };
 
 /* link_support.c: at most 512 links of the graph and as many other pairs; or given ones, links first. Both fill s,

@@ -189,7 +189,12 @@ static void read_invariant(const reading *r, mo_weights *w) {
     w->invariant.hops = get_integer(r, "hops", 0, MO_MAX_INPUTS - 1);
     require_width(r, w, "encoder.hop", w->invariant.hops + 1);
     w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
-    w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
+    const mo_tensor *hop = mo_arrays_find(w->arrays, "encoder.hop");
+    if (mo_ok(r->ctx) && mo_ndim(hop) == 3)
+        mo_fail(r->ctx, MO_FORMAT,
+            "weights: %s has the two experts and the learned readout of an older version, which this one has not; "
+            "train it again",
+            r->path);
 }
 
 static bool get_hash(const char *text, uint64_t hash[2]) {
