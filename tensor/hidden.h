@@ -2,7 +2,7 @@
 #ifndef MO_TENSOR_HIDDEN_H
 #define MO_TENSOR_HIDDEN_H
 
-#include "tensor/hidden.h"
+#include "tensor/inside.h"
 
 #include <time.h>
 
