@@ -16,6 +16,7 @@
  *   - of two points in a batch, wherever f takes one, and of a square matrix without its last column;
  *   - of an op in float32;
  * and must be the same, or the right one there. */
+#include "tensor/hidden.h"
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "tensor/files/number_text.h"

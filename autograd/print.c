@@ -8,6 +8,7 @@
  * {"values": [{"dtype", "shape", name, label, leaf, released, kept, reached}, ..], "nodes": [{"op", "in", "out",
  * section, vjp_of, view}, ..], "loss": value}; members without quotes may be absent. Tensors "v3" and "g3" are the
  * elements of value 3 and of its gradient. */
+#include "tensor/hidden.h"
 #include "autograd/tape.h"
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"

@@ -1,6 +1,7 @@
 /* models/check_encoder.c - an encoder's derivatives against differences, and its rows in blocks against all at once. */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>

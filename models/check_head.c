@@ -4,6 +4,7 @@
  */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>

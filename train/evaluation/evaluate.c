@@ -1,5 +1,6 @@
 /* train/evaluation/evaluate.c - evaluation of candidates on one source: each encodes every node or graph once, then
  * heads are fitted on rows of that, on the same plans for all. */
+#include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/storage.h"
