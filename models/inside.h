@@ -61,10 +61,11 @@ typedef struct mo_own_readout {
         mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *alpha, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
     /* Nodes and graphs, all rows standing for themselves: what is needed of a support to leave rows of it out, which
-     * both tensors are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others. */
+     * both tensors are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others, and
+     * those [E, R, h, C] of every expert and penalty alone. */
     void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
     mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
-        const int64_t *row, int64_t h);
+        const int64_t *row, int64_t h, mo_tensor **each);
 } mo_own_readout;
 
 /* How many experts the mixture of kernels has of embeddings alone, before the episode's kernels: T of nodes, T and Tg

@@ -122,11 +122,11 @@ static void invert(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor
     inverted[1] = fit.alpha;
 }
 
-static mo_tensor *without(
-    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2], const int64_t *row, int64_t h) {
+static mo_tensor *without(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
+    const int64_t *row, int64_t h, mo_tensor **each) {
     const mo_inverted_mixture all = {inverted[0], inverted[1]};
     mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all.G, 0));
-    return mo_kernel_mixture_without(t, &all, labels_of(t, m, e), &mix, row, h);
+    return mo_kernel_mixture_without(t, &all, labels_of(t, m, e), &mix, row, h, each);
 }
 
 /* ---- logits ---- */

@@ -141,7 +141,9 @@ typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* with one example, which no fit can do without */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
-    double temperature;                  /* of the probabilities */
+    double baseline;    /* the accuracy, found in the same way, of a ridge on the features two hops away
+                           alone; NaN where the readout does not mix kernels of nodes */
+    double temperature; /* of the probabilities */
 } mo_few_shot_estimate;
 
 typedef struct mo_few_shot mo_few_shot;

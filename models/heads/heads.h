@@ -57,8 +57,9 @@ typedef struct mo_inverted_mixture {
 } mo_inverted_mixture;
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
 /* Logits [h, C] of the rows row[0 .. h - 1] by the mixture of all other rows, with shares and temperatures of theirs;
- * no gradient flows. mix: without weights. */
+ * no gradient flows. mix: without weights. each (may be NULL): receives those of every expert and penalty alone, [E, R,
+ * h, C]. */
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
-    const mo_expert_mixture *mix, const int64_t *row, int64_t h);
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h, mo_tensor **each);
 
 #endif

@@ -8,7 +8,9 @@
 
 #include "tensor/hidden.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Logits of at most MO_FEW_SHOT_ROWS examples, or of any number by a transductive readout, which computes those of all.
  * zero: labels of queries, which nothing reads. */
@@ -133,13 +135,36 @@ mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
     return NULL;
 }
 
+/* The number of the expert H, the features two hops away; -1: there is none. */
+static int find_hop(const mo_few_shot *f) {
+    int e = mo_expert_count(&f->source) - 1;
+    while (e >= 0 && strcmp(mo_expert_name(&f->source, e), "H") != 0)
+        e--;
+    return e;
+}
+
+/* Writes the logits [n, classes] of one expert under the middle penalty, of each [E, R, n, classes]. */
+static void read_expert(mo_few_shot *f, mo_tensor *each, int expert, int64_t n, double *logits) {
+    for (int64_t i = 0; i < n * f->classes; i++)
+        logits[i] = NAN;
+    if (expert < 0 || !mo_ok(f->ctx))
+        return;
+    int64_t middle = mo_dim(each, 1) / 2;
+    mo_tensor *own =
+        mo_slice(f->t, mo_slice(f->t, each, MO_AXIS(0), expert, expert + 1), MO_AXIS(1), middle, middle + 1);
+    mo_tensor_read(mo_contiguous(f->t, mo_cast(f->t, own, MO_F64)), logits, (size_t)(n * f->classes) * sizeof *logits);
+}
+
 mo_code mo_few_shot_without(
-    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits) {
+    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits, double *hop) {
     const mo_model *m = f->candidate.model;
+    mo_tensor *each = NULL;
     mo_episode e = {.task = f->source.task, .classes = f->classes};
     mo_tape_reset(f->t);
     e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);
-    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n) : mo_null_tensor(f->ctx);
+    mo_tensor *Y =
+        mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n, &each) : mo_null_tensor(f->ctx);
+    read_expert(f, each, find_hop(f), n, hop);
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * f->classes) * sizeof *logits);
 }
 
