@@ -34,9 +34,9 @@ typedef struct mo_episode {
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
                                   its copies. NULL: no example is there twice */
-    mo_tensor *centres;   /* nc, gc: int64 [m], in rising order: support rows that stand for a large support; the second
-                             size of kernels is then m. NULL: all rows */
-    mo_tensor *segment;   /* gc: int64 [graphs + 1], first row of each graph; else NULL */
+    mo_tensor *centres;        /* int64 [m], in rising order: support rows that stand for a large support; the second
+                                  size of kernels is then m. NULL: all rows */
+    mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
     double assortativity; /* nc: how alike the attributes of neighbours are, beyond those of two nodes at random, in
                              standard deviations of such two; 0: not at all, or not known */
     int64_t max_rows;     /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
@@ -90,7 +90,7 @@ typedef struct mo_encoder {
     const mo_encoder_parameter *parameters;
     mo_encode encode; /* NULL: whole */
     /* The rest is 0 for most. whole: all of an episode, where an encoder has its own way with blocks of e->max_rows
-     * rows and with means over graphs; [n, k], or [experts, n, k]. r: dropout's random position, or NULL. */
+     * rows and with means over graphs; [n, k]. r: dropout's random position, or NULL. */
     mo_tensor *(*whole)(
         mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
     bool reads_first; /* behind its parameters, `whole` gets their first values */

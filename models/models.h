@@ -58,14 +58,13 @@ MO_API mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_enco
 /* The model itself, with a head over its encoder in place of its readout; NULL on failure, when the model is released.
  * Parameters: "encoder.*", "log_temp" [tasks], and
  * "head.nc.*", "head.lp.*", "head.gc.*", the tensors that the head learns, as embeddings of the tasks differ in width.
- * A task without these gets the head's first values at every call. Several experts' embeddings are read side by side,
- * [n, M d], as mo_embed_all gives them: rows of unit norm make one of norm sqrt(M). */
+ * A task without these gets the head's first values at every call. */
 MO_API mo_model *mo_model_under_head(mo_model *m, const mo_readout_options *options, uint64_t seed);
 MO_API void mo_model_release(mo_model *m);
 /* All parameters, by number; borrowed. */
 MO_API int mo_model_n_parameters(const mo_model *m);
 MO_API mo_tensor *mo_model_parameter(const mo_model *m, int i);
-/* Embeddings of an episode's examples, Zs [n_s, d] and Zq [n_q, d], or [experts, n_s, d] .. . A link of nodes is the
+/* Embeddings of an episode's examples, Zs [n_s, d] and Zq [n_q, d]. A link of nodes is the
  * product of its ends, a graph the mean of its nodes. r: dropout's random position, NULL without dropout. */
 MO_API void mo_model_embed(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r, mo_tensor **Zs, mo_tensor **Zq);

@@ -1,7 +1,6 @@
 /* tensor/fits.c - fits by the device's solver or, where the device has none, by the processor's: the inputs are copied
  * to the host and the outputs back. A fit makes many decisions on few numbers, for which a device would wait. */
 #include "tensor/fits.h"
-#include "tensor/host_array.h"
 #include "tensor/storage.h"
 
 #include <stdlib.h>

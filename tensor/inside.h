@@ -5,26 +5,12 @@
 
 #include "tensor/tensor.h"
 
-#include <time.h>
-
 /* ---- context ---- */
 
 /* "invalid", "numerical", ... */
 MO_API const char *mo_code_name(mo_code code);
 /* Clears an error of that code, and no other; returns whether the context is free of errors afterwards. */
 MO_API bool mo_forgive(mo_context *ctx, mo_code code);
-
-/* The code of the status; MO_INVALID of no context. */
-mo_code mo_code_of(const mo_context *ctx);
-/* Between these, which nest, errors are not told to on_error: the library may clear them. One that stands when the last
- * ends is told then. */
-void mo_try(mo_context *ctx);
-void mo_tried(mo_context *ctx);
-/* Whether there is a context, free of errors, and the argument is not NULL: raises "function: argument is NULL". */
-bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
-/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as every thread does that has not been told
- * otherwise; raises if not, as all results would have other bits. */
-bool mo_usual_arithmetic(mo_context *ctx, const char *function);
 
 /* Counters of one context since its creation, for tests and reports. */
 typedef struct mo_counters {
@@ -95,15 +81,6 @@ MO_API const mo_csr *mo_csr_transposed(const mo_csr *A);
 MO_API int64_t mo_csr_rows(const mo_csr *A);
 MO_API int64_t mo_csr_columns(const mo_csr *A);
 MO_API int64_t mo_csr_nnz(const mo_csr *A);
-
-/* ---- time ---- */
-
-/* Seconds on the given clock; CLOCK_MONOTONIC to measure durations. */
-static inline double mo_clock(clockid_t clock) {
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* ---- random numbers ---- */
 

@@ -3,6 +3,7 @@
 #define MO_STORAGE_H
 
 #include "tensor/backend.h"
+#include "tensor/hidden.h"
 
 /* Memory behind tensors. Reference-counted; freed to its origin (an arena's free list or the backend). */
 typedef struct mo_storage {

@@ -129,9 +129,9 @@ MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done
  * of another context, on another device too: its values then pass through host memory. Raises in ctx; returns the null
  * tensor on failure. */
 MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
-/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a loader
- * made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a value
- * stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
+/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a
+ * loader made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a
+ * value stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. NULL of no context. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);

@@ -28,8 +28,7 @@
  *
  * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda, and T_e = 4. */
 #include "models/heads/heads.h"
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
  * lambda), is equal, but G_ii is near 1 / lambda: in float32, of 20 copies of each of 20 rows [20, 256], that is off by
  * 2e-2 at lambda = 0.03 and by 0.7 at 0.001, the scaled dual form by 4e-7, the scaled primal form by 3e-4 and 1e-2. */
 #include "models/heads/heads.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 /* Solves for both kinds of right-hand sides, the columns of B before those of C. */
 static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {

@@ -11,7 +11,7 @@
  * One factorization serves all rounds. Its size is that of the embedding; besides Z, memory holds only [N, C] arrays.
  */
 #include "models/heads/heads.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 /* Of N rows: how often each is in the support [N, 1], its label [N, C], 0 elsewhere, and 1 where it is there [N, 1]. */
 typedef struct placed_labels {

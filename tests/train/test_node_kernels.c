@@ -1,6 +1,6 @@
 /* tests/train/test_node_kernels.c - the kernels between nodes against dense matrices in float64, on small graphs with
  * an isolated node, a node without attributes, a constant column; their properties; and what is refused. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"

@@ -1,6 +1,6 @@
 /* tests/train/test_set_kernels.c - the kernels between the graphs of a set against the formulas, summed plainly in
  * float64; what a set lacks is left out; and what is refused. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
 #include "train/features/example_rows.h"
 #include "train/features/sets/kernels.h"

@@ -1,7 +1,7 @@
 /* tools/bench/measure.c - the runs of a case: their time, their memory, and the line that is printed about them. */
 #include "tools/bench/bench.h"
 
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* tools/data/data_cache.c - `mochi data cache`: lists, checks, removes and builds cached features. */
 #include "tools/data/data_cache.h"
 
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "tools/given.h"
 #include "tools/train/recipe.h"
 

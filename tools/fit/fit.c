@@ -1,5 +1,5 @@
 /* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files, and diagnoses the embeddings. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "tools/digest.h"
 #include "tools/fit/fit_compare.h"
 #include "tools/fit/fit_confusion.h"

@@ -1,6 +1,6 @@
 /* tools/gin/gin_command.c - `mochi gin`: trains the paper's baseline GIN on a pool, writes its weights, and says what
  * its embeddings of the pool's graphs look like beside the paper's Appendix A. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "tools/data/default_data.h"
 #include "tools/gin/gin.h"
 #include "tools/given.h"

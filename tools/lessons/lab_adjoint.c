@@ -2,7 +2,7 @@
  * differences: error, memory, time. */
 #include "tools/lessons/lab.h"
 
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * segments that keep their input alone and are computed again in backward (mo_recompute): memory against time. */
 #include "tools/lessons/lab.h"
 
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "tools/memory.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* train/episodes/division_file.c - a division of examples by a user's own lists of those to learn from and to test on.
  */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/graphs/table_reader.h"
 #include "train/inside.h"
 

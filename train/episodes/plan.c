@@ -2,8 +2,7 @@
  *
  * Drawn from one stream in this order: k, q, the classes in the order of their labels, then the members class by class,
  * and last the order of support and of query. */
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 

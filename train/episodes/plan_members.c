@@ -1,8 +1,6 @@
 /* train/episodes/plan_members.c - the classes of a few-shot problem, their examples, and the room that a plan needs. */
 #include "train/episodes/plan_members.h"
-#include "tensor/inside.h"
-
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,6 @@
 /* train/episodes/plan_public.c - protocol "public": a division of the nodes that came with the graph, as other methods
  * report their accuracy on it; or divisions drawn as GraphAny draws them for graphs that came with none. */
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 

@@ -2,8 +2,7 @@
  *
  * The test part is a tenth of the labelled examples, independent of class and k. The support of k is the beginning of
  * the support of any larger k; a class with fewer training members has all of them, then draws them again. */
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
 

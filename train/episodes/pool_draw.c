@@ -1,6 +1,6 @@
 /* train/episodes/pool_draw.c - episode `number` of a pool: its family, its source, then its examples, all a function of
  * (seed, number). */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/pool.h"
 
 /* Several episodes per step take the families in this order, as the released program does. */

@@ -1,6 +1,6 @@
 /* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, whose differences are paired.
  */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * The source's rows come from the graph without any held-out link. A test link may be seen from a larger graph: all
  * edges except the test links. Its rows are computed from that graph and appended to the source's, and all columns are
  * standardised by the rows on which heads are fitted, so that no statistic of the test part enters them. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 #include "train/graphs/graph_build.h"

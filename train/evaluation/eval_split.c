@@ -1,7 +1,7 @@
 /* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs by each protocol: `split`, whose test part
  * keeps the natural frequencies, `episode`, balanced, and `public`, the divisions that came with a graph. A plan is
  * drawn once and given to every candidate, so that differences between them are paired. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 #include "train/metrics.h"
 

@@ -1,5 +1,4 @@
 /* train/evaluation/suite_file.c - suites as JSON files (suite.h says what they hold). */
-#include "tensor/host_array.h"
 #include "train/episodes/suite_parts.h"
 #include "train/suite.h"
 

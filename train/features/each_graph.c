@@ -4,7 +4,6 @@
 #include "train/features/each_graph.h"
 
 #include "autograd/tape.h"
-#include "tensor/host_array.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* train/features/example_kernels.c - kernels between nodes or between graphs, as the source has them. */
 #include "train/features/example_kernels.h"
 
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/nodes/kernels.h"
 #include "train/features/sets/kernels.h"
 

@@ -1,7 +1,6 @@
 /* train/features/gram_blocks.c - kernels between listed rows of a matrix, and its columns at one scale. */
 #include "train/features/gram_blocks.h"
-
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <math.h>

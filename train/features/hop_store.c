@@ -11,7 +11,6 @@
 #include "tensor/files/conversion.h"
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
-#include "tensor/host_array.h"
 #include "tensor/storage.h"
 #include "train/features/nodes/diffuse.h"
 #include "train/features/row_stack.h"

@@ -8,7 +8,6 @@
 #include "autograd/tape.h"
 #include "tensor/files/conversion.h"
 #include "tensor/files/file.h"
-#include "tensor/host_array.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,7 @@
  * readout for every set of labels. */
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_kernels.h"

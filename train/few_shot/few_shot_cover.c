@@ -13,8 +13,7 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "train/few_shot/few_shot.h"
 
 #include "models/inside.h"
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <math.h>

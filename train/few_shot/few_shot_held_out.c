@@ -15,9 +15,8 @@
  * 2004); the factor below is measured (`mochi bench expect`): so that 90 of 100 intervals and more hold the accuracy of
  * the examples that have no label. The temperature minimises the held-out cross-entropy with Platt's targets
  * (mo_fit_temperature); a mixture of kernels has chosen its own, from all labels. Predictions play no part. */
+#include "tensor/hidden.h"
 #include "train/few_shot/few_shot.h"
-
-#include "tensor/host_array.h"
 
 #include <math.h>
 #include <stdlib.h>

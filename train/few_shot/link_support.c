@@ -1,7 +1,6 @@
 /* train/few_shot/link_support.c - pairs of nodes of which it is known whether they are linked, on which a readout of
  * links is fitted: from a table, or drawn from the graph itself. */
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/few_shot/link_scores.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/table_reader.h"

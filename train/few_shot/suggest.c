@@ -18,7 +18,6 @@
 #include "train/few_shot/few_shot.h"
 
 #include "autograd/tape.h"
-#include "tensor/host_array.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,7 +5,7 @@
  * MOST_CLASSES classes these are all others; beyond, the pairs are a seeded draw, since all pairs of 1,000 classes cost
  * as much as all episodes. The scores of a class are one product Z_c [p_c | rivals], row after row, each sum in the
  * order of the columns, so that the signs depend neither on the draw nor on the threads. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/fit/geometry.h"
 #include "train/graph.h"
 #include "train/graphs/draw.h"

@@ -1,5 +1,5 @@
 /* train/fit/confusion.c - which classes a head takes for which. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/inside.h"
 
 #include <math.h>

@@ -1,8 +1,7 @@
 /* train/fit/diagnosis.c - what the geometry of embeddings does to prototypes under inner products (paper, section 2):
  * where their mean lies against the spread of the classes, which boundaries of pairs miss their data, and which
  * prototypes lie in or near the convex hull of the others. */
-#include "tensor/host_array.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/fit/geometry.h"
 #include "train/graph.h"
 

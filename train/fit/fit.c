@@ -1,6 +1,6 @@
 /* train/fit/fit.c - heads side by side on the same episodes of labelled embeddings: accuracy, calibration, and both
  * after what the support itself can teach: the regularisation and a temperature. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
 #include <inttypes.h>

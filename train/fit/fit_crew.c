@@ -5,7 +5,6 @@
  * thread to hold one, and those on a device, go one after another with all threads inside an op. */
 #include "train/fit/fit_parts.h"
 
-#include "tensor/host_array.h"
 #include "tensor/storage.h"
 
 #include <omp.h>

@@ -2,7 +2,7 @@
  * temperatures, queries. */
 #include "train/fit/fit_parts.h"
 
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
  * The nearest point of the affine hull is a least-squares problem in the differences to the first point, solved by an
  * orthonormal basis that grows by one vector an entry (Gram-Schmidt, twice): no Gram matrix squares the condition, so
  * that a distance of 0 comes out at rounding, not at its root. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/fit/geometry.h"
 
 #include <float.h>

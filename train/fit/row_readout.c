@@ -1,6 +1,6 @@
 /* train/fit/row_readout.c - a head fitted on rows that are kept with it, for rows that come later. A head is a function
  * of the rows it learns from, so it is fitted again with each block of rows that it predicts, to the same bits. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 /* train/graphs/draw.c - seeded choices without repetition. */
 #include "train/graphs/draw.h"
-
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 
 #include <stdlib.h>
 

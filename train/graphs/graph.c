@@ -1,5 +1,5 @@
 /* train/graphs/graph.c - the graph: made from host arrays, asked, hashed, released. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/node_names.h"
 #include "train/graphs/table_reader.h"

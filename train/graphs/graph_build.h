@@ -4,7 +4,7 @@
 #ifndef MO_GRAPH_BUILD_H
 #define MO_GRAPH_BUILD_H
 
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/inside.h"
 
 #define MO_GRAPH_LARGEST ((int64_t)INT32_MAX) /* nodes, features: columns are int32 */

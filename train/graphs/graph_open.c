@@ -1,5 +1,5 @@
 /* train/graphs/graph_open.c - opens a data set by name or path, whatever its form. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graphs/graph_names.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"

@@ -1,6 +1,6 @@
 /* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
  * adjacency, no values where all are 1. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/words.h"
 

@@ -1,7 +1,7 @@
 /* train/graphs/node_names.c - what the nodes of a graph are called in the file it was read from. */
 #include "train/graphs/node_names.h"
 
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graph.h"
 
 #include <errno.h>

@@ -1,5 +1,6 @@
 /* train/graphs/words.c - a list of texts in one block of memory, and its order. */
 #include "train/graphs/words.h"
+#include "tensor/hidden.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef MO_WORDS_H
 #define MO_WORDS_H
 
-#include "tensor/host_array.h"
+#include "tensor/inside.h"
 
 /* Zero-initialise; release. */
 typedef struct mo_words {

@@ -1,6 +1,6 @@
 /* train/run/trainer.c - a run: created, started or resumed, stepped, finished; and what watches it. */
 #include "train/run/trainer.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

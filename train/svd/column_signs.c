@@ -2,7 +2,6 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "tensor/host_array.h"
 #include "train/svd/svd.h"
 
 #include <float.h>

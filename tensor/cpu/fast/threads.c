@@ -8,7 +8,7 @@
  * or one (workspace_count in tensor/cpu/matrices.h). */
 #include "tensor/cpu/fast/threads.h"
 
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <errno.h>
 #include <omp.h>

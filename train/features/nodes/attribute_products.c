@@ -9,7 +9,6 @@
  * row of the tables is made when its node, or a neighbour of it, is first asked for. */
 #include "autograd/inside.h"
 #include "ops/rules/in_place.h"
-#include "tensor/host_array.h"
 #include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"
 

@@ -6,7 +6,7 @@
  * takes the columns where r is not zero. */
 #include "train/features/nodes/attribute_rows.h"
 
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/example_rows.h"
 
 #include <math.h>

@@ -7,7 +7,6 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "tensor/host_array.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
 #include "train/features/gram_blocks.h"

@@ -12,8 +12,7 @@
  * Nodes reached: every node draws ranks from an exponential distribution; the least rank among n nodes has the mean
  * 1 / n, so K ranks whose least ones sum to r say that there are (K - 1) / r of them (Cohen 1997). */
 #include "train/features/nodes/sampled_walks.h"
-
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdlib.h>

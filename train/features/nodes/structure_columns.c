@@ -11,7 +11,7 @@
  * node, whose P of it is 0, is no outlier. */
 #include "train/features/nodes/structure_columns.h"
 
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/closed_walks.h"
 #include "train/features/gram_blocks.h"
 #include "train/features/nodes/sampled_walks.h"

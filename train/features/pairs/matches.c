@@ -4,7 +4,7 @@
  * and over w in N(v) those of <x_w, x_u>. Columns: the larger, the smaller and the mean of both largest, the mean and
  * the larger of both means; the cosine of the attributes as they are, and of the attributes times log(n / n_j), n_j the
  * nodes that have attribute j. Of more than 64 neighbours, 64 at even distances are taken. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>

@@ -13,7 +13,6 @@
 #include "train/features/pairs/pair_reader.h"
 
 #include "ops/inside.h"
-#include "tensor/host_array.h"
 #include "tensor/storage.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* train/features/pairs/pair_rows.c - rows of links: the columns of pair_reader.c, standardised over the pairs;
  * "block_moments", "extras_moments", "walks_moments" and "matches_moments" hold the moments. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/pairs/pair_reader.h"
 
 #include <stdlib.h>

@@ -9,7 +9,7 @@
  *     (A~^4)_uv = sum_b (1 / d_b) sum_w s_w / d_w / (d_u d_v)^(1/2)  over b in N(v), w in N(b).
  * u is the end with more walks of two steps; s is found once for all pairs of a u. A pair costs the walks of two steps
  * from its other end. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
 
 #include <math.h>

@@ -8,7 +8,6 @@
  * describe a graph by itself: statistics.c, subtrees.c, waves.c. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
-#include "tensor/host_array.h"
 #include "train/features/sets/set_blocks.h"
 #include "train/svd/adjacency.h"
 #include "train/svd/basis.h"

@@ -1,7 +1,6 @@
 /* train/features/sets/kernels.c - kernels between the graphs of a set, one an expert. */
 #include "train/features/sets/kernels.h"
 
-#include "tensor/host_array.h"
 #include "tensor/storage.h"
 #include "train/features/feature_memory.h"
 #include "train/features/gram_blocks.h"

@@ -3,7 +3,7 @@
  * Columns of 0 and 1 name what a node is, and stay. All others measure something in a unit of their own (an ENZYMES
  * node has a length of up to 761 beside its one-hot kind) and are divided by their standard deviation over the nodes of
  * the set; a column that does not vary becomes 0. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>

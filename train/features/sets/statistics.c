@@ -6,7 +6,7 @@
  *     log c, log(1 + m - n + c), (m - n + c) / n, 3T / S2, correlation of log(1 + d) over edges, T / n, C4 / n
  * m - n + c is the number of independent cycles. Every column is standardised over the set and cut at +-4; rows have
  * unit length. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>

@@ -9,10 +9,10 @@
  * v_before the next smaller such number. Columns of a single graph are left out, since they touch the diagonal alone.
  * Rows are divided by the root of k(G, G); the coordinates are those of their SVD.
  */
-#include "tensor/host_array.h"
 #include "train/features/sets/set_blocks.h"
 
 #include "ops/inside.h"
+#include "tensor/hidden.h"
 
 #include <limits.h>
 #include <math.h>

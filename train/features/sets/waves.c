@@ -7,7 +7,7 @@
  * nodes, to a random error. Rows are centred over the set and have unit length. Only the products h.w are ever formed,
  *     h.w = x.w_0 + A~ (x.w_1 + A~ x.w_2),
  * from the attributes at one scale (scaled_set.c): no SVD enters. s^2 is the mean of (h.w)^2 over nodes and w. */
-#include "tensor/host_array.h"
+#include "tensor/hidden.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>
