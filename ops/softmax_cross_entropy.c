@@ -48,16 +48,6 @@ static void softmax_cross_entropy_forward(mo_call *c) {
     k->map1(c->ctx, MO_MAP_SCALE, 1 / (double)X->shape[0], 0, &total, &y);
 }
 
-/* (T p - t) L_bar / n */
-mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s) {
-    double n = (double)mo_dim(X, 0), C = (double)mo_dim(X, 1);
-    bool labels = mo_tensor_dtype(target) == MO_I64;
-    mo_tensor *y = labels ? mo_one_hot(t, target, mo_dim(X, 1), X->dtype) : target, *p = mo_softmax(t, X, MO_AXIS(-1));
-    y = s == 0 ? y : mo_scale(t, y, 1 - s, s / C);
-    p = labels ? p : mo_mul(t, p, mo_sum(t, y, MO_AXIS(1), MO_KEEP_AXES));
-    return mo_mul(t, mo_sub(t, p, y), mo_scale(t, L_bar, 1 / n, 0));
-}
-
 static void softmax_cross_entropy_vjp(mo_vjp *v) {
     mo_tensor *X = v->in[0], *target = v->in[1], *L_bar = v->out_bar[0];
     double n = (double)X->shape[0], s = *(const double *)v->attributes;
@@ -67,6 +57,16 @@ static void softmax_cross_entropy_vjp(mo_vjp *v) {
         mo_tensor *log_p = mo_log_softmax(v->t, X, MO_AXIS(-1));
         v->in_bar[1] = mo_mul(v->t, mo_scale(v->t, log_p, s - 1, 0), mo_scale(v->t, L_bar, 1 / n, 0));
     }
+}
+
+/* (T p - t) L_bar / n */
+mo_tensor *mo_cross_entropy_rule(mo_tape *t, mo_tensor *X, mo_tensor *target, mo_tensor *L_bar, double s) {
+    double n = (double)mo_dim(X, 0), C = (double)mo_dim(X, 1);
+    bool labels = mo_tensor_dtype(target) == MO_I64;
+    mo_tensor *y = labels ? mo_one_hot(t, target, mo_dim(X, 1), X->dtype) : target, *p = mo_softmax(t, X, MO_AXIS(-1));
+    y = s == 0 ? y : mo_scale(t, y, 1 - s, s / C);
+    p = labels ? p : mo_mul(t, p, mo_sum(t, y, MO_AXIS(1), MO_KEEP_AXES));
+    return mo_mul(t, mo_sub(t, p, y), mo_scale(t, L_bar, 1 / n, 0));
 }
 
 static double softmax_cross_entropy_flops(const mo_call *c) {

@@ -27,9 +27,10 @@ else
     echo "[       OK ] $(exported | wc -l) exported symbols, as declared"
 fi
 
+# 200 functions in 900 lines, and a twentieth more for later additions.
 count=$(functions "${public[@]}") lines=$(cat "${public[@]}" | wc -l)
-if [ "$count" -gt 200 ] || [ "$count" -lt 100 ] || [ "$lines" -gt 900 ]; then
-    echo "[  FAILED  ] mochi.h: $count functions in $lines lines beside the plug-ins' interfaces, expected 100 to 200 in at most 900"
+if [ "$count" -gt 210 ] || [ "$count" -lt 100 ] || [ "$lines" -gt 945 ]; then
+    echo "[  FAILED  ] mochi.h: $count functions in $lines lines beside the plug-ins' interfaces, expected 100 to 210 in at most 945"
     failed=1
 else
     echo "[       OK ] mochi.h: $count functions in $lines lines, and $(functions "${plugins[@]}") in $(cat "${plugins[@]}" | wc -l) for plug-ins"
