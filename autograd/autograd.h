@@ -1,4 +1,4 @@
-/* autograd/autograd.h - the tape, gradients, gradients of gradients, the checker of both, and ops of one's own.
+/* autograd/autograd.h - the tape, gradients, gradients of gradients and the checker of both.
  *
  * Define by run: an op executes when it is called. In mode MO_RECORD it also leaves a node if an input needs a
  * gradient. The tape owns an arena: mo_tape_reset frees everything made on the tape at once. vjps (vector-Jacobian
@@ -40,10 +40,6 @@ MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
  * gradients of the newest scalar in every value; after it, those of the leaves. The tape stays as it was; an error that
  * stands in the context is no obstacle, and stays. Returns the status. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
-/* Names what is recorded from now on, "encoder", "head" (copied; NULL: no name), up to the reset. Returns the name
- * before, so that sections nest. In MO_EVAL it has no effect. */
-MO_API const char *mo_tape_section(mo_tape *t, const char *name);
-
 /* Tensors of the tape: uninitialised; a scalar; filled with value; copied from row-major host memory. They have no
  * gradient; to differentiate in one, make it a leaf. */
 MO_API mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
@@ -121,13 +117,6 @@ typedef struct mo_check_result {
     char worst[256]; /* sample, input and values at the largest error, or the reason of a failure */
 } mo_check_result;
 
-/* Compares <Y_bar, J v> with <J^T Y_bar, v> on the samples of the op. order 1: the vjp, by differences, to 1e-6; 2:
- * order 1, then the vjp of the vjp, to 1e-5; 0: the certificate alone, J v by mo_jvp, to 1e-10, blind to a wrong J. The
- * gradient must also be the same where fewer inputs need one, where an output has no cotangent, after a change in place
- * of what reads_in and reads_out do not name, and to 1e-3 in float32; and right for two inputs in a batch where the op
- * computes that. An op without samples fails, and one of whose samples no input is differentiated. */
-MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
-
 /* A function of tensors as graph code: writes n_out outputs for n_in inputs. */
 typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
 /* Checks any graph code in the same way: the inputs with mo_require_grad are float64 leaves, perturbed freely; the
@@ -136,120 +125,5 @@ typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tenso
  * often, also with inputs [2, ..] in the place of [..]: there it may raise an error. */
 MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
     int n_out, int order, double tolerance, uint64_t seed);
-
-/* ---- ops of one's own: one descriptor each ---- */
-
-enum { MO_MAX_INPUTS = 40, MO_MAX_SAMPLE_INPUTS = 16, MO_MAX_OUTPUTS = 4, MO_MAX_SAVED = 4, MO_MAX_ATTRIBUTES = 1024 };
-
-/* One execution of an op, as its functions see it. */
-typedef struct mo_call {
-    mo_tape *t;
-    mo_context *ctx;
-    const mo_op *op;
-    int n_in, n_out, n_saved;
-    mo_tensor *in[MO_MAX_INPUTS];
-    mo_tensor *out[MO_MAX_OUTPUTS];
-    mo_tensor *saved[MO_MAX_SAVED]; /* by-products kept for the vjp; not differentiable */
-    const void *attributes;         /* the options given to mo_apply */
-} mo_call;
-
-/* What a vjp reads and fills. out_bar[i] is NULL if no gradient arrived. For every i with needs[i] the rule sets
- * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. A rule may differentiate
- * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until the rule returns. It then calls mo_grad for tensors of
- * its own (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
-typedef struct mo_vjp {
-    mo_tape *t;
-    const mo_op *op;
-    int n_in, n_out;
-    mo_tensor *const *in, *const *out, *const *saved;
-    mo_tensor *const *out_bar;
-    const bool *needs;
-    const void *attributes;
-    mo_tensor **in_bar;
-    bool create_graph; /* what the rule does is recorded */
-    int n_saved;
-} mo_vjp;
-
-/* Inputs and options that exercise an op, or that it must refuse: those stand last. The suite tries by itself an input
- * of integers, sizes of 0 and 1, strides and threads. `in` has a word for each input, its shape behind how it is drawn:
- *   "[3, 4]"          standard normal, at least 1e-2 away from 0;    "[]" a scalar
- *   "positive[3]"     uniform in [0.5, 2]
- *   "distinct[3]"     a shuffled grid with gaps of 0.1: no ties, no kinks; distinct<k>: moved by k / 100
- *   "spd[4, 4]"       symmetric positive definite, condition below 100; perturbed symmetrically
- *   "symmetric[4, 4]" with distinct eigenvalues; perturbed symmetrically
- *   "triangular[4, 4]" lower, well conditioned; perturbed inside the triangle
- *   "general[4, 4]"   well conditioned, not symmetric
- * and, not differentiated, "index<n>[3]", int64 in 0 .. n - 1; "sorted<n>[3]", int64 offsets rising from 0 to n;
- * "mask[3]", uint8 zeros and ones; "constant[3]", standard normal. */
-typedef struct mo_sample {
-    const char *name;
-    const char *in;
-    const void *attributes; /* NULL: zeros */
-    /* Where set: builds run-time attributes into a buffer of attributes_size bytes (at most 256); finish undoes it. */
-    void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
-    void (*finish)(mo_context *ctx, void *attributes);
-    const char *error; /* NULL: the op computes. Else it must fail with a message that has this part */
-    mo_code code;      /* and with this code; 0: MO_INVALID */
-} mo_sample;
-
-#define MO_SAMPLES(array) .samples = array, .n_samples = sizeof array / sizeof *array
-
-struct mo_op {
-    const char *name;
-    const void *state;      /* for the op's own functions: what tells it from others that share them */
-    int n_in, max_in;       /* inputs: n_in, or n_in to max_in if that is set; 0: one */
-    int n_out;              /* outputs; 0: one */
-    size_t attributes_size; /* bytes of the options struct, at most MO_MAX_ATTRIBUTES, copied into the node */
-    uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
-    unsigned reads_out;     /* bit i: the vjp reads the value of output i */
-    bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
-    /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. NULL: inputs
-     * of one real dtype and one shape, which the output has. */
-    bool (*shape)(mo_call *c);
-    /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
-     * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
-    void (*forward)(mo_call *c);
-    /* NULL: the op has no derivative (integer results); backward through it raises an error that names the op. */
-    void (*vjp)(mo_vjp *v);
-    /* FLOPs of one execution (a multiply-add counts 2), for the profiler; NULL: one per output element. */
-    double (*flops)(const mo_call *c);
-    const mo_sample *samples; /* MO_SAMPLES(array) */
-    int n_samples;
-};
-
-#define MO_OP_ABI 4
-/* The object that a shared library of ops exports under the name mo_ops. */
-typedef struct mo_op_list {
-    int abi;     /* MO_OP_ABI */
-    size_t size; /* sizeof(mo_op) of the program that made it */
-    int n;
-    const mo_op *const *ops;
-} mo_op_list;
-
-/* Adds an op to the registry of the context (checker, profiler and printer find it there). The descriptor must outlive
- * the context. A second op of the same name, or one without samples, is an error. Returns the status. */
-MO_API mo_code mo_register_op(mo_context *ctx, const mo_op *op);
-/* Runs an op: checks, executes, records. Returns the single output, or the null tensor. attributes: of attributes_size
- * bytes; NULL: zeros. mo_apply_all writes several outputs to out[0 .. n_out-1] and returns the status. */
-MO_API mo_tensor *mo_apply(mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes);
-MO_API mo_code mo_apply_all(
-    mo_tape *t, const mo_op *op, mo_tensor *const *in, int n_in, const void *attributes, mo_tensor **out);
-
-/* For shape functions: declares output i. Returns true, so that a shape function can end with it. */
-MO_API bool mo_call_output(mo_call *c, int i, mo_dtype dtype, int ndim, const int64_t *shape);
-/* Raises code for this call: "<op>: <text>; got [..] float32, [..] int64". Returns false. */
-MO_API bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
-/* Requires that inputs first..last have one common real dtype (raises otherwise). */
-MO_API bool mo_call_real(mo_call *c, int first, int last);
-/* For forward functions: input i as a contiguous view; a temporary copy if the input is not contiguous. */
-MO_API mo_view mo_call_dense(mo_call *c, int i);
-/* A buffer freed when forward returns. */
-MO_API mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape);
-/* Returns whether the call will be recorded; by-products need saving only then. */
-MO_API bool mo_call_recorded(const mo_call *c);
-/* Keeps a by-product (made by mo_tape_tensor, or an input) for the vjp as saved[n_saved++]. */
-MO_API void mo_call_save(mo_call *c, mo_tensor *T);
-/* For view ops: a window onto input 0 as output 0; offset counts elements from the input's first. */
-MO_API mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "autograd/autograd.h"
 #include "autograd/inspect.h"
+#include "autograd/op.h"
 #include "tensor/inside.h"
 
 MO_API mo_mode mo_tape_mode(const mo_tape *t);
@@ -31,5 +32,17 @@ MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL
 /* Opens a shared object (a path with a slash, or a name that the loader finds) and registers the ops of its mo_ops. The
  * object stays loaded. Returns the status. */
 MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
+
+/* Names what is recorded from now on, "encoder", "head" (copied; NULL: no name), up to the reset. Returns the name
+ * before, so that sections nest. In MO_EVAL it has no effect. */
+MO_API const char *mo_tape_section(mo_tape *t, const char *name);
+
+/* For forward functions. */
+/* A buffer freed when forward returns. */
+MO_API mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape);
+/* Returns whether the call will be recorded; by-products need saving only then. */
+MO_API bool mo_call_recorded(const mo_call *c);
+/* For view ops: a window onto input 0 as output 0; offset counts elements from the input's first. */
+MO_API mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
 
 #endif

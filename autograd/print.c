@@ -8,6 +8,7 @@
  * {"values": [{"dtype", "shape", name, label, leaf, released, kept, reached}, ..], "nodes": [{"op", "in", "out",
  * section, vjp_of, view}, ..], "loss": value}; members without quotes may be absent. Tensors "v3" and "g3" are the
  * elements of value 3 and of its gradient. */
+#include "tensor/hidden.h"
 #include "autograd/tape.h"
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
@@ -424,8 +425,11 @@ static const mo_print_options plain = {.format = MO_PRINT_TEXT};
 /* A graph is most useful after an error, so an error is set aside meanwhile. Returns the status of the work itself. */
 static mo_code with_error_back(mo_context *ctx, const mo_status *before) {
     mo_code code = ctx->status.code;
-    if (before->code != MO_OK)
+    if (before->code != MO_OK) {
         ctx->status = *before;
+        ctx->told = true;
+    }
+    mo_tried(ctx);
     return code;
 }
 
@@ -438,6 +442,7 @@ mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_writ
     if (!mo_tape_lives(t, "tape_print"))
         return mo_code_of(ctx);
     mo_status before = ctx->status;
+    mo_try(ctx);
     mo_clear_error(ctx);
     printer p = {.ctx = ctx, .t = t, .options = options ? options : &plain, .loss = -1, .write = write, .state = state};
     if (number_values(&p))
@@ -465,6 +470,7 @@ mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *p
     if (!mo_tape_lives(t, "tape_write") || !mo_given(ctx, "tape_write", "the path", path))
         return mo_code_of(ctx);
     mo_status before = ctx->status;
+    mo_try(ctx);
     mo_clear_error(ctx);
     printer p = {.ctx = ctx, .t = t, .options = options ? options : &plain, .loss = -1};
     if (number_values(&p)) {

@@ -6,7 +6,7 @@
  * more. */
 #include "autograd/watch.h"
 #include "tensor/files/number_text.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>

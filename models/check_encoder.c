@@ -1,6 +1,7 @@
 /* models/check_encoder.c - an encoder's derivatives against differences, and its rows in blocks against all at once. */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,14 +80,16 @@ mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int
         return r;
     }
     const mo_readout_options ridge = {.head = &mo_head_ridge};
+    mo_try(ctx);
     problem p = {mo_encoder_create(ctx, MO_F64, encoder, (mo_encoder_rows){HOPS, DIM}, &ridge, seed), seed};
     if (p.model)
         r = check(ctx, &p, order);
     mo_model_release(p.model);
-    if (mo_ok(ctx))
-        return r;
-    r = (mo_check_result){.pass = false, .error = INFINITY, .samples = 1};
-    snprintf(r.worst, sizeof r.worst, "%.250s", mo_context_status(ctx)->message);
-    mo_clear_error(ctx);
+    if (!mo_ok(ctx)) {
+        r = (mo_check_result){.pass = false, .error = INFINITY, .samples = 1};
+        snprintf(r.worst, sizeof r.worst, "%.250s", mo_context_status(ctx)->message);
+        mo_clear_error(ctx);
+    }
+    mo_tried(ctx);
     return r;
 }

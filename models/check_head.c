@@ -4,6 +4,7 @@
  */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -129,6 +130,7 @@ static double batch_error(problem *p) {
 
 static void check_head_sample(problem *p, const mo_head_sample *s, int order, uint64_t seed, mo_check_result *result) {
     mo_check_result r = {0};
+    mo_try(p->ctx);
     if (mo_ok(p->ctx))
         r = mo_check_function(p->ctx, head_function, p, p->in, p->n_in, 1, order, order == 1 ? 1e-6 : 1e-5, seed);
     double apart = s->batch && mo_ok(p->ctx) ? batch_error(p) : 0;
@@ -142,6 +144,7 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
         r.error = apart;
         mo_format(r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from those of its episodes", apart);
     }
+    mo_tried(p->ctx);
     result->samples++;
     if (result->pass && (!r.pass || r.error > result->error)) /* keeps the first failure */
         memcpy(result->worst, r.worst, sizeof r.worst);

@@ -2,7 +2,7 @@
  * rows through its function, at once or in blocks. */
 #include "models/model.h"
 #include "tensor/files/file.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>

@@ -29,20 +29,6 @@ MO_API void mo_ridge_fit_intercept(
 MO_API void mo_ridge_loo_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
     mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo);
 
-/* How the ridges of M experts and R penalties are mixed by their leave-one-out evidence (ridge_mixture.c). gamma (may
- * be NULL): adds M experts, the same embeddings under the kernel 1 + exp(-gamma |x - y|^2); their penalties and priors
- * follow those of the first M. weight (may be NULL): of the support's rows, as mo_episode has it, but real. */
-typedef struct mo_mixture {
-    mo_tensor *lambda, *prior;                  /* [M, R]; [2 M, R] with gamma */
-    mo_tensor *sharpness, *power, *temperature; /* scalars */
-    mo_tensor *gamma;                           /* scalar */
-    mo_tensor *weight;                          /* [.., n_s] */
-} mo_mixture;
-/* Zs [.., M, n_s, d] and Zq [.., M, n_q, d]: the embeddings of every expert; Ys [.., n_s, C] -> logits [.., n_q, C].
- * share (may be NULL): receives the shares, which sum to 1, in the shape of lambda. */
-MO_API mo_tensor *mo_ridge_mixture(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, const mo_mixture *mix, mo_tensor **share);
-
 /* All nodes of a graph, or all graphs of a set, as they are embedded: the rows of the expert T (models/
  * invariant_readout.c), each followed by a one, Z [N, d + 1], and gram = Z^T Z. */
 typedef struct mo_population {
@@ -67,28 +53,23 @@ MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_te
 
 MO_API const char *mo_task_name(mo_task task); /* "nc", "lp", "gc" */
 
-/* A readout of an encoder's own, in place of a head: it learns at most MO_MOST_LEARNED tensors from the support, whose
- * number is returned, and gives logits [n_q, C] of queries by them. share: receives the share of each expert and
- * penalty [E, R] where a user is told of them; else it is left alone. */
-enum { MO_MOST_LEARNED = 2 };
+/* A readout of an encoder's own, in place of a head: it learns alpha [E, m, C] from the support and gives logits
+ * [n_q, C] of queries by it. share: receives the share of each expert and penalty [E, R]. */
 typedef struct mo_own_readout {
-    int n_parameters;
-    const mo_encoder_parameter *parameters; /* with their whole names */
-    int (*settings)(const mo_model *m, mo_setting *list);
-    int (*learn)(
-        mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned, mo_tensor **share);
+    mo_tensor *(*learn)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **share);
     mo_tensor *(*apply)(
-        mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq);
+        mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *alpha, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
     /* Nodes and graphs, all rows standing for themselves: what is needed of a support to leave rows of it out, which
-     * both tensors are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others. */
+     * both tensors are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others, and
+     * those [E, R, h, C] of every expert and penalty alone. */
     void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
     mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
-        const int64_t *row, int64_t h);
+        const int64_t *row, int64_t h, mo_tensor **each);
 } mo_own_readout;
 
 /* How many experts the mixture of kernels has of embeddings alone, before the episode's kernels: T of nodes, T and Tg
- * of graphs, none of links. name (may be NULL): receives what they are called. */
+ * of links and graphs. name (may be NULL): receives what they are called. */
 int mo_own_experts(mo_task task, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
@@ -117,11 +98,11 @@ MO_API int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]
 /* The number of a setting; NaN if the model has none of that name. */
 MO_API double mo_model_setting(const mo_model *m, const char *key);
 /* Embeddings of an episode's rows. Of nodes: [N, d], or of its graphs where it has segments [G, d]. Of examples, the
- * support's before the queries': [n, d], or [experts, n, d]. r: dropout's random position, NULL where none is. */
+ * support's before the queries': [n, d]. r: dropout's random position, NULL where none is. */
 MO_API mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
 /* Readout fitted on embeddings of the support: logits [n_q, C]. share (may be NULL): receives the shares [E, R] of the
- * experts of a readout of nodes or graphs, its own (mo_own_experts) before those of the episode's "kernels", and of
- * their penalties; else NULL. */
+ * experts of a readout of the encoder's own, those of embeddings (mo_own_experts) before those of the episode's
+ * "kernels", and of their penalties; else NULL. */
 MO_API mo_tensor *mo_model_readout(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the
@@ -135,6 +116,12 @@ MO_API mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_epi
 MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *m, mo_tensor *hops, mo_random *r, mo_tensor **attention);
 /* The encoder's options of such a model; NULL of another. */
 MO_API const mo_gamlp_options *mo_mochi_encoder(const mo_model *m);
+
+typedef struct mo_invariant_options {
+    int hops;         /* 3 */
+    double smoothing; /* label smoothing: 0.1 */
+    unsigned without; /* parts left out, bits 1 << mo_invariant_part (models/inside.h); 0: none */
+} mo_invariant_options;
 
 /* What mo_invariant_create takes where it gets no options. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
@@ -157,5 +144,13 @@ typedef enum mo_invariant_part {
 MO_API bool mo_invariant_read_parts(const char *list, unsigned *parts, char *word, size_t bytes);
 /* The names of those bits, with a blank between. */
 MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
+
+/* Returns whether the encoder was built for this library and is complete; if not, raises MO_INVALID with the field. */
+MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
+
+/* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
+ * options NULL: as above. 28 parameters at 3 hops, none tied to a width; initial values are fixed. Returns NULL on
+ * failure. */
+MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #endif

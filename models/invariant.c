@@ -3,18 +3,17 @@
  * An SVD is unique up to signs and rotations inside equal singular values, so matrices learned over its coordinates do
  * not carry over to another graph. Four things do: linear combinations of hops, functions of the singular values, norms
  * and inner products. An example is two blocks of rows (structure A, attributes X) at hops 0 .. l over a common
- * spectrum, H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain no basis. For expert m,
- * block b and task t, with x^ = x / |x|:
- *     h_mb = (sum_k softmax_k(hop_bm)_k H_bk) * profile_b
- *     profile_b = exp(min(c_b l_b + c'_b l_b^2 / 4, 30)) of expert 1, 1 of the others
- *     z_m = [exp(w_tA) h^_mA | exp(w_tX) h^_mX | exp(w_tE) e / sqrt(p)]^
+ * spectrum, H [2, l + 1, n, d] with l_b = log(s_b / s_b1), and extras e [n, p] that contain no basis. For block b and
+ * task t, with x^ = x / |x|:
+ *     h_b = (sum_k softmax_k(hop_b)_k H_bk) * exp(min(c_b l_b + c'_b l_b^2 / 4, 30))
+ *     z = [exp(w_tA) h^_A | exp(w_tX) h^_X | exp(w_tE) e / sqrt(p)]^
  * Nodes have two diffused rows (train/features/nodes/diffuse.c) behind the hops, in the same softmax. Links have two
  * more groups of extras, walks and matches (train/features/pairs/). Graphs have three more parts, each a unit row with
  * a weight of its own: statistics, subtrees, waves (train/features/sets/). A part whose rows an episode lacks counts as
  * zero.
  *
- * For nodes and graphs the row of the encoder's first parameters stands beside, one for both experts:
- *     [z_m | z_0] / sqrt 2,
+ * For nodes and graphs the row of the encoder's first parameters stands beside:
+ *     [z | z_0] / sqrt 2,
  * so that the kernel is the mean of the trained and of the untrained one: training finds it hard to fall below the
  * latter on a graph unlike the pool's.
  *
@@ -73,42 +72,50 @@ static const struct {
 typedef struct episode {
     const invariant *m;
     mo_task task;
-    mo_tensor *rows[ROWS];           /* NULL: the episode has none, or their part is left out */
-    mo_tensor *parameter[N_ENCODER]; /* NULL: left out */
-    mo_tensor *initial[N_ENCODER];   /* their first values */
+    mo_tensor *rows[ROWS];              /* NULL: the episode has none, or their part is left out */
+    mo_tensor *parameter[N_PARAMETERS]; /* NULL: left out */
+    mo_tensor *initial[N_PARAMETERS];   /* their first values */
 } episode;
 
-/* ---- one side: the trained or the initial parameters ---- */
+/* ---- sides: the trained parameters, and of nodes and graphs the initial ones ---- */
 
 #define MOST_EXPONENT 30 /* squares of e^30 x, and their sum over a row, are far from the largest float32 */
 
-/* exp(min(c l + c' l^2 / 4, 30)) of the spectra l [BLOCKS, d]: [BLOCKS, EXPERTS, 1, d], ones for the plain expert. */
+/* exp(min(c l + c' l^2 / 4, 30)) of the spectra l [BLOCKS, d]: [BLOCKS, 1, 1, d]. */
 static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     mo_tensor *l = e->rows[ROW_SPECTRUM], *linear = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 0, 1), l);
-    int64_t shape[4] = {BLOCKS, 1, 1, mo_dim(l, 1)};
     mo_tensor *square = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
     mo_tensor *exponent = mo_clamp(t, mo_add(t, linear, square), -INFINITY, MOST_EXPONENT);
-    mo_tensor *shaped = mo_reshape(t, mo_exp(t, exponent), 4, shape);
-    return mo_concat(t, (mo_tensor *[]){mo_full(t, mo_tensor_dtype(l), 4, shape, 1), shaped}, 2, MO_AXIS(1));
+    return mo_reshape(t, mo_exp(t, exponent), 4, (int64_t[]){BLOCKS, 1, 1, mo_dim(l, 1)});
 }
 
-/* sum_k w[b, m, first + k] H[b, k]: [BLOCKS, EXPERTS, n d]. */
+/* The weights of the hops and of the diffused rows behind them: [BLOCKS, 1, K]. */
+static mo_tensor *hop_weights(mo_tape *t, const episode *e, mo_tensor *const *P) {
+    mo_tensor *logits = P[HOP];
+    if (e->rows[ROW_DIFFUSED])
+        logits = mo_concat(t, (mo_tensor *[]){logits, P[DIFFUSED]}, 2, MO_AXIS(1));
+    return mo_with_axis(t, mo_softmax(t, logits, MO_AXIS(-1)), MO_AXIS(1), 1);
+}
+
+/* sum_k w[b, s, first + k] H[b, k] for every side s: [BLOCKS, sides, n d]. */
 static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor *H) {
     int64_t k = mo_dim(H, 1);
     mo_tensor *flat = mo_reshape(t, H, 3, (int64_t[]){BLOCKS, k, mo_dim(H, 2) * mo_dim(H, 3)});
     return mo_matmul(t, mo_slice(t, w, MO_AXIS(2), first, first + k), flat);
 }
 
-/* Unit rows of both blocks, [BLOCKS, EXPERTS, n, d]. */
-static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *P) {
-    mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED], *logits = P[HOP];
-    if (D)
-        logits = mo_concat(t, (mo_tensor *[]){logits, P[DIFFUSED]}, 2, MO_AXIS(2));
-    mo_tensor *w = mo_softmax(t, logits, MO_AXIS(-1)), *mixed = mixed_rows(t, w, 0, H);
+/* Unit rows of both blocks, [BLOCKS, sides, n, d]: all sides by one product, which reads the hops once. */
+static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
+    mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED], *weights[2], *profiles[2];
+    for (int s = 0; s < sides; s++) {
+        weights[s] = hop_weights(t, e, side[s]);
+        profiles[s] = profile(t, e, side[s][PROFILE]);
+    }
+    mo_tensor *w = mo_concat(t, weights, sides, MO_AXIS(1)), *mixed = mixed_rows(t, w, 0, H);
     if (D)
         mixed = mo_add(t, mixed, mixed_rows(t, w, mo_dim(H, 1), D));
-    mixed = mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, EXPERTS, mo_dim(H, 2), mo_dim(H, 3)});
-    return mo_l2_normalize(t, mo_mul(t, mixed, profile(t, e, P[PROFILE])), 1e-6);
+    mixed = mo_reshape(t, mixed, 4, (int64_t[]){BLOCKS, sides, mo_dim(H, 2), mo_dim(H, 3)});
+    return mo_l2_normalize(t, mo_mul(t, mixed, mo_concat(t, profiles, sides, MO_AXIS(1))), 1e-6);
 }
 
 /* e / sqrt(p), with the columns of links beside the others. */
@@ -122,36 +129,37 @@ static mo_tensor *extras(mo_tape *t, const episode *e) {
     return mo_scale(t, all, 1 / sqrt((double)mo_dim(all, 1)), 0);
 }
 
-/* Row i of a parameter [.., EXPERTS] of weights' logarithms as factors [EXPERTS, 1, 1]. */
-static mo_tensor *factors(mo_tape *t, mo_tensor *log_weight, int i) {
-    return mo_exp(t, mo_reshape(t, mo_slice(t, log_weight, MO_AXIS(0), i, i + 1), 3, (int64_t[]){EXPERTS, 1, 1}));
+/* Entry i of weights' logarithms [n] as a factor. */
+static mo_tensor *factor(mo_tape *t, mo_tensor *log_weight, int i) {
+    return mo_exp(t, mo_slice(t, log_weight, MO_AXIS(0), i, i + 1));
 }
 
-/* Unit rows [EXPERTS, n, width]. */
-static mo_tensor *invariant_embed(mo_tape *t, const episode *e, mo_tensor *const *P) {
-    mo_tensor *h = unit_blocks(t, e, P), *part[PARTS + SET_BLOCKS];
-    int64_t n = mo_dim(h, 2), d = mo_dim(h, 3);
+/* Unit rows [n, width] of a side, whose blocks h has. */
+static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int side, mo_tensor *const *P) {
+    int64_t shape[] = {mo_dim(h, 2), mo_dim(h, 3)};
+    mo_tensor *part[PARTS + SET_BLOCKS], *own = mo_slice(t, h, MO_AXIS(1), side, side + 1);
+    mo_tensor *weight = mo_reshape(t, mo_slice(t, P[WEIGHT], MO_AXIS(0), e->task, e->task + 1), 1, (int64_t[]){PARTS});
     int parts = 0;
-    mo_tensor *weight =
-        mo_reshape(t, mo_slice(t, P[WEIGHT], MO_AXIS(0), e->task, e->task + 1), 2, (int64_t[]){PARTS, EXPERTS});
     for (int b = 0; b < BLOCKS; b++) {
-        mo_tensor *block = mo_reshape(t, mo_slice(t, h, MO_AXIS(0), b, b + 1), 3, (int64_t[]){EXPERTS, n, d});
-        part[parts++] = mo_mul(t, block, factors(t, weight, b));
+        mo_tensor *block = mo_reshape(t, mo_slice(t, own, MO_AXIS(0), b, b + 1), 2, shape);
+        part[parts++] = mo_mul(t, block, factor(t, weight, b));
     }
-    part[parts++] = mo_mul(t, extras(t, e), factors(t, weight, BLOCKS));
+    part[parts++] = mo_mul(t, extras(t, e), factor(t, weight, BLOCKS));
     for (int b = 0; b < SET_BLOCKS; b++)
         if (e->rows[ROW_SET + b])
-            part[parts++] = mo_mul(t, e->rows[ROW_SET + b], factors(t, P[SET_WEIGHT], b));
-    return mo_l2_normalize(t, mo_concat(t, part, parts, MO_AXIS(2)), 1e-12);
+            part[parts++] = mo_mul(t, e->rows[ROW_SET + b], factor(t, P[SET_WEIGHT], b));
+    return mo_l2_normalize(t, mo_concat(t, part, parts, MO_AXIS(1)), 1e-12);
 }
 
-/* Embeddings of rows [EXPERTS, n, width], or [EXPERTS, n, 2 width] with the initial row beside the trained one. */
+/* Embeddings of rows [n, width], or [n, 2 width] with the initial row beside the trained one. */
 static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
-    mo_tensor *z = invariant_embed(t, e, e->parameter);
-    if (!reads_initial(e->m, e->task))
-        return z;
-    mo_tensor *both[] = {z, invariant_embed(t, e, e->initial)};
-    return mo_scale(t, mo_concat(t, both, 2, MO_AXIS(2)), sqrt(0.5), 0);
+    mo_tensor *const *const side[] = {e->parameter, e->initial};
+    mo_tensor *z[2];
+    int sides = reads_initial(e->m, e->task) ? 2 : 1;
+    mo_tensor *h = unit_blocks(t, e, side, sides);
+    for (int s = 0; s < sides; s++)
+        z[s] = embed_side(t, e, h, s, side[s]);
+    return sides == 1 ? z[0] : mo_scale(t, mo_concat(t, z, 2, MO_AXIS(1)), sqrt(0.5), 0);
 }
 
 /* ---- in blocks of rows ---- */
@@ -163,20 +171,20 @@ static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, 
     (void)n;
     for (int i = 0; i < ROWS; i++)
         e.rows[i] = e.rows[i] ? in[at++] : NULL;
-    for (int i = 0; i < N_ENCODER; i++)
+    for (int i = 0; i < N_PARAMETERS; i++)
         e.parameter[i] = e.parameter[i] ? in[at++] : NULL;
     return invariant_embed_rows(t, &e);
 }
 
 static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last, const void *state) {
     const episode *e = state;
-    mo_tensor *in[ROWS + N_ENCODER];
+    mo_tensor *in[ROWS + N_PARAMETERS];
     int n = 0;
     for (int i = 0; i < ROWS; i++)
         if (e->rows[i])
             in[n++] =
                 rows_read[i].axis < 0 ? e->rows[i] : mo_slice(t, e->rows[i], MO_AXIS(rows_read[i].axis), first, last);
-    for (int i = 0; i < N_ENCODER; i++)
+    for (int i = 0; i < N_PARAMETERS; i++)
         if (e->parameter[i])
             in[n++] = e->parameter[i];
     return mo_recompute(t, invariant_encode_recomputed, in, n, e, sizeof *e);
@@ -232,7 +240,7 @@ static mo_tensor *invariant_encode(
     mo_context *ctx = mo_tape_context(t);
     episode e = {.m = encoder->state, .task = given->task};
     (void)r;
-    for (int i = 0; i < N_ENCODER; i++)
+    for (int i = 0; i < N_PARAMETERS; i++)
         if (e.m->at[i] >= 0) {
             e.parameter[i] = P[e.m->at[i]];
             e.initial[i] = P[encoder->n_parameters + e.m->at[i]];
@@ -241,7 +249,7 @@ static mo_tensor *invariant_encode(
         return mo_null_tensor(ctx);
     int64_t n = mo_dim(e.rows[ROW_BLOCKS], 2);
     if (mo_needs_blocks(ctx, n, given->max_rows))
-        return mo_encode_blocks(t, n, given->max_rows, 1, invariant_encode_block, &e);
+        return mo_encode_blocks(t, n, given->max_rows, 0, invariant_encode_block, &e);
     return invariant_embed_rows(t, &e);
 }
 
@@ -251,51 +259,33 @@ static mo_tensor *invariant_encode(
 static bool uses_parameter(const invariant *m, int i) {
     if (i == DIFFUSED)
         return has_part(m, MO_PART_DIFFUSED);
-    if (i == SET_WEIGHT)
-        return has_part(m, MO_PART_STATISTICS) || has_part(m, MO_PART_SUBTREES) || has_part(m, MO_PART_WAVES);
-    return i < KERNEL_LAMBDA || !m->options.linear;
+    return i != SET_WEIGHT || has_part(m, MO_PART_STATISTICS) || has_part(m, MO_PART_SUBTREES) ||
+           has_part(m, MO_PART_WAVES);
 }
 
 /* Later hops count more than earlier ones, attributes more than structure, extras as much as the task uses them. */
 static void fill_first_values(invariant *m) {
     static const double block_weight[2] = {-0.5, 0.5}, extras_weight[MO_TASKS] = {-2, 0.5, -0.5};
     int hops = m->options.hops + 1;
-    for (int i = 0; i < BLOCKS * EXPERTS * hops; i++)
+    for (int i = 0; i < BLOCKS * hops; i++)
         m->hop[i] = i % hops >= 2;
     for (int t = 0; t < MO_TASKS; t++)
         for (int part = 0; part < PARTS; part++)
-            for (int expert = 0; expert < EXPERTS; expert++)
-                m->weight[t][part][expert] = part < BLOCKS ? block_weight[part] : extras_weight[t];
+            m->weight[t][part] = part < BLOCKS ? block_weight[part] : extras_weight[t];
 }
 
 static void list_parameters(invariant *m) {
-    const double log_8 = log(8);
     const mo_encoder_parameter all[N_PARAMETERS] = {
-        [HOP] = {.name = "hop", .values = m->hop, .ndim = 3, .shape = {BLOCKS, EXPERTS, MO_ENCODER_BLOCKS}},
+        [HOP] = {.name = "hop", .values = m->hop, .ndim = 2, .shape = {BLOCKS, MO_ENCODER_BLOCKS}},
         [PROFILE] = {.name = "profile", .ndim = 2, .shape = {BLOCKS, 2}},
-        [WEIGHT] = {.name = "log_weight",
-            .values = &m->weight[0][0][0],
-            .ndim = 3,
-            .shape = {MO_TASKS, PARTS, EXPERTS}},
-        [DIFFUSED] = {.name = "diffused", .ndim = 3, .shape = {BLOCKS, EXPERTS, DIFFUSED_ROWS}},
-        [SET_WEIGHT] = {.name = "set_log_weight", .ndim = 2, .shape = {SET_BLOCKS, EXPERTS}},
-        [LOG_LAMBDA] = {.name = "head.log_lambda", .ndim = 2, .shape = {MO_TASKS, EXPERTS}},
-        [EXPERT] = {.name = "head.expert", .ndim = 2, .shape = {MO_TASKS, EXPERTS}},
-        [PENALTY] = {.name = "head.penalty", .ndim = 2, .shape = {MO_TASKS, PENALTIES}},
-        [LOG_SHARPNESS] = {.name = "head.log_sharpness", .ndim = 1, .shape = {MO_TASKS}},
-        [POWER] = {.name = "head.power", .start = 0.5, .ndim = 1, .shape = {MO_TASKS}},
-        [LOG_LOO_TEMP] = {.name = "head.log_loo_temp", .start = log_8, .ndim = 1, .shape = {MO_TASKS}},
-        [LOG_TEMP] = {.name = "log_temp", .start = log_8, .ndim = 1, .shape = {MO_TASKS}},
-        [KERNEL_LAMBDA] = {.name = "head.kernel_log_lambda", .ndim = 2, .shape = {KERNEL_TASKS, EXPERTS}},
-        [KERNEL_PRIOR] = {.name = "head.kernel_expert", .ndim = 2, .shape = {KERNEL_TASKS, EXPERTS}},
-        [LOG_GAMMA] = {.name = "head.log_gamma", .ndim = 1, .shape = {KERNEL_TASKS}},
+        [WEIGHT] = {.name = "log_weight", .values = &m->weight[0][0], .ndim = 2, .shape = {MO_TASKS, PARTS}},
+        [DIFFUSED] = {.name = "diffused", .ndim = 2, .shape = {BLOCKS, DIFFUSED_ROWS}},
+        [SET_WEIGHT] = {.name = "set_log_weight", .ndim = 1, .shape = {SET_BLOCKS}},
     };
     for (int i = 0; i < N_PARAMETERS; i++) {
         m->at[i] = uses_parameter(m, i) ? m->n : -1;
-        if (m->at[i] < 0)
-            continue;
-        m->parameter[m->n++] = all[i];
-        m->n_encoder += i < N_ENCODER;
+        if (m->at[i] >= 0)
+            m->parameter[m->n++] = all[i];
     }
 }
 
@@ -326,12 +316,9 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
     mo_invariant_write_parts(MO_ALL_PARTS & ~o.without, m->parts, sizeof m->parts);
     fill_first_values(m);
     list_parameters(m);
-    m->readout = mo_invariant_readout;
-    m->readout.parameters = m->parameter + m->n_encoder;
-    m->readout.n_parameters = m->n - m->n_encoder;
     const mo_encoder encoder = {.name = "invariant",
         .of_examples = true,
-        .n_parameters = m->n_encoder,
+        .n_parameters = m->n,
         .parameters = m->parameter,
         .whole = invariant_encode,
         .reads_first = has_part(m, MO_PART_INITIAL),
@@ -340,7 +327,7 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
         .release = free};
     mo_model *model = mo_model_make(ctx, real, &encoder, (mo_encoder_rows){.hops = o.hops}, 0);
     if (model)
-        mo_model_own_readout(model, &m->readout, o.smoothing);
+        mo_model_own_readout(model, &mo_invariant_readout, o.smoothing);
     return mo_model_made(model);
 }
 

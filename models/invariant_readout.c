@@ -1,23 +1,14 @@
-/* models/invariant_readout.c - the readout of the invariant encoder.
+/* models/invariant_readout.c - the readout of the invariant encoder: a mixture of kernels (heads/mixture.c), of which
+ * nothing is learned but the encoder's rows.
  *
- * Nodes and graphs are read by a mixture of kernels (heads/mixture.c): the expert T, whose rows are those of the
- * encoder's last expert, with the kernel 1 + <x, y>; for graphs also Tg, the same rows under the Gaussian kernel
- * 1 + exp(-|x - y|^2 / mean |x|^2); and the kernels that the episode brings. Nothing of it is learned but T's rows.
- *
- * Links: ridges of both experts and three penalties, and those of a Gaussian kernel, mixed by their leave-one-out
- * evidence (heads/ridge_mixture.c). They have the penalties, priors, width, sharpness and temperatures that are the
- * readout's parameters, in which the rows of nodes and graphs are read by nothing. */
+ * The expert T has the kernel 1 + <x, y> of those rows; of links and graphs there is also Tg, the same rows under the
+ * Gaussian kernel 1 + exp(-|x - y|^2 / mean |x|^2). Further experts are the kernels that an episode of nodes or graphs
+ * brings. */
 #include "models/heads/heads.h"
 #include "models/invariant.h"
 
 #include <math.h>
 #include <string.h>
-
-static const invariant *invariant_of(const mo_model *m) {
-    return m->encoder.state;
-}
-
-/* ---- nodes and graphs ---- */
 
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
 static const double own_prior = 1,
@@ -27,7 +18,7 @@ int mo_own_experts(mo_task task, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
     if (name)
         *name = names;
-    return task == MO_TASK_LP ? 0 : task == MO_TASK_NC ? 1 : 2;
+    return task == MO_TASK_NC ? 1 : 2;
 }
 
 /* The episode's kernels of that name, or NULL. */
@@ -52,12 +43,6 @@ static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e
     if (more)
         part[n++] = more;
     return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : part[0];
-}
-
-/* T's rows [n, d] of embeddings [EXPERTS, n, d]. */
-static mo_tensor *own_rows(mo_tape *t, mo_tensor *Z) {
-    int64_t last = mo_dim(Z, 0) - 1, shape[] = {mo_dim(Z, 1), mo_dim(Z, 2)};
-    return mo_reshape(t, mo_slice(t, Z, MO_AXIS(0), last, last + 1), 2, shape);
 }
 
 static mo_tensor *own_kernel(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
@@ -127,24 +112,24 @@ static mo_mixed_experts learn_mixture(mo_tape *t, const mo_model *m, const mo_ep
     return mo_centred_mixture(t, all, rows_of_each(t, all, e->centres), Ys, mo_gather_rows(t, Ys, e->centres), &mix);
 }
 
-/* ---- nodes and graphs: the readout without some rows of its support ---- */
+/* ---- without some rows of the support ---- */
 
 static void invert(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]) {
-    mo_tensor *X = own_rows(t, Zs), *all = all_kernels(t, m, e, own_kernel(t, X, X), "kernels");
+    mo_tensor *all = all_kernels(t, m, e, own_kernel(t, Zs, Zs), "kernels");
     mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all, 0));
     mo_inverted_mixture fit = mo_kernel_mixture_invert(t, all, labels_of(t, m, e), &mix);
     inverted[0] = fit.G;
     inverted[1] = fit.alpha;
 }
 
-static mo_tensor *without(
-    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2], const int64_t *row, int64_t h) {
+static mo_tensor *without(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
+    const int64_t *row, int64_t h, mo_tensor **each) {
     const mo_inverted_mixture all = {inverted[0], inverted[1]};
     mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all.G, 0));
-    return mo_kernel_mixture_without(t, &all, labels_of(t, m, e), &mix, row, h);
+    return mo_kernel_mixture_without(t, &all, labels_of(t, m, e), &mix, row, h, each);
 }
 
-/* ---- nodes and graphs: logits ---- */
+/* ---- logits ---- */
 
 /* Logits [E, n, C] of each expert, from T's kernel K [n, m] of n rows and those that stand for the support. */
 static mo_tensor *apply_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, mo_tensor *alpha) {
@@ -176,76 +161,19 @@ static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, 
     return mo_ridge_transduce(t, all, e->support[0], Ys, &readout, &o);
 }
 
-/* ---- links ---- */
-
-/* The row of links in a parameter, in the given shape: rows are tasks, or links and graphs from KERNEL_LAMBDA on. */
-static mo_tensor *of_links(mo_tape *t, const mo_model *m, int i, int ndim, const int64_t *shape) {
-    int64_t row = i < KERNEL_LAMBDA ? MO_TASK_LP : 0;
-    return mo_reshape(t, mo_slice(t, m->parameter[invariant_of(m)->at[i]], MO_AXIS(0), row, row + 1), ndim, shape);
-}
-
-/* The parameters `plain` of every expert, followed by `kernel` unless the model is linear: [EXPERTS or 2 EXPERTS, 1].
- */
-static mo_tensor *of_experts(mo_tape *t, const mo_model *m, int plain, int kernel) {
-    static const int64_t column[] = {EXPERTS, 1};
-    mo_tensor *first = of_links(t, m, plain, 2, column);
-    if (invariant_of(m)->options.linear)
-        return first;
-    return mo_concat(t, (mo_tensor *[]){first, of_links(t, m, kernel, 2, column)}, 2, MO_AXIS(0));
-}
-
-static mo_mixture links_mixture(mo_tape *t, const mo_model *m, const mo_episode *e) {
-    static const double ratio[PENALTIES] = {1.0 / 30, 1, 30};
-    static const int64_t of_penalty[] = {1, PENALTIES};
-    mo_tensor *grid = mo_cast(t, mo_from(t, MO_F64, 2, of_penalty, ratio), m->real);
-    mo_mixture mix = {
-        .lambda = mo_mul(t, mo_exp(t, of_experts(t, m, LOG_LAMBDA, KERNEL_LAMBDA)), grid),
-        .prior = mo_add(t, of_experts(t, m, EXPERT, KERNEL_PRIOR), of_links(t, m, PENALTY, 2, of_penalty)),
-        .sharpness = mo_exp(t, of_links(t, m, LOG_SHARPNESS, 0, NULL)),
-        .power = of_links(t, m, POWER, 0, NULL),
-        .temperature = mo_exp(t, of_links(t, m, LOG_LOO_TEMP, 0, NULL)),
-        .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL,
-    };
-    if (!invariant_of(m)->options.linear)
-        mix.gamma = mo_exp(t, of_links(t, m, LOG_GAMMA, 0, NULL));
-    return mix;
-}
-
 /* ---- the table ---- */
 
-/* Nodes and graphs: alpha of every expert. Links: W, and alpha of the Gaussian kernel where it is read. */
-static int learn(
-    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **learned, mo_tensor **share) {
-    if (e->task != MO_TASK_LP) {
-        mo_tensor *X = own_rows(t, Zs);
-        mo_mixed_experts fit = learn_mixture(t, m, e, own_kernel(t, X, reference_rows(t, e, X)));
-        learned[0] = fit.learned;
-        *share = fit.share;
-        return 1;
-    }
-    mo_mixture mix = links_mixture(t, m, e);
-    mo_mixed fit = mo_ridge_mixture_fit(t, Zs, labels_of(t, m, e), &mix);
-    learned[0] = fit.W;
-    learned[1] = fit.alpha;
-    return mo_is_null(fit.alpha) ? 1 : 2;
+static mo_tensor *learn(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **share) {
+    mo_mixed_experts fit = learn_mixture(t, m, e, own_kernel(t, Zs, reference_rows(t, e, Zs)));
+    *share = fit.share;
+    return fit.learned;
 }
 
 static mo_tensor *apply(
-    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *const *learned, mo_tensor *Zq) {
-    if (e->task != MO_TASK_LP) {
-        mo_tensor *K = own_kernel(t, own_rows(t, Zq), reference_rows(t, e, own_rows(t, Zs)));
-        return mo_sum(t, apply_mixture(t, m, e, K, learned[0]), MO_AXIS(0), MO_DROP_AXES);
-    }
-    mo_mixture mix = links_mixture(t, m, e);
-    mo_mixed fit = {.W = learned[0], .alpha = learned[1]};
-    mo_tensor *logits = mo_ridge_mixture_apply(t, Zs, Zq, &mix, &fit);
-    return mo_mul(t, logits, mo_exp(t, of_links(t, m, LOG_TEMP, 0, NULL)));
-}
-
-static int settings(const mo_model *m, mo_setting *list) {
-    list[0] = (mo_setting){.key = "kernel", .word = "linear"};
-    return invariant_of(m)->options.linear;
+    mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *alpha, mo_tensor *Zq) {
+    mo_tensor *K = own_kernel(t, Zq, reference_rows(t, e, Zs));
+    return mo_sum(t, apply_mixture(t, m, e, K, alpha), MO_AXIS(0), MO_DROP_AXES);
 }
 
 const mo_own_readout mo_invariant_readout = {
-    .settings = settings, .learn = learn, .apply = apply, .transduce = transduce, .invert = invert, .without = without};
+    .learn = learn, .apply = apply, .transduce = transduce, .invert = invert, .without = without};

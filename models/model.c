@@ -130,7 +130,6 @@ mo_model *mo_model_made(mo_model *m) {
 void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing) {
     m->readout = readout;
     m->options.smoothing = smoothing;
-    add_parameters(m, "", readout->parameters, readout->n_parameters, 0);
 }
 
 static bool check_readout(mo_context *ctx, const mo_readout_options *o) {
@@ -260,7 +259,7 @@ int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]) {
     }
     list[n++] = (mo_setting){.key = "smoothing", .number = o->smoothing};
     if (m->readout)
-        return n + m->readout->settings(m, list + n);
+        return n;
     list[n++] = (mo_setting){.key = "lambda", .number = o->lambda};
     list[n++] = (mo_setting){.key = "temperature", .word = o->temperature == MO_TEMPERATURE_EMBED ? "embed" : "logit"};
     list[n++] = (mo_setting){.key = "head", .word = o->head->name};
@@ -297,10 +296,6 @@ mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, m
         return mo_null_tensor(mo_tape_context(t));
     const char *section = mo_tape_section(t, "encoder");
     mo_tensor *Z = m->encoder.whole ? m->encoder.whole(t, &m->encoder, m->first, e, r) : mo_encode_rows(t, m, e);
-    if (!m->readout && mo_ok(m->ctx) && mo_ndim(Z) == 3) { /* a head reads the experts side by side */
-        int64_t shape[2] = {mo_dim(Z, 1), mo_dim(Z, 0) * mo_dim(Z, 2)};
-        Z = mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, shape);
-    }
     mo_tape_section(t, section);
     return Z;
 }
@@ -345,17 +340,17 @@ static mo_tensor *read_by_head(mo_tape *t, const mo_model *m, const mo_episode *
 
 mo_tensor *mo_model_readout(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share) {
-    mo_tensor *learned[MO_MOST_LEARNED], *logits, *shares = NULL;
+    mo_tensor *logits, *shares = NULL;
     if (share)
         *share = NULL;
     if (!given(t, m, e))
         return mo_null_tensor(mo_tape_context(t));
     const char *section = mo_tape_section(t, "head");
     if (m->readout) {
-        m->readout->learn(t, m, e, Zs, learned, &shares);
+        mo_tensor *alpha = m->readout->learn(t, m, e, Zs, &shares);
         if (share)
             *share = shares;
-        logits = m->readout->apply(t, m, e, Zs, learned, Zq);
+        logits = m->readout->apply(t, m, e, Zs, alpha, Zq);
     } else {
         logits = read_by_head(t, m, e, Zs, Zq);
     }

@@ -9,7 +9,7 @@
 /* A model of an encoder, whose state it takes over whatever the outcome, without a readout yet. NULL if there is no
  * memory; other failures are in the context, until mo_model_made. */
 mo_model *mo_model_make(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows, uint64_t seed);
-/* Puts a readout, borrowed, with its parameters behind the encoder's. Failures are in the context. */
+/* Puts a readout, borrowed. */
 void mo_model_own_readout(mo_model *m, const mo_own_readout *readout, double smoothing);
 /* Puts a head in place of the readout; one_head: of one width for all tasks, instead of one for each. Failures are in
  * the context. */

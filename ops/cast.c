@@ -39,7 +39,6 @@ static const mo_sample cast_samples[] = {
     {"real", "[3, 4]", &(target){MO_F64}},
     {"integers", "index<9>[5]", &(target){MO_F64}},
     {"bytes", "mask[5]", &(target){MO_I64}},
-    {"empty", "[0]", &(target){MO_F64}},
     {"dtype", "[3]", &(target){MO_DTYPES}, .error = "cast: to dtype 7, expected one of 0 to 6; got [3] float64"},
 };
 

@@ -29,7 +29,6 @@ static void diagonal_vjp(mo_vjp *v) {
 static const mo_sample diagonal_samples[] = {
     {"matrix", "[4, 4]"},
     {"batch", "[2, 1, 3, 3]"},
-    {"empty", "[0, 0]"},
     {"not square", "[3, 4]", .error = "diagonal: expected square matrices [.., n, n]; got [3, 4]"},
 };
 

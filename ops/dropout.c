@@ -44,7 +44,6 @@ static const mo_sample dropout_samples[] = {
     {"half", "[3, 4]", &(dropout){0.5, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
     {"tenth", "[9]", &(dropout){0.1, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
     {"none", "[3]", &(dropout){0, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
-    {"empty", "[0]", &(dropout){0.5, {7, MO_PURPOSE_DROPOUT, 1, 3}}},
     {"one", "[3]", &(dropout){1, {7, MO_PURPOSE_DROPOUT, 1, 3}},
         .error = "dropout: rate 1, expected at least 0 and below 1; got [3] float64"},
     {"negative", "[3]", &(dropout){-0.1, {7, MO_PURPOSE_DROPOUT, 1, 3}}, .error = "rate -0.1"},

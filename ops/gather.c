@@ -56,7 +56,6 @@ static const mo_sample gather_rows_samples[] = {
     {"repeats", "[3, 4] index<3>[7]"},
     {"vector", "[5] index<5>[3]"},
     {"three axes", "[4, 2, 3] index<4>[2]"},
-    {"no rows", "[3, 4] index<3>[0]"},
     {"labels", "index<9>[5] index<5>[3]"},
     {"range", "[2, 4] index<1000>[9]", .error = "expected 0 to 1; got [2, 4] float64, [9] int64"},
     {"real index", "[2, 4] [2]", .error = "gather_rows: input 1 is float64, expected int64", .code = MO_MISMATCH},

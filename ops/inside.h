@@ -6,6 +6,8 @@
 #include "ops/ops.h"
 
 /* ---- layers/, scale_unit.c, relu.c ---- */
+/* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
+MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
 /* X W + b: X [.., n, d], V = [W; b] [.., d + 1, C] with the same leading axes -> [.., n, C] */
 MO_API mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V);
 /* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */
@@ -21,6 +23,11 @@ MO_API mo_tensor *mo_perceptron(
 MO_API mo_tensor *mo_scale_unit(mo_tape *t, mo_tensor *X, mo_tensor *s, double epsilon);
 /* A where Y > 0, else 0; no gradient to Y; equal shapes */
 MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
+
+/* ---- solve.c, solve_spd.c ---- */
+/* mo_solve and mo_solve_spd where a matrix without a solution is no error, but gives NaN in its own X */
+MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 /* ---- fits/ ---- */
 /* Folds of a support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0 and no fold is empty. Rows

@@ -26,16 +26,11 @@ MO_API mo_tensor *mo_matmul(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [.., n, n], at half the cost */
 /* X W^T + b: X [.., in], W [out, in], b [out] or NULL -> [.., out] */
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
-/* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
-MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
 
 /* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: batch axes broadcast ---- */
-/* X with A X = B for A [.., n, n] and B [.., n, m]: A regular, or symmetric positive definite (lower triangle read).
- * or_nan: a matrix without a solution is no error, but gives NaN in its own X. */
+/* X with A X = B for A [.., n, n] and B [.., n, m]: A regular, or symmetric positive definite (lower triangle read). */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
-MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
-MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with T X = B, or T^T X = B; T [.., n, n] (the other triangle is ignored), B [.., n, m] */
 MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle);
 MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */
@@ -165,7 +160,6 @@ typedef enum mo_solve_policy {
     MO_SOLVE_REFINE     /* no float32 matrix fails that float64 can solve: residuals in float64, backward too */
 } mo_solve_policy;
 
-/* Zeroes are defaults. */
 typedef struct mo_solve_options {
     mo_solve_policy policy;
     bool spd;                    /* A is symmetric positive definite, its lower triangle is read */
@@ -238,7 +232,7 @@ typedef struct mo_implicit_report {
     bool missed;             /* a solve so far has missed its tolerance */
 } mo_implicit_report;
 
-/* Zeroes are defaults. A batch of systems is solved together, each with coefficients of its own. */
+/* A batch of systems is solved together, each with coefficients of its own. */
 typedef struct mo_implicit_options {
     int batch_axes;       /* leading axes of x whose items are independent systems of m unknowns */
     bool symmetric;       /* dF/dx is symmetric and definite: conjugate gradients, else GMRES */
@@ -266,7 +260,6 @@ typedef struct mo_solver_report {
     bool converged;
 } mo_solver_report;
 
-/* Zeroes are defaults. */
 typedef struct mo_solver_options {
     mo_implicit_options implicit; /* batch axes, state and accept, and how adjoint systems are solved */
     double tolerance;             /* of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */

@@ -66,7 +66,6 @@ static const mo_sample quadratic_form_samples[] = {
     {"one column", "spd[5, 5] [5, 1]"},
     {"columns", "spd[4, 4] [4, 3]"},
     {"batch", "spd[2, 2, 3, 3] [2, 2, 3, 2]"},
-    {"no columns", "spd[3, 3] [3, 0]"},
     {"not square", "[3, 4] [3, 1]", .error = "quadratic_form: expected square matrices [.., n, n]; got [3, 4]"},
     {"rows", "spd[3, 3] [4, 1]", .error = "quadratic_form: columns expected with as many rows"},
     {"indefinite", "symmetric[2, 4, 4] [2, 4, 1]",

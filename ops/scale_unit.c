@@ -61,7 +61,6 @@ static const mo_sample scale_unit_samples[] = {
     {"rows", "[3, 4] []", &(const guard){1e-5}},
     {"large epsilon", "[2, 3, 5] []", &(const guard){9}},
     {"vector", "[4] []", &(const guard){1e-5}},
-    {"no rows", "[0, 3] []", &(const guard){1e-5}},
     {"scale", "[3, 4] [3]", &(const guard){1e-5},
         .error = "scale_unit: expected rows [.., d] and a scalar; got [3, 4]"},
 };

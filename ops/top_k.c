@@ -70,7 +70,6 @@ static const mo_sample top_k_samples[] = {
     {"sorted", "distinct[3, 5]", &all},
     {"two", "distinct[2, 3, 4]", &(const int64_t){2}},
     {"none", "distinct[3, 4]"},
-    {"no rows", "distinct[0, 4]", &all},
     {"too many", "[3, 4]", &(const int64_t){5}, .error = "top_k: the 5 largest, expected 0 to 4; got [3, 4] float64"},
     {"scalar", "[]", &all, .error = "top_k: expected rows, one axis or more"},
 };

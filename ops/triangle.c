@@ -54,7 +54,6 @@ static const mo_sample triangle_samples[] = {
     {"square", "[4, 4]"},
     {"wide batch", "[2, 3, 5]"},
     {"tall", "[4, 2]"},
-    {"empty", "[0, 3]"},
     {"vector", "[4]", .error = "expected matrices, two axes"},
     {"integers", "index<3>[2, 2]", .error = "int64", .code = MO_MISMATCH},
 };

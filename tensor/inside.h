@@ -122,4 +122,40 @@ MO_API mo_code mo_npy_finish(mo_npy_writer *w);
 /* Whether a name ends so, with something before it: ("a.npy", ".npy"). */
 MO_API bool mo_path_ends_with(const char *path, const char *ending);
 
+/* Writes "[8, 6, 2]" into buffer and returns it. */
+MO_API const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes);
+/* Declares that the matrix equals its transpose, so that adjoints need no second copy. Checked; returns the status. */
+MO_API mo_code mo_csr_declare_symmetric(mo_csr *A);
+
+/* ---- files of several arrays ---- */
+
+/* Named tensors: the content of an .npz or safetensors file. The caller owns them; release with mo_arrays_release. */
+typedef struct mo_array {
+    char *name;
+    mo_tensor *tensor;
+} mo_array;
+
+typedef struct mo_arrays {
+    mo_context *ctx;
+    int64_t count;
+    mo_array *items;
+    char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
+} mo_arrays;
+
+MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* an empty list; NULL on failure */
+/* Adds a tensor under a name that the list does not have yet. The list owns T from then on, also on failure. Returns
+ * the status. */
+MO_API mo_code mo_arrays_take(mo_arrays *arrays, const char *name, mo_tensor *T);
+/* The tensor of that name, borrowed; NULL if there is none. */
+MO_API mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name);
+MO_API void mo_arrays_release(mo_arrays *arrays);
+
+/* Readers return NULL on failure, writers the status; a file is replaced as a whole or not at all. .npz: stored or
+ * deflated, zip64, CRC-32 verified. safetensors: metadata is JSON object text of strings to merge, or NULL; files of
+ * this library carry the XXH3-128 of the header and of each tensor, which the reader verifies. */
+MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
+MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
+MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);
+MO_API mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, const char *path);
+
 #endif

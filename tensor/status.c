@@ -1,4 +1,5 @@
 /* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
+#include "tensor/hidden.h"
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 
@@ -21,6 +22,26 @@ static void append_place(mo_context *ctx) {
     memcpy(message + (used < room ? used : room), place, (size_t)n + 1);
 }
 
+static void tell(mo_context *ctx) {
+    if (ctx->status.code == MO_OK || ctx->tries || ctx->told)
+        return;
+    ctx->told = true;
+    if (ctx->on_error)
+        ctx->on_error(&ctx->status, ctx->on_error_state);
+}
+
+void mo_try(mo_context *ctx) {
+    if (ctx)
+        ctx->tries++;
+}
+
+void mo_tried(mo_context *ctx) {
+    if (!ctx)
+        return;
+    ctx->tries--;
+    tell(ctx);
+}
+
 bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...) {
     if (!ctx || ctx->status.code != MO_OK)
         return false;
@@ -35,6 +56,7 @@ bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
     for (char *at = ctx->status.message; *at; at++) /* a name from a file or from the caller keeps it one line */
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
             *at = '?';
+    tell(ctx);
     return false;
 }
 
@@ -61,8 +83,10 @@ bool mo_given(mo_context *ctx, const char *function, const char *argument, const
 }
 
 void mo_clear_error(mo_context *ctx) {
-    if (ctx)
-        ctx->status = (mo_status){0};
+    if (!ctx)
+        return;
+    ctx->status = (mo_status){0};
+    ctx->told = false;
 }
 
 bool mo_forgive(mo_context *ctx, mo_code code) {

@@ -75,6 +75,10 @@ typedef struct mo_holder {
 
 struct mo_context {
     mo_status status;
+    void (*on_error)(const mo_status *status, void *state);
+    void *on_error_state;
+    int tries;        /* open calls of mo_try */
+    bool told;        /* on_error has had this error */
     bool debug;       /* no header is freed or used again before the context is released */
     const char *file; /* of the last call of mo_tape_at, or NULL */
     int line;

@@ -80,11 +80,17 @@ typedef struct mo_context_options {
      * tape, or of released tensors and tapes the context, is released. For finding mistakes; results have equal bits.
      */
     bool debug;
+    /* Called once with the first error, in the thread and at the place that raised it, and again with the first one
+     * after mo_clear_error; not with errors from which the library recovers by itself. It may print, or end the
+     * process. NULL: none; the library itself prints nothing. state: on_error_state. */
+    void (*on_error)(const mo_status *status, void *state);
+    void *on_error_state;
 } mo_context_options;
 
-/* Makes a context; options may be NULL (CPU, all processors). Returns NULL only if memory runs out; a device that is
- * absent gives a context in the error state, and so does a processor that lacks what the kernels were built to use
- * (MO_UNSUPPORTED, by the processor's name; such a context can only be released). */
+/* Makes a context; options may be NULL: zeros, each its default, as in every struct of options of the library. Returns
+ * NULL only if memory runs out; a device that is absent gives a context in the error state, and so does a processor
+ * that lacks what the kernels were built to use (MO_UNSUPPORTED, by the processor's name; such a context can only be
+ * released). */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, of NULL too. While tensors, tapes or CSR matrices of it live it frees nothing
  * and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
@@ -123,9 +129,9 @@ MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done
  * of another context, on another device too: its values then pass through host memory. Raises in ctx; returns the null
  * tensor on failure. */
 MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
-/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a loader
- * made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a value
- * stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
+/* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a
+ * loader made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a
+ * value stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);
 /* The inert result of a failed call: no elements, ignored by every op. NULL of no context. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
@@ -134,8 +140,6 @@ MO_API mo_dtype mo_tensor_dtype(const mo_tensor *T);
 MO_API int mo_ndim(const mo_tensor *T);
 MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 outside the axes */
 MO_API int64_t mo_numel(const mo_tensor *T);
-/* Writes "[8, 6, 2]" into buffer and returns it. */
-MO_API const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes);
 /* The window as a kernel sees it (device memory). Raises MO_STATE if backward, mo_tape_reset or mo_tensor_release has
  * freed the value; a tape knows what its last reset freed until the next one. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
@@ -156,8 +160,6 @@ MO_API double mo_item(const mo_tensor *T);
  * columns lie in range). values may be NULL (all ones) and have dtype float32 or float64. Returns NULL on failure. */
 MO_API mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer,
     const int32_t *column, mo_dtype dtype, const void *values);
-/* Declares that the matrix equals its transpose, so that adjoints need no second copy. Checked; returns the status. */
-MO_API mo_code mo_csr_declare_symmetric(mo_csr *A);
 MO_API void mo_csr_release(mo_csr *A);
 
 /* ---- random numbers: Philox4x32-10 (Salmon et al. 2011) ---- */
@@ -179,37 +181,10 @@ MO_API int64_t mo_random_below(mo_random *r, int64_t n); /* unbiased in 0..n-1; 
 
 /* ---- array files ---- */
 
-/* Named tensors: the content of an .npz or safetensors file. The caller owns them; release with mo_arrays_release. */
-typedef struct mo_array {
-    char *name;
-    mo_tensor *tensor;
-} mo_array;
-
-typedef struct mo_arrays {
-    mo_context *ctx;
-    int64_t count;
-    mo_array *items;
-    char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
-} mo_arrays;
-
-MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* an empty list; NULL on failure */
-/* Adds a tensor under a name that the list does not have yet. The list owns T from then on, also on failure. Returns
- * the status. */
-MO_API mo_code mo_arrays_take(mo_arrays *arrays, const char *name, mo_tensor *T);
-/* The tensor of that name, borrowed; NULL if there is none. */
-MO_API mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name);
-MO_API void mo_arrays_release(mo_arrays *arrays);
-
-/* Readers return NULL or the null tensor on failure, writers the status; a file is replaced as a whole or not at all.
- * .npy: versions 1 to 3, either byte order, C or Fortran order; bool, int8, int16, uint16 and uint32 widen to the next
- * stored type; objects and complex numbers raise MO_UNSUPPORTED. .npz: stored or deflated, zip64, CRC-32 verified.
- * safetensors: metadata is JSON object text of strings to merge, or NULL; files of this library carry the XXH3-128 of
- * the header and of each tensor, which the reader verifies. */
+/* A reader returns the null tensor on failure, a writer the status; a file is replaced as a whole or not at all. .npy:
+ * versions 1 to 3, either byte order, C or Fortran order; bool, int8, int16, uint16 and uint32 widen to the next stored
+ * type; objects and complex numbers raise MO_UNSUPPORTED. */
 MO_API mo_tensor *mo_npy_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npy_write(const mo_tensor *T, const char *path);
-MO_API mo_arrays *mo_npz_read(mo_context *ctx, const char *path);
-MO_API mo_code mo_npz_write(const mo_arrays *arrays, const char *path);
-MO_API mo_arrays *mo_safetensors_read(mo_context *ctx, const char *path);
-MO_API mo_code mo_safetensors_write(const mo_arrays *arrays, const char *metadata, const char *path);
 
 #endif

@@ -44,10 +44,8 @@ static inline mo_pool *pool_of_copies(mo_context *ctx, const char *cache) {
 }
 
 /* The model with every parameter moved, so that none of its parts is neutral. */
-static inline mo_model *moved_model(mo_context *ctx, mo_dtype real, bool linear) {
-    mo_invariant_options options = mo_invariant_defaults();
-    options.linear = linear;
-    mo_model *model = mo_invariant_create(ctx, real, &options);
+static inline mo_model *moved_model(mo_context *ctx, mo_dtype real) {
+    mo_model *model = mo_invariant_create(ctx, real, NULL);
     mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 2);
     assert_non_null(model);
     for (int i = 0; i < mo_model_n_parameters(model); i++) {

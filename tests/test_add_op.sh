@@ -23,7 +23,7 @@ cat >ops/half_square.c <<'EOF'
 /* ops/half_square.c - Y = X^2 / 2, entry by entry.
  *
  * X [..] -> Y [..], float32 or float64. dY = X dX, so X_bar = X Y_bar. */
-#include "ops/ops.h"
+#include "ops/inside.h"
 #include "tensor/storage.h"
 
 static bool half_square_shape(mo_call *c) {
@@ -72,5 +72,5 @@ echo "[       OK ] 5 files touched:" $touched
 claim "the tree with the op is configured" meson setup build -Dbuildtype=plain -Dwerror=true -Dcuda=disabled -Dtests=false
 claim "the program is built" ninja -C build tools/mochi
 claim "the table of adjoints names it" tests/ops/test_adjoints.py
-claim "its declaration lists its symbol" tests/cli/test_symbols.sh build/libmochi.so
+claim "its declaration exports its symbol" tests/cli/test_symbols.sh build/libmochi.so
 claim "its gradients are right to order two" build/tools/mochi gradcheck half_square --order 2

@@ -12,6 +12,8 @@
 extern "C" {
 #endif
 
+#include "autograd/op.h"
+#include "train/evaluate.h"
 #include "train/train.h" /* which includes models/, ops/, autograd/ and tensor/ */
 
 #ifdef __cplusplus

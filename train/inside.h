@@ -9,7 +9,7 @@
 #include "train/graph.h"
 #include "train/metrics.h"
 #include "train/suite.h"
-#include "train/train.h"
+#include "train/evaluate.h"
 
 /* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
 
@@ -214,5 +214,23 @@ MO_API void mo_link_scorer_release(mo_link_scorer *s);
 MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);
 /* As mo_few_shot_links. Returns the status. */
 MO_API mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
+
+/* How the task family of an episode follows from its number: drawn by the pool's weights, or one after the other. */
+typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_family_order;
+/* Episode `number`: family, source, k, q and examples, all a function of (options->seed, number). source (may be NULL):
+ * receives where it came from. Returns the status. */
+MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
+    const mo_plan_options *options, mo_episode *e, const mo_source **source);
+
+#define MO_CLASS_METRICS 3
+/* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
+ * expected calibration error in percent, of each seed or episode by itself. */
+MO_API const char *mo_class_metric_name(int i);
+
+/* The logits themselves, as mo_few_shot_probabilities reads them. Returns the status. */
+MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);
+/* The shares of the experts in the logits that were read last, of the mixture of kernels: returns their number, at most
+ * MO_MAX_EXPERTS; 0 of a head, and before logits were read. The names live as long as the object. */
+MO_API int mo_few_shot_experts(const mo_few_shot *f, mo_expert_share out[MO_MAX_EXPERTS]);
 
 #endif

@@ -48,13 +48,6 @@ typedef struct mo_plan_options {
     bool support_first;
 } mo_plan_options;
 
-/* How the task family of an episode follows from its number: drawn by the pool's weights, or one after the other. */
-typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_family_order;
-/* Episode `number`: family, source, k, q and examples, all a function of (options->seed, number). source (may be NULL):
- * receives where it came from. Returns the status. */
-MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
-    const mo_plan_options *options, mo_episode *e, const mo_source **source);
-
 /* ---- optimizer: AdamW (Loshchilov and Hutter 2019) or SGD, decoupled decay on all parameters ---- */
 
 typedef struct mo_adamw_options {
@@ -64,9 +57,8 @@ typedef struct mo_adamw_options {
     double clip; /* largest gradient norm; 0: no clipping */
 } mo_adamw_options;
 
-/* Zeroes are plain gradient descent. */
 typedef struct mo_sgd_options {
-    double momentum; /* of m <- momentum m + g, p <- p - lr m */
+    double momentum; /* of m <- momentum m + g, p <- p - lr m; 0: plain gradient descent */
     double weight_decay, clip;
 } mo_sgd_options;
 
@@ -124,99 +116,8 @@ MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
  * on failure. */
 MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
-/* ---- evaluation ---- */
-
-/* Share of the edges to hold out from graphs whose links are evaluated: a fifth of the edges for the
- * test, and a tenth of the rest to fit the heads. So neither support nor test links are edges of the graph from which
- * the features were computed. */
-#define MO_EVAL_LINK_SHARE 0.28
-
-/* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
- * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
-MO_API mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows);
-/* public: the divisions that came with a graph of nodes (mo_plan_public): a problem each, whose k is that of the
- * division. */
-typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
-
-/* Of train/inside.h: NULL, or functions, that only the program `mochi` gives. */
-struct mo_plan;
-struct mo_ranks;
-
-typedef struct mo_eval_options {
-    mo_protocol protocol;
-    int n_shots;
-    const int64_t *shots; /* k for nc and gc, of protocol public one number, whatever it is; for lp the number of
-                             support links of each class */
-    int64_t episodes;     /* for protocol episode: 100 */
-    int64_t queries;      /* per class, for protocol episode; 0: 30 */
-    int64_t seeds;        /* for protocol split, and for links: 3 */
-    uint64_t seed;
-    int64_t max_rows; /* rows encoded at once; 0: all */
-    /* Called at rank 0 with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries
-     * are the whole test, and support_pair and query_pair number the source's links, positives before negatives. */
-    void (*on_plan)(const mo_source *source, const struct mo_plan *plan, int64_t k, int64_t repeat, void *state);
-    void *state;
-    bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
-    /* The processes that share the problems, borrowed; NULL: this one alone. Every rank evaluates the same candidates
-     * on the same source; the rows have the bits of one process at any number of ranks, and are visited at rank 0
-     * alone. A failure of one rank, and inputs that differ from those of rank 0, are raised on all. */
-    const struct mo_ranks *ranks;
-} mo_eval_options;
-
-#define MO_CLASS_METRICS 3
-/* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
- * expected calibration error in percent, of each seed or episode by itself. */
-MO_API const char *mo_class_metric_name(int i);
-
-/* Of a readout of nodes or graphs: how much an expert had to say, 0 to 1; all together 1. The name is T (the trained
- * embedding), Tg (the same by a Gaussian kernel, of graphs), or that of a kernel (train/features/nodes/kernels.h,
- * train/features/sets/kernels.h); borrowed. */
-typedef struct mo_expert_share {
-    const char *name;
-    double share;
-} mo_expert_share;
-
-typedef struct mo_eval_row {
-    const char *data, *task, *head, *features; /* features: label of the candidate */
-    int64_t k;
-    const char *metric;    /* mo_class_metric_name, or of links mo_link_metric_name */
-    double mean, ci95, sd; /* in percent */
-    int64_t n;             /* number of seeds, episodes or divisions */
-    const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
-    int64_t n_test;        /* queries per seed or episode */
-    int64_t classes;       /* per problem; 2 for links */
-    int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
-                              all their examples, then draw from them again */
-    int64_t left_out;      /* the largest number of classes that a problem left out, as mo_plan does */
-    int n_experts;         /* of a readout of nodes or graphs, else 0 */
-    const mo_expert_share *experts; /* [n_experts]: mean shares over the repeats; borrowed for the visit */
-    const char *failure; /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
-} mo_eval_row;
-
-typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
-
-/* A subject of evaluation: a model under a label, or (without a model) the head itself on the rows of one hop. */
-typedef struct mo_candidate {
-    const char *features; /* label: trained | random | x0 | hop */
-    mo_model *model;
-    bool transductive; /* nodes and graphs: the model's readout that reads all of them, mo_model_transduce */
-    int hop;
-    const mo_head *head;
-    double lambda;
-    bool dot;    /* links are scored by <z_u, z_v> of rows of nodes; of the head only the name is used, and k is 0 */
-    int encoder; /* models with equal numbers above 0 have the same encoder: their rows are made once */
-} mo_candidate;
-
-/* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model reads out with its own head, temperature and lambda; the row gives the head's name. Links, under
- * either protocol: 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against
- * the same number of non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
-MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
-    const mo_eval_options *options, mo_eval_visit visit, void *state);
-
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 
-/* Zeroes are defaults. */
 typedef struct mo_few_shot_options {
     const char *weights; /* as mo_model_open takes them; NULL: "best" */
     const mo_head *head; /* NULL: the readout that the weights were trained with */
@@ -240,7 +141,9 @@ typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* with one example, which no fit can do without */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
-    double temperature;                  /* of the probabilities */
+    double baseline;    /* the accuracy, found in the same way, of a ridge on the features two hops away
+                           alone; NaN where the readout does not mix kernels of nodes */
+    double temperature; /* of the probabilities */
 } mo_few_shot_estimate;
 
 typedef struct mo_few_shot mo_few_shot;
@@ -252,13 +155,9 @@ MO_API void mo_few_shot_release(mo_few_shot *f);
  * status. */
 MO_API mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
 MO_API mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f);
-/* Logits, or softmax(logits / temperature), of n examples: [n, classes], row-major. Equal bits at any thread count.
- * Return the status. */
-MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);
+/* softmax(logits / temperature) of n examples: [n, classes], row-major. Equal bits at any thread count. Returns the
+ * status. */
 MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *probabilities);
-/* The shares of the experts in the logits that were read last, of the mixture of kernels: returns their number, at most
- * MO_MAX_EXPERTS; 0 of a head, and before logits were read. The names live as long as the object. */
-MO_API int mo_few_shot_experts(const mo_few_shot *f, mo_expert_share out[MO_MAX_EXPERTS]);
 /* Which n examples to label next, the most useful first, besides the n_known that are labelled: those that lower the
  * mean posterior variance of a ridge readout over all examples the most (V-optimal design, Fedorov 1972). Needs no fit.
  * Returns the status. */

@@ -57,22 +57,9 @@ typedef struct mo_inverted_mixture {
 } mo_inverted_mixture;
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
 /* Logits [h, C] of the rows row[0 .. h - 1] by the mixture of all other rows, with shares and temperatures of theirs;
- * no gradient flows. mix: without weights. */
+ * no gradient flows. mix: without weights. each (may be NULL): receives those of every expert and penalty alone, [E, R,
+ * h, C]. */
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
-    const mo_expert_mixture *mix, const int64_t *row, int64_t h);
-
-/* ---- ridge_mixture.c: the readout of a mixture, before it is applied ---- */
-
-/* Logits are the sum over experts of [Zq_m | 1] W_m and, with gamma, of k(Zq_m, Zs_m) alpha_m. Null tensors where there
- * is none. */
-typedef struct mo_mixed {
-    mo_tensor *W;     /* [.., M, d + 1, C] */
-    mo_tensor *alpha; /* [.., M, n_s, C] */
-    mo_tensor *share; /* [.., M, R], or [.., 2 M, R] */
-} mo_mixed;
-
-mo_mixed mo_ridge_mixture_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, const mo_mixture *mix);
-/* Logits [.., n_q, C] of queries Zq [.., M, n_q, d] by such a readout of Zs. */
-mo_tensor *mo_ridge_mixture_apply(mo_tape *t, mo_tensor *Zs, mo_tensor *Zq, const mo_mixture *mix, const mo_mixed *fit);
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h, mo_tensor **each);
 
 #endif

@@ -232,8 +232,10 @@ static mo_tensor *weights_without(mo_tape *t, int64_t n, const int64_t *row, int
 }
 
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
-    const mo_expert_mixture *mix, const int64_t *row, int64_t h) {
+    const mo_expert_mixture *mix, const int64_t *row, int64_t h, mo_tensor **each) {
     mo_context *ctx = mo_tape_context(t);
+    if (each)
+        *each = mo_null_tensor(ctx);
     if (!mo_ok(ctx) || h < 1)
         return mo_null_tensor(ctx);
     int64_t n = mo_dim(all->G, 2), C = mo_dim(Ys, -1);
@@ -250,7 +252,10 @@ mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all,
     mo_tensor *Y = of_each_pair(t, Ys),
               *Y_J = rows_of_pairs(t, mo_with_axis(t, mo_with_axis(t, Ys, MO_AXIS(0), 1), MO_AXIS(0), 1), row, h);
     mo_tensor *Yloo = mo_sub(t, Y, mo_div_or_zero(t, alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
-    mo_mixed_experts fit = mo_mix_experts(t, mo_sub(t, Y_J, B), Yloo, Ys, &others);
+    mo_tensor *own = mo_sub(t, Y_J, B);
+    if (each)
+        *each = own;
+    mo_mixed_experts fit = mo_mix_experts(t, own, Yloo, Ys, &others);
     return mo_sum(t, fit.learned, MO_AXIS(0), MO_DROP_AXES);
 }
 

@@ -8,6 +8,7 @@
  * terms (tolerance), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no convergence, as
  * where a softmax regression without a penalty leaves a class without support. These ops have no derivative: they serve
  * to inspect a fit; logistic.c and models/heads/svm.c serve to train through one. */
+#include "tensor/hidden.h"
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/fits.h"
@@ -157,11 +158,15 @@ static bool fold_fits_apply(mo_tape *t, bool hinge, mo_tensor *const in[3], cons
 bool mo_logistic_folds(
     mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]) {
     mo_context *ctx = mo_tape_context(t);
-    bool ready = ctx && mo_ok(ctx), applied = fold_fits_apply(t, false, in, folds, options, out);
-    if (!applied || !ready || mo_context_status(ctx)->code != MO_NUMERICAL)
-        return applied;
-    mo_clear_error(ctx); /* rounding hides a fit, or a fold has all rows of a class: mo_logistic says which */
-    return false;
+    bool ready = ctx && mo_ok(ctx);
+    mo_try(ctx);
+    bool applied = fold_fits_apply(t, false, in, folds, options, out);
+    if (applied && ready && mo_context_status(ctx)->code == MO_NUMERICAL) {
+        mo_clear_error(ctx); /* rounding hides a fit, or a fold has all rows of a class: mo_logistic says which */
+        applied = false;
+    }
+    mo_tried(ctx);
+    return applied;
 }
 
 bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]) {

@@ -64,7 +64,6 @@ static double affine_adjoint_flops(const mo_call *c) {
 static const mo_sample affine_adjoint_samples[] = {
     {"matrix", "[5, 3] [4, 2] [5, 2]"},
     {"batch", "[2, 3, 2] [2, 3, 4] [2, 3, 4]"},
-    {"bias alone", "[5, 0] [1, 2] [5, 2]"},
     {"adjoint", "[5, 3] [4, 2] [4, 2]",
         .error =
             "affine_adjoint: expected X [.., n, d], weights [.., d + 1, C] and the adjoint [.., n, C]; got [5, 3]"},

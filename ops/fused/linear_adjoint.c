@@ -83,7 +83,6 @@ static double linear_adjoint_flops(const mo_call *c) {
 static const mo_sample linear_adjoint_samples[] = {
     {"layer", "[4, 3] [4, 5] [3, 5]"},
     {"masked, one output", "[6, 1] [6, 2] [1, 2]", &(const linear_adjoint_options){true}},
-    {"masked, no rows", "[0, 3] [0, 2] [3, 2]", &(const linear_adjoint_options){true}},
     {"rows", "[4, 3] [3, 5] [3, 5]",
         .error = "linear_adjoint: expected D [n, out], X [n, in] and W [out, in]; got [4, 3]"},
     {"weights", "[4, 3] [4, 5] [5, 3]", .error = "expected W [3, 5]"},

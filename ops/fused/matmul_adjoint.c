@@ -46,7 +46,6 @@ static double matmul_adjoint_flops(const mo_call *c) {
 static const mo_sample matmul_adjoint_samples[] = {
     {"plain", "[3, 4] [4, 2] [3, 2]"},
     {"batch", "[3, 2, 4] [3, 4, 5] [3, 2, 5]"},
-    {"empty inner", "[3, 0] [0, 2] [3, 2]"},
     {"adjoint", "[3, 4] [4, 2] [2, 3]",
         .error = "matmul_adjoint: expected A [.., m, k], B [.., k, n] and the adjoint [.., m, n] of A B; got [3, 4] "
                  "float64"},

@@ -114,21 +114,6 @@ static mo_tensor *second_gradients(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H, bo
     return hidden ? mo_relu_mask(v->t, mo_matmul(v->t, Z_bar, W2), H) : NULL;
 }
 
-/* The gradients of the first layer, with that at its sum. Returns that of X over flat rows, NULL if it is not wanted.
- */
-static mo_tensor *first_gradients(mo_vjp *v, mo_tensor *D) {
-    const perceptron_options *o = v->attributes;
-    mo_tensor *X = mo_flat_rows(v->t, v->in[X_IN]), *W1 = v->in[W1_IN], *bar[2];
-    if (v->needs[X_IN] && wanted(v, W1_IN) && wanted(v, o->b1)) {
-        mo_tensor *X_bar = mo_linear_adjoint(v->t, (mo_tensor *[]){D, X, W1}, false, NULL, bar);
-        v->in_bar[W1_IN] = bar[0];
-        v->in_bar[o->b1] = bar[1];
-        return X_bar;
-    }
-    mo_linear_gradient(v->t, D, X, wanted(v, W1_IN), wanted(v, o->b1));
-    return v->needs[X_IN] ? mo_matmul(v->t, D, W1) : NULL;
-}
-
 static void perceptron_vjp(mo_vjp *v) {
     mo_tape *t = v->t;
     const perceptron_options *o = v->attributes;
@@ -142,7 +127,7 @@ static void perceptron_vjp(mo_vjp *v) {
         mo_tensor *H_bar = mo_relu_mask(t, mo_flat_rows(t, v->out_bar[1]), H);
         D = D ? mo_add(t, D, H_bar) : H_bar;
     }
-    mo_tensor *X_bar = first_gradients(v, D);
+    mo_tensor *X_bar = mo_layer_gradients(v, D, o->b1);
     if (X_bar)
         v->in_bar[X_IN] = X->ndim == 2 ? X_bar : mo_reshape(t, X_bar, X->ndim, X->shape);
     if (wanted(v, o->R))
@@ -157,7 +142,6 @@ static const mo_sample perceptron_samples[] = {
     {"products alone", "[4, 3] [5, 3] [2, 5]"},
     {"biases, rows of a batch", "[2, 3, 4] [5, 4] [3, 5] [5] [3]", &(const perceptron_options){3, 4, 0}},
     {"addend, one output", "[4, 3] [6, 3] [1, 6] [1] [4, 6]", &(const perceptron_options){0, 3, 4}},
-    {"no rows", "[0, 3] [5, 3] [2, 5] [5]", &(const perceptron_options){3, 0, 0}},
     {"hidden width", "[4, 3] [5, 3] [2, 4]",
         .error = "perceptron: expected X [.., in], W1 [hidden, in] and W2 [out, hidden]; got [4, 3]"},
     {"bias", "[4, 3] [5, 3] [2, 5] [5]", &(const perceptron_options){0, 3, 0},

@@ -81,3 +81,12 @@ bool mo_call_per_row(mo_call *c, mo_dtype dtype) {
         return mo_call_fail(c, MO_INVALID, "over no elements");
     return mo_call_output(c, 0, dtype, X->ndim - 1, X->shape);
 }
+
+bool mo_call_rows(mo_call *c) {
+    const mo_tensor *X = c->in[0];
+    if (!mo_call_real(c, 0, 0))
+        return false;
+    if (X->ndim < 1)
+        return mo_call_fail(c, MO_INVALID, "expected rows, one axis or more");
+    return mo_call_output(c, 0, X->dtype, X->ndim, X->shape);
+}

@@ -11,6 +11,8 @@ mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, mo_axes axes);
 mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, mo_axes axes, mo_reduced reduced);
 /* X with that axis swapped with the last one; the same call swaps back. Raises as mo_rows does. */
 mo_tensor *mo_swap_last(mo_tape *t, const char *what, mo_tensor *X, mo_axes axis);
+/* The shape rule of an op from rows [.., m] of reals to rows of the same shape. */
+bool mo_call_rows(mo_call *c);
 /* The shape rule of an op from rows [.., m] of reals, m >= 1, to one entry [..] of dtype per row. */
 bool mo_call_per_row(mo_call *c, mo_dtype dtype);
 

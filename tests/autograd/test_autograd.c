@@ -227,6 +227,51 @@ static void errors_of_backward_say_what_is_wrong(void **state) {
     mo_tensor_release(data);
 }
 
+typedef struct heard {
+    int calls;
+    mo_code code;
+    char message[1024];
+} heard;
+
+static void hear(const mo_status *status, void *state) {
+    heard *h = state;
+    h->calls++;
+    h->code = status->code;
+    snprintf(h->message, sizeof h->message, "%s", status->message);
+}
+
+static void refusing(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
+    (void)n_in, (void)n_out, (void)state;
+    if (mo_ndim(in[0]) == 1)
+        out[0] = toy_mul(t, in[0], in[0]);
+    else
+        mo_fail(mo_tape_context(t), MO_INVALID, "one axis alone");
+}
+
+/* Once for each first error, at the place that raised it; not what the checker tries and forgives. */
+static void on_error_hears_the_first_error(void **state) {
+    (void)state;
+    heard h = {0};
+    mo_context *ctx = mo_context_create(&(mo_context_options){.on_error = hear, .on_error_state = &h});
+    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+    mo_tensor *a = toy_leaf(ctx, 2, 3);
+    assert_true(mo_check_function(ctx, refusing, NULL, &a, 1, 1, 2, 1e-6, 1).pass);
+    assert_int_equal(h.calls, 0);
+    toy_mul(t, a, mo_scalar(t, MO_F64, 1));
+    assert_int_equal(h.calls, 1);
+    assert_int_equal(h.code, MO_INVALID);
+    assert_non_null(strstr(h.message, "toy_mul: expected equal sizes"));
+    toy_mul(t, a, NULL);
+    assert_int_equal(h.calls, 1); /* the first stands */
+    mo_clear_error(ctx);
+    toy_mul(t, a, NULL);
+    assert_int_equal(h.calls, 2);
+    mo_clear_error(ctx);
+    mo_tape_release(t);
+    mo_tensor_release(a);
+    mo_context_release(ctx);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(grad_equals_backward, toy_create, toy_release),
@@ -243,6 +288,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(tapes_share_parameters, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_rule_may_take_gradients_itself, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(errors_of_backward_say_what_is_wrong, toy_create, toy_release),
+        cmocka_unit_test(on_error_hears_the_first_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

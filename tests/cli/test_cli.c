@@ -55,7 +55,7 @@ static void unknown_words_do_not_control_a_terminal(void **state) {
 static void help_names_a_command_or_an_action(void **state) {
     program *p = *state;
     static const char *const pages[][6] = {
-        {"train", NULL, "--kernel"},
+        {"train", NULL, "--without"},
         {"fit", NULL, "--tune"},
         {"data", "list", "--all"},
         {"data", "info", "--manifest"},
@@ -108,8 +108,6 @@ static void wrong_usage_exits_2_with_one_line(void **state) {
         {{"train", "--out", "x", "--lr", "nan"}, "--lr"},
         {{"train", "--out", "x", "--recipe", "soup"}, "paper, paper++, released or best"},
         {{"train", "--out", "x", "--recipe", "best", "--layers", "2"}, "--layers: the recipe best"},
-        {{"train", "--out", "x", "--recipe", "paper", "--kernel", "linear"}, "--kernel: expected --recipe best"},
-        {{"train", "--out", "x", "--kernel", "cubic"}, "both or linear"},
         {{"train", "--out", "x", "--episodes-per-step", "0"}, "from 1 to 65535"},
         {{"train", "--out", "x", "--episodes-per-step", "65536"}, "'65536'"},
         {{"train", "--out", "x", "--recipe", "paper", "--head", "hat"}, "hat"},

@@ -41,8 +41,8 @@ static void encoders_that_do_not_fit_are_refused(void **state) {
     assert_ended(p, 2, "no encoder named 'gamlp'");
     RUN(p, TINY, "--out", in_folder(p, "shapes"), "--encoder", plugin("shapes"));
     assert_ended(p, 1, "encoder mixed: it returned [7, ");
-    RUN(p, TINY, "--out", in_folder(p, "kernel"), "--encoder", plugin("good"), "--kernel", "linear");
-    assert_ended(p, 2, "--kernel: expected no --encoder");
+    RUN(p, TINY, "--out", in_folder(p, "without"), "--encoder", plugin("good"), "--without", "waves");
+    assert_ended(p, 2, "--without: expected no --encoder");
     RUN(p, "eval", "--data", "mutag", "--encoder", plugin("good"));
     assert_ended(p, 1, "best: they are weights of the encoder invariant; expected no --encoder");
     RUN(p, "embed", "--weights", "none", "--data", "mutag", "--out", in_folder(p, "Z.npy"), "--encoder",

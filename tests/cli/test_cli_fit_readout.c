@@ -1,7 +1,7 @@
 /* tests/cli/test_cli_fit_readout.c - `mochi fit` keeps a readout and predicts rows by it. */
 #include "tests/embedding_files.h"
 
-#include "tools/mochi.h"
+#include "tools/inside.h"
 
 #include <math.h>
 

@@ -76,8 +76,6 @@ static const option_row rows[] = {
     {"train", "feature-norm", FILE_OF, PAPER, "--feature-norm layer", "/run.json", {BEST " --feature-norm none"}},
     {"train", "hop-activation", FILE_OF, PAPER, "--hop-activation relu", "/run.json", {BEST " --hop-activation relu"}},
     {"train", "hops", FILE_OF, PAPER, "--hops 1", "/run.json", {NULL}},
-    {"train", "kernel", FILE_OF, BEST, "--kernel linear", "/run.json",
-        {PAPER " --kernel linear", BEST " --head ridge --kernel linear"}},
     {"train", "without", FILE_OF, BEST, "--without waves,diffused", "/run.json",
         {PAPER " --without waves", BEST " --without wave"}},
     {"train", "dropout", FILE_OF, PAPER, "--dropout 0.5", "/run.json", {BEST " --dropout 0.5"}},

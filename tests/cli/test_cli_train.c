@@ -156,21 +156,6 @@ static void blocks_of_rows_are_part_of_a_run(void **state) {
     assert_ended(p, 0, NULL);
 }
 
-/* Weights without the Gaussian kernel say so, and every reader builds the readout that they were trained with. */
-static void the_kernel_is_part_of_a_run(void **state) {
-    program *p = *state;
-    const char *run = in_folder(p, "linear");
-    RUN(p, "train", "--pool", "mutag", "--dim", "16", "--steps", "2", "--kernel", "linear", "--out", run, "--quiet");
-    assert_ended(p, 0, NULL);
-    RUN(p, "train", "--out", run, "--resume", "--kernel", "both", "--quiet");
-    assert_ended(p, 2, "--kernel: ");
-    RUN(p, "train", "--out", run, "--resume", "--quiet");
-    assert_ended(p, 0, NULL);
-    RUN(p, "eval", "--weights", in_folder(p, "linear/weights.safetensors"), "--data", "mutag", "--shots", "4",
-        "--seeds", "2", "--json", "--quiet");
-    assert_ended(p, 0, NULL);
-}
-
 static void a_finished_run_is_not_overwritten(void **state) {
     program *p = *state;
     RUN(p, TINY, "--steps", "2", "--out", in_folder(p, "whole"), "--quiet");
@@ -484,7 +469,6 @@ int main(void) {
         cmocka_unit_test(a_run_without_its_settings_says_where_they_are),
         cmocka_unit_test(a_resumed_run_refuses_other_settings),
         cmocka_unit_test(blocks_of_rows_are_part_of_a_run),
-        cmocka_unit_test(the_kernel_is_part_of_a_run),
         cmocka_unit_test(a_finished_run_is_not_overwritten),
         cmocka_unit_test(progress_is_plain_lines_when_piped),
         cmocka_unit_test(progress_is_redrawn_on_a_terminal),

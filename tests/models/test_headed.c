@@ -2,7 +2,7 @@
  * encoder's, logits are the head's on them, and weights are read back. */
 #include "tests/models/drawn_episode.h"
 
-enum { EMBEDDED = 2 * (2 * WIDTH + EXTRAS) /* of nodes and graphs twice that: the initial row too */ };
+enum { EMBEDDED = 2 * WIDTH + EXTRAS /* of nodes and graphs twice that: the initial row too */ };
 
 /* Class means in a learned projection. */
 static mo_tensor *projected(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -28,7 +28,7 @@ static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
         .temperature = temperature,
         .smoothing = 0.1,
         .width = {2 * EMBEDDED, EMBEDDED, 2 * EMBEDDED}};
-    mo_model *model = mo_model_under_head(moved_model(ctx, MO_F64, false), &o, 1);
+    mo_model *model = mo_model_under_head(moved_model(ctx, MO_F64), &o, 1);
     assert_non_null(model);
     return model;
 }
@@ -58,8 +58,7 @@ static void a_head_reads_the_rows_that_embed_gives(void **state) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
     mo_readout_options o = {.head = &mo_head_logistic, .smoothing = 0.1};
-    mo_model *plain = moved_model(s->ctx, MO_F32, false),
-             *headed = mo_model_under_head(moved_model(s->ctx, MO_F32, false), &o, 0);
+    mo_model *plain = moved_model(s->ctx, MO_F32), *headed = mo_model_under_head(moved_model(s->ctx, MO_F32), &o, 0);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
     mo_plan_options plans = {.k_min = 4, .k_max = 4, .q_min = 5, .q_max = 5, .max_classes = 8, .seed = 2};
     for (int i = 0; i < mo_pool_size(pool); i++) {

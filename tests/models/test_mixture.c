@@ -292,13 +292,18 @@ static void fits_without_rows_are_those_of_the_others(void **state) {
                 of_left[e][i][j] = K[e][left[i]][rest[j]];
         }
     mo_expert_mixture mix = mixture_of(t, E, NULL);
-    mo_tensor *Y = one_hot_labels(t), *at = mo_from(t, MO_I64, 1, (int64_t[]){N - LEFT}, rest);
+    mo_tensor *Y = one_hot_labels(t), *at = mo_from(t, MO_I64, 1, (int64_t[]){N - LEFT}, rest), *each;
     mo_inverted_mixture all = mo_kernel_mixture_invert(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), Y, &mix);
-    mo_tensor *got = mo_kernel_mixture_without(t, &all, Y, &mix, left, LEFT);
+    mo_tensor *got = mo_kernel_mixture_without(t, &all, Y, &mix, left, LEFT, &each);
     mo_mixed_experts fit = mo_kernel_mixture(
         t, mo_from(t, MO_F64, 3, (int64_t[]){E, N - LEFT, N - LEFT}, part), mo_gather_rows(t, Y, at), &mix);
     mo_tensor *expected = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
     assert_true(largest_difference(got, expected) < 1e-9);
+    mo_tensor *Km = mo_from(t, MO_F64, 2, (int64_t[]){N - LEFT, N - LEFT}, part[1]); /* expert 1, the middle penalty */
+    mo_tensor *alpha = mo_solve_spd(t, mo_add_diag(t, Km, mo_scalar(t, MO_F64, lambda[1])), mo_gather_rows(t, Y, at));
+    mo_tensor *alone = mo_slice(t, mo_slice(t, each, MO_AXIS(0), 1, 2), MO_AXIS(1), 1, 2);
+    expected = mo_matmul(t, mo_from(t, MO_F64, 2, (int64_t[]){LEFT, N - LEFT}, of_left[1]), alpha);
+    assert_true(largest_difference(mo_contiguous(t, alone), expected) < 1e-9);
     mo_tape_release(t);
 }
 

@@ -2,7 +2,7 @@
  * (tests/failing_memory.h). */
 #include "tests/failing_memory.h"
 #include "train/frozen_features.h"
-#include "train/train.h"
+#include "train/inside.h"
 
 static mo_tensor *drawn(mo_tape *t, int64_t rows, int64_t columns, uint64_t seed) {
     double values[64];

@@ -254,13 +254,6 @@ def linear(d):
     return [X, W, b], lambda m, X, W, b: m("linear", X, W, b), lambda X, W, b: X @ W.mT + b
 
 
-def linear_relu(d):
-    X = d.normal(*d.shape(1, 3))
-    W = d.normal(d.size(), X.shape[-1])
-    b, R = d.normal(W.shape[0]), d.normal(*X.shape[:-1], W.shape[0])
-    return [X, W, b, R], lambda m, X, W, b, R: m("linear_relu", X, W, b, R), lambda X, W, b, R: torch.relu(X @ W.mT + b + R)
-
-
 def matmul(d):
     full = d.batch()
     less = lambda: tuple(1 if d.r.random() < 0.3 else s for s in full)[d.r.choice((0, 0, len(full))):]
@@ -389,7 +382,7 @@ OPS = [
     reduction("max", "distinct", amax), reduction("logsumexp", "normal", lambda X, a, k: torch.logsumexp(X, a, keepdim=k)),
     ("var", variance), ("sum_to", sum_to), along("cumsum", "normal", torch.cumsum), along("softmax", "normal", torch.softmax),
     along("log_softmax", "normal", torch.log_softmax), along("sort", "distinct", lambda X, a: torch.sort(X, a, descending=True).values),
-    ("top_k", top_k), ("matmul", matmul), ("linear", linear), ("linear_relu", linear_relu),
+    ("top_k", top_k), ("matmul", matmul), ("linear", linear),
     ("softmax_cross_entropy", cross_entropy), ("add_diag", add_diag),
     matrices("gram", lambda d, b, n: [d.normal(*b, n, d.size())], lambda X: X @ X.mT),
     matrices("transpose", lambda d, b, n: [d.normal(*b, n, d.size())], lambda X: X.mT),

@@ -123,7 +123,8 @@ static void threads_give_equal_bits(void **state) {
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F32, compare_threads);
     const char *names[] = {"add", "mul", "exp", "relu", "sum", "max", "logsumexp", "softmax", "log_softmax",
-        "softmax_cross_entropy", "layer_norm", "l2_normalize", "row_norm", "dropout", "contiguous", "append_ones"};
+        "softmax_cross_entropy", "layer_norm", "l2_normalize", "row_norm", "dropout", "contiguous", "append_ones",
+        "linear"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         compare_threads_of_long(ctx, names[i], 0, 20011, MO_F32);
         compare_threads_of_long(ctx, names[i], 0, 20011, MO_F64);

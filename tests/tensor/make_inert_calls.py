@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the calls of tests/tensor/test_inert.c and their table: one function for each symbol of tests/symbols.txt and each
-prototype of the installed headers (ops/ops.h lists its own symbols). A symbol without a prototype, or a parameter of a
-kind that is not known here, ends the build.
+"""Writes the calls of tests/tensor/test_inert.c and their table: one function for each function
+that a header declares with MO_API. A parameter of a kind that is not known here ends the build.
 
-Usage: make_inert_calls.py symbols.txt OUT.c OUT.d SOURCES
+Usage: make_inert_calls.py OUT.c OUT.d SOURCES
 """
 import glob
 import re
@@ -13,8 +12,6 @@ import sys
 LENT = {"mo_call"}
 FOLDERS = ["tensor", "autograd", "ops", "models", "train"]
 NUMBERS = {"int", "unsigned", "int64_t", "uint32_t", "uint64_t", "size_t", "double", "bool"}
-# Not one of the library's own functions: the guard that stands before OpenBLAS's (tensor/cpu/fast/blas_guard.c).
-FOREIGN = {"blas_memory_alloc"}
 # What these return belongs to their argument.
 BORROWED = {"mo_tape_at", "mo_tape_context", "mo_tensor_context"}
 # These return a context or a tape in any state; after those the object may be gone.
@@ -115,14 +112,10 @@ def call(headers, symbol):
 
 
 def main():
-    symbols, out, depfile, root = sys.argv[1:]
+    out, depfile, root = sys.argv[1:]
     paths = sorted(p for f in FOLDERS for p in glob.glob(f"{root}/{f}/**/*.h", recursive=True) if is_public(p))
     headers = Headers([open(path, encoding="utf-8").read() for path in paths])
-    names = [s for s in open(symbols, encoding="utf-8").read().split() if s not in FOREIGN]
-    functions = sorted({s for s in names if s not in headers.objects} | set(headers.prototypes))
-    missing = [s for s in functions if s not in headers.prototypes]
-    if missing:
-        sys.exit("make_inert_calls.py: of tests/symbols.txt without a prototype in an installed header: " + " ".join(missing))
+    functions = sorted(headers.prototypes)
     lines = ["/* Made by tests/tensor/make_inert_calls.py. */", '#include "tests/tensor/inert_calls.h"', ""]
     for name in functions:
         lines += [f"static void call_{name}(given *g) {{", "    (void)g;", f"    {call(headers, name)}", "}", ""]

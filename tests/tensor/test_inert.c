@@ -1,5 +1,5 @@
 /* tests/tensor/test_inert.c - every exported function accepts the result of a failed constructor: it does nothing,
- * returns an inert value, and keeps the first error. The calls are made from tests/symbols.txt (make_inert_calls.py),
+ * returns an inert value, and keeps the first error. The calls are made from the headers (make_inert_calls.py),
  * so that a new function cannot be forgotten. All calls run in one process; if that fails, each runs in a process of
  * its own, which gives a crash its name. What a call gives in a context without an error is dropped, so leaks are not
  * looked for here; the tests of out of memory look for them. */

@@ -33,7 +33,7 @@ static void a_spoiled_model_is_below(void **state) {
     mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
     mo_plan_options o = plans();
     mo_paired f[MO_TASKS];
-    float weight[MO_TASKS][3][2] = {{{-30, -30}, {-30, -30}, {0, 0}}, {{-30, -30}, {-30, -30}, {0, 0}}};
+    float weight[MO_TASKS][3] = {{-30, -30, 0}, {-30, -30, 0}};
     mo_tensor_write(mo_model_parameter(models[0], 2), weight, sizeof weight);
     assert_string_equal(mo_tensor_name(mo_model_parameter(models[0], 2)), "encoder.log_weight");
     assert_int_equal(mo_compare_models(pool, models, &o, (uint64_t)1 << 40, 60, f), MO_OK);

@@ -1,5 +1,4 @@
-/* tests/train/test_suite.c - pools and suites as files: the content of valid ones, and the place of the error in
- * invalid ones. */
+/* tests/train/test_suite.c - pools and suites as files; invalid ones stand in tests/graphs/files.cases. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
@@ -60,72 +59,8 @@ static void those_that_come_with_the_library_are_read(void **state) {
     assert_false(mo_is_pool_file("cora") || mo_is_pool_file("cora,mutag"));
 }
 
-static void what_is_wrong_is_said_with_its_place(void **state) {
+static void what_is_not_there_is_said(void **state) {
     scratch *s = *state;
-    const struct {
-        const char *text, *says;
-    } pools[] = {
-        {"{\"pool\": \"a\", \"graphs\": [{\"data\": \"cora\"}],\n  \"grahps\": 1}", ": grahps: unknown key \"grahps\""},
-        {"{\"pool\": \"a\", \"pool\": \"b\"}", ":1:"},
-        {"{\"pool\": \"a\",\n \"graphs\": [{\"data\": \"cora\"},\n  {\"data\": \"cora\"}]}",
-            ": graphs[1].data: \"cora\" is there twice"},
-        {"{\"pool\": \"a\", \"graphs\": [\n{\"data\": \"nowhere\"}]}",
-            ": graphs[0].data: unknown data set \"nowhere\""},
-        {"{\"pool\": \"a\", \"graphs\": [{\"data\": \"cora\",\n \"tasks\": [\"nc\", \"cv\"]}]}",
-            ": graphs[0].tasks[1]: expected nc, lp or gc, found cv"},
-        {"{\"pool\": \"a\", \"graphs\": [{\"data\": \"cora\", \"tasks\": [\"nc\", \"nc\"]}]}", "\"nc\" is there twice"},
-        {"{\"pool\": \"a\", \"graphs\": []}", ": graphs: expected \"graphs\" to be an array of at least one"},
-        {"{\"pool\": \"a\"}", ": expected the key \"graphs\""},
-        {"{\"graphs\": [{\"data\": \"cora\"}]}", "expected the key \"pool\""},
-        {"{\"pool\": \"a\", \"link_share\": 2, \"graphs\": [{\"data\": \"cora\"}]}",
-            ": link_share: expected \"link_share\" to be a number of 0.001 to 0.9"},
-        {"{\"pool\": \"a\", \"families\": {\"nc\": 0, \"lp\": 0, \"gc\": 0}, \"graphs\": [{\"data\": \"cora\"}]}",
-            "expected a family above 0"},
-        {"{\"pool\": \"a\", \"families\": {\"nodes\": 1}, \"graphs\": [{\"data\": \"cora\"}]}",
-            ": families.nodes: unknown key \"nodes\""},
-        {"{\"pool\": \"a\", \"graphs\": [1]}", ": graphs[0]: expected an object"},
-        {"[]", ": expected an object"},
-        {"{\"pool\": \"a\",\n}", ":2:"},
-        {"", "the file is empty"},
-    };
-    for (size_t i = 0; i < sizeof pools / sizeof *pools; i++) {
-        const char *path = scratch_write(s, "bad.json", pools[i].text, strlen(pools[i].text));
-        assert_null(mo_pool_file_read(s->ctx, path));
-        assert_failed(s->ctx, MO_FORMAT, (const char *const[]){path, pools[i].says, NULL});
-    }
-}
-
-static void what_is_wrong_with_a_suite_is_said(void **state) {
-    scratch *s = *state;
-    const struct {
-        const char *text, *says;
-    } suites[] = {
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\"},\n{\"task\": \"nc\", \"data\": "
-         "\"Cora\"}]}",
-            ": tasks[1]: \"Cora\" is there twice for nc"},
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\", \"metrics\": [\"auc\"]}]}",
-            "expected accuracy, found auc"},
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\", \"k\": [4, 0]}]}",
-            "expected k as a whole number of 1"},
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\", \"k\": [4, 4.5]}]}",
-            "expected k as a whole number"},
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\", \"k\": [4, 4]}]}",
-            "k = 4 is there twice"},
-        {"{\"suite\": \"a\", \"heads\": [\"crown\"], \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\"}]}",
-            ": heads[0]: expected the name of a head"},
-        {"{\"suite\": \"a\", \"protocol\": \"guess\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\"}]}",
-            ": protocol: expected split or episode, found guess"},
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\"}]}", ": tasks[0]: expected the key \"task\""},
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"lp\", \"metrics\": [\"auc\",\n\"auc\"]}]}",
-            ": tasks[0].metrics[1]: \"auc\" is there twice"},
-        {"{\"suite\": \"a\", \"tasks\": [{\"data\": \"cora\", \"task\": \"nc\", \"k\": [1048577]}]}",
-            "expected k as a whole number"},
-    };
-    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
-        const char *path = scratch_write(s, "bad.json", suites[i].text, strlen(suites[i].text));
-        assert_null(mo_suite_read(s->ctx, path));
-        assert_failed(s->ctx, MO_FORMAT, (const char *const[]){path, suites[i].says, NULL});
-    }
     assert_null(mo_suite_read(s->ctx, "nowhere"));
     assert_failed(s->ctx, MO_INVALID, (const char *const[]){"suite 'nowhere'", NULL});
     assert_null(mo_suite_read(s->ctx, "/no/such.json"));
@@ -137,8 +72,7 @@ int main(void) {
         cmocka_unit_test(a_pool_is_read_into_items_of_a_pool),
         cmocka_unit_test(a_suite_has_its_tasks_and_what_is_usual),
         cmocka_unit_test(those_that_come_with_the_library_are_read),
-        cmocka_unit_test(what_is_wrong_is_said_with_its_place),
-        cmocka_unit_test(what_is_wrong_with_a_suite_is_said),
+        cmocka_unit_test(what_is_not_there_is_said),
     };
     return cmocka_run_group_tests_name("suite", tests, scratch_create, scratch_release);
 }

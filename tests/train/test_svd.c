@@ -1,7 +1,7 @@
 /* tests/train/test_svd.c - the truncated SVD of graphs whose spectrum is awkward (multiple, paired, missing, dense)
  * against dense eigenvalues; equal bits; refusals. */
 #include "tests/decomposition.h"
-#include "train/svd/orthonormal.h"
+#include "train/svd/svd_parts.h"
 
 #include <float.h>
 

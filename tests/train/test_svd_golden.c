@@ -2,7 +2,7 @@
  * precisions. */
 #include "tests/decomposition.h"
 #include "train/svd/adjacency.h"
-#include "train/svd/orthonormal.h"
+#include "train/svd/svd_parts.h"
 
 static mo_arrays *golden(scratch *s) {
     mo_arrays *file = mo_npz_read(s->ctx, "tests/golden/svd.npz");

@@ -1,7 +1,7 @@
 /* tests/train/test_svd_rectangular.c - the SVD of attribute matrices, tall, wide and rank-deficient, and the
  * orthonormal bases it rests on. */
 #include "tests/decomposition.h"
-#include "train/svd/orthonormal.h"
+#include "train/svd/svd_parts.h"
 
 /* Entries of a sparse matrix [n, m] of rank at most `rank` (0: full), seeded. */
 static double *drawn(int64_t n, int64_t m, int64_t rank, uint64_t seed) {

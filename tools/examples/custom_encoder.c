@@ -48,9 +48,16 @@ static void train_ring(mo_model *model, mo_pool *pool, const char *folder) {
     mo_trainer_release(trainer);
 }
 
+/* The first error ends the program. */
+static void stop(const mo_status *status, void *unused) {
+    (void)unused;
+    fprintf(stderr, "%s\n", status->message);
+    exit(1);
+}
+
 int main(void) {
     char folder[] = "/tmp/custom_encoder-XXXXXX";
-    mo_context *ctx = mo_context_create(NULL);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.on_error = stop});
     mo_check_result check = mo_check_encoder(ctx, &mo_encoder_plugin, 2, 0);
     printf("order 2: error %.1e, %s\n", check.error, check.pass ? "pass" : check.worst);
     mo_readout_options ridge = {.lambda = 1, .smoothing = 0.1}, logistic = {.head = &mo_head_logistic};
@@ -66,7 +73,5 @@ int main(void) {
     mo_evaluate(ctx, mo_pool_source(asked, 0), &c, 1, &o, print_ring_row, NULL);
     mo_tensor *Z = mo_embed_all(c.model, mo_pool_source(asked, 0), 0);
     printf("embeddings of %d nodes, %d wide\n", (int)mo_dim(Z, 0), (int)mo_dim(Z, 1));
-    if (!mo_ok(ctx))
-        fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
-    return !mo_ok(ctx); /* the process ends: nothing is released */
+    return 0; /* the process ends: nothing is released */
 }

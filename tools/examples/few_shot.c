@@ -3,6 +3,7 @@
  *     cc few_shot.c $(pkg-config --cflags --libs mochi) -o few_shot && ./few_shot */
 #include <mochi/mochi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { CLASSES = 7 };
 
@@ -11,8 +12,15 @@ static const int64_t node[] = {
     3, 6, 10, 11, 18, 36, 54, 85, 5, 9, 16, 28, 0, 4, 7, 8, 1, 2, 12, 22, 20, 37, 47, 50, 23, 26, 31, 41};
 static const int64_t subject[] = {0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6};
 
+/* The first error ends the program. */
+static void stop(const mo_status *status, void *unused) {
+    (void)unused;
+    fprintf(stderr, "%s\n", status->message);
+    exit(1);
+}
+
 int main(void) {
-    mo_context *ctx = mo_context_create(NULL);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.on_error = stop});
     mo_register_ops(ctx);
     mo_graph *cora = mo_graph_open(ctx, "cora");
     mo_few_shot *f = mo_few_shot_open(cora, MO_TASK_NC, NULL);
@@ -21,7 +29,7 @@ int main(void) {
     printf("%d labels: expected accuracy %.0f%%, between %.0f and %.0f\n", (int)e.labelled, 100 * e.accuracy,
         100 * e.low, 100 * e.high);
     double p[CLASSES];
-    for (int64_t paper = 100; mo_few_shot_probabilities(f, &paper, 1, p) == MO_OK && paper < 2700; paper += 900) {
+    for (int64_t paper = 100; paper < 2700 && mo_few_shot_probabilities(f, &paper, 1, p) == MO_OK; paper += 900) {
         int best = 0;
         for (int c = 1; c < CLASSES; c++)
             best = p[c] > p[best] ? c : best;
@@ -29,7 +37,5 @@ int main(void) {
     }
     mo_few_shot_release(f);
     mo_graph_release(cora);
-    if (!mo_ok(ctx))
-        fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
     return mo_context_release(ctx) != MO_OK;
 }

@@ -1,7 +1,8 @@
 /* The paper's cheapest baseline: a graph isomorphism network trained as a graph autoencoder, H' = relu(((1 + e) H + A
  * H) W1) W2 twice, by the cross-entropy of z_u . z_v on edges and drawn pairs; 64 of the library's frozen features.
- * Build: cc gin_autoencoder.c $(pkg-config --cflags --libs mochi) -o gin_autoencoder
- *        ./gin_autoencoder citeseer cora Z.npy 200 && mochi pitfalls cone Z.npy cora */
+ * What inside.h declares is in the archive alone. Build:
+ * cc gin_autoencoder.c $(pkg-config --static --cflags --libs mochi | sed s/-lmochi/-l:libmochi.a/)
+ * ./a.out citeseer cora Z.npy 200 && mochi pitfalls cone Z.npy cora */
 #include <mochi/inside.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
  * cc hull.c $(pkg-config --cflags --libs mochi) -lm */
 #include <mochi/mochi.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 enum { POINTS = 5, OTHERS = POINTS - 1, STEPS = 200 };
 
@@ -29,14 +30,21 @@ static mo_tensor *hull_distances(mo_tape *t, mo_tensor *P) {
     return mo_sqrt(t, squared_distance(t, X, theta, 2, NULL));
 }
 
+/* The first error ends the program. */
+static void stop(const mo_status *status, void *unused) {
+    (void)unused;
+    fprintf(stderr, "%s\n", status->message);
+    exit(1);
+}
+
 int main(void) {
-    mo_context *ctx = mo_context_create(NULL);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.on_error = stop});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     const double first[POINTS][2] = {{1, 0}, {0.9, 0.5}, {0.5, 0.9}, {-0.2, 1}, {0.3, -1}};
     mo_tensor *P = mo_parameter(ctx, "P", MO_F64, 2, (int64_t[]){POINTS, 2}), *grad;
     mo_tensor_write(P, first, sizeof first);
     mo_optimizer *adam = mo_adamw_create(ctx, &P, 1, &(mo_adamw_options){0.05, 0, 0.9, 0.999, 1e-8, 0, 0});
-    for (int step = 0; step <= STEPS && mo_ok(ctx); step++, mo_tape_reset(t)) {
+    for (int step = 0; step <= STEPS; step++, mo_tape_reset(t)) {
         mo_tensor *distance = hull_distances(t, mo_l2_normalize(t, P, 1e-12));
         mo_tensor *loss = mo_neg(t, mo_sum(t, mo_log(t, distance), MO_ALL, MO_DROP_AXES));
         double d[POINTS];
@@ -47,7 +55,5 @@ int main(void) {
         mo_gradients(t, loss, &P, &grad, 1);
         mo_optimizer_step(adam, &grad, mo_cosine(0.05, 0, step, STEPS + 1), NULL);
     }
-    if (!mo_ok(ctx))
-        fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
-    return !mo_ok(ctx);
+    return 0;
 }

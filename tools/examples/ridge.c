@@ -3,9 +3,17 @@
  * Build: cc ridge.c $(pkg-config --cflags --libs mochi) */
 #include <mochi/mochi.h>
 #include <stdio.h>
+#include <stdlib.h>
+
+/* The first error ends the program. */
+static void stop(const mo_status *status, void *unused) {
+    (void)unused;
+    fprintf(stderr, "%s\n", status->message);
+    exit(1);
+}
 
 int main(void) {
-    mo_context *ctx = mo_context_create(NULL);
+    mo_context *ctx = mo_context_create(&(mo_context_options){.on_error = stop});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_random random = mo_random_at(1, MO_PURPOSE_INIT, 0);
     float w[4 * 32];
@@ -48,7 +56,5 @@ int main(void) {
         mo_optimizer_step(adamw, &gradient, 0.02, NULL);
         mo_tape_reset(t);
     }
-    if (!mo_ok(ctx))
-        fprintf(stderr, "%s\n", mo_context_status(ctx)->message);
-    return !mo_ok(ctx);
+    return 0;
 }

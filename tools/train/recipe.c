@@ -28,7 +28,6 @@
 const char *const recipe_names[N_RECIPES] = {"paper", "paper++", "released", "best"};
 const char *const temperature_names[2] = {"logit", "embed"};
 const char *const combine_names[2] = {"sum", "concat"};
-const char *const kernel_names[2] = {"both", "linear"};
 const char *const feature_norm_names[2] = {"layer", "none"};
 const char *const hop_activation_names[2] = {"none", "relu"};
 const char *const place_names[3] = {"device", "host", "disk"};

@@ -7,10 +7,9 @@
 enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, RECIPE_BEST, N_RECIPES };
 extern const char *const recipe_names[N_RECIPES];
 extern const char *const temperature_names[2],
-    *const combine_names[2], *const kernel_names[2],
-                                 *const feature_norm_names[2],
-                                     *const hop_activation_names[2]; /* in the order of the library's enums */
-extern const char *const place_names[3];                             /* of --features, from MO_FEATURES_ON_DEVICE on */
+    *const combine_names[2], *const feature_norm_names[2],
+                                 *const hop_activation_names[2]; /* in the order of the library's enums */
+extern const char *const place_names[3];                         /* of --features, from MO_FEATURES_ON_DEVICE on */
 
 /* All settings that decide the weights of a run, and no others. */
 typedef struct recipe {

@@ -11,9 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Adds nothing if the encoder and its own readout have their default settings. */
+/* Names no head where the recipe reads by its own readout. */
 static json_t *pack_best(const recipe *r) {
-    json_t *o = r->invariant.linear ? json_pack("{s:s}", "kernel", kernel_names[1]) : json_object();
+    json_t *o = json_object();
     char parts[128];
     mo_invariant_write_parts(MO_ALL_PARTS & ~r->invariant.without, parts, sizeof parts);
     json_object_set_new(o, "parts", json_string(parts));
@@ -101,21 +101,17 @@ static bool unpack_head(recipe *r, const char *head, const char *temperature, js
 }
 
 static bool unpack_best(recipe *r, json_t *o, json_error_t *error) {
-    const char *kernel = kernel_names[0], *head = NULL, *temperature = temperature_names[0], *list = "";
+    const char *head = NULL, *temperature = temperature_names[0], *list = "";
     unsigned parts;
-    if (json_unpack_ex(o, error, 0, "{s?s, s?s, s?s, s?F, s?s}", "kernel", &kernel, "parts", &list, "head", &head,
-            "lambda", &r->model.lambda, "temperature", &temperature))
+    if (json_unpack_ex(o, error, 0, "{s?s, s?s, s?F, s?s}", "parts", &list, "head", &head, "lambda", &r->model.lambda,
+            "temperature", &temperature))
         return false;
     if (!mo_invariant_read_parts(list, &parts, error->text, sizeof error->text)) {
         snprintf(error->text, sizeof error->text, "parts are unknown");
         return false;
     }
     r->invariant.without = MO_ALL_PARTS & ~parts;
-    int number = find_name(kernel, kernel_names, 2);
-    if (number < 0)
-        snprintf(error->text, sizeof error->text, "kernel is unknown");
-    r->invariant.linear = number == 1;
-    return number >= 0 && (!head || unpack_head(r, head, temperature, error));
+    return !head || unpack_head(r, head, temperature, error);
 }
 
 static bool unpack_model(recipe *r, json_t *o, json_error_t *error) {

@@ -36,8 +36,6 @@ static void take_model(recipe *r, int key, const char *text, const struct argp_s
         r->features.norm = (mo_feature_norm)parse_choice(state, "--feature-norm", text, feature_norm_names, 2);
     else if (key == KEY_HOPS)
         r->model.encoder.hops = r->invariant.hops = (int)parse_integer(state, "--hops", text, 0, 12);
-    else if (key == KEY_KERNEL)
-        r->invariant.linear = parse_choice(state, "--kernel", text, kernel_names, 2);
     else if (key == KEY_WITHOUT)
         r->invariant.without = parse_parts(state, "--without", text);
     else if (key == KEY_DROPOUT)

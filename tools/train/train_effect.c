@@ -8,7 +8,7 @@
 
 /* Refuses options of the recipe's encoder if --encoder replaces it. */
 static void refuse_by_encoder(const train_options *o) {
-    static const char *const of_encoder[] = {"layers", "hop-activation", "dropout", "kernel", "without"};
+    static const char *const of_encoder[] = {"layers", "hop-activation", "dropout", "without"};
     for (size_t i = 0; i < sizeof of_encoder / sizeof *of_encoder; i++)
         refuse_given(&o->given, of_encoder[i], true, "expected no --encoder, which stands in place of the recipe's");
     for (int i = 0; i < 2; i++)
@@ -26,10 +26,8 @@ static void refuse_by_recipe(const train_options *o) {
         refuse_given(&o->given, others[i], best, "the recipe best has its own encoder; name another --recipe");
     for (size_t i = 0; i < sizeof of_head / sizeof *of_head; i++)
         refuse_given(&o->given, of_head[i], own,
-            "the recipe best's own readout, mixture, learns it; name another --head or --recipe");
+            "the recipe best's own readout, mixture, has its own; name another --head or --recipe");
     refuse_given(&o->given, "without", !best, "expected --recipe best, which alone has parts to leave out");
-    refuse_given(&o->given, "kernel", !best, "expected --recipe best, which alone reads by kernels");
-    refuse_given(&o->given, "kernel", best && !own, "expected no --head, as the recipe best's own readout has kernels");
 }
 
 void refuse_train_options(const train_options *o) {

@@ -54,10 +54,6 @@ static const struct argp_option options[] = {
     {"hops", KEY_HOPS, "L", 0, "hops read beside the row itself (default 3)", 0},
     {"hop-activation", KEY_HOP_ACTIVATION, "WHICH", 0,
         "activation of each hop's layer: none (default), or relu (released)", 0},
-    {"kernel", KEY_KERNEL, "WHICH", 0,
-        "kernel of the readout of links in the recipe best: inner products and a Gaussian kernel, both, or the former "
-        "alone, linear (default both)",
-        0},
     {"without", KEY_WITHOUT, "PARTS", 0,
         "leave parts out of the encoder of the recipe best, a comma between: diffused, initial, statistics, subtrees, "
         "waves, walks, matches",

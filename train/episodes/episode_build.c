@@ -196,7 +196,9 @@ mo_code mo_episode_tensors(
     e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
     e->support_weight = mo_plan_weight(t, plan);
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
-    if (plan->task != MO_TASK_LP)
+    if (plan->task == MO_TASK_LP)
+        e->centres = mo_plan_centres(t, plan);
+    else
         mo_put_plan_kernels(t, r->source, plan, plan->query[0], plan->n_query, e);
     return mo_context_status(t->ctx)->code;
 }

@@ -95,16 +95,26 @@ void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_e
         put_kernels_between(t, source, "query kernels", of->query, of->n_q, of, e);
 }
 
+/* Writes the positions of a plan's centres, and returns their number. */
+static int64_t choose_plan_centres(mo_tape *t, const mo_plan *plan, int64_t at[MO_MOST_CENTRES]) {
+    const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0];
+    return id ? mo_choose_centres(t->ctx, id, plan->support_label, plan->n_support, plan->classes, at) : 0;
+}
+
+mo_tensor *mo_plan_centres(mo_tape *t, const mo_plan *plan) {
+    int64_t at[MO_MOST_CENTRES], m = choose_plan_centres(t, plan, at);
+    return m ? mo_from(t, MO_I64, 1, &m, at) : NULL;
+}
+
 void mo_put_plan_kernels(
     mo_tape *t, const mo_source *source, const mo_plan *plan, const int64_t *query, int64_t n_q, mo_episode *e) {
+    int64_t reference[MO_MOST_CENTRES], m = choose_plan_centres(t, plan, reference);
     const int64_t *support = plan->support[0];
     mo_kernel_examples of = {support, query, support, plan->n_support, n_q, plan->n_support};
-    int64_t *at = mo_tape_scratch(t, 2 * MO_MOST_CENTRES, sizeof *at), *reference = at ? at + MO_MOST_CENTRES : NULL;
-    int64_t m = at ? mo_choose_centres(t->ctx, support, plan->support_label, plan->n_support, plan->classes, at) : 0;
-    for (int64_t i = 0; i < m; i++)
-        reference[i] = support[at[i]];
     if (m) {
-        e->centres = mo_from(t, MO_I64, 1, &m, at);
+        e->centres = mo_from(t, MO_I64, 1, &m, reference);
+        for (int64_t i = 0; i < m; i++)
+            reference[i] = support[reference[i]];
         of.reference = reference;
         of.n_reference = m;
     }

@@ -23,6 +23,8 @@ typedef struct mo_kernel_examples {
  * episode's rows, from the source's kernels, and to the first the graph's assortativity; nothing where it has none. */
 void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e);
 void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e);
+/* The centres of a plan's support, as mo_episode has them; NULL where all rows stand for themselves. */
+mo_tensor *mo_plan_centres(mo_tape *t, const mo_plan *plan);
 /* What a readout of nodes or graphs reads of a plan beside embeddings: its centres, and both kernels, of these n_q
  * queries. */
 void mo_put_plan_kernels(

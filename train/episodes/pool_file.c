@@ -1,7 +1,7 @@
 /* train/episodes/pool_file.c - pools as JSON files (suite.h says what they hold). */
 #include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/suite_parts.h"
 #include "train/graphs/graph_names.h"
 #include "train/suite.h"

@@ -1,6 +1,6 @@
 /* train/evaluation/best_hop.c - the hop whose raw rows serve a head best, chosen on the training pool and on nothing
  * else. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/row_stack.h"

@@ -1,6 +1,6 @@
 /* train/evaluation/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph
  * once, by this process or by several. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
@@ -74,7 +74,7 @@ static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *
     return mo_ok(ctx);
 }
 
-/* Embeddings of n examples: [n, d], those of several experts side by side, each followed by a 1 if asked for. */
+/* Embeddings of n examples: [n, d], each followed by a 1 if asked for. */
 static mo_tensor *embed_listed(
     mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n, bool ones) {
     mo_episode e = {.task = source->task, .classes = 2};
@@ -85,12 +85,7 @@ static mo_tensor *embed_listed(
     e.support_label = mo_from(t, MO_I64, 1, &n, zero);
     mo_example_tensors(t, source, id, n, NULL, &e);
     mo_model_embed(t, model, &e, NULL, &Z, &none);
-    if (ones && mo_ndim(Z) == 3) /* a population has the last expert's rows */
-        Z = mo_slice(t, Z, MO_AXIS(0), mo_dim(Z, 0) - 1, mo_dim(Z, 0));
-    Z = ones ? mo_append_ones(t, Z) : Z;
-    if (mo_ndim(Z) == 3)
-        Z = mo_reshape(t, mo_contiguous(t, mo_permute(t, Z, (const int[]){1, 0, 2})), 2, (int64_t[]){n, -1});
-    return Z;
+    return ones ? mo_append_ones(t, Z) : Z;
 }
 
 mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n) {

@@ -1,5 +1,5 @@
 /* train/evaluation/embed_hop.c - the rows of a source that a head reads without a model. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"

@@ -1,5 +1,6 @@
 /* train/evaluation/evaluate.c - evaluation of candidates on one source: each encodes every node or graph once, then
  * heads are fitted on rows of that, on the same plans for all. */
+#include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/storage.h"
@@ -242,6 +243,7 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
         return mo_code_of(ctx);
     ev.own = *source;
     ev.source = &ev.own;
+    mo_try(ctx);
     if (prepare_evaluation(&ev)) {
         if (source->task == MO_TASK_LP)
             mo_evaluate_links(&ev);
@@ -251,5 +253,6 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
     if (mo_eval_gather(&ev) && !(ranks && ranks->rank))
         visit_all(&ev, visit, state);
     finish_evaluation(&ev);
+    mo_tried(ctx);
     return mo_context_status(ctx)->code;
 }

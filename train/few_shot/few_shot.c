@@ -116,9 +116,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);
 }
 
-mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
-    mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
-    mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
+static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task, mo_few_shot_options o) {
     if (!ctx || !mo_ok(ctx) || !few_shot_check(ctx, graph, task))
         return NULL;
     mo_few_shot *f = mo_host_array(ctx, 1, sizeof *f);
@@ -132,6 +130,15 @@ mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_o
         return f;
     mo_few_shot_release(f);
     return NULL;
+}
+
+mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
+    mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
+    mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
+    mo_try(ctx); /* a cache that fails is done without */
+    mo_few_shot *f = open_few_shot(ctx, graph, task, o);
+    mo_tried(ctx);
+    return f;
 }
 
 static void few_shot_forget(mo_few_shot *f) {
@@ -225,7 +232,11 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         return mo_code_of(f->ctx);
     f->classes = classes;
     f->n = n;
-    return few_shot_sort(f, id, label) ? mo_few_shot_hold_out(f) : mo_code_of(f->ctx);
+    mo_try(f->ctx); /* what is held out of a fit that does not exist has no figure, which is no error */
+    if (few_shot_sort(f, id, label))
+        mo_few_shot_hold_out(f);
+    mo_tried(f->ctx);
+    return mo_code_of(f->ctx);
 }
 
 mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f) {

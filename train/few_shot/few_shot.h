@@ -56,11 +56,12 @@ bool mo_few_shot_reads_centres(const mo_few_shot *f);
 
 /* few_shot_logits.c: a fit of all labelled examples, from which the fit without some of them is read for less
  * than a fit of its own; NULL where the readout has no such, or rows stand for others, and on failure. Then the logits
- * [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them; returns the status. */
+ * [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them, and those of a ridge on the features
+ * two hops away alone (NaN where there are none); returns the status. */
 typedef struct mo_few_shot_whole mo_few_shot_whole;
 mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f);
 mo_code mo_few_shot_without(
-    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits);
+    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits, double *hop);
 void mo_few_shot_whole_release(mo_few_shot_whole *whole);
 
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */

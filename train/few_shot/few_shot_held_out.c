@@ -55,33 +55,57 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     }
 }
 
-/* Whether a fit on these examples gave `logits`; one without a solution leaves its examples out of the estimate. */
-static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits) {
+/* Whether a fit on these examples gave `logits`; one without a solution leaves its examples out of the estimate. hop:
+ * those of features two hops away alone, or NaN. */
+static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits, double *hop) {
     if (p->whole)
-        return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits) == MO_OK;
+        return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits, hop) == MO_OK;
     mo_few_shot_support rest = {p->id, p->label, p->n, f->classes};
+    for (int64_t i = 0; i < p->n_held * f->classes; i++)
+        hop[i] = NAN;
     return mo_few_shot_read(f, &rest, p->held, p->n_held, logits) == MO_OK;
 }
 
-/* The accuracy without two labels of each class; NaN where it is not asked for, or a fit has no solution. */
-static double few_shot_accuracy_without_two(mo_few_shot *f, const int64_t *count, partition *p, double *logits) {
+/* The accuracies of the readout and of the features two hops away, without two labels of each class; NaN where they are
+ * not asked for, or a fit has no solution. */
+static void few_shot_accuracy_without_two(
+    mo_few_shot *f, const int64_t *count, partition *p, double *logits, double two[2]) {
     int64_t C = f->classes, most = 0;
-    double share = 0;
+    double share[2] = {0, 0}, *of[2] = {logits, logits + f->n * C};
+    two[0] = two[1] = NAN;
     for (int64_t c = 0; c < C; c++) {
         if (count[c] < LEAST_CORRECTED || count[c] > MOST_CORRECTED)
-            return NAN;
+            return;
         most = count[c] > most ? count[c] : most;
     }
     for (int64_t j = 0; j < most; j++) {
         few_shot_split(f, count, j, true, p);
-        if (!few_shot_read_fold(f, p, logits))
-            return NAN;
-        for (int64_t i = 0; i < p->n_held; i++) {
-            int64_t c = f->label[p->at[i]];
-            share += mo_first_largest(logits + i * C, C) == c ? 0.5 / (double)count[c] : 0;
-        }
+        if (!few_shot_read_fold(f, p, of[0], of[1]))
+            return;
+        for (int64_t i = 0; i < p->n_held; i++)
+            for (int r = 0; r < 2; r++) {
+                int64_t c = f->label[p->at[i]];
+                share[r] += mo_first_largest(of[r] + i * C, C) == c ? 0.5 / (double)count[c] : 0;
+            }
     }
-    return share / (double)C;
+    for (int r = 0; r < 2; r++)
+        two[r] = share[r] / (double)C;
+}
+
+/* The mean over classes of the share of held-out logits [n, classes] that are right; NaN rows were not held out. */
+static double few_shot_class_accuracy(const mo_few_shot *f, const double *logits, const int64_t *count) {
+    int64_t C = f->classes, classes = 0;
+    double share = 0;
+    for (int64_t c = 0, i = 0; c < C; c++) {
+        int64_t right = 0, n = 0;
+        for (int64_t end = i + count[c]; i < end; i++) {
+            n += !isnan(logits[i * C]);
+            right += !isnan(logits[i * C]) && mo_first_largest(logits + i * C, C) == c;
+        }
+        share += n ? (double)right / (double)n : 0;
+        classes += n > 0;
+    }
+    return classes ? share / (double)classes : NAN;
 }
 
 /* The accuracy of all labels from those without one and without two of each class. */
@@ -90,31 +114,26 @@ static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
     return isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
-/* The estimate from held-out logits [n, classes], which it moves together; NaN rows were not held out.
- * without_two: the accuracy without two labels of each class, or NaN. */
-static void few_shot_judge(mo_few_shot *f, double *logits, double without_two, const int64_t *count, int64_t *label) {
-    int64_t C = f->classes, held = 0, classes = 0;
-    double share = 0;
+/* The estimate from held-out logits [n, classes], which it moves together, and those of the features two hops away
+ * behind them; NaN rows were not held out. two: the accuracies without two labels of each class, or NaN. */
+static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
+    int64_t C = f->classes, held = 0;
+    double one = few_shot_class_accuracy(f, logits, count), interval[2];
+    f->estimate.baseline = few_shot_carry_on(f, few_shot_class_accuracy(f, logits + f->n * C, count), two[1]);
     for (int64_t c = 0, i = 0; c < C; c++) {
-        int64_t right = 0, n = 0;
         for (int64_t end = i + count[c]; i < end; i++)
             if (!isnan(logits[i * C])) {
                 for (int64_t j = 0; j < C; j++)
                     logits[held * C + j] = logits[i * C + j];
-                label[held] = c;
-                right += mo_first_largest(logits + held * C, C) == c;
-                held++, n++;
+                label[held++] = c;
             }
-        share += n ? (double)right / (double)n : 0;
-        classes += n > 0;
         f->estimate.small_classes += count[c] < 2;
     }
     f->estimate.held_out = held;
     f->estimate.accuracy = f->estimate.low = f->estimate.high = NAN;
     if (!held)
         return;
-    double interval[2];
-    f->estimate.accuracy = few_shot_carry_on(f, share / (double)classes, without_two);
+    f->estimate.accuracy = few_shot_carry_on(f, one, two[0]);
     mo_wilson(f->estimate.accuracy, (double)held / shared, interval);
     f->estimate.low = interval[0];
     f->estimate.high = interval[1];
@@ -122,17 +141,20 @@ static void few_shot_judge(mo_few_shot *f, double *logits, double without_two, c
         f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
 }
 
+/* logits, buffer [2, n, classes]: of the readout, then of the features two hops away. */
 static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition *p, double *logits, double *buffer) {
-    int64_t C = f->classes;
-    for (int64_t i = 0; i < f->n * C; i++)
+    int64_t C = f->classes, all = f->n * C;
+    for (int64_t i = 0; i < 2 * all; i++)
         logits[i] = NAN;
     for (int64_t j = 0; j < p->folds; j++) {
         few_shot_split(f, count, j, false, p);
         if (!p->n_held)
             break;
-        bool found = few_shot_read_fold(f, p, buffer);
-        for (int64_t i = 0; found && i < p->n_held * C; i++)
+        bool found = few_shot_read_fold(f, p, buffer, buffer + all);
+        for (int64_t i = 0; found && i < p->n_held * C; i++) {
             logits[p->at[i / C] * C + i % C] = buffer[i];
+            logits[all + p->at[i / C] * C + i % C] = buffer[all + i];
+        }
         if (!mo_forgive(f->ctx, MO_NUMERICAL))
             return false;
     }
@@ -141,7 +163,7 @@ static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition 
 
 mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     int64_t *numbers = mo_host_array(f->ctx, 5 * f->n + f->classes, sizeof *numbers);
-    double *logits = mo_host_array(f->ctx, 2 * f->n * f->classes, sizeof *logits);
+    double *logits = mo_host_array(f->ctx, 4 * f->n * f->classes, sizeof *logits);
     if (numbers && logits) {
         partition p = {numbers, numbers + f->n, numbers + 2 * f->n, numbers + 3 * f->n, 0, 0,
             mo_few_shot_reads_centres(f) ? FOLDS_OF_MANY : MOST_FOLDS, mo_few_shot_fit_whole(f)};
@@ -149,11 +171,11 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
         for (int64_t i = 0; i < f->n; i++)
             count[f->label[i]]++;
         f->estimate = (mo_few_shot_estimate){.classes = f->classes, .labelled = f->n};
-        double *buffer = logits + f->n * f->classes;
+        double *buffer = logits + 2 * f->n * f->classes, two[2];
         if (few_shot_hold_folds(f, count, &p, logits, buffer)) {
-            double without_two = few_shot_accuracy_without_two(f, count, &p, buffer);
+            few_shot_accuracy_without_two(f, count, &p, buffer, two);
             if (mo_forgive(f->ctx, MO_NUMERICAL))
-                few_shot_judge(f, logits, without_two, count, label);
+                few_shot_judge(f, logits, two, count, label);
         }
         f->estimate.temperature = f->temperature;
         mo_few_shot_whole_release(p.whole);

@@ -6,9 +6,11 @@
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Logits of at most MO_FEW_SHOT_ROWS examples, or of any number by a transductive readout, which computes those of all.
  * zero: labels of queries, which nothing reads. */
@@ -33,7 +35,7 @@ static mo_code few_shot_head_block(
 
 /* The support's embeddings, what was learned from them, and the rows that stand for a large support; owned. */
 typedef struct fitted {
-    mo_tensor *Zs, *learned[MO_MOST_LEARNED];
+    mo_tensor *Zs, *alpha;
     int64_t m, *centre, *id; /* [m]: positions in the support, examples; m = 0: all rows stand for themselves */
 } fitted;
 
@@ -53,7 +55,7 @@ static mo_kernel_examples few_shot_examples(
     return (mo_kernel_examples){s->id, query, r->m ? r->id : s->id, s->n, n, r->m ? r->m : s->n};
 }
 
-/* Embeddings [experts, n, d] of examples, the support of an episode. */
+/* Embeddings [n, d] of examples, the support of an episode. */
 static mo_tensor *few_shot_embed(
     mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n, int64_t classes, mo_episode *e) {
     mo_tensor *Z, *none;
@@ -66,7 +68,7 @@ static mo_tensor *few_shot_embed(
 
 static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
     const mo_model *m = f->candidate.model;
-    mo_tensor *learned[MO_MOST_LEARNED], *share = NULL;
+    mo_tensor *share = NULL;
     mo_episode e;
     mo_tape_reset(f->t);
     if (!few_shot_choose_centres(f, s, r))
@@ -75,10 +77,9 @@ static bool few_shot_learn(mo_few_shot *f, const mo_few_shot_support *s, fitted 
     mo_tensor *Zs = few_shot_embed(f, s->id, s->label, s->n, s->classes, &e);
     e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
     mo_put_kernels(f->t, &f->source, &of, &e);
-    int n = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, learned, &share) : 0;
+    mo_tensor *alpha = mo_ok(f->ctx) ? m->readout->learn(f->t, m, &e, Zs, &share) : mo_null_tensor(f->ctx);
     r->Zs = mo_tensor_clone(f->ctx, Zs);
-    for (int i = 0; i < n; i++)
-        r->learned[i] = mo_tensor_clone(f->ctx, learned[i]);
+    r->alpha = mo_tensor_clone(f->ctx, alpha);
     f->n_experts = mo_shares_of(f->t, &f->source, share, f->expert);
     return mo_ok(f->ctx);
 }
@@ -88,15 +89,12 @@ static mo_code few_shot_own_block(mo_few_shot *f, const fitted *r, const mo_few_
     int64_t n, int64_t *zero, double *logits) {
     const mo_model *m = f->candidate.model;
     const mo_kernel_examples of = few_shot_examples(s, r, query, n);
-    mo_tensor *learned[MO_MOST_LEARNED];
     mo_episode e;
     mo_tape_reset(f->t);
     mo_tensor *Zq = few_shot_embed(f, query, zero, n, s->classes, &e);
     e.centres = r->m ? mo_from(f->t, MO_I64, 1, &r->m, r->centre) : NULL;
     mo_put_query_kernels(f->t, &f->source, &of, &e);
-    for (int i = 0; i < MO_MOST_LEARNED; i++)
-        learned[i] = r->learned[i] ? r->learned[i] : mo_null_tensor(f->ctx);
-    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->apply(f->t, m, &e, r->Zs, learned, Zq) : mo_null_tensor(f->ctx);
+    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->apply(f->t, m, &e, r->Zs, r->alpha, Zq) : mo_null_tensor(f->ctx);
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * s->classes) * sizeof *logits);
 }
 
@@ -137,13 +135,36 @@ mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
     return NULL;
 }
 
+/* The number of the expert H, the features two hops away; -1: there is none. */
+static int find_hop(const mo_few_shot *f) {
+    int e = mo_expert_count(&f->source) - 1;
+    while (e >= 0 && strcmp(mo_expert_name(&f->source, e), "H") != 0)
+        e--;
+    return e;
+}
+
+/* Writes the logits [n, classes] of one expert under the middle penalty, of each [E, R, n, classes]. */
+static void read_expert(mo_few_shot *f, mo_tensor *each, int expert, int64_t n, double *logits) {
+    for (int64_t i = 0; i < n * f->classes; i++)
+        logits[i] = NAN;
+    if (expert < 0 || !mo_ok(f->ctx))
+        return;
+    int64_t middle = mo_dim(each, 1) / 2;
+    mo_tensor *own =
+        mo_slice(f->t, mo_slice(f->t, each, MO_AXIS(0), expert, expert + 1), MO_AXIS(1), middle, middle + 1);
+    mo_tensor_read(mo_contiguous(f->t, mo_cast(f->t, own, MO_F64)), logits, (size_t)(n * f->classes) * sizeof *logits);
+}
+
 mo_code mo_few_shot_without(
-    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits) {
+    mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits, double *hop) {
     const mo_model *m = f->candidate.model;
+    mo_tensor *each = NULL;
     mo_episode e = {.task = f->source.task, .classes = f->classes};
     mo_tape_reset(f->t);
     e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);
-    mo_tensor *Y = mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n) : mo_null_tensor(f->ctx);
+    mo_tensor *Y =
+        mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n, &each) : mo_null_tensor(f->ctx);
+    read_expert(f, each, find_hop(f), n, hop);
     return mo_tensor_read(mo_cast(f->t, Y, MO_F64), logits, (size_t)(n * f->classes) * sizeof *logits);
 }
 
@@ -173,8 +194,7 @@ mo_code mo_few_shot_read(
     }
     mo_tensor_release(r.Zs);
     free(r.centre);
-    for (int i = 0; i < MO_MOST_LEARNED; i++)
-        mo_tensor_release(r.learned[i]);
+    mo_tensor_release(r.alpha);
     free(zero);
     return mo_code_of(f->ctx);
 }

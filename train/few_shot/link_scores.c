@@ -4,16 +4,222 @@
  * The links that the readout is fitted on are held out of the graph that their rows come from, as many non-edges beside
  * them; else these rows would carry the answer. The pairs asked about are seen from the whole graph, where they are no
  * links either. All columns are standardised by the rows that are fitted, so that a score does not depend on the other
- * pairs, beyond rounding (link_blocks.c). */
+ * pairs, beyond rounding.
+ *
+ * Pairs are scored a block of queries at a time. The rows of a block are those of the support, then those of the
+ * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to parts of a block: of
+ * the queries its kernels take as many matrices as they have steps. Without a limit of memory a part is a whole
+ * block; the rounding of a product depends on its number of rows, so that scores of smaller parts may differ in their
+ * last digits. */
 #include "train/few_shot/link_scores.h"
 
 #include "tensor/hidden.h"
+#include "train/episodes/episode_kernels.h"
+#include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
+#include "train/features/feature_memory.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { MOST_PAIRS = 1 << 20 /* whose columns are computed together */ };
+enum {
+    MOST_PAIRS = 1 << 20, /* whose columns are computed together */
+    LEAST_PAIRS = 1 << 16,
+    LEAST_PART = 1024,      /* queries that a kept readout is applied to at once; without a limit a whole block */
+    BYTES_PER_PAIR = 640,   /* of columns */
+    BYTES_PER_QUERY = 8192, /* of its embedding, and what that takes */
+    BYTES_PER_KERNEL = 40,  /* of a query and an example of the support: ten matrices */
+    BYTES_PER_SYSTEM = 160  /* of two examples of the support: the systems of all penalties and their solutions */
+};
+
+/* ---- memory ---- */
+
+/* What a block takes in parts of that many queries, which come after the fit. */
+static double block_bytes(const mo_link_scorer *s, int64_t part) {
+    double n = (double)s->n_fit;
+    bool kept = s->candidate.model->readout;
+    double queries =
+        (double)BYTES_PER_QUERY * MO_LINK_QUERIES + n * BYTES_PER_KERNEL * (double)(kept ? part : MO_LINK_QUERIES);
+    return fmax(queries, n * n * BYTES_PER_SYSTEM);
+}
+
+/* Divides what the limit of memory leaves beside `base` bytes between the readout and a chunk of pairs, whose columns
+ * are computed together, `most` where there is room. Returns the pairs of a chunk, whole blocks; 0, with an error,
+ * where the memory does not suffice. */
+static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
+    double left = (double)s->memory - base, least = LEAST_PAIRS * (double)BYTES_PER_PAIR;
+    s->part = MO_LINK_QUERIES;
+    while (s->memory > 0 && s->part > LEAST_PART && block_bytes(s, s->part) + least > left / 2)
+        s->part /= 2;
+    left -= block_bytes(s, s->part);
+    double need = base + block_bytes(s, s->part) + least, free = INFINITY;
+    if (s->memory > 0 && mo_ok(s->ctx) && left < least)
+        mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, s->graph->name,
+            need, s->memory);
+    if (s->memory == 0 && mo_ok(s->ctx) && need > mo_free_memory("", &free) && need > free)
+        mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; free memory is %.0f", s->graph->name, need, free);
+    double pairs = s->memory > 0 ? fmin(most, left / BYTES_PER_PAIR) : most;
+    return mo_ok(s->ctx) ? (int64_t)pairs / MO_LINK_QUERIES * MO_LINK_QUERIES : 0;
+}
+
+/* ---- a block of queries ---- */
+
+/* Queries first .. first + n - 1 of the pairs whose raw columns are in `values`, of `all` pairs. */
+typedef struct query_block {
+    mo_pair_list pairs;
+    mo_pair_values values;
+    int64_t first, n;
+} query_block;
+
+/* One name of the block's features: the support's rows, then those of the queries x [outer, pairs, w], standardised by
+ * the support's moments. */
+static void put_block_rows(
+    mo_link_scorer *s, const query_block *b, const float *x, const char *name, const char *moments, mo_features *f) {
+    mo_context *ctx = s->ctx;
+    mo_tensor *own = mo_arrays_find(s->own->arrays, name);
+    int ndim = mo_ndim(own);
+    int64_t n_s = mo_dim(own, -2), w = mo_dim(own, -1), outer = mo_numel(own) / (n_s * w), n = n_s + b->n, shape[4];
+    for (int i = 0; i < ndim; i++)
+        shape[i] = i == ndim - 2 ? n : mo_dim(own, i);
+    float *rows = mo_host_array(ctx, outer * n * w, sizeof *rows), *m = mo_host_array(ctx, 2 * outer * w, sizeof *m);
+    float *support = mo_host_array(ctx, outer * n_s * w, sizeof *support);
+    mo_tensor *T = mo_own_array(f, name, ndim, shape);
+    if (mo_ok(ctx) && mo_tensor_read(own, support, (size_t)(outer * n_s * w) * sizeof *support) == MO_OK &&
+        mo_tensor_read(mo_arrays_find(s->own->arrays, moments), m, (size_t)(2 * outer * w) * sizeof *m) == MO_OK) {
+        for (int64_t o = 0; o < outer; o++) {
+            memcpy(rows + o * n * w, support + o * n_s * w, (size_t)(n_s * w) * sizeof *rows);
+            for (int64_t i = 0; i < b->n * w; i++)
+                rows[(o * n + n_s) * w + i] =
+                    (x[(o * b->pairs.n + b->first) * w + i] - m[o * w + i % w]) / m[(outer + o) * w + i % w];
+        }
+        mo_tensor_write(T, rows, (size_t)(outer * n * w) * sizeof *rows);
+    }
+    free(support);
+    free(rows);
+    free(m);
+}
+
+static mo_features *open_block_rows(mo_link_scorer *s, const query_block *b) {
+    mo_features *f = mo_host_array(s->ctx, 1, sizeof *f);
+    if (!f)
+        return NULL;
+    *f = *s->own;
+    f->arrays = mo_arrays_create(s->ctx);
+    mo_tensor *spectrum = mo_arrays_find(s->own->arrays, "spectrum");
+    if (f->arrays)
+        mo_tensor_copy(mo_own_array(f, "spectrum", 2, (int64_t[]){MO_BLOCKS, mo_dim(spectrum, 1)}), spectrum);
+    if (mo_ok(s->ctx)) {
+        put_block_rows(s, b, b->values.bands, "blocks", "block_moments", f);
+        put_block_rows(s, b, b->values.extras, "extras", "extras_moments", f);
+        put_block_rows(s, b, b->values.walks, "walks", "walks_moments", f);
+        put_block_rows(s, b, b->values.matches, "matches", "matches_moments", f);
+    }
+    if (mo_ok(s->ctx))
+        return f;
+    mo_features_release(f);
+    return NULL;
+}
+
+/* The plan: the support that is fitted, then the queries, by the numbers of their rows. */
+static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *plan) {
+    const mo_link_support *p = &s->support;
+    *plan = (mo_plan){.task = MO_TASK_LP, .classes = 2, .k = s->links->n_positive};
+    if (!mo_plan_reserve(s->ctx, plan, s->n_fit, b->n))
+        return false;
+    for (int64_t i = 0; i < s->n_fit; i++) {
+        plan->support[0][i] = p->u[s->fit[i]];
+        plan->support[1][i] = p->v[s->fit[i]];
+        plan->support_pair[i] = s->fit[i];
+        plan->support_label[i] = p->linked[s->fit[i]];
+    }
+    for (int side = 0; side < 2; side++)
+        memcpy(plan->query[side], b->pairs.end[side] + b->first, (size_t)b->n * sizeof(int64_t));
+    for (int64_t i = 0; i < b->n; i++)
+        plan->query_pair[i] = p->n + i;
+    return true;
+}
+
+/* ---- the readout ---- */
+
+/* The logit of a link less that of none, of n queries. */
+static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *score) {
+    mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, MO_AXIS(1), 1, 2), mo_slice(s->t, Y, MO_AXIS(1), 0, 1));
+    mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
+}
+
+/* Embeds the support and the queries [n, d] as tensors that outlive the tape, and learns from the first
+ * support. Blocks embed the support anew, since the rounding of a row depends on where it stands among the rows of a
+ * product. */
+static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, mo_tensor *Z[2]) {
+    const mo_model *m = s->candidate.model;
+    mo_tensor *Zs, *Zq, *share;
+    mo_episode e;
+    Z[0] = Z[1] = NULL;
+    if (mo_episode_build(s->t, source, plan, &e) == MO_OK) {
+        mo_model_embed(s->t, m, &e, NULL, &Zs, &Zq);
+        Z[0] = mo_tensor_clone(s->ctx, Zs);
+        Z[1] = mo_tensor_clone(s->ctx, Zq);
+        if (!s->alpha && mo_ok(s->ctx))
+            s->alpha = mo_tensor_clone(s->ctx, m->readout->learn(s->t, m, &e, Zs, &share));
+    }
+    mo_tape_reset(s->t);
+    return mo_ok(s->ctx);
+}
+
+/* Scores of a block by a readout in two steps, which learns once; a part of the queries at a time, as a kernel has a
+ * number for each of them and each example of the support. */
+static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, double *score) {
+    const mo_model *m = s->candidate.model;
+    mo_tensor *Z[2];
+    bool embedded = embed_block(s, source, plan, Z);
+    for (int64_t first = 0; embedded && first < plan->n_query && mo_ok(s->ctx); first += s->part, mo_tape_reset(s->t)) {
+        int64_t stop = first + s->part < plan->n_query ? first + s->part : plan->n_query;
+        const mo_episode e = {.task = MO_TASK_LP, .classes = 2, .centres = mo_plan_centres(s->t, plan)};
+        mo_tensor *Zq = mo_slice(s->t, Z[1], MO_AXIS(0), first, stop);
+        read_margins(s, m->readout->apply(s->t, m, &e, Z[0], s->alpha, Zq), stop - first, score + first);
+    }
+    mo_tensor_release(Z[0]);
+    mo_tensor_release(Z[1]);
+}
+
+static void score_block(mo_link_scorer *s, const query_block *b, double *score) {
+    mo_plan plan = {0};
+    mo_source source = {.graph = s->graph, .task = MO_TASK_LP, .links = s->links};
+    source.features = open_block_rows(s, b);
+    mo_tape_reset(s->t);
+    if (source.features && plan_block(s, b, &plan)) {
+        if (s->candidate.model->readout)
+            score_in_parts(s, &source, &plan, score);
+        else
+            read_margins(s, mo_candidate_logits(s->t, &source, &s->candidate, NULL, &plan, 0, NULL), b->n, score);
+    }
+    mo_tape_reset(s->t);
+    mo_plan_release(&plan);
+    mo_features_release(source.features);
+}
+
+/* Scores of pairs that fit in memory together, which are not checked: they take one pass over all nodes. */
+static void score_pairs(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
+    query_block b = {.pairs = {s->graph, n,
+                         (int64_t *const[]){mo_host_array(s->ctx, n, sizeof *u), mo_host_array(s->ctx, n, sizeof *v)}}};
+    for (int64_t i = 0; i < n && mo_ok(s->ctx); i++) {
+        b.pairs.end[0][i] = u[i] < v[i] ? u[i] : v[i];
+        b.pairs.end[1][i] = u[i] < v[i] ? v[i] : u[i];
+    }
+    if (mo_ok(s->ctx) && mo_pair_values_reserve(s->reader, n, &b.values) &&
+        mo_pair_reader_read(s->reader, &b.pairs, &b.values) == MO_OK)
+        for (; b.first < n && mo_ok(s->ctx); b.first += MO_LINK_QUERIES) {
+            b.n = n - b.first < MO_LINK_QUERIES ? n - b.first : MO_LINK_QUERIES;
+            score_block(s, &b, score + b.first);
+        }
+    mo_pair_values_release(&b.values);
+    free(b.pairs.end[0]);
+    free(b.pairs.end[1]);
+}
+
+/* ---- the scorer ---- */
 
 static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int64_t *u, const int64_t *v, int64_t n) {
     for (int64_t i = 0; i < n && mo_ok(ctx); i++)
@@ -54,7 +260,7 @@ static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *optio
     else
         s->links = support ? mo_link_support_take(s->graph, support, &s->support)
                            : mo_link_support_draw(s->graph, &s->support);
-    if (s->links && list_fit(s) && mo_link_scorer_divide(s, bytes, MOST_PAIRS)) /* before the SVD */
+    if (s->links && list_fit(s) && divide_memory(s, bytes, MOST_PAIRS)) /* before the SVD */
         s->own = mo_example_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     if (s->own)
         s->reader = mo_pair_reader_open(s->graph, &o);
@@ -88,8 +294,7 @@ void mo_link_scorer_release(mo_link_scorer *s) {
     mo_links_release(s->links);
     mo_link_support_release(&s->support);
     mo_model_release(s->candidate.model);
-    for (int i = 0; i < MO_MOST_LEARNED; i++)
-        mo_tensor_release(s->learned[i]);
+    mo_tensor_release(s->alpha);
     mo_tape_release(s->t);
     free(s->fit);
     free(s);
@@ -106,9 +311,9 @@ mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t 
         !mo_given(s->ctx, "links", "score", score) || !link_scorer_check(s->ctx, s->graph, u, v, n))
         return mo_code_of(s->ctx);
     double nodes = (double)s->graph->nodes * MO_PAIR_MATRICES * (double)s->reader->dim * sizeof(float);
-    int64_t chunk = mo_link_scorer_divide(s, nodes + 24.0 * (double)n, MOST_PAIRS);
+    int64_t chunk = divide_memory(s, nodes + 24.0 * (double)n, MOST_PAIRS);
     for (int64_t first = 0; chunk && first < n && mo_ok(s->ctx); first += chunk)
-        mo_link_scorer_read(s, u + first, v + first, n - first < chunk ? n - first : chunk, score + first);
+        score_pairs(s, u + first, v + first, n - first < chunk ? n - first : chunk, score + first);
     return mo_code_of(s->ctx);
 }
 

@@ -20,22 +20,14 @@ struct mo_link_scorer {
     int64_t n_fit, *fit;     /* numbers of the pairs that are fitted, in order, as often as they are */
     mo_features *own;        /* rows of the support, from the graph without its links */
     mo_pair_reader *reader;  /* of the whole graph */
-    int64_t part;            /* queries of a block that the readout is applied to at once; of mo_link_scorer_divide */
+    int64_t part;            /* queries of a block that the readout is applied to at once; as memory allows */
     mo_tape *t;
-    mo_tensor *learned[MO_MOST_LEARNED]; /* by a readout in two steps, owned; else NULL */
+    mo_tensor *alpha; /* that a readout in two steps has learned, owned; else NULL */
 };
 
 /* link_support.c: at most 512 links of the graph and as many other pairs; or given ones, links first. Both fill s,
  * owned also on failure, and return the links, or NULL. */
 mo_links *mo_link_support_draw(const mo_graph *graph, mo_link_support *s);
 mo_links *mo_link_support_take(const mo_graph *graph, const mo_link_support *from, mo_link_support *s);
-
-/* Divides what the limit of memory leaves beside `base` bytes between the readout and a chunk of pairs, whose columns
- * are computed together, `most` where there is room. Returns the pairs of a chunk, whole blocks; 0, with an error,
- * where the memory does not suffice. */
-int64_t mo_link_scorer_divide(mo_link_scorer *s, double base, double most);
-/* mo_link_scorer_score, after mo_link_scorer_divide, without a check of the pairs, which take one pass over all nodes
- * and memory for all of them. */
-mo_code mo_link_scorer_read(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
 
 #endif

@@ -1,4 +1,5 @@
-/* train/fit/draws.c - the episodes that heads are compared on: plans of embeddings, laid side by side for batches. */
+/* train/fit/draws.c - the problems that heads are compared on: plans of embeddings, laid side by side for batches, or
+ * one from a user's own lists of rows. */
 #include "tensor/hidden.h"
 #include "train/inside.h"
 
@@ -6,14 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool reserve_draws(mo_context *ctx, mo_draws *d, const mo_plan *plan, int64_t episodes) {
-    d->classes = plan->classes;
-    d->n_support = plan->n_support;
-    d->n_query = plan->n_query;
+/* Room for the rows of that many problems. */
+static bool reserve_draws(mo_context *ctx, mo_draws *d, int64_t n_support, int64_t n_query, int64_t episodes) {
     int64_t **arrays[] = {&d->support, &d->support_label, &d->query, &d->query_label};
     for (int i = 0; i < 4; i++) {
-        int64_t rows = i < 2 ? d->n_support : d->n_query, numbers = 0;
-        if (__builtin_mul_overflow(rows, episodes, &numbers))
+        int64_t numbers = 0;
+        if (__builtin_mul_overflow(i < 2 ? n_support : n_query, episodes, &numbers))
             numbers = -1; /* rejected below */
         *arrays[i] = mo_host_array(ctx, numbers, sizeof **arrays[i]);
     }
@@ -21,6 +20,9 @@ static bool reserve_draws(mo_context *ctx, mo_draws *d, const mo_plan *plan, int
 }
 
 static void place_draw(mo_draws *d, const mo_plan *plan, int64_t e) {
+    d->classes = plan->classes;
+    d->n_support = plan->n_support;
+    d->n_query = plan->n_query;
     size_t support = (size_t)d->n_support * sizeof *d->support, query = (size_t)d->n_query * sizeof *d->query;
     memcpy(d->support + e * d->n_support, plan->support[0], support);
     memcpy(d->support_label + e * d->n_support, plan->support_label, support);
@@ -47,11 +49,87 @@ mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options 
     for (int64_t e = 0; mo_ok(ctx) && e < o->episodes; e++) {
         mo_plan plan = {0};
         if (mo_plan_draw(E->graph, NULL, MO_TASK_NC, (uint64_t)e, &options, NULL, 0, &plan) == MO_OK &&
-            (e > 0 || reserve_draws(ctx, draws, &plan, o->episodes)))
+            (e > 0 || reserve_draws(ctx, draws, plan.n_support, plan.n_query, o->episodes)))
             place_draw(draws, &plan, e);
         mo_plan_release(&plan);
     }
     return mo_context_status(ctx)->code;
+}
+
+/* ---- a split of the user's own ---- */
+
+/* The kept rows of a part, and their classes among all. */
+static int64_t take_split_part(
+    const mo_embeddings *E, const uint8_t *division, mo_division part, int64_t *row, int64_t *label) {
+    int64_t n = 0, kept = mo_dim(E->Z, 0);
+    for (int64_t i = 0; i < kept; i++)
+        if (division[E->row[i]] == part) {
+            row[n] = i;
+            label[n++] = E->graph->label[i];
+        }
+    return n;
+}
+
+/* Numbers the classes of the support from 0, in their order. number: [classes of E], count: the same, of the support.
+ */
+static void number_split_classes(const mo_embeddings *E, const int64_t *count, int64_t *number, mo_draws *d) {
+    mo_context *ctx = mo_tensor_context(E->Z);
+    d->k = INT64_MAX;
+    for (int64_t c = 0; c < E->graph->classes; c++) {
+        number[c] = count[c] ? d->classes++ : -1;
+        d->k = count[c] && count[c] < d->k ? count[c] : d->k;
+        d->most = count[c] > d->most ? count[c] : d->most;
+    }
+    for (int64_t i = 0; i < d->n_support; i++)
+        d->support_label[i] = number[d->support_label[i]];
+    for (int64_t i = 0; i < d->n_query && mo_ok(ctx); i++) {
+        int64_t c = d->query_label[i];
+        d->query_label[i] = number[c];
+        if (number[c] < 0)
+            mo_fail(ctx, MO_INVALID,
+                "split: expected rows to learn from of every class, found none of class %s, which row %" PRId64
+                " to test on is of",
+                E->name[c], E->row[d->query[i]]);
+    }
+}
+
+static void make_split(const mo_embeddings *E, const uint8_t *division, mo_draws *d) {
+    mo_context *ctx = mo_tensor_context(E->Z);
+    int64_t n = mo_dim(E->Z, 0), C = E->graph->classes;
+    int64_t *count = mo_host_array(ctx, 2 * C, sizeof *count);
+    if (reserve_draws(ctx, d, n, n, 1)) {
+        d->n_support = take_split_part(E, division, MO_DIVISION_TRAIN, d->support, d->support_label);
+        d->n_query = take_split_part(E, division, MO_DIVISION_TEST, d->query, d->query_label);
+        for (int64_t i = 0; i < d->n_support; i++)
+            count[d->support_label[i]]++;
+        number_split_classes(E, count, count + C, d);
+    }
+    if (mo_ok(ctx) && d->classes < 2)
+        mo_fail(ctx, MO_INVALID,
+            "split: expected labelled rows of two classes or more to learn from, found %" PRId64 " of %" PRId64,
+            d->n_support, d->classes);
+    else if (mo_ok(ctx) && d->n_query == 0)
+        mo_fail(ctx, MO_INVALID, "split: expected labelled rows to test on, found none");
+    free(count);
+}
+
+mo_code mo_draws_read(const mo_embeddings *E, const char *train, const char *test, mo_draws *draws) {
+    if (draws)
+        *draws = (mo_draws){0};
+    if (!E)
+        return MO_INVALID;
+    mo_context *ctx = mo_tensor_context(E->Z);
+    if (!mo_given(ctx, "split", "draws", draws))
+        return mo_code_of(ctx);
+    *draws = (mo_draws){.episodes = 1, .split = true};
+    int64_t given = mo_dim(E->Z, 0) + E->unlabelled;
+    mo_graph *rows = mo_graph_from_edges(ctx, "rows", given, 0, NULL, NULL);
+    uint8_t *division = mo_host_array(ctx, given, 1);
+    if (rows && division && mo_division_read(rows, train, test, "rows", division))
+        make_split(E, division, draws);
+    free(division);
+    mo_graph_release(rows);
+    return mo_code_of(ctx);
 }
 
 void mo_draws_release(mo_draws *draws) {

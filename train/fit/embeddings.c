@@ -1,6 +1,6 @@
 /* train/fit/embeddings.c - rows and labels from array files, checked once, so that heads meet finite numbers and
  * classes numbered from 0. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 

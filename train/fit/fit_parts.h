@@ -48,7 +48,7 @@ mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, 
 bool mo_fit_read(mo_tensor *T, double *host);
 /* The number of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none (fit.c). */
 int mo_fit_regularisation(const mo_head *head);
-/* scaling.c: rows [B, m, d] as the head meets them, scaled by the support Zs; Zq may be NULL. */
+/* fit_batch.c: rows [B, m, d] as the head meets them, scaled by the support Zs; Zq may be NULL. */
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
 /* The mean squared norm of a row of [Z | 1] after scaling, about; row_scale: before it. */
 double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);

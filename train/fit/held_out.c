@@ -3,11 +3,12 @@
  *
  * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
  * any head: class by class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a held-out
- * row is fitted; a class of one distinct row keeps it in every fit. Rows are scaled (scaling.c) by the rows of the fit,
- * and by all of the support, whose labels scaling does not read, where all fits come from one call. A head that has its
- * folds for less than their fits (mo_head.cross_validate) is asked for all at once, its queries with them; where that
- * finds no solution, and for other heads, every fold is a fit of its own. Leaving one row of a balanced support out
- * tips the balance against its own class: good enough to rank penalties, too pessimistic to fit a temperature to. */
+ * row is fitted; a class of one distinct row keeps it in every fit. Rows are scaled (fit_batch.c) by the rows of the
+ * fit, and by all of the support, whose labels scaling does not read, where all fits come from one call. A head that
+ * has its folds for less than their fits (mo_head.cross_validate) is asked for all at once, its queries with them;
+ * where that finds no solution, and for other heads, every fold is a fit of its own. Leaving one row of a balanced
+ * support out tips the balance against its own class: good enough to rank penalties, too pessimistic to fit a
+ * temperature to. */
 #include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 

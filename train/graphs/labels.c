@@ -1,6 +1,6 @@
 /* train/graphs/labels.c - the classes of a few examples, from a table of example and class, or from an array. */
 #include "tensor/files/number_text.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/table_reader.h"

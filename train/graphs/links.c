@@ -3,7 +3,7 @@
  *
  * Edges and non-edges u < v are numbered row by row; a rank becomes a pair by two binary searches, so that the pairs of
  * a large graph are never listed and a dense graph rejects no draws. */
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graphs/draw.h"
 #include "train/graphs/graph_build.h"
 

@@ -4,7 +4,7 @@
 
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/graphs/text_reader.h"
 #include "train/graphs/words.h"
 

@@ -5,7 +5,7 @@
 #include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/run/trainer.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * writes run.json, then its first checkpoint, then opens the log. Where only run.json is there, no step has been taken:
  * the run is resumed from its beginning. */
 #include "tensor/files/file.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 #include "train/run/trainer.h"
 
 #include <dirent.h>

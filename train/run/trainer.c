@@ -1,6 +1,6 @@
 /* train/run/trainer.c - a run: created, started or resumed, stepped, finished; and what watches it. */
 #include "train/run/trainer.h"
-#include "tensor/inside.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -172,7 +172,9 @@ mo_code mo_trainer_resume(mo_trainer *trainer) {
     if (mo_ok(trainer->ctx) && trainer->started)
         mo_fail(trainer->ctx, MO_STATE, "resume: the run has taken steps already, expected a new trainer");
     trainer->resumed = mo_ok(trainer->ctx);
+    mo_try(trainer->ctx);
     mo_trainer_start(trainer);
+    mo_tried(trainer->ctx);
     trainer->resumed = trainer->started;
     return mo_code_of(trainer->ctx);
 }
@@ -202,6 +204,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
     const mo_trainer_options *o = &trainer->options;
     mo_step_report r;
     bool more = true;
+    mo_try(trainer->ctx);
     while (more && trainer->step < o->steps) {
         bool taken = mo_trainer_step(trainer, &r) == MO_OK;
         more = mo_trainer_agree(trainer, taken && (!report || report(&r, state)));
@@ -214,6 +217,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
         }
     }
     keep_last_good(trainer);
+    mo_tried(trainer->ctx);
     return mo_context_status(trainer->ctx)->code;
 }
 

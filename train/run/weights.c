@@ -1,5 +1,6 @@
 /* train/run/weights.c - weights.safetensors read: digests first, then each setting, then that the tensors are of the
- * sizes that the settings claim.
+ * sizes that the settings claim; and the model that they are of: MOCHI, the invariant encoder or an encoder from
+ * outside, under the readout it was trained with or a head of the caller's choice.
  *
  * Weights converted from the released program carry no metadata of ours: their sizes are read off the tensors and the
  * rest is that program's settings. */
@@ -188,7 +189,12 @@ static void read_invariant(const reading *r, mo_weights *w) {
     w->invariant.hops = get_integer(r, "hops", 0, MO_MAX_INPUTS - 1);
     require_width(r, w, "encoder.hop", w->invariant.hops + 1);
     w->invariant.smoothing = get_number(r, "smoothing", 0, 1);
-    w->invariant.linear = json_object_get(r->metadata, "kernel") && get_word(r, "kernel", "both", "linear");
+    const mo_tensor *hop = mo_arrays_find(w->arrays, "encoder.hop");
+    if (mo_ok(r->ctx) && mo_ndim(hop) == 3)
+        mo_fail(r->ctx, MO_FORMAT,
+            "weights: %s has the two experts and the learned readout of an older version, which this one has not; "
+            "train it again",
+            r->path);
 }
 
 static bool get_hash(const char *text, uint64_t hash[2]) {
@@ -333,4 +339,86 @@ mo_seen mo_weights_seen(const mo_weights *w, const mo_graph *graph) {
         else if (!strcasecmp(w->pool[i].name, name))
             seen = MO_SEEN_UNKNOWN;
     return seen;
+}
+
+/* ---- the model ---- */
+
+static mo_model *make_mochi(const mo_weights *w, const mo_model_choice *c) {
+    mo_mochi_options o = w->mochi;
+    if (c->head)
+        o.head = c->head;
+    if (c->lambda > 0)
+        o.lambda = c->lambda;
+    return mo_mochi_create(w->ctx, MO_F32, &o, c->seed);
+}
+
+/* Raises where weights of an encoder from outside come without it, or with another one. */
+static bool check_encoder(const mo_weights *w, const mo_encoder *encoder) {
+    bool own = weights_kind_is(w, MO_KIND_MOCHI) || weights_kind_is(w, MO_KIND_INVARIANT);
+    if (!own && !encoder)
+        mo_fail(w->ctx, MO_UNSUPPORTED,
+            "weights: they are of the model %s, which is not one of the library's; expected its encoder with them",
+            w->kind);
+    else if (encoder && (own || strcmp(encoder->name, w->kind) != 0))
+        mo_fail(w->ctx, MO_INVALID, "weights: they are of the model %s, found the encoder %s with them", w->kind,
+            encoder->name);
+    return mo_ok(w->ctx);
+}
+
+/* What reads an encoder: as it was trained with, or the head that was chosen. */
+static mo_readout_options choose_readout(const mo_weights *w, const mo_model_choice *c) {
+    mo_readout_options o = w->readout;
+    if (!w->head[0])
+        o.smoothing = w->invariant.smoothing;
+    if (c->head)
+        o.head = c->head;
+    if (c->head && strcmp(c->head->name, w->head) != 0) { /* nothing that the other head learned is of use */
+        memset(o.width, 0, sizeof o.width);
+        o.lambda = w->head[0] ? 0 : w->lambda;
+    }
+    if (c->lambda > 0)
+        o.lambda = c->lambda;
+    return o;
+}
+
+/* An encoder under its own readout or, where one was chosen or trained with, a head. */
+static mo_model *make_weights_encoder(const mo_weights *w, const mo_model_choice *c) {
+    mo_context *ctx = w->ctx;
+    mo_readout_options o = choose_readout(w, c);
+    if (!weights_kind_is(w, MO_KIND_INVARIANT)) {
+        mo_encoder_rows rows = {w->features.hops, w->features.dim};
+        return mo_encoder_create(ctx, MO_F32, c->encoder, rows, &o, c->seed);
+    }
+    mo_model *model = mo_invariant_create(ctx, MO_F32, &w->invariant);
+    bool own = !w->head[0] && (!c->head || c->head == &mo_head_mixture);
+    return own ? model : mo_model_under_head(model, &o, c->seed);
+}
+
+mo_model *mo_weights_model_as(const mo_weights *w, const mo_model_choice *choice) {
+    if (!w || !mo_given(w->ctx, "weights", "the choice", choice))
+        return NULL;
+    mo_context *ctx = w->ctx;
+    mo_model *model = NULL;
+    if (mo_ok(ctx) && w->head[0] && !choice->head && !mo_find_head(w->head))
+        mo_fail(ctx, MO_UNSUPPORTED, "weights: they were trained with the head %s, which is not one of the library's",
+            w->head);
+    ctx->promised = w->arrays;
+    if (mo_ok(ctx) && check_encoder(w, choice->encoder))
+        model = (weights_kind_is(w, MO_KIND_MOCHI) ? make_mochi : make_weights_encoder)(w, choice);
+    ctx->promised = NULL;
+    if (!model || choice->untrained || mo_model_load(model, w->arrays) == MO_OK)
+        return model;
+    mo_model_release(model);
+    return NULL;
+}
+
+mo_model *mo_weights_model(const mo_weights *w) {
+    return mo_weights_model_as(w, &(mo_model_choice){0});
+}
+
+mo_model *mo_model_open(mo_context *ctx, const char *path_or_name) {
+    mo_weights *weights = mo_weights_read(ctx, path_or_name);
+    mo_model *model = mo_weights_model(weights);
+    mo_weights_release(weights);
+    return model;
 }

@@ -4,12 +4,12 @@
  * second pass over Q, whose condition is near 1, brings that to eps. If Y is too ill-conditioned for it (a graph of low
  * rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes them
  * orthogonal, though of very different norms, and scaled. Directions that were only rounding become random ones. */
-#include "train/svd/orthonormal.h"
+#include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "train/svd/tall.h"
+#include "tensor/hidden.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -10,13 +10,12 @@
  *     H = [ C                 W^T W + C^T Q^T W ]
  *         [ .                 W^T A W           ].
  * The accuracy that float32 loses in G shows as U^T U - I; one pass of Cholesky QR restores it if necessary. */
-#include "train/svd/ritz.h"
+#include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "train/svd/orthonormal.h"
-#include "train/svd/tall.h"
+#include "tensor/hidden.h"
 
 #include <float.h>
 #include <inttypes.h>

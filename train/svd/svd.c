@@ -4,13 +4,12 @@
  * Symmetric matrices have eigenpairs (svd_symmetric.c), others triplets (svd_general.c). If the smaller side is at most
  * the dimension of the basis, or tiny, the whole space is decomposed and the result is exact (for a symmetric matrix in
  * its own type). Small eigenproblems are solved in float64. */
-#include "train/svd/svd_problem.h"
+#include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "train/inside.h"
-#include "train/svd/tall.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -7,10 +7,7 @@
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
-#include "train/svd/orthonormal.h"
-#include "train/svd/ritz.h"
-#include "train/svd/svd_problem.h"
-#include "train/svd/tall.h"
+#include "train/svd/svd_parts.h"
 
 #include <math.h>
 

@@ -6,10 +6,7 @@
  * SVD may rotate; the eigenvectors are not rotated. The whole computation takes three matrices [n, q] of memory. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
-#include "train/svd/orthonormal.h"
-#include "train/svd/ritz.h"
-#include "train/svd/svd_problem.h"
-#include "train/svd/tall.h"
+#include "train/svd/svd_parts.h"
 
 #include <math.h>
 

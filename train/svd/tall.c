@@ -3,7 +3,7 @@
  * A sum over n rows is formed in blocks: each block in the matrix's type, at the full rate of the product, the sum over
  * blocks in float64, so that its error does not grow with n. Of a symmetric or triangular result only the necessary
  * blocks are computed. */
-#include "train/svd/tall.h"
+#include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
 #include "ops/inside.h"

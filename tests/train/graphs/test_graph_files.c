@@ -1,13 +1,18 @@
-/* tests/train/graphs/test_graph_files.c - every case of tests/graphs/files.cases, which says how cases are written, is
- * read or refused as it says. */
+/* tests/train/graphs/test_graph_files.c - every file of tests/graphs/files.cases, which says how they are written, is
+ * read or refused as it says: graphs, and pools and suites of them. */
 #include "tests/scratch.h"
 #include "train/inside.h"
+
+#include <inttypes.h>
+#include <math.h>
 
 typedef struct corpus {
     scratch *s;
     char *line[2000];
     int lines, cases;
-    FILE *file;     /* that is written */
+    FILE *file;  /* that is written */
+    int members; /* of an .npz */
+    const char *member[16];
     char alone[64]; /* the file that is opened by itself; "": the folder is */
 } corpus;
 
@@ -37,16 +42,74 @@ static const char *after(const char *line, const char *word) {
     return strncmp(line, word, n) == 0 ? line + n : NULL;
 }
 
+/* The place of a member whose line begins with this name; behind all where there is none. */
+static int find_member(const corpus *c, const char *line) {
+    int at = 0;
+    while (at < c->members && strncmp(c->member[at], line, strcspn(c->member[at], " ") + 1) != 0)
+        at++;
+    return at;
+}
+
+static void write_member(corpus *c, mo_arrays *arrays, const char *text) {
+    char line[300], *rest = line, *last;
+    snprintf(line, sizeof line, "%s", text);
+    char *key = strsep(&rest, " "), *type = strsep(&rest, " ");
+    mo_dtype real = 0;
+    while (real < MO_DTYPES && strcmp(mo_dtype_name(real), type) != 0)
+        real++;
+    int64_t shape[2] = {0, 0}, integers[16], n = 0;
+    bool matrix = rest && rest[strspn(rest, "0123456789")] == 'x';
+    if (matrix)
+        sscanf(strsep(&rest, " "), "%" SCNd64 "x%" SCNd64, &shape[0], &shape[1]);
+    int32_t narrow[16];
+    uint8_t bytes[16];
+    float floats[16];
+    double values[16];
+    for (; rest && *rest; rest = last, n++) {
+        assert_in_range(n, 0, 15);
+        values[n] = strtod(rest, &last);
+        assert_ptr_not_equal(rest, last);
+        integers[n] = values[n] >= 9e18 ? INT64_MAX : isfinite(values[n]) ? (int64_t)values[n] : 0;
+        narrow[n] = (int32_t)integers[n];
+        bytes[n] = (uint8_t)integers[n];
+        floats[n] = (float)values[n];
+    }
+    shape[0] = matrix ? shape[0] : n;
+    const void *host[MO_DTYPES] = {[MO_F32] = floats,
+        [MO_F64] = values,
+        [MO_I32] = narrow,
+        [MO_I64] = integers,
+        [MO_U8] = bytes,
+        [MO_F16] = bytes};
+    mo_arrays_take(arrays, key, mo_tensor_create_from(c->s->ctx, real, matrix ? 2 : 1, shape, host[real]));
+}
+
+static void write_members(corpus *c) {
+    mo_arrays *arrays = mo_arrays_create(c->s->ctx);
+    for (int i = 0; i < c->members; i++)
+        write_member(c, arrays, c->member[i]);
+    assert_int_equal(mo_npz_write(arrays, scratch_path(c->s, c->alone)), MO_OK);
+    mo_arrays_release(arrays);
+    c->members = 0;
+}
+
 /* Whether line i is one of a file. */
 static bool take_file(corpus *c, int i) {
     const char *line = c->line[i], *name = after(line, "file ") ? after(line, "file ") : after(line, "in ");
-    if (after(line, "|"))
+    if (*line == '|' && c->file)
         write_line(c->file, line + 1);
+    else if (*line == '|') {
+        int at = find_member(c, line + 1);
+        c->member[at] = line + 1;
+        c->members += at == c->members;
+    }
     if (!name)
         return *line == '|';
     close_file(c);
     if (after(line, "file "))
         snprintf(c->alone, sizeof c->alone, "%s", name);
+    if (mo_path_ends_with(name, ".npz"))
+        return true;
     c->file = fopen(scratch_path(c->s, name), "wb");
     assert_non_null(c->file);
     return true;
@@ -62,13 +125,14 @@ static void take_base(corpus *c, const char *name) {
     fail_msg("no base %s", name);
 }
 
-static void expect_refusal(corpus *c, int i, const mo_graph *graph) {
+static void expect_refusal(corpus *c, int i, bool read) {
     const mo_status *status = mo_context_status(c->s->ctx);
     char *rest = c->line[i] + 2, *code = strsep(&rest, " ");
-    if (graph || strcmp(mo_code_name(status->code), code) != 0)
-        fail_msg("line %d: expected %s, found %s", i + 1, code, graph ? "a graph" : status->message);
-    if (*c->alone && !after(status->message, c->s->path))
-        fail_msg("line %d: expected the path first, found %s", i + 1, status->message);
+    if (read || strcmp(mo_code_name(status->code), code) != 0)
+        fail_msg("line %d: expected %s, found %s", i + 1, code, read ? "no error" : status->message);
+    if (*c->alone && !(mo_path_ends_with(c->alone, ".json") ? strstr(status->message, c->s->path)
+                                                            : after(status->message, c->s->path)))
+        fail_msg("line %d: expected the path, found %s", i + 1, status->message);
     for (char *part = rest, *next; part; part = next) {
         next = strstr(part, " ; ");
         if (next) {
@@ -98,11 +162,19 @@ static void expect_graph(const corpus *c, int i, const mo_graph *graph) {
 /* The end of a case. */
 static void open_case(corpus *c, int i) {
     close_file(c);
-    mo_graph *graph = mo_graph_open(c->s->ctx, *c->alone ? scratch_path(c->s, c->alone) : c->s->folder);
+    if (c->members)
+        write_members(c);
+    mo_context *ctx = c->s->ctx;
+    const char *path = *c->alone ? scratch_path(c->s, c->alone) : c->s->folder;
+    mo_pool_file *pool = mo_path_ends_with(path, ".pool.json") ? mo_pool_file_read(ctx, path) : NULL;
+    mo_suite *suite = mo_path_ends_with(path, ".suite.json") ? mo_suite_read(ctx, path) : NULL;
+    mo_graph *graph = mo_path_ends_with(path, ".json") ? NULL : mo_graph_open(ctx, path);
     if (*c->line[i] == '!')
-        expect_refusal(c, i, graph);
+        expect_refusal(c, i, pool || suite || graph);
     else
         expect_graph(c, i, graph);
+    mo_pool_file_release(pool);
+    mo_suite_release(suite);
     mo_graph_release(graph);
     scratch_files(c->s, true);
     c->alone[0] = '\0';
@@ -122,7 +194,13 @@ static void every_case_is_read_or_refused_as_it_says(void **state) {
                 i++;
         else if (after(c.line[i], "with "))
             take_base(&c, after(c.line[i], "with "));
-        else if (after(c.line[i], "without ")) {
+        else if (after(c.line[i], "without ") && c.members) {
+            char key[64];
+            snprintf(key, sizeof key, "%s ", after(c.line[i], "without "));
+            int at = find_member(&c, key);
+            assert_in_range(at, 0, c.members - 1);
+            c.member[at] = c.member[--c.members];
+        } else if (after(c.line[i], "without ")) {
             close_file(&c);
             assert_int_equal(remove(scratch_path(c.s, after(c.line[i], "without "))), 0);
         } else if (*c.line[i] == '!' || *c.line[i] == '=')

@@ -9,7 +9,7 @@ import textwrap
 import headers
 
 # Tensors that may be left out: the header says "or NULL" of them.
-OPTIONAL = {"linear": {"b"}, "linear_relu": {"b", "R"}}
+OPTIONAL = {"linear": {"b"}}
 DEFAULTS = {
     "axis": "-1", "smoothing": "0.0", "correction": "0", "epsilon": "1e-12", "before": "0", "after": "0", "b": "0.0",
 }  # fmt: skip
