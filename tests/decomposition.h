@@ -5,7 +5,7 @@
 #include "ops/inside.h"
 #include "scratch.h"
 #include "tensor/storage.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "train/inside.h"
 #include "train/svd/svd.h"
 
@@ -58,7 +58,7 @@ static inline double orthogonality(const double *X, int64_t n, int64_t r) {
             double sum = 0;
             for (int64_t i = 0; i < n; i++)
                 sum += X[i * r + a] * X[i * r + b];
-            worst = larger(worst, fabs(sum - (a == b)));
+            worst = worst_of(worst, fabs(sum - (a == b)));
         }
     return worst;
 }

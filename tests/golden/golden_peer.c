@@ -4,7 +4,7 @@
  * In float64 only: float32 would compare the rounding of a hundred steps. */
 #include "models/inside.h"
 #include "tests/golden/golden.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static double farthest(const mo_tensor *stored, const double *got, int64_t n) {
     double *x = malloc((size_t)n * sizeof *x), distance = 0;
     mo_tensor_read(stored, x, (size_t)n * sizeof *x);
     for (int64_t i = 0; i < n; i++)
-        distance = larger(distance, fabs(got[i] - x[i]));
+        distance = worst_of(distance, fabs(got[i] - x[i]));
     free(x);
     return distance;
 }

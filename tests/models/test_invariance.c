@@ -1,6 +1,6 @@
 /* tests/models/test_invariance.c - no logit of the invariant encoder depends on the choice between valid SVDs. */
 #include "tests/copies.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 #include <dirent.h>
 
@@ -102,7 +102,7 @@ static double largest_change(scratch *s, double equal) {
     assert_int_equal(logits_of(pool, model, after, MOST), n);
     double worst = 0, largest = 0;
     for (int64_t i = 0; i < n; i++) {
-        worst = larger(worst, fabs(after[i] - before[i]));
+        worst = worst_of(worst, fabs(after[i] - before[i]));
         largest = fmax(largest, fabs(before[i]));
     }
     assert_true(largest > 1); /* logits that say something */

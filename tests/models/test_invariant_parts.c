@@ -4,7 +4,7 @@
 #include "tests/models/drawn_episode.h"
 
 #include "ops/inside.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 enum { ROTATED = 8 };
 
@@ -197,7 +197,7 @@ static double change_of_logits(scratch *s, const char *part) {
     assert_int_equal(logits_of(s->ctx, source, model, after), n);
     double worst = 0, largest = 0;
     for (int64_t i = 0; i < n; i++) {
-        worst = larger(worst, fabs(after[i] - before[i]));
+        worst = worst_of(worst, fabs(after[i] - before[i]));
         largest = fmax(largest, fabs(before[i]));
     }
     assert_true(largest > 1);

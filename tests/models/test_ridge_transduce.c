@@ -1,7 +1,7 @@
 /* tests/models/test_ridge_transduce.c - an expert of a readout refitted on all rows, against loops that follow the
  * formulas. */
 #include "models/inside.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -90,7 +90,7 @@ static double largest_difference(mo_tensor *got, int n, double expected[n][C]) {
     assert_int_equal(mo_tensor_read(got, y, sizeof y), MO_OK);
     for (int i = 0; i < n; i++)
         for (int c = 0; c < C; c++)
-            worst = larger(worst, fabs(y[i][c] - expected[i][c]));
+            worst = worst_of(worst, fabs(y[i][c] - expected[i][c]));
     return worst;
 }
 

@@ -1,7 +1,7 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
  * also with dropout. */
 #include "models/inside.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -118,7 +118,7 @@ static double distance(const result *a, const result *b) {
     assert_int_equal(a->n, b->n);
     assert_true(a->position == b->position);
     for (int i = 0; i < a->n; i++) {
-        most = larger(most, fabs(a->value[i] - b->value[i]));
+        most = worst_of(most, fabs(a->value[i] - b->value[i]));
         size = fmax(size, i ? fabs(a->value[i]) : 0);
     }
     return most / size;

@@ -3,7 +3,7 @@
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static void compare(const char *what, mo_tensor *fused, mo_tensor *unfused, bool
     double difference = 0, largest = 0;
     for (int i = 0; i < SIZE; i++) {
         double x = wide ? ((double *)a)[i] : ((float *)a)[i], y = wide ? ((double *)b)[i] : ((float *)b)[i];
-        difference = larger(difference, fabs(x - y));
+        difference = worst_of(difference, fabs(x - y));
         largest = fmax(largest, fabs(y));
     }
     if (!(difference <= (wide ? 1e-14 : 1e-6) * largest) || largest == 0)

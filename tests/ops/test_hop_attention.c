@@ -4,7 +4,7 @@
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -91,7 +91,7 @@ static void compare(mo_tape *t, const char *what, int which, mo_tensor *got, mo_
     double difference = 0, largest = n == 1; /* of c: 0 but for rounding, as softmax does not depend on it */
     for (int i = 0; i < n; i++) {
         double x = wide ? ((double *)a)[i] : ((float *)a)[i], y = wide ? ((double *)b)[i] : ((float *)b)[i];
-        difference = larger(difference, fabs(x - y));
+        difference = worst_of(difference, fabs(x - y));
         largest = fmax(largest, fabs(y));
     }
     if (!(difference <= (wide ? 1e-13 : 2e-5) * largest) || largest == 0)

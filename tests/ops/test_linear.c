@@ -1,7 +1,7 @@
 /* tests/ops/test_linear.c - the fused layer equals the ops it stands for, in value and in every gradient. */
 #include "ops/inside.h"
 #include "tensor/storage.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 #include <float.h>
 #include <math.h>
@@ -65,7 +65,7 @@ static void expect_close(const char *what, const mo_tensor *got, const mo_tensor
     read_doubles(got, a);
     read_doubles(want, b);
     for (int64_t i = 0; i < n; i++)
-        worst = larger(worst, fabs(a[i] - b[i]));
+        worst = worst_of(worst, fabs(a[i] - b[i]));
     if (!(worst <= 8 * k * eps))
         fail_msg("%s differs by %g, expected at most %g", what, worst, 8 * k * eps);
     free(a);

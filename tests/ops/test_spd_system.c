@@ -4,7 +4,7 @@
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ static void compare(const char *what, int64_t n, mo_tensor *got, mo_tensor *want
     read_into(got, value);
     read_into(want, other);
     for (int64_t i = 0; i < mo_numel(want); i++) {
-        difference = larger(difference, fabs(value[i] - other[i]));
+        difference = worst_of(difference, fabs(value[i] - other[i]));
         largest = fmax(largest, fabs(other[i]));
     }
     if (!(difference <= tolerance * largest) || largest == 0)

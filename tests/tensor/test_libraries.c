@@ -5,7 +5,7 @@
 
 #include "ops/inside.h"
 #include "tensor/storage.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 #include <float.h>
 #include <math.h>
@@ -30,7 +30,7 @@ static void release(mo_tape *t) {
 static double difference(const float *a, const float *b, int n) {
     double worst = 0;
     for (int i = 0; i < n; i++)
-        worst = larger(worst, isnan(a[i]) && isnan(b[i]) ? 0 : a[i] == b[i] ? 0 : fabs((double)a[i] - b[i]));
+        worst = worst_of(worst, isnan(a[i]) && isnan(b[i]) ? 0 : a[i] == b[i] ? 0 : fabs((double)a[i] - b[i]));
     return worst;
 }
 

@@ -8,7 +8,7 @@
 #include "ops/rules/layers.h"
 #include "tensor/storage.h"
 #include "tests/device.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/scratch.h"
 
 #include <float.h>
@@ -110,7 +110,7 @@ static void products_stay_within_the_bound_of_their_mode(void **state) {
             read_product(t, c, MO_F32, false, got);
             double worst = 0;
             for (int64_t k = 0; k < c->batch * c->m * c->n; k++)
-                worst = larger(worst, fabs(got[k] - exact[k]) / magnitude[k]);
+                worst = worst_of(worst, fabs(got[k] - exact[k]) / magnitude[k]);
             if (!(worst <= bound_of((mo_math)math, c->k)))
                 fail_msg("case %zu, %s: off by %g of the magnitudes, bound %g", i, mode_names[math], worst,
                     bound_of((mo_math)math, c->k));

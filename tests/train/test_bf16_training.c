@@ -4,7 +4,7 @@
 
 #include "tensor/cpu/fast/avx512.h"
 #include "tests/device.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 /* Rounding a factor to 8 bits moves a product by 2^-9 of its terms, in either direction. */
 static const double tolerance = 5e-3;
@@ -24,7 +24,7 @@ static void two_hundred_steps_have_the_losses_of_float32(void **state) {
     assert_memory_equal(&rounded, &again, sizeof again); /* on two threads */
     double worst = 0;
     for (int i = 0; i < PARITY_STEPS; i++)
-        worst = larger(worst, fabs(rounded.loss[i] - full.loss[i]));
+        worst = worst_of(worst, fabs(rounded.loss[i] - full.loss[i]));
     print_message("%d steps: losses differ by at most %.2g\n", PARITY_STEPS, worst);
     assert_true(worst > 0 && worst <= tolerance);
     assert_true(rounded.loss[PARITY_STEPS - 1] < rounded.loss[0]);

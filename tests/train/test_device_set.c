@@ -3,7 +3,7 @@
  * of MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/drawn_graphs.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 
 enum { ON_THREADS = 1024 }; /* as in first_hop.c */
 
@@ -22,7 +22,7 @@ static float *stack_of(mo_device device, int threads, const int64_t *sizes, int6
 static double difference(const float *x, const float *y, int64_t first, int64_t count) {
     double largest = 0;
     for (int64_t i = first; i < first + count; i++)
-        largest = larger(largest, fabs((double)x[i] - y[i]));
+        largest = worst_of(largest, fabs((double)x[i] - y[i]));
     return largest;
 }
 

@@ -2,7 +2,7 @@
  * one process to rounding; its bits where they are asked for. Sums that fail end all ranks. Each rank is a process
  * (forked_ranks.h). Skipped with fewer than three CUDA devices; the emulated one is as many as it is asked to be. */
 #include "tests/device.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/train/forked_ranks.h"
 #include "tests/training_run.h"
 
@@ -181,7 +181,7 @@ static void compare_runs(const outcome *other, int size) {
     double worst_loss = 0, square = 0, difference = 0;
     int differ = 0;
     for (int k = 0; k < STEPS; k++)
-        worst_loss = larger(worst_loss, fabs(other->loss[k] - one.of->loss[k]) / fabs(one.of->loss[k]));
+        worst_loss = worst_of(worst_loss, fabs(other->loss[k] - one.of->loss[k]) / fabs(one.of->loss[k]));
     for (int i = 0; i < one.of->n; i++) {
         double between = i == one.of->left_out ? 0 : (double)other->value[i] - one.of->value[i];
         square += (double)one.of->value[i] * one.of->value[i];

@@ -3,7 +3,7 @@
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
 
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "train/features/feature_memory.h"
 
 #include <fcntl.h>
@@ -229,7 +229,7 @@ static void float16_halves_the_file_and_rounds(void **state) {
             float *z = malloc((size_t)each * sizeof *z);
             assert_int_equal(mo_tensor_read(Z, z, (size_t)each * sizeof *z), MO_OK);
             for (int64_t i = 0; i < each; i++)
-                worst = larger(worst, fabs((double)z[i] - (double)x[hop * each + i]));
+                worst = worst_of(worst, fabs((double)z[i] - (double)x[hop * each + i]));
             free(z);
             mo_tensor_release(Z);
         }

@@ -2,7 +2,7 @@
  * an isolated node, a node without attributes, a constant column; their properties; and what is refused. */
 #include "tensor/hidden.h"
 #include "tests/drawn_graphs.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "train/features/example_rows.h"
 #include "train/features/nodes/attribute_rows.h"
 #include "train/features/nodes/kernels.h"
@@ -423,7 +423,7 @@ static void columns_of_sampled_walks_follow_the_exact_ones(void **state) {
             product += x * y;
             squares[0] += x * x;
             squares[1] += y * y;
-            difference = larger(difference, fabs(x - y));
+            difference = worst_of(difference, fabs(x - y));
         }
         double cosine = product / sqrt(squares[0] * squares[1]);
         if (c == 10 || c == 11)

@@ -1,6 +1,6 @@
 /* tests/train/test_optimizer.c - AdamW and SGD: PyTorch's stored steps, plain double loops, clipping, and gradients
  * that must change nothing. */
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/scratch.h"
 #include "train/run/optimizer.h"
 
@@ -228,7 +228,7 @@ static double stored_error(mo_context *ctx, const mo_arrays *file, const char *e
     for (int i = 0; i < n; i++) {
         const double *a = mo_tensor_view(p[i]).data, *b = mo_tensor_view(want[i]).data;
         for (int64_t j = 0; j < mo_numel(p[i]); j++) {
-            error = larger(error, fabs(a[j] - b[j]));
+            error = worst_of(error, fabs(a[j] - b[j]));
             scale = fmax(scale, fabs(b[j]));
         }
         mo_tensor_release(p[i]);

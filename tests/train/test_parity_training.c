@@ -1,7 +1,7 @@
 /* tests/train/test_parity_training.c - training on CUDA follows training on the CPU: 50 steps from the same weights and
  * features, one episode of each family per step, in every math mode. Skipped if there is no CUDA device. */
 #include "tests/device.h"
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/parity_run.h"
 
 enum { STEPS = 50 };
@@ -23,7 +23,7 @@ static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {
         if (!(difference <= tolerance[math]))
             fail_msg("step %d: loss %.9g, on the CPU %.9g", i, cuda.loss[i], cpu.loss[i]);
         worst = fmax(worst, difference);
-        worst_norm = larger(worst_norm, fabs(cuda.norm[i] - cpu.norm[i]) / cpu.norm[i]);
+        worst_norm = worst_of(worst_norm, fabs(cuda.norm[i] - cpu.norm[i]) / cpu.norm[i]);
     }
     print_message(
         "%d steps: losses differ by at most %.2g, gradient norms by %.2g of themselves\n", STEPS, worst, worst_norm);

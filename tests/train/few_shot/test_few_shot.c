@@ -1,6 +1,6 @@
 /* tests/train/few_shot/test_few_shot.c - labels from a few: the readout is that of an evaluation, the estimate comes
  * from labels that were left out, and equal calls give equal bits. */
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
@@ -335,7 +335,7 @@ static void the_estimate_is_carried_on_to_all_labels(void **state) {
         if (k >= 3 && k <= 8) {
             double one = 1 - expected, two = 1 - share_without(s->ctx, Z, k, 2);
             double b = (two - one) / (1. / (double)(k - 2) - 1. / (double)(k - 1)), a = one - b / (double)(k - 1);
-            most = larger(most, fabs(two - one));
+            most = worst_of(most, fabs(two - one));
             expected = 1 - (a + b / (double)k);
         }
         assert_int_equal(mo_few_shot_fit(f, id, label, CLASSES * k), MO_OK);

@@ -1,6 +1,6 @@
 /* tests/train/few_shot/test_link_scores.c - scores of missing links: links that were taken away are found again, a
  * score depends neither on threads nor, beyond rounding, on the other pairs, and what is no such pair is refused. */
-#include "tests/larger.h"
+#include "tests/worst_of.h"
 #include "tests/scratch.h"
 #include "train/few_shot/few_shot.h"
 #include "train/metrics.h"
@@ -43,7 +43,7 @@ static void links_that_were_taken_away_are_found(void **state) {
     score_cora(2, 5, 10, few);
     double most = 0; /* float32 products of another number of rows round otherwise: up to 1.3e-4 of scores of 4 */
     for (int i = 0; i < 20; i++)
-        most = larger(most, fabs(few[i] - score[i < 10 ? 5 + i : ASKED + i - 5]));
+        most = worst_of(most, fabs(few[i] - score[i < 10 ? 5 + i : ASKED + i - 5]));
     print_message("20 scores of few pairs differ by at most %.1e\n", most);
     assert_true(most < 5e-4);
 }
