@@ -43,9 +43,6 @@ MO_API int mo_device_count(mo_device device);
 /* Writes the libraries that contexts of that device compute with, and their versions, to text as one line. Returns
  * false if no library is known. */
 MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);
-/* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
- * one), matrix products run on one thread. */
-MO_API bool mo_context_blas_is_safe(const mo_context *ctx);
 
 /* ---- capture: a step of one shape, queued again on the device without its host code (a CUDA graph) ---- */
 

@@ -145,14 +145,14 @@ class Model(Handle):
 
     @classmethod
     def invariant(
-        cls, hops: int = 3, smoothing: float = 0.1, linear: bool = False, dtype: str = "float32", context: Context | None = None
+        cls, hops: int = 3, smoothing: float = 0.1, dtype: str = "float32", context: Context | None = None
     ) -> Model:
         """The model of the recipe `best`, which reads only what every valid SVD agrees on (models/invariant.c)."""
         context = context or default_context()
         options = ffi.new("mo_invariant_options *")
-        options.hops, options.smoothing, options.linear = hops, smoothing, linear
+        options.hops, options.smoothing = hops, smoothing
         made = context.call(lib.gate_mo_invariant_create, context.pointer, number_of(dtype), options)
-        return cls(context, made, ("invariant", (hops, smoothing, linear, dtype)))
+        return cls(context, made, ("invariant", (hops, smoothing, dtype)))
 
     @property
     def parameters(self) -> list[Parameter]:
@@ -172,7 +172,7 @@ class Model(Handle):
         return {p.name: p.numpy() for p in self.parameters}
 
     def embed(self, tape: Tape, episode: Episode, random: Random | None = None) -> tuple[Tensor, Tensor]:
-        """Embeddings of an episode's examples: Zs [n_s, d] and Zq [n_q, d], or [experts, n, d]."""
+        """Embeddings of an episode's examples: Zs [n_s, d] and Zq [n_q, d]."""
         out = ffi.new("mo_tensor *[2]")
         self.context.call(lib.gate_mo_model_embed, tape.pointer, *self._given(tape, episode, random), out, out + 1)
         return Tensor(out[0], tape), Tensor(out[1], tape)
