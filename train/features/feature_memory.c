@@ -21,7 +21,7 @@ enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20, BLOCK = 32768 };
 static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
 
 double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
-    double floats = o->form == MO_FEATURES_OF_EXAMPLES ? 21 * (o->hops + 3) : 4.3 * (o->hops + 1);
+    double floats = o->form == MO_FEATURES_OF_EXAMPLES ? 12 * (o->hops + 3) : 4.3 * (o->hops + 1);
     return (double)rows * o->dim * floats * REAL;
 }
 
