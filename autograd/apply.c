@@ -133,6 +133,11 @@ static bool check_call(mo_call *c, mo_tensor *const *in) {
         mo_fail(c->ctx, MO_INVALID, "%s: %d inputs, expected %d to %d", op->name, c->n_in, least, most);
         return false;
     }
+    if (op->attributes_size > MO_MAX_ATTRIBUTES) {
+        mo_fail(c->ctx, MO_INVALID, "%s: %zu bytes of attributes, expected at most %d", op->name, op->attributes_size,
+            MO_MAX_ATTRIBUTES);
+        return false;
+    }
     for (int i = 0; i < c->n_in; i++) {
         c->in[i] = in[i];
         if (!check_input(c, i))

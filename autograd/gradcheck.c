@@ -16,10 +16,10 @@
  *   - of two points in a batch, wherever f takes one, and of a square matrix without its last column;
  *   - of an op in float32;
  * and must be the same, or the right one there. */
-#include "tensor/hidden.h"
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "tensor/files/number_text.h"
+#include "tensor/hidden.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -742,7 +742,7 @@ static void compare_float32(problem *p, problem *q) {
 /* The gradient in float32 against that in float64, at equal values. An op that raises an error for float32, or computes
  * something else there, is not compared. */
 static void check_float32(problem *p, const mo_sample *s) {
-    _Alignas(16) char attributes[256];
+    _Alignas(16) char attributes[MO_MAX_ATTRIBUTES];
     op_call narrow_call = *p->call;
     if (s->prepare) {
         s->prepare(p->ctx, MO_F32, attributes);
@@ -773,7 +773,7 @@ static void check_float32(problem *p, const mo_sample *s) {
 
 /* Checks an op on one of its samples. */
 static void check_sample(const mo_op *op, const mo_sample *s, int order, double tolerance, problem *p) {
-    _Alignas(16) char attributes[256];
+    _Alignas(16) char attributes[MO_MAX_ATTRIBUTES];
     op_call call = {.op = op, .attributes = s->attributes};
     if (s->prepare) {
         s->prepare(p->ctx, MO_F64, attributes);

@@ -50,7 +50,7 @@ typedef struct mo_sample {
     const char *name;
     const char *in;
     const void *attributes; /* NULL: zeros */
-    /* Where set: builds run-time attributes into a buffer of attributes_size bytes (at most 256); finish undoes it. */
+    /* Where set: builds run-time attributes into a buffer of attributes_size bytes; finish undoes it. */
     void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
     void (*finish)(mo_context *ctx, void *attributes);
     const char *error; /* NULL: the op computes. Else it must fail with a message that has this part */

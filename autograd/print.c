@@ -8,13 +8,13 @@
  * {"values": [{"dtype", "shape", name, label, leaf, released, kept, reached}, ..], "nodes": [{"op", "in", "out",
  * section, vjp_of, view}, ..], "loss": value}; members without quotes may be absent. Tensors "v3" and "g3" are the
  * elements of value 3 and of its gradient. */
-#include "tensor/hidden.h"
 #include "autograd/tape.h"
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
+#include "tensor/hidden.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -182,7 +182,7 @@ static void put_elements(printer *p, const mo_tensor *T) {
     size_t bytes = (size_t)mo_numel(T) * 32;
     char *text = mo_host_alloc(p->ctx, bytes);
     if (text)
-        put(p, "%s", mo_tensor_text(T, text, bytes));
+        p->write(mo_tensor_text(T, text, bytes), p->state);
     mo_host_free(p->ctx, text, bytes);
 }
 

@@ -47,7 +47,7 @@ MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *n
 
 /* ---- encoder: parameters, and graph code from an episode's rows to embeddings ---- */
 
-#define MO_ENCODER_ABI 3
+#define MO_ENCODER_ABI 4
 enum {
     MO_MAX_ENCODER_PARAMETERS = 36,
     MO_MAX_ENCODER_SETTINGS = 16,

@@ -79,7 +79,7 @@ struct mo_model {
     mo_dtype real;
     mo_encoder encoder; /* a copy, which owns its state */
     mo_encoder_rows rows;
-    int n_parameters; /* the encoder's come first, then the readout's */
+    int n_parameters; /* the encoder's come first, then the head's */
     mo_tensor *parameter[MO_MAX_PARAMETERS];
     mo_tensor *first[2 * MO_MAX_ENCODER_PARAMETERS];   /* the encoder's parameters, borrowed, then their first values */
     const mo_own_readout *readout;                     /* NULL: head and temperature */
@@ -120,7 +120,7 @@ MO_API const mo_gamlp_options *mo_mochi_encoder(const mo_model *m);
 typedef struct mo_invariant_options {
     int hops;         /* 3 */
     double smoothing; /* label smoothing: 0.1 */
-    unsigned without; /* parts left out, bits 1 << mo_invariant_part (models/inside.h); 0: none */
+    unsigned without; /* parts left out, bits 1 << mo_invariant_part (below); 0: none */
 } mo_invariant_options;
 
 /* What mo_invariant_create takes where it gets no options. */

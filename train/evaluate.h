@@ -10,7 +10,7 @@
 #define MO_EVAL_LINK_SHARE 0.28
 
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
- * at once); those of several experts side by side. Release with mo_tensor_release. The null tensor on failure. */
+ * at once). Release with mo_tensor_release. The null tensor on failure. */
 MO_API mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows);
 /* public: the divisions that came with a graph of nodes (mo_plan_public): a problem each, whose k is that of the
  * division. */

@@ -142,7 +142,8 @@ typedef struct mo_few_shot_estimate {
     int64_t small_classes;               /* with one example, which no fit can do without */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
     double baseline;    /* the accuracy, found in the same way, of a ridge on the features two hops away
-                           alone; NaN where the readout does not mix kernels of nodes */
+                           alone; NaN where the readout does not mix kernels of nodes, or
+                                            some labelled examples stand for all (train/few_shot/README.md) */
     double temperature; /* of the probabilities */
 } mo_few_shot_estimate;
 

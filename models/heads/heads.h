@@ -36,10 +36,7 @@ typedef struct mo_mixed_experts {
     mo_tensor *share;   /* pi [.., E, R], which sums to 1 */
     mo_tensor *factor;  /* pi T [.., E, R] */
 } mo_mixed_experts;
-/* Mixes what each expert and penalty has learned from the support, X [.., E, R, p, C], by its leave-one-out predictions
- * Yloo [.., E, R, n_s, C] of the labels Ys [.., n_s, C]: learned [.., E, p, C]. lambda is not read. */
-mo_mixed_experts mo_mix_experts(mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix);
-/* The same of ridges with kernels K [.., E, n_s, n_s] of the support: learned is alpha [.., E, n_s, C], with which a
+/* Ridges with kernels K [.., E, n_s, n_s] of the support: learned is alpha [.., E, n_s, C], with which a
  * query's logits are sum_e k_e(query, support) alpha_e. Raises MO_INVALID with the shapes that do not fit. */
 mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
 

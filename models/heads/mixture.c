@@ -104,7 +104,9 @@ static mo_tensor *times_matrix(mo_tape *t, mo_tensor *X, mo_tensor *x) {
     return mo_mul(t, X, mo_with_axis(t, mo_with_axis(t, x, MO_AXIS(-1), 1), MO_AXIS(-1), 1));
 }
 
-mo_mixed_experts mo_mix_experts(
+/* Mixes what each expert and penalty has learned from the support, X [.., E, R, p, C], by its leave-one-out predictions
+ * Yloo [.., E, R, n_s, C] of the labels Ys [.., n_s, C]: learned [.., E, p, C]. lambda is not read. */
+static mo_mixed_experts mix_experts(
     mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
     mo_mixed_experts none = {mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)}, m;
@@ -148,8 +150,7 @@ static bool kernel_mixture_check(
         char k[160], y[160], w[160], l[160], p[160], d[160];
         mo_fail(ctx, MO_INVALID,
             "mixture: expected K [.., E, n_s, n_s], Ys [.., n_s, C], weight [.., n_s], lambda [R], prior [E], "
-            "doublings "
-            "[E]; got %s, %s, %s, %s, %s, %s",
+            "doublings [E]; got %s, %s, %s, %s, %s, %s",
             mo_shape_string(K, k, sizeof k), mo_shape_string(Ys, y, sizeof y),
             mix->weight ? mo_shape_string(mix->weight, w, sizeof w) : "none", mo_shape_string(mix->lambda, l, sizeof l),
             mo_shape_string(mix->prior, p, sizeof p), mo_shape_string(mix->doublings, d, sizeof d));
@@ -165,7 +166,7 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
     mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-2), E) : NULL;
     mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), E), *alpha, *Yloo;
     mo_kernel_loo_fit(t, K, Y, weight, of_every_problem(t, mix->lambda, K), &alpha, &Yloo);
-    return mo_mix_experts(t, alpha, Yloo, Ys, mix);
+    return mix_experts(t, alpha, Yloo, Ys, mix);
 }
 
 /* Added to the diagonal of the centres' kernel, whose least eigenvalues float32 does not resolve: far below the least
@@ -255,7 +256,7 @@ mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all,
     mo_tensor *own = mo_sub(t, Y_J, B);
     if (each)
         *each = own;
-    mo_mixed_experts fit = mo_mix_experts(t, own, Yloo, Ys, &others);
+    mo_mixed_experts fit = mix_experts(t, own, Yloo, Ys, &others);
     return mo_sum(t, fit.learned, MO_AXIS(0), MO_DROP_AXES);
 }
 
@@ -275,8 +276,7 @@ static mo_tensor *mixture_weighted(
     if (!mo_ok(mo_tape_context(t)))
         return mo_null_tensor(mo_tape_context(t));
     mo_axes expert = MO_AXIS(mo_ndim(W) - 3);
-    mo_mixed_experts mixed =
-        mo_mix_experts(t, mo_with_axis(t, W, expert, 1), mo_with_axis(t, Yloo, expert, 1), Ys, &mix);
+    mo_mixed_experts mixed = mix_experts(t, mo_with_axis(t, W, expert, 1), mo_with_axis(t, Yloo, expert, 1), Ys, &mix);
     return mo_matmul(t, mo_append_ones(t, Zq), mo_sum(t, mixed.learned, expert, MO_DROP_AXES));
 }
 

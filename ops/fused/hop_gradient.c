@@ -4,7 +4,7 @@
  * and b_bar [K, out], b_bar_k = 1^T D_k. float32 or float64, views of any strides. Errors: sizes that do not fit.
  * Saved: nothing beyond the inputs.
  *
- * Each hop is linear_gradient.c: with the adjoints V of W_bar and u of b_bar, D_bar_k = X_k V_k^T + 1 u_k^T and X_bar_k
+ * Each hop is linear.c: with the adjoints V of W_bar and u of b_bar, D_bar_k = X_k V_k^T + 1 u_k^T and X_bar_k
  * = D_k V_k, batched products. */
 #include "ops/fused/fused.h"
 #include "ops/rules/layers.h"

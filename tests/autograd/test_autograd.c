@@ -181,6 +181,19 @@ static const mo_op cube_op = {.name = "cube",
     .samples = (const mo_sample[]){{.name = "vector", .in = "[3]"}},
     .n_samples = 1};
 
+static void more_attributes_than_a_node_holds_are_refused(void **state) {
+    toy *y = *state;
+    mo_op wide = cube_op;
+    wide.attributes_size = 4 * MO_MAX_ATTRIBUTES;
+    mo_tensor *a = toy_leaf(y->ctx, 2, -3);
+    assert_true(mo_is_null(mo_apply(y->t, &wide, &a, 1, NULL)));
+    assert_int_equal(mo_context_status(y->ctx)->code, MO_INVALID);
+    assert_non_null(
+        strstr(mo_context_status(y->ctx)->message, "cube: 4096 bytes of attributes, expected at most 1024"));
+    mo_clear_error(y->ctx);
+    mo_tensor_release(a);
+}
+
 static void a_rule_may_take_gradients_itself(void **state) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, -3);
@@ -286,6 +299,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(stop_gradient_holds_a_factor_fixed, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(constants_of_a_tape_can_be_leaves, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(tapes_share_parameters, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(more_attributes_than_a_node_holds_are_refused, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(a_rule_may_take_gradients_itself, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(errors_of_backward_say_what_is_wrong, toy_create, toy_release),
         cmocka_unit_test(on_error_hears_the_first_error),

@@ -61,6 +61,18 @@ static void values_are_shown_where_few(void **state) {
     mo_tensor_release(W);
 }
 
+static void many_values_are_shown_whole(void **state) {
+    toy *y = *state;
+    mo_tensor *X = mo_parameter(y->t->ctx, "X", MO_F64, 2, (int64_t[]){10, 10});
+    double x[100];
+    for (int i = 0; i < 100; i++)
+        x[i] = -0.123456789;
+    assert_int_equal(mo_tensor_write(X, x, sizeof x), MO_OK);
+    mo_neg(y->t, X);
+    assert_non_null(strstr(print(y, &(mo_print_options){.values = 200}), "-0.12346]]"));
+    mo_tensor_release(X);
+}
+
 static void released_values_say_so(void **state) {
     toy *y = *state;
     mo_tensor *W, *loss = small_graph(y, &W);
@@ -291,6 +303,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(text_shows_ops_inputs_shapes_and_types, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(values_are_shown_where_few, toy_create, toy_release),
+        cmocka_unit_test_setup_teardown(many_values_are_shown_whole, toy_create, release_with_context),
         cmocka_unit_test_setup_teardown(released_values_say_so, toy_create, release_with_context),
         cmocka_unit_test_setup_teardown(recorded_backward_names_its_rules, toy_create, toy_release),
         cmocka_unit_test_setup_teardown(several_outputs_are_numbered, toy_create, release_with_context),

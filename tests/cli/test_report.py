@@ -204,7 +204,7 @@ class Pages(unittest.TestCase):
         page = self.page(self.put("p.csv", PLACED + "s1,a,,,yes,a,0,0\n\"s2 <b>\",b,,,yes,b,1,1\n" + rows))
         self.assertEqual(page.count("<svg class='chart'"), 3)
         self.has(page, "<p>30 predictions from 2 labels. Of 30 whose class the data has, 15 are right: 50.0%.")
-        self.has(page, "<p>A class here has 1: probabilities are rough below 4 labels of a class: on Cora")
+        self.has(page, "<p>A class here has 1: probabilities are rough below 4 labels of a class: over 25 graphs")
         least = page[page.index("The least sure"):]
         self.assertEqual(least.count("<tr><td class='t'>n"), 20)
         self.assertEqual(least.find("<tr><td class='t'>n"), least.find(

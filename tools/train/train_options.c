@@ -30,7 +30,7 @@ static const struct argp_option options[] = {
         "query examples per class (default 24, twice that for links and graphs; paper 16:64; released 192)", 0},
     {NULL, 0, NULL, 0, "The model", 2},
     {"recipe", KEY_RECIPE, "NAME", 0,
-        "best: an encoder that does not see the basis of an SVD, 95 numbers (default); paper: as the article says; "
+        "best: an encoder that does not see the basis of an SVD, 28 numbers (default); paper: as the article says; "
         "paper++: with one episode of each task family per step; released: as the authors' program does",
         0},
     {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},

@@ -1,10 +1,11 @@
-/* train/episodes/episode_kernels.h - further experts of an episode of nodes or graphs (library internal). */
+/* train/episodes/episode_kernels.h - the rows that stand for a large support, and the further experts of an episode of
+ * nodes or graphs (library internal). */
 #ifndef MO_EPISODE_KERNELS_H
 #define MO_EPISODE_KERNELS_H
 
 #include "train/inside.h"
 
-/* Support rows that a readout of nodes or graphs reads with a system of their own; of more, as many stand for all. */
+/* Support rows that a mixture of kernels reads with a system of their own; of more, as many stand for all. */
 enum { MO_MOST_CENTRES = 1024 };
 
 /* The rows that stand for a support of more than MO_MOST_CENTRES rows: as many of each class as of the others, while it

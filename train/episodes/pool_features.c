@@ -63,7 +63,8 @@ static void open_features(mo_pool *pool, mo_source *s) {
     links.masked = &copy;
     s->features = mo_task_features_open(&copy, s->task, s->links ? &links : NULL, &o);
     if (own != ctx && !mo_ok(own)) {
-        ctx->status = own->status;
+        const mo_status *status = mo_context_status(own);
+        mo_fail(ctx, status->code, "%s", status->message);
         mo_clear_error(own);
     }
     s->owns_features = true;

@@ -111,7 +111,7 @@ static double few_shot_class_accuracy(const mo_few_shot *f, const double *logits
 /* The accuracy of all labels from those without one and without two of each class. */
 static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
     double k = (double)f->n / (double)f->classes;
-    return isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
+    return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
 /* The estimate from held-out logits [n, classes], which it moves together, and those of the features two hops away

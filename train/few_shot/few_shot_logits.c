@@ -4,6 +4,7 @@
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
+#include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
 #include "tensor/hidden.h"
@@ -159,7 +160,9 @@ mo_code mo_few_shot_without(
     mo_few_shot *f, const mo_few_shot_whole *whole, const int64_t *at, int64_t n, double *logits, double *hop) {
     const mo_model *m = f->candidate.model;
     mo_tensor *each = NULL;
-    mo_episode e = {.task = f->source.task, .classes = f->classes};
+    mo_episode e = {.task = f->source.task,
+        .classes = f->classes,
+        .assortativity = mo_example_kernels_assortativity(f->source.kernels)};
     mo_tape_reset(f->t);
     e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);
     mo_tensor *Y =

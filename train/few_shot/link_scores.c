@@ -30,19 +30,19 @@ enum {
     LEAST_PART = 1024,      /* queries that a kept readout is applied to at once; without a limit a whole block */
     BYTES_PER_PAIR = 640,   /* of columns */
     BYTES_PER_QUERY = 8192, /* of its embedding, and what that takes */
-    BYTES_PER_KERNEL = 40,  /* of a query and an example of the support: ten matrices */
-    BYTES_PER_SYSTEM = 160  /* of two examples of the support: the systems of all penalties and their solutions */
+    BYTES_PER_KERNEL = 40,  /* of a query and an example that stands for the support: ten matrices */
+    BYTES_PER_SYSTEM = 160  /* of an example and one that stands for the support: systems of all penalties, solutions */
 };
 
 /* ---- memory ---- */
 
 /* What a block takes in parts of that many queries, which come after the fit. */
 static double block_bytes(const mo_link_scorer *s, int64_t part) {
-    double n = (double)s->n_fit;
+    double n = (double)s->n_fit, m = fmin(n, MO_MOST_CENTRES);
     bool kept = s->candidate.model->readout;
     double queries =
-        (double)BYTES_PER_QUERY * MO_LINK_QUERIES + n * BYTES_PER_KERNEL * (double)(kept ? part : MO_LINK_QUERIES);
-    return fmax(queries, n * n * BYTES_PER_SYSTEM);
+        (double)BYTES_PER_QUERY * MO_LINK_QUERIES + m * BYTES_PER_KERNEL * (double)(kept ? part : MO_LINK_QUERIES);
+    return fmax(queries, n * m * BYTES_PER_SYSTEM);
 }
 
 /* Divides what the limit of memory leaves beside `base` bytes between the readout and a chunk of pairs, whose columns

@@ -32,7 +32,7 @@ void mo_edges_release(mo_edges *edges);
 mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
 /* Returns the largest number of nodes that a file of `file_bytes` bytes may declare without listing the nodes; below
  * MO_GRAPH_LARGEST. A graph of that number of nodes takes no more memory than a compressed file of `file_bytes` bytes
- * may unfold to (tensor/files/expansion.h). */
+ * may unfold to (tensor/files/file.h). */
 int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
 /* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
  * loops and directed edges listed more than once. Takes over the edges. */

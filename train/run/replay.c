@@ -26,6 +26,7 @@ typedef struct captured {
     int place, n, n_rows;
     mo_task task;
     int64_t classes, max_rows;
+    double assortativity; /* a number of the host, which a capture keeps */
     form form[INPUTS];
     int64_t seen, tries;
     mo_episode e; /* its inputs; copies of those that a tape would hold */
@@ -88,6 +89,7 @@ static captured describe_episode(int place, const mo_episode *e) {
     s.task = e->task;
     s.classes = e->classes;
     s.max_rows = e->max_rows;
+    s.assortativity = e->assortativity;
     s.n_rows = e->n_rows;
     s.n = mo_episode_inputs(&s.e, at);
     for (int i = 0; i < s.n; i++)
@@ -97,7 +99,7 @@ static captured describe_episode(int place, const mo_episode *e) {
 
 static bool same_shape(const captured *a, const captured *b) {
     bool same = a->place == b->place && a->task == b->task && a->classes == b->classes && a->max_rows == b->max_rows &&
-                a->n == b->n && a->n_rows == b->n_rows;
+                a->assortativity == b->assortativity && a->n == b->n && a->n_rows == b->n_rows;
     for (int i = 0; same && i < a->n; i++)
         same = same_input_form(&a->form[i], &b->form[i]);
     return same;

@@ -76,9 +76,9 @@ class Recipe:
         for option, why in (
             ("layers", best and "the recipe best has its own encoder"),
             ("dropout", best and "the recipe best has its own encoder"),
-            ("lam", self.reads_itself and "the readout of the recipe best learns it"),
+            ("lam", self.reads_itself and "the readout of the recipe best has its own"),
             ("lam", "lambda" not in self.head.parameters and f"the head {self.head.name} has none"),
-            ("temperature", self.reads_itself and "the readout of the recipe best learns it"),
+            ("temperature", self.reads_itself and "the readout of the recipe best has its own"),
         ):
             if option in given and why:
                 raise errors.InvalidError(f"train: {option} has no effect, as {why}")
