@@ -1,6 +1,6 @@
 /* tensor/status.c - the sticky status of a context: the first error wins and stays until it is cleared. */
-#include "tensor/hidden.h"
 #include "tensor/files/number_text.h"
+#include "tensor/hidden.h"
 #include "tensor/storage.h"
 
 #include <stdio.h>

@@ -8,10 +8,10 @@
  * terms (tolerance), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no convergence, as
  * where a softmax regression without a penalty leaves a class without support. These ops have no derivative: they serve
  * to inspect a fit; logistic.c and models/heads/svm.c serve to train through one. */
-#include "tensor/hidden.h"
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/fits.h"
+#include "tensor/hidden.h"
 
 #include <string.h>
 
