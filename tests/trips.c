@@ -1,6 +1,6 @@
-/* tests/trips.c - two short trips through the library, between __gcov_reset and __gcov_dump, for tests/trips.py. It reads
- * a header of any revision: what a call returns is taken as __auto_type.
- * Usage: trips solve_spd | trips step FOLDER */
+/* tests/trips.c - two short trips through the library, between __gcov_reset and __gcov_dump, for tests/trips.py. It
+ * reads a header of any revision: what a call returns is taken as __auto_type. Usage: trips solve_spd | trips step
+ * FOLDER */
 #include "train/train.h"
 
 #include <stdio.h>

@@ -4,12 +4,12 @@
 #define MO_TRAIN_INSIDE_H
 
 #include "models/inside.h"
+#include "train/evaluate.h"
 #include "train/fit.h"
 #include "train/frozen_features.h"
 #include "train/graph.h"
 #include "train/metrics.h"
 #include "train/suite.h"
-#include "train/evaluate.h"
 
 /* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
 

@@ -1,8 +1,8 @@
 /* tests/models/test_row_blocks.c - encoding in blocks of rows: the loss and the gradients equal those without blocks,
  * also with dropout. */
 #include "models/inside.h"
-#include "tests/worst_of.h"
 #include "tests/scratch.h"
+#include "tests/worst_of.h"
 
 #include <math.h>
 

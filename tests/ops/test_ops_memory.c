@@ -1,7 +1,7 @@
 /* tests/ops/test_ops_memory.c - every op, and what is made of them, with its gradient, where memory runs out
  * (tests/failing_memory.h). */
-#include "ops/inside.h"
 #include "autograd/sample.h"
+#include "ops/inside.h"
 #include "tests/failing_memory.h"
 #include "train/train.h"
 

@@ -4,8 +4,8 @@
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
-#include "tests/worst_of.h"
 #include "tests/scratch.h"
+#include "tests/worst_of.h"
 
 #include <math.h>
 

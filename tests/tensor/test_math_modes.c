@@ -8,8 +8,8 @@
 #include "ops/rules/layers.h"
 #include "tensor/storage.h"
 #include "tests/device.h"
-#include "tests/worst_of.h"
 #include "tests/scratch.h"
+#include "tests/worst_of.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -2,9 +2,9 @@
  * one process to rounding; its bits where they are asked for. Sums that fail end all ranks. Each rank is a process
  * (forked_ranks.h). Skipped with fewer than three CUDA devices; the emulated one is as many as it is asked to be. */
 #include "tests/device.h"
-#include "tests/worst_of.h"
 #include "tests/train/forked_ranks.h"
 #include "tests/training_run.h"
+#include "tests/worst_of.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* tests/train/test_optimizer.c - AdamW and SGD: PyTorch's stored steps, plain double loops, clipping, and gradients
  * that must change nothing. */
-#include "tests/worst_of.h"
 #include "tests/scratch.h"
+#include "tests/worst_of.h"
 #include "train/run/optimizer.h"
 
 #include <math.h>

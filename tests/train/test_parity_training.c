@@ -1,8 +1,8 @@
 /* tests/train/test_parity_training.c - training on CUDA follows training on the CPU: 50 steps from the same weights and
  * features, one episode of each family per step, in every math mode. Skipped if there is no CUDA device. */
 #include "tests/device.h"
-#include "tests/worst_of.h"
 #include "tests/parity_run.h"
+#include "tests/worst_of.h"
 
 enum { STEPS = 50 };
 

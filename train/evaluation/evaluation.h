@@ -105,8 +105,8 @@ double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan);
 mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch);
 /* embed.c: rows [n, d] of listed examples by a model of rows of examples, on the tape. The null tensor on failure. */
 mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n);
-/* embed.c: all nodes or graphs as a model embeds them, each followed by a one, and their Gram matrix; release both. Null tensors on
- * failure. */
+/* embed.c: all nodes or graphs as a model embeds them, each followed by a one, and their Gram matrix; release both.
+ * Null tensors on failure. */
 mo_population mo_embed_population(mo_model *model, const mo_source *source, int64_t max_rows);
 
 /* eval_link_rows.c: the test part of a source's links, as numbers of its positives and of its negatives, and the pairs

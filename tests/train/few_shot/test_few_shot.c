@@ -1,7 +1,7 @@
 /* tests/train/few_shot/test_few_shot.c - labels from a few: the readout is that of an evaluation, the estimate comes
  * from labels that were left out, and equal calls give equal bits. */
-#include "tests/worst_of.h"
 #include "tests/planted.h"
+#include "tests/worst_of.h"
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
 

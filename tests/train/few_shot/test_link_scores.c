@@ -1,7 +1,7 @@
 /* tests/train/few_shot/test_link_scores.c - scores of missing links: links that were taken away are found again, a
  * score depends neither on threads nor, beyond rounding, on the other pairs, and what is no such pair is refused. */
-#include "tests/worst_of.h"
 #include "tests/scratch.h"
+#include "tests/worst_of.h"
 #include "train/few_shot/few_shot.h"
 #include "train/metrics.h"
 
