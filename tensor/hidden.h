@@ -33,6 +33,9 @@ char *mo_text_copy(mo_context *ctx, const char *text);
 int64_t mo_sort_distinct(int64_t *values, int64_t n);
 /* Position of a value in a rising array, or -1. */
 int64_t mo_find_sorted(const int64_t *values, int64_t n, int64_t value);
+/* The row u with start[u] <= place < start[u + 1], of start [rows + 1], rising, with start[0] <= place < start[rows].
+ */
+int64_t mo_find_row(const int64_t *start, int64_t rows, int64_t place);
 
 /* ---- time ---- */
 

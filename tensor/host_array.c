@@ -72,3 +72,15 @@ int64_t mo_find_sorted(const int64_t *values, int64_t n, int64_t value) {
     }
     return low < n && values[low] == value ? low : -1;
 }
+
+int64_t mo_find_row(const int64_t *start, int64_t rows, int64_t place) {
+    int64_t low = 0, high = rows;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        if (start[middle] <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}

@@ -46,27 +46,14 @@ static bool find_upper(const mo_graph *graph, upper_triangle *upper) {
     return true;
 }
 
-/* The row u with start[u] <= rank < start[u + 1]. */
-static int64_t row_of_rank(const int64_t *start, int64_t rows, int64_t rank) {
-    int64_t low = 0, high = rows;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (start[middle] <= rank)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static void edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t *u, int64_t *v) {
-    *u = row_of_rank(upper->edges, upper->graph->nodes, rank);
+    *u = mo_find_row(upper->edges, upper->graph->nodes, rank);
     *v = upper->graph->column[upper->first[*u] + rank - upper->edges[*u]];
 }
 
 /* w - u - 1 - i non-neighbours precede the i-th upper neighbour w of u: the pair is found from the neighbours alone. */
 static void non_edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t *u, int64_t *v) {
-    *u = row_of_rank(upper->non_edges, upper->graph->nodes, rank);
+    *u = mo_find_row(upper->non_edges, upper->graph->nodes, rank);
     const int32_t *neighbour = upper->graph->column + upper->first[*u];
     int64_t place = rank - upper->non_edges[*u];
     int64_t low = 0, high = upper->edges[*u + 1] - upper->edges[*u]; /* neighbours before v */

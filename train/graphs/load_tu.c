@@ -105,15 +105,7 @@ static bool read_indicator(mo_graph *graph, const char *path, int64_t *nodes, in
 }
 
 static int64_t graph_of(const mo_graph *graph, int64_t node) {
-    int64_t low = 0, high = graph->graphs;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (graph->graph_offset[middle] <= node)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return mo_find_row(graph->graph_offset, graph->graphs, node);
 }
 
 static bool read_edge(mo_text_reader *r, const mo_graph *graph, int64_t nodes, mo_edges *edges) {

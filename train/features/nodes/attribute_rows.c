@@ -214,19 +214,6 @@ static double centred_cosine(const mo_attribute_rows *x, int64_t u, int64_t v, d
     return (inner - m->along[u] - m->along[v] + m->squares) * m->inverse[u] * m->inverse[v];
 }
 
-/* The node whose row has edge e. */
-static int64_t end_of_edge(const mo_graph *g, int64_t e) {
-    int64_t low = 0, high = g->nodes;
-    while (high - low > 1) {
-        int64_t middle = low + (high - low) / 2;
-        if (g->row_pointer[middle] <= e)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 double mo_attribute_assortativity(const mo_attribute_rows *x) {
     const mo_graph *g = x->graph;
     mo_random r = mo_random_at(0, MO_PURPOSE_COSINE, (uint64_t)g->nodes);
@@ -234,7 +221,7 @@ double mo_attribute_assortativity(const mo_attribute_rows *x) {
     for (int i = 0; i < PAIRS && dense && g->nnz > 0; i++) {
         int64_t e = mo_random_below(&r, g->nnz), u = mo_random_below(&r, g->nodes), v = mo_random_below(&r, g->nodes);
         double random = centred_cosine(x, u, v, dense);
-        along_edges += centred_cosine(x, end_of_edge(g, e), g->column[e], dense) / PAIRS;
+        along_edges += centred_cosine(x, mo_find_row(g->row_pointer, g->nodes, e), g->column[e], dense) / PAIRS;
         squares += random * random / PAIRS;
     }
     free(dense);
