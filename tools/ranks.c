@@ -99,18 +99,13 @@ static char *digest_text(mo_context *ctx, const char *path) {
     return text;
 }
 
-/* The digests of this program, of the library that it runs with, and of the messages between processes. */
+/* The digests of this program and of the messages between processes. */
 static char *digest_code(const char *engine) {
-    Dl_info library = {0};
-    dladdr((void *)mo_trainer_create, &library);
-    const char *const path[] = {"/proc/self/exe", library.dli_fname ? library.dli_fname : "/proc/self/exe", engine};
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
-    char *part[3], *text;
-    for (int i = 0; i < 3; i++)
-        part[i] = digest_text(ctx, path[i]);
-    needed(asprintf(&text, "%s %s %s", part[0], part[1], part[2]) < 0 ? NULL : text);
-    for (int i = 0; i < 3; i++)
-        free(part[i]);
+    char *program = digest_text(ctx, "/proc/self/exe"), *messages = digest_text(ctx, engine), *text;
+    needed(asprintf(&text, "%s %s", program, messages) < 0 ? NULL : text);
+    free(program);
+    free(messages);
     mo_context_release(ctx);
     return text;
 }
