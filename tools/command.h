@@ -22,7 +22,6 @@ int data_command(int argc, char **argv);
 int gradcheck_command(int argc, char **argv);
 int new_command(int argc, char **argv);
 extern const char new_op_text[], new_op_test_text[]; /* which `mochi new op` writes */
-int bench_command(int argc, char **argv);
 int graph_command(int argc, char **argv);
 int lab_command(int argc, char **argv);
 int pitfalls_command(int argc, char **argv);

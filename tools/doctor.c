@@ -1,7 +1,7 @@
 /* tools/doctor.c - `mochi doctor`: describes the machine, and checks that the program makes use of it. */
-#include "tools/bench/bench.h"
-#include "tools/bench/core_rate.h"
+#include "tools/command.h"
 #include "tools/core.h"
+#include "tools/core_rate.h"
 #include "tools/machine.h"
 #include "tools/versions.h"
 
@@ -47,7 +47,7 @@ typedef struct findings {
 
 static double measure_mode(int threads, mo_math math) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads, .math = math});
-    double rate = mo_ok(ctx) ? bench_gemm_quick_rate(ctx, MO_F32) : NAN;
+    double rate = mo_ok(ctx) ? measure_product(ctx, 1536, MO_F32, 4) : NAN;
     mo_context_release(ctx);
     return rate;
 }
@@ -160,7 +160,7 @@ static error_t take_doctor_option(int key, char *text, struct argp_state *state)
 
 static int print_rate(const doctor_options *o) {
     mo_context *ctx = open_context(o->threads);
-    double rate = ctx ? bench_gemm_quick_rate(ctx, MO_F64) : NAN; /* float32 may not be BLAS's */
+    double rate = ctx ? measure_product(ctx, 1536, MO_F64, 4) : NAN; /* float32 may not be BLAS's */
     int code = ctx && mo_ok(ctx) ? EXIT_FINE : EXIT_FAILED;
     printf("%s %.17g\n", blas_core() ? blas_core() : "unknown", rate);
     mo_context_release(ctx);

@@ -1,5 +1,5 @@
 /* tools/graph.c - `mochi graph`: the tape after one training step of a small MOCHI, printed or as a file. */
-#include "tools/bench/synthetic.h"
+#include "tools/synthetic.h"
 #include "tools/command.h"
 #include "tools/given.h"
 

@@ -28,8 +28,6 @@ static const command commands[] = {
     {"data", "mochi data", "list the known graphs; describe any graph, array, weights or edge list", data_command},
     {"gradcheck", "mochi gradcheck", "check the derivatives of ops and heads against differences", gradcheck_command},
     {"new", "mochi new", "write a head, an encoder or an op of your own to start from, with its test", new_command},
-    {"bench", "mochi bench", "time training steps, matrix products, linear systems and the truncated SVD",
-        bench_command},
     {"graph", "mochi graph", "show the ops of one training step, as text or for graphviz", graph_command},
     {"lab", "mochi lab", "experiments on gradients: error, memory and time", lab_command},
     {"pitfalls", "mochi pitfalls", "where prototypes fail and a ridge does not: synthetic, or on your own embeddings",

@@ -52,7 +52,6 @@ typedef struct option_row {
 #define USED "fit @/Z.npy @/y.npy --head ridge"
 #define SUGGEST "suggest --data mutag --n 3"
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
-#define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
 #define GIN "gin --pool cora --dim 4 --steps 2 --out #.safetensors"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
 
@@ -334,25 +333,6 @@ static const option_row rows[] = {
         {NULL}},
     {"gradcheck", "threads", COSTS, "gradcheck mul", "--threads 1", NULL, {NULL}},
     {"gradcheck", "json", SAYS, "gradcheck mul", "--json", "{\"op\"", {NULL}},
-    /* bench: times differ from run to run */
-    {"bench", "dim", LACKS, STEP " --json", "--dim 8", "\"gflop\":0.0063", /* of dim 16 */
-        {"bench solve 4x4 --dim 8", "bench gemm 8 --dim 8"}},
-    {"bench", "variant", SAYS, STEP " --json", "--variant mochi", "\"variant\":\"mochi\",",
-        {"bench solve 4x4 --variant mochi"}},
-    {"bench", "temperature", LACKS, STEP " --profile", "--temperature logit", "l2_normalize",
-        {"bench solve 4x4 --temperature logit"}},
-    {"bench", "max-rows", SAYS, STEP " --profile", "--max-rows 100", "recompute", {"bench solve 4x4 --max-rows 100"}},
-    {"bench", "runs", SAYS, STEP " --profile", "--runs 2", ", 2 runs:", {NULL}},
-    {"bench", "warmup", SAYS, STEP " --json", "--warmup 3", "\"allocations\":0", {NULL}},
-    {"bench", "device", SAYS, STEP " --profile", "--device cpu --runs 2", ", 2 runs:", {NULL}},
-    {"bench", "math", NEEDS_GPU, NULL, NULL, NULL, {STEP " --math tf32"}},
-    {"bench", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {STEP " --device-memory 4G"}},
-    {"bench", "threads", SAYS, STEP " --json --threads 2", "--threads 1", "\"threads\":1,", {NULL}},
-    {"bench", "replay", NEEDS_GPU, NULL, NULL, NULL, {STEP " --replay", "bench solve 4x4 --replay"}},
-    {"bench", "profile", SAYS, STEP, "--profile", "everything", {"bench gemm 8 --profile"}},
-    {"bench", "save", FILE_OF, "bench svd 80 --dim 4 --runs 1 --warmup 0", "--save #.npz", ".npz",
-        {"bench gemm 8 --save #.npz"}},
-    {"bench", "json", SAYS, STEP, "--json", "\"min_ms\"", {NULL}},
     /* graph */
     {"graph", "text", DEFAULTS, "graph", "--text", NULL, {"graph --text --dot"}},
     {"graph", "dot", SAYS, "graph", "--dot", "digraph", {NULL}},
