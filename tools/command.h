@@ -25,7 +25,6 @@ extern const char new_op_text[], new_op_test_text[]; /* which `mochi new op` wri
 int graph_command(int argc, char **argv);
 int lab_command(int argc, char **argv);
 int pitfalls_command(int argc, char **argv);
-int gin_command(int argc, char **argv);
 int doctor_command(int argc, char **argv);
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */

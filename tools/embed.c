@@ -1,7 +1,6 @@
 /* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
  * labels beside them. */
 #include "tools/digest.h"
-#include "tools/gin/gin.h"
 #include "tools/given.h"
 #include "tools/progress.h"
 #include "tools/ranks.h"
@@ -149,20 +148,6 @@ static void write_whole(mo_tensor *Z, embed_file *f) {
     mo_tensor_release(Z);
 }
 
-/* Rows of a GIN; NULL on failure. */
-static mo_tensor *embed_by_gin(const mo_weights *weights, const mo_source *source) {
-    mo_source own = *source;
-    mo_tensor *Z = NULL;
-    gin g;
-    gin_load(weights, &g);
-    own.features = gin_features(&g, 1, source);
-    if (own.features)
-        Z = mo_embed_hop(&own, own.features->hops);
-    mo_features_release(own.features);
-    gin_release(&g);
-    return Z;
-}
-
 /* The blocks of the weights' model, which all processes encode. */
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
@@ -185,12 +170,9 @@ static void embed_by_hop(const embed_options *o, const mo_source *source, embed_
 /* Computes the embeddings and writes them. */
 static void write_embeddings(
     const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
-    bool leads = o->ranks.rank == 0;
-    if (weights && !gin_is(weights))
+    if (weights)
         embed_by_model(o, weights, source, f);
-    else if (leads && weights)
-        write_whole(embed_by_gin(weights, source), f);
-    else if (leads)
+    else if (o->ranks.rank == 0)
         embed_by_hop(o, source, f);
     if (f->npy)
         mo_npy_finish(f->npy);
@@ -291,10 +273,7 @@ int embed_command(int argc, char **argv) {
     require_recipe(ctx, weights, o.weights, o.recipe);
     if (o.max_rows < 0)
         o.max_rows = weights && weights->features.form == MO_FEATURES_OF_EXAMPLES ? MO_EXAMPLE_ROWS : 32768;
-    if (!gin_is(weights) || o.encoder)
-        require_encoder(ctx, weights, o.weights, o.encoder);
-    if (mo_ok(ctx) && gin_is(weights) && o.memory)
-        mo_fail(ctx, MO_UNSUPPORTED, "weights of a GIN read whole graphs in memory; expected no --memory");
+    require_encoder(ctx, weights, o.weights, o.encoder);
     phase_begin(o.quiet, "mochi embed: reading %.80s", o.data);
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
     if (!o.quiet)

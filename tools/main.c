@@ -32,7 +32,6 @@ static const command commands[] = {
     {"lab", "mochi lab", "experiments on gradients: error, memory and time", lab_command},
     {"pitfalls", "mochi pitfalls", "where prototypes fail and a ridge does not: synthetic, or on your own embeddings",
         pitfalls_command},
-    {"gin", "mochi gin", "train the paper's baseline GIN, a graph autoencoder, on a pool", gin_command},
     {"doctor", "mochi doctor", "describe this machine, and check that the program makes use of it", doctor_command},
 };
 

@@ -53,14 +53,11 @@ _mochi() {
             mapfile -t COMPREPLY < <(compgen -W "$(mochi explain 2>/dev/null | cut -d' ' -f1)" -- "$current") ;;
         data:data:*) mapfile -t COMPREPLY < <(compgen -W 'list info get verify convert cache' -- "$current") ;;
         data:cache:*) mapfile -t COMPREPLY < <(compgen -W 'list verify prune clear build' -- "$current") ;;
-        bench:bench:*) mapfile -t COMPREPLY < <(compgen -W 'step gemm svd features solve head rows expect' -- "$current") ;;
         pitfalls:pitfalls:*) mapfile -t COMPREPLY < <(compgen -W 'origin hull calibration all cone' -- "$current") ;;
         lab:lab:*) mapfile -t COMPREPLY < <(compgen -W 'adjoint conditioning truncation differences checkpointing' -- "$current") ;;
         lab:--problem:*) mapfile -t COMPREPLY < <(compgen -W 'ridge logistic root' -- "$current") ;;
         lab:--method:*)
             mapfile -t COMPREPLY < <(compgen -W 'analytic unrolled implicit neumann' -- "$current") ;;
-        bench:step:*)
-            mapfile -t COMPREPLY < <(compgen -W 'nc15 nc64 lp gc_enzymes gc_dd gc_enzymes_mixed' -- "$current") ;;
     esac
     ((${#COMPREPLY[@]})) || mapfile -t COMPREPLY < <(compgen -f -- "$current")
 }

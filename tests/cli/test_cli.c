@@ -6,7 +6,7 @@
 static void help_of_every_command_exits_0(void **state) {
     program *p = *state;
     const char *const commands[] = {
-        "train", "eval", "embed", "data", "gradcheck", "graph", "lab", "pitfalls", "gin", "doctor"};
+        "train", "eval", "embed", "data", "gradcheck", "graph", "lab", "pitfalls", "doctor"};
     RUN(p, "--help");
     assert_ended(p, 0, NULL);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)

@@ -52,7 +52,6 @@ typedef struct option_row {
 #define USED "fit @/Z.npy @/y.npy --head ridge"
 #define SUGGEST "suggest --data mutag --n 3"
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
-#define GIN "gin --pool cora --dim 4 --steps 2 --out #.safetensors"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
 
 static const option_row rows[] = {
@@ -366,17 +365,6 @@ static const option_row rows[] = {
         {"pitfalls origin --max-expand 64"}},
     {"pitfalls", "threads", COSTS, "pitfalls origin --seeds 2", "--threads 2", NULL, {NULL}},
     {"pitfalls", "json", SAYS, "pitfalls origin --seeds 2", "--json", "\"pitfall\"", {NULL}},
-    /* gin */
-    {"gin", "pool", CHANGES, GIN " --quiet", "--pool citeseer", NULL, {GIN " --pool physics:nc"}},
-    {"gin", "out", PASSES, "gin --pool cora --dim 4 --steps 2 --quiet", "--out #.safetensors", NULL, {NULL}},
-    {"gin", "steps", CHANGES, GIN " --quiet", "--steps 3", NULL, {NULL}},
-    {"gin", "dim", CHANGES, GIN " --quiet", "--dim 5", NULL, {NULL}},
-    {"gin", "lr", CHANGES, GIN " --quiet", "--lr 0.1", NULL, {NULL}},
-    {"gin", "seed", CHANGES, GIN " --quiet", "--seed 1", NULL, {NULL}},
-    {"gin", "max-expand", COSTS, GIN " --quiet", "--max-expand 64", NULL, {NULL}},
-    {"gin", "threads", COSTS, GIN " --quiet", "--threads 2", NULL, {NULL}},
-    {"gin", "json", SAYS, GIN, "--json", "\"kind\":\"gin\"", {NULL}},
-    {"gin", "quiet", HUSHES, GIN, "--quiet", NULL, {GIN " --json --quiet"}},
     /* doctor */
     {"doctor", "threads", ELSEWHERE, NULL, NULL, "test_cli_inspect.c", {NULL}},
     {"doctor", "json", ELSEWHERE, NULL, NULL, "test_cli_inspect.c", {NULL}},

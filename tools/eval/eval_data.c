@@ -155,12 +155,7 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
         note_seen(e->seen, source->graph->name, s->seen);
     }
     int n = choose_candidates(s, source, able);
-    mo_source own = *source;
-    if (s->n_gin && mo_ok(e->ctx))
-        own.features = gin_features(s->gin, s->n_gin, source);
-    mo_evaluate(e->ctx, &own, able, n, &options, take_eval_row, e);
-    if (own.features != source->features)
-        mo_features_release(own.features);
+    mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
     eval_agree(e); /* on lost output */
 }
 
