@@ -1,5 +1,5 @@
 /* tools/core_rate.c - the rate of a matrix product, and of one by each set of OpenBLAS kernels. The library chooses its
- * set once, when it is loaded, so each set is measured by a child process: `mochi doctor --measure` with
+ * set once, when it is loaded, so each set is measured by a child process: `mochi doctor measure` with
  * OPENBLAS_CORETYPE set. */
 #include "tools/core_rate.h"
 
@@ -39,7 +39,7 @@ double measure_product(mo_context *ctx, int64_t n, mo_dtype dtype, int runs) {
 
 /* Starts the child, its standard output at the end of a pipe. -1 on failure. */
 static pid_t start_child(int threads, int output) {
-    char count[16], *argv[] = {"mochi", "doctor", "--measure", "--threads", count, NULL};
+    char count[16], *argv[] = {"mochi", "doctor", "measure", "--threads", count, NULL};
     posix_spawn_file_actions_t actions;
     pid_t child;
     snprintf(count, sizeof count, "%d", threads);

@@ -44,7 +44,6 @@ typedef struct option_row {
 #define NONE "eval --weights none --hop 1 --dim 8 --shots 4 --seeds 2 --quiet"
 #define MUTAG NONE " --data mutag"
 #define CORA NONE " --data cora"
-#define OWN "eval --weights none --hop 1 --dim 8 --quiet --data cora"
 #define EPISODES                                                                                                       \
     "eval --weights none --hop 1 --dim 8 --shots 4 --quiet --data mutag --task gc --protocol episode --episodes 3"
 #define EMBED "embed --weights none --data mutag --out #.npy"
@@ -123,10 +122,6 @@ static const option_row rows[] = {
         "trained+T",
         {MUTAG " --transductive", "eval --data cora --task lp --transductive",
             "eval --data cora --head ridge --transductive"}},
-    {"eval", "average", SAYS, "eval --weights best,best --data mutag --shots 4 --seeds 2 --quiet", "--average",
-        " average ",
-        {MUTAG " --average", "eval --weights best --data mutag --average",
-            "eval --weights best,random --data mutag --average"}},
     {"eval", "suite", CHANGES, "eval --weights none --hop 1 --dim 8 --quiet --suite @/one.json", "--suite @/two.json",
         NULL, {NULL}},
     {"eval", "data", CHANGES, MUTAG, "--data enzymes", NULL,
@@ -135,13 +130,6 @@ static const option_row rows[] = {
     {"eval", "protocol", CHANGES, MUTAG, "--protocol episode --episodes 2", NULL,
         {"eval --data cora --task lp --protocol episode", "eval --data cora --task lp --protocol public",
             "eval --suite @/one.json --protocol public"}},
-    {"eval", "train", CHANGES, OWN, "--train @/nodes.txt", NULL,
-        {OWN " --protocol public --train @/nodes.txt",
-            "eval --weights none --hop 1 --suite @/one.json --train @/nodes.txt",
-            "eval --data cora --task lp --train @/nodes.txt"}},
-    {"eval", "test", CHANGES, OWN " --train @/nodes.txt", "--test @/late.txt", NULL,
-        {OWN " --shots 4 --test @/late.txt", OWN " --seeds 4 --test @/late.txt",
-            "eval --data cora,citeseer --test @/late.txt"}},
     {"eval", "shots", CHANGES, MUTAG, "--shots 8", NULL,
         {"eval --weights none --hop 1 --data cora --task lp --head dot --shots 8", "eval --protocol public --shots 8"}},
     {"eval", "metric", CHANGES, CORA, "--metric auc", NULL,
@@ -340,19 +328,19 @@ static const option_row rows[] = {
     {"graph", "out", FILE_OF, "graph", "--out #.tape", ".tape",
         {"graph --out #.tape --dot", "graph --out #.tape --text"}},
     /* explain */
-    {"explain", "matrix", CHANGES, "explain solve", "--matrix @/A.csv", NULL,
-        {"explain --matrix @/A.csv", "explain hull --matrix @/A.csv"}},
-    {"explain", "n", CHANGES, "explain solve", "--n 4", NULL, {"explain --n 4", "explain shift --n 4"}},
-    {"explain", "seed", CHANGES, "explain solve", "--seed 1", NULL, {"explain --seed 1", "explain shift --seed 1"}},
+    {"explain", "matrix", CHANGES, "explain solve", "--matrix @/A.csv", NULL, {"explain --matrix @/A.csv"}},
+    {"explain", "n", CHANGES, "explain solve", "--n 4", NULL,
+        {"explain --n 4", "explain solve --n 4 --matrix @/A.csv"}},
+    {"explain", "seed", CHANGES, "explain solve", "--seed 1", NULL, {"explain --seed 1"}},
     {"explain", "step", SAYS, "explain solve", "--step", "Enter goes on", {"explain --step"}},
     {"explain", "json", SAYS, "explain solve", "--json", "\"latex\"",
         {"explain --json", "explain solve --step --json"}},
     /* lab */
-    {"lab", "problem", CHANGES, LAB, "--problem root", NULL, {"lab differences --problem root"}},
-    {"lab", "method", CHANGES, LAB, "--method implicit", NULL, {"lab differences --method implicit"}},
-    {"lab", "iterations", CHANGES, LAB, "--iterations 6", NULL, {"lab differences --iterations 6"}},
-    {"lab", "n", CHANGES, "lab truncation --iterations 3", "--n 5", NULL, {"lab differences --n 5"}},
-    {"lab", "runs", COSTS, LAB, "--runs 2", NULL, {"lab differences --runs 2"}},
+    {"lab", "problem", CHANGES, LAB, "--problem root", NULL, {"lab conditioning --problem root"}},
+    {"lab", "method", CHANGES, LAB, "--method implicit", NULL, {"lab conditioning --method implicit"}},
+    {"lab", "iterations", CHANGES, LAB, "--iterations 6", NULL, {"lab conditioning --iterations 6"}},
+    {"lab", "n", CHANGES, "lab truncation --iterations 3", "--n 5", NULL, {NULL}},
+    {"lab", "runs", COSTS, LAB, "--runs 2", NULL, {"lab conditioning --runs 2"}},
     {"lab", "seed", CHANGES, LAB, "--seed 1", NULL, {NULL}},
     {"lab", "threads", COSTS, LAB, "--threads 2", NULL, {NULL}},
     {"lab", "json", SAYS, "lab adjoint --problem ridge --iterations 5 --runs 1", "--json", "\"peak_bytes\"", {NULL}},
@@ -621,8 +609,6 @@ static void prepare(program *p) {
         {"@/rows.safetensors", "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet"},
     };
     write_text(in_folder(p, "pairs.csv"), "from,to\n0,5000\n7,9\n");
-    write_numbers(in_folder(p, "nodes.txt"), 0, 140, 1);
-    write_numbers(in_folder(p, "late.txt"), 2000, 2708, 1);
     write_numbers(in_folder(p, "few.txt"), 0, 600, 2);
     write_numbers(in_folder(p, "rest.txt"), 1, 600, 6);
     char ring[2000] = "";

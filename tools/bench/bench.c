@@ -1,28 +1,13 @@
 /* tools/bench/bench.c - the program mochi-bench: its options, and the benchmark that they choose. */
 #include "tools/bench/bench.h"
 #include "tools/core_rate.h"
-#include "tools/given.h"
 #include "tools/machine.h"
 #include "tools/memory.h"
+#include "tools/options.h"
 
 #include <string.h>
 
-enum { KEY_DIM = 0x100, KEY_MAX_ROWS, KEY_RUNS, KEY_WARMUP, KEY_THREADS, KEY_REPLAY, KEY_PROFILE, KEY_JSON };
-
-static const struct argp_option options[] = {
-    {"dim", KEY_DIM, "D", 0, "step: width of features and embeddings (default 512)", 0},
-    {"max-rows", KEY_MAX_ROWS, "N", 0, "step: rows encoded at once, and once more in backward; 0: all (default 0)", 0},
-    {"runs", KEY_RUNS, "N", 0, "timed runs per case (default 15)", 0},
-    {"warmup", KEY_WARMUP, "N", 0, "untimed runs before the timed ones (default 3)", 0},
-    DEVICE_OPTIONS,
-    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
-    {"replay", KEY_REPLAY, NULL, 0, "step on a GPU: recorded once and replayed as a CUDA graph", 0},
-    {"profile", KEY_PROFILE, NULL, 0, "then as many runs under the profiler, and the time of each op", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object per case on standard output", 0},
-    {0},
-};
-
-static const char description[] =
+static const char about[] =
     "step: forward, backward, clipping and AdamW of mochi++ on a synthetic episode of standard normal rows; cases nc15 "
     "nc64 lp "
     "gc_enzymes gc_dd gc_enzymes_mixed. gemm: float32 products; cases N, or MxKxN. solve: batches of systems, general "
@@ -61,62 +46,53 @@ typedef struct bench_input {
     given_options given;
 } bench_input;
 
+#define AT(field) offsetof(bench_input, options.field)
+
+static const option table[] = {
+    {OPTION_INT, "dim", "D", AT(dim), "step: width of features and embeddings (default 512)", 1, 65536},
+    MAX_ROWS_OPTION(
+        bench_input, options.max_rows, "step: rows encoded at once, and once more in backward; 0: all (default 0)"),
+    {OPTION_INT, "runs", "N", AT(runs), "timed runs per case (default 15)", 1, 100000},
+    {OPTION_INT, "warmup", "N", AT(warmup), "untimed runs before the timed ones (default 3)", 0, 100000},
+    DEVICE_OPTIONS(bench_input, options.device),
+    THREADS_OPTION(bench_input, options.device.threads),
+    {OPTION_FLAG, "replay", NULL, AT(replay), "step on a GPU: recorded once and replayed as a CUDA graph"},
+    {OPTION_FLAG, "profile", NULL, AT(profile), "then as many runs under the profiler, and the time of each op"},
+    JSON_OPTION(bench_input, options.json, "one JSON object per case on standard output"),
+    {OPTION_END},
+};
+
+static void take_bench_word(void *input, const char *word, const struct argp_state *state) {
+    bench_input *in = input;
+    if (in->chosen) {
+        if (!in->chosen->knows(word))
+            refuse_command_line(state, EXIT_USAGE, "%s has no case '%s'; see --help", in->chosen->name, word);
+        append_name(&in->options.cases, word);
+        return;
+    }
+    for (size_t i = 0; i < sizeof benchmarks / sizeof *benchmarks; i++)
+        if (!strcmp(word, benchmarks[i].name))
+            in->chosen = &benchmarks[i];
+    if (!in->chosen)
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected step, gemm, solve or rows", word);
+}
+
 /* Refuses options that the chosen benchmark does not read. */
-static void refuse_unread_options(const bench_input *in) {
-    static const char *const of_step[] = {"dim", "max-rows", "replay"};
-    for (size_t i = 0; i < sizeof of_step / sizeof *of_step; i++)
-        refuse_given(&in->given, of_step[i], in->chosen->run != bench_step, "expected the benchmark step");
+static void check_bench_options(void *input, const struct argp_state *state) {
+    const bench_input *in = input;
+    if (!in->chosen)
+        refuse_command_line(state, EXIT_USAGE, "expected step, gemm, solve or rows");
+    refuse_given(&in->given, "dim max-rows replay", in->chosen->run != bench_step, "expected the benchmark step");
     refuse_given(&in->given, "replay", in->options.device.device == MO_CPU,
         "expected --device cuda; the cpu has nothing to replay");
     refuse_math_on_cpu(&in->given, &in->options.device);
 }
 
-static void take_bench_word(bench_input *in, const char *text, struct argp_state *state) {
-    if (in->chosen) {
-        if (!in->chosen->knows(text))
-            refuse_command_line(state, EXIT_USAGE, "%s has no case '%s'; see --help", in->chosen->name, text);
-        append_name(&in->options.cases, text);
-        return;
-    }
-    for (size_t i = 0; i < sizeof benchmarks / sizeof *benchmarks; i++)
-        if (!strcmp(text, benchmarks[i].name))
-            in->chosen = &benchmarks[i];
-    if (!in->chosen)
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected step, gemm, solve or rows", text);
-}
-
-static error_t take_bench_option(int key, char *text, struct argp_state *state) {
-    bench_input *in = state->input;
-    bench_options *o = &in->options;
-    note_given(&in->given, key);
-    if (take_device(&o->device, key, text, state))
-        return 0;
-    if (key == KEY_DIM)
-        o->dim = (int)parse_integer(state, "--dim", text, 1, 65536);
-    else if (key == KEY_MAX_ROWS)
-        o->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
-    else if (key == KEY_RUNS)
-        o->runs = (int)parse_integer(state, "--runs", text, 1, 100000);
-    else if (key == KEY_WARMUP)
-        o->warmup = (int)parse_integer(state, "--warmup", text, 0, 100000);
-    else if (key == KEY_THREADS)
-        o->device.threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_JSON)
-        o->json = true;
-    else if (key == KEY_REPLAY)
-        o->replay = true;
-    else if (key == KEY_PROFILE)
-        o->profile = true;
-    else if (key == ARGP_KEY_ARG)
-        take_bench_word(in, text, state);
-    else if (key == ARGP_KEY_END && !in->chosen)
-        refuse_command_line(state, EXIT_USAGE, "expected step, gemm, solve or rows");
-    else if (key == ARGP_KEY_END)
-        refuse_unread_options(in);
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
-}
+static const command_line bench_line = {.table = table,
+    .words = "step|gemm|solve|rows [CASE...]",
+    .about = about,
+    .take_word = take_bench_word,
+    .end = check_bench_options};
 
 /* The first line with --json: the command, and the machine it runs on. */
 static bool print_bench_run(const mo_context *ctx, int argc, char **argv) {
@@ -140,16 +116,11 @@ static bool run_cases(mo_context *ctx, const bench_input *in) {
 }
 
 int main(int argc, char **argv) {
-    static const struct argp argp = {.options = options,
-        .parser = take_bench_option,
-        .args_doc = "step|gemm|solve|rows [CASE...]",
-        .doc = description};
     bench_input in = {.options = {.dim = 512, .runs = 15, .warmup = 3}};
     argp_err_exit_status = EXIT_USAGE;
     watch_output();
     need_json_memory();
-    in.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &in);
+    read_command_line(&bench_line, argc, argv, &in, &in.given);
     mo_context *ctx = open_context_on(in.options.device);
     int code = EXIT_FAILED;
     if (ctx && (!in.options.json || print_bench_run(ctx, argc, argv)))

@@ -9,7 +9,7 @@ typedef struct bench_options {
     int dim, runs, warmup;
     int64_t max_rows;
     mo_context_options device; /* device, math mode and threads */
-    bool replay; /* step: the step is recorded once, then replayed */
+    bool replay;               /* step: the step is recorded once, then replayed */
     bool json;
     bool profile; /* print a table of the ops after each case */
 } bench_options;

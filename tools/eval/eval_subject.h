@@ -27,5 +27,7 @@ typedef struct subject {
  * baselines. Failures are raised on the context; release s in any case. */
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s);
 void release_subject(subject *s);
+/* Ends the program if an option of the command line has no effect on these subjects and tasks (eval_options.c). */
+void refuse_eval_options(const eval_options *o, const subject *subjects, int n, const mo_suite *suite);
 
 #endif
