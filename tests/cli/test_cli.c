@@ -3,13 +3,10 @@
 
 #include <math.h>
 
-static const char bench_members[] =
-    "case,variant,rows,gflop,min_ms,med_ms,max_ms,processor_ms,gemm_share,peak_mb,growth_mb,allocations";
-
 static void help_of_every_command_exits_0(void **state) {
     program *p = *state;
     const char *const commands[] = {
-        "train", "eval", "embed", "data", "gradcheck", "bench", "graph", "lab", "pitfalls", "gin", "doctor"};
+        "train", "eval", "embed", "data", "gradcheck", "graph", "lab", "pitfalls", "doctor"};
     RUN(p, "--help");
     assert_ended(p, 0, NULL);
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
@@ -125,11 +122,6 @@ static void wrong_usage_exits_2_with_one_line(void **state) {
         {{"data", "info"}, "info"},
         {{"gradcheck", "--order", "3"}, "--order"},
         {{"gradcheck", "no_such_op"}, "no_such_op"},
-        {{"bench"}, "step, gemm"},
-        {{"bench", "walk"}, "walk"},
-        {{"bench", "step", "nc16"}, "nc16"},
-        {{"bench", "gemm", "8x8"}, "8x8"},
-        {{"bench", "step", "--threads", "0"}, "--threads"},
     };
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
         run_program_to(p, NULL, uses[i].words);
@@ -220,43 +212,6 @@ static void gradcheck_reports_each_op_and_order(void **state) {
     }
 }
 
-static void bench_lines_have_the_agreed_members(void **state) {
-    program *p = *state;
-    RUN(p, "bench", "step", "nc15", "lp", "gc_enzymes_mixed", "--dim", "16", "--runs", "3", "--warmup", "2", "--json");
-    assert_ended(p, 0, NULL);
-    const int rows[] = {900, 384, 11880};
-    json_t *run = json_line(p, 0, "kind,format,command,versions,blas_core,device,threads,processor");
-    assert_string_equal(json_text_of(run, "kind"), "run");
-    assert_int_equal(json_array_size(json_object_get(run, "command")), 12);
-    assert_true(json_real_of(run, "threads") >= 1);
-    json_decref(run);
-    for (int i = 0; i < 3; i++) {
-        json_t *o = json_line(p, 1 + i, bench_members);
-        assert_int_equal(json_real_of(o, "rows"), rows[i]);
-        assert_true(json_real_of(o, "min_ms") > 0 && json_real_of(o, "min_ms") <= json_real_of(o, "med_ms"));
-        assert_true(json_real_of(o, "med_ms") <= json_real_of(o, "max_ms"));
-        json_decref(o);
-    }
-    RUN(p, "bench", "gemm", "64", "--runs", "2", "--json");
-    assert_ended(p, 0, NULL);
-    json_decref(json_line(p, 1, bench_members));
-    RUN(p, "bench", "svd", "300", "--dim", "8", "--runs", "1", "--json");
-    assert_ended(p, 0, NULL);
-    json_decref(json_line(p, 1, bench_members));
-}
-
-/* gflop of nc15 as bench_torch.py counts it, d = 512, mochi++: 15.3 in its table. */
-static void bench_counts_what_the_algorithm_needs(void **state) {
-    program *p = *state;
-    RUN(p, "bench", "step", "nc15", "--runs", "1", "--warmup", "0", "--json");
-    assert_ended(p, 0, NULL);
-    json_t *o = json_line(p, 1, bench_members);
-    double u = 2.0 * 900 * 512 * 512, ns = 300, nq = 600, C = 15, D = 513;
-    double readout = 3 * ns * ns * D + ns * ns * ns / 3 + 6 * ns * ns * C + 6 * ns * D * C + 6 * nq * D * C;
-    assert_true(fabs(json_real_of(o, "gflop") - 1e-9 * (32 * u + readout)) < 1e-3);
-    json_decref(o);
-}
-
 static void a_full_disk_is_reported(void **state) {
     program *p = *state;
     const char *const words[][8] = {
@@ -299,8 +254,6 @@ int main(void) {
         cmocka_unit_test(data_info_describes_graphs_and_arrays),
         cmocka_unit_test(one_bad_file_does_not_hide_the_others),
         cmocka_unit_test(gradcheck_reports_each_op_and_order),
-        cmocka_unit_test(bench_lines_have_the_agreed_members),
-        cmocka_unit_test(bench_counts_what_the_algorithm_needs),
         cmocka_unit_test(a_full_disk_is_reported),
         cmocka_unit_test(the_blas_core_of_the_user_is_kept),
     };

@@ -87,8 +87,6 @@ static void an_output_replaces_no_file_that_is_read(void **state) {
         {"fit own.npz:Z lab.txt --draws own.npz", "own.npz", {"--draws", "own.npz:Z"}},
         {"fit --readout head.safetensors --predict Z.npy --save head.safetensors", "head.safetensors",
             {"--save", "head.safetensors"}},
-        {"gin --pool own,k.gml --out kept.safetensors --steps 1 --pool k.gml,kept.safetensors", "kept.safetensors",
-            {"--out", "--pool k.gml,kept.safetensors"}},
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         const refused *r = &lines[i];
@@ -201,7 +199,6 @@ static void a_missing_folder_is_found_before_the_data_are_read(void **state) {
         "embed --data none --out p.npy --labels no/p.npy",
         "fit none.npy none.npy --head ridge --save no/p.safetensors",
         "data convert none no/p.npz",
-        "gin --pool none --out no/p.safetensors",
         "graph --out no/p.tape",
         "eval --weights none --data none --draws no/draws/of",
     };

@@ -197,27 +197,6 @@ static void every_head_trains_a_step(void **state) {
     }
 }
 
-static void bench_times_a_head_with_and_without_gradients(void **state) {
-    program *p = *state;
-    RUN(p, "bench", "head", "lda:4x3x5x6", "mlp:2x2x3x4", "--runs", "2", "--warmup", "1", "--json");
-    assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 4);
-    for (int i = 0; i < 4; i++) {
-        json_t *o = json_line(p, 1 + i,
-            "case,variant,rows,gflop,min_ms,med_ms,max_ms,processor_ms,gemm_share,peak_mb,growth_mb,allocations");
-        assert_string_equal(json_text_of(o, "case"), i < 2 ? "lda:4x3x5x6" : "mlp:2x2x3x4");
-        assert_string_equal(json_text_of(o, "variant"), i % 2 ? "logits+gradients" : "logits");
-        assert_int_equal(json_real_of(o, "rows"), i < 2 ? 4 * 3 * 15 : 2 * 2 * 15);
-        assert_true(json_real_of(o, "gflop") > 0 && json_real_of(o, "min_ms") > 0);
-        assert_int_equal(json_real_of(o, "allocations"), 0); /* a second run allocates nothing */
-        json_decref(o);
-    }
-    RUN(p, "bench", "head", "ridge:4x3x5");
-    assert_ended(p, 2, "bench head has no case 'ridge:4x3x5'");
-    RUN(p, "bench", "head", "hat");
-    assert_ended(p, 2, "bench head has no case 'hat'");
-}
-
 static void new_writes_a_head_once(void **state) {
     program *p = *state;
     char here[512], text[MAX_TEXT];
@@ -270,7 +249,6 @@ int main(void) {
         cmocka_unit_test(every_head_reads_the_embeddings_of_best),
         cmocka_unit_test(the_encoder_of_best_learns_under_a_head_of_the_users),
         cmocka_unit_test(every_head_trains_a_step),
-        cmocka_unit_test(bench_times_a_head_with_and_without_gradients),
         cmocka_unit_test(new_writes_a_head_once),
     };
     return cmocka_run_group_tests(tests, program_create, program_release);

@@ -1,11 +1,7 @@
-/* tests/cli/test_cli_inspect.c - the commands that look inside: graph, doctor, bench solve, profiles, ops of the
- * user's. */
+/* tests/cli/test_cli_inspect.c - the commands that look inside: graph, doctor, ops of the user's. */
 #include "tests/cli/program.h"
 
 #include <math.h>
-
-static const char bench_members[] =
-    "case,variant,rows,gflop,min_ms,med_ms,max_ms,processor_ms,gemm_share,peak_mb,growth_mb,allocations";
 
 static int count(const char *text, const char *part) {
     int n = 0;
@@ -124,60 +120,6 @@ static void math_bf16_is_taken_where_doctor_finds_it(void **state) {
     assert_ended(p, 2, "has \"bf16\", found \"fp32\"; a resumed run keeps its settings");
 }
 
-static void bench_solve_times_both_solves_and_adjoints(void **state) {
-    program *p = *state;
-    const char *const variants[] = {"solve", "solve+adjoint", "solve_spd", "solve_spd+adjoint"};
-    const double n = 16, column = 2 * n * n * 3, factor[] = {2 * n * n * n / 3, n * n * n / 3};
-    RUN(p, "bench", "solve", "8x16x3", "--runs", "2", "--warmup", "1", "--json");
-    assert_ended(p, 0, NULL);
-    assert_int_equal(count_lines(p->out), 1 + 4);
-    for (int i = 0; i < 4; i++) {
-        json_t *o = json_line(p, 1 + i, bench_members);
-        assert_string_equal(json_text_of(o, "variant"), variants[i]);
-        assert_true(fabs(json_real_of(o, "gflop") - 1e-9 * 8 * (factor[i / 2] + (i % 2 ? 3 : 1) * column)) < 1e-9);
-        assert_int_equal(json_real_of(o, "allocations"), 0);
-        json_decref(o);
-    }
-    RUN(p, "bench", "rows", "softmax:8x16", "spmm:9x3x4", "--runs", "2", "--warmup", "1", "--json");
-    assert_int_equal(p->code, 0);
-    for (int i = 0; i < 2; i++)
-        json_decref(json_line(p, 1 + i, bench_members));
-    RUN(p, "bench", "rows", "spmm:9x10x4");
-    assert_ended(p, 2, "bench rows has no case 'spmm:9x10x4'");
-    RUN(p, "bench", "solve", "8");
-    assert_ended(p, 2, "'8'");
-}
-
-static void bench_expect_compares_the_expected_accuracy_with_the_true_one(void **state) {
-    program *p = *state;
-    RUN(p, "bench", "expect", "mutag:4", "--runs", "4", "--json");
-    assert_int_equal(p->code, 0);
-    json_t *o = json_line(p, 1, "case,k,draws,expected,accuracy,covered,below,above,width");
-    double accuracy = json_real_of(o, "accuracy"), expected = json_real_of(o, "expected");
-    assert_true(accuracy > 0.5 && accuracy < 1 && fabs(expected - accuracy) < 0.3);
-    assert_true(json_real_of(o, "covered") + json_real_of(o, "below") + json_real_of(o, "above") == 1);
-    assert_true(json_real_of(o, "width") > 1 && json_real_of(o, "width") < 1.3);
-    json_decref(o);
-    RUN(p, "bench", "expect", "mutag");
-    assert_ended(p, 2, "bench expect has no case 'mutag'");
-    RUN(p, "bench", "expect", "gnutella06:4", "--runs", "1");
-    assert_ended(p, 1, "gnutella06 has no labels");
-}
-
-static void profile_follows_the_case(void **state) {
-    program *p = *state;
-    RUN(p, "bench", "step", "nc15", "--dim", "16", "--runs", "2", "--warmup", "1", "--profile");
-    assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->out, "nc15 mochi++, 2 runs:\n"));
-    assert_non_null(strstr(p->out, "\neverything"));
-    assert_int_equal(count(p->out, "\nsolve_spd "), 2); /* forward, and in its own vjp */
-    RUN(p, "bench", "step", "nc15", "--dim", "16", "--runs", "2", "--warmup", "1", "--profile", "--json");
-    assert_ended(p, 0, NULL);
-    assert_string_equal(p->err, "");
-    assert_int_equal(count(p->out, "\"op\":\"solve_spd\""), 2);
-    json_decref(json_line(p, 2, "kind,case,variant,op,where,runs,calls,ms,gflop,mb"));
-}
-
 static const char *plugin(const char *name) {
     static char path[512];
     snprintf(path, sizeof path, "%s/%s.so", getenv("MOCHI_PLUGINS"), name);
@@ -242,9 +184,6 @@ int main(void) {
         cmocka_unit_test(graph_keeps_a_step_as_a_file),
         cmocka_unit_test(doctor_measures_every_core_it_names),
         cmocka_unit_test(math_bf16_is_taken_where_doctor_finds_it),
-        cmocka_unit_test(bench_solve_times_both_solves_and_adjoints),
-        cmocka_unit_test(bench_expect_compares_the_expected_accuracy_with_the_true_one),
-        cmocka_unit_test(profile_follows_the_case),
         cmocka_unit_test(gradcheck_loads_ops_from_a_shared_object),
         cmocka_unit_test(gradcheck_catches_what_differences_at_a_sample_do_not_show),
         cmocka_unit_test(shared_objects_that_do_not_fit_are_named),

@@ -200,16 +200,6 @@ static void predictions_say_what_was_seen(void **state) {
     assert_null(strstr(p->err, "trained on"));
 }
 
-static void a_gin_has_a_record_too(void **state) {
-    program *p = *state;
-    RUN(p, "gin", "--pool", "cora", "--dim", "8", "--steps", "2", "--quiet", "--out", in_folder(p, "gin.safetensors"));
-    assert_int_equal(p->code, 0);
-    RUN(p, "eval", "--weights", in_folder(p, "gin.safetensors"), "--data", "cora", "--task", "nc", "--shots", "2",
-        "--seeds", "2", "--hop", "1", "--quiet");
-    assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->out, "     k          gin†        random"));
-}
-
 static void a_damaged_record_is_named(void **state) {
     static const char *const records[] = {"mutag", "{}", "[{\"data\": \"mutag\"}]",
         "[{\"data\": \"mutag\", \"xxh3\": \"12\"}]",
@@ -235,7 +225,6 @@ int main(void) {
         cmocka_unit_test(the_shipped_weights_are_known_under_any_path),
         cmocka_unit_test(a_comparison_on_a_seen_graph_is_marked),
         cmocka_unit_test(predictions_say_what_was_seen),
-        cmocka_unit_test(a_gin_has_a_record_too),
         cmocka_unit_test(a_damaged_record_is_named),
     };
     return cmocka_run_group_tests(tests, train_once, program_release);

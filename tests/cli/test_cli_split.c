@@ -11,39 +11,6 @@ static void write_list(const program *p, const char *name, const char *header, i
     assert_int_equal(fclose(file), 0);
 }
 
-/* The lines of a table's figures. */
-static char *second_line(const program *p) {
-    const char *line = strchr(strchr(p->out, '\n') + 1, '\n') + 1; /* an empty line, then the title */
-    line = strchr(line, '\n') + 1;
-    return strndup(line, strcspn(line, "\n"));
-}
-
-/* Cora's public split as two lists: nodes 0 to 139, and the last 1,000. */
-static void lists_of_the_public_split_give_its_figures(void **state) {
-    program *p = *state;
-    write_list(p, "train.txt", "", 0, 140);
-    write_list(p, "test.csv", "node\n", 1708, 2708);
-    RUN(p, "eval", "--data", "cora", "--cache", in_folder(p, "cache"), "--weights", "none", "--hop", "2", "--quiet",
-        "--protocol", "public");
-    assert_ended(p, 0, NULL);
-    char *expected = second_line(p);
-    RUN(p, "eval", "--data", "cora", "--cache", in_folder(p, "cache"), "--weights", "none", "--hop", "2", "--quiet",
-        "--train", in_folder(p, "train.txt"), "--test", in_folder(p, "test.csv"));
-    assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->out, "accuracy in %, the split of --train and --test\n"));
-    assert_null(strstr(p->out, "GraphAny")); /* whose figures are those of the public split */
-    char *found = second_line(p);
-    assert_int_equal(strncmp(found, expected, 20), 0);
-    assert_true(strlen(found) > 20 && strlen(expected) > 20);
-    free(found);
-    free(expected);
-    RUN(p, "eval", "--data", "cora", "--cache", in_folder(p, "cache"), "--weights", "none", "--hop", "2", "--quiet",
-        "--train", in_folder(p, "train.txt"), "--json");
-    assert_ended(p, 0, NULL);
-    assert_non_null(strstr(p->out, "\"protocol\":\"own\",\"features\":\"hop\""));
-    assert_non_null(strstr(p->out, "\"n_test\":2568"));
-}
-
 /* Four divisions in one file, with an interval; a class is without a training node in all but the first. */
 static void several_divisions_are_averaged(void **state) {
     program *p = *state;
@@ -82,20 +49,23 @@ static void bad_lists_are_named(void **state) {
     static const struct {
         const char *train, *test, *part;
     } uses[] = {
-        {"fine.txt", "fine.txt", "fine.txt: expected nodes that are not learned from, found 0, which is"},
-        {"twice.txt", NULL, "twice.txt: expected different nodes, found 7 in lines 1 and 3"},
-        {"twice.npy", NULL, "twice.npy: expected different nodes, found 7 in positions 0 and 2"},
-        {"far.txt", NULL, "far.txt:2: expected the number of one of 2708 nodes, from 0, found '2708'"},
-        {"far.npy", NULL, "far.npy: expected numbers of 2708 nodes, from 0, found -1 at position 1"},
-        {"real.npy", NULL, "real.npy: expected numbers of nodes, integers [n], found float32 [1]"},
-        {"wide.npy", NULL, "wide.npy: expected numbers of nodes, integers [n], found int64 [1, 2]"},
-        {"real.txt", NULL, "real.txt:1: expected the number of one of 2708 nodes, from 0, found '1.5'"},
-        {"word.txt", NULL, "word.txt:2: expected the number of one of 2708 nodes, from 0, found 'x'"},
-        {"none.txt", NULL, "none.txt: expected a list of nodes, found none"},
-        {"none.npy", NULL, "none.npy: expected a list of nodes, found none"},
+        {"fine.txt", "fine.txt", "fine.txt: expected rows that are not learned from, found 0, which is"},
+        {"twice.txt", NULL, "twice.txt: expected different rows, found 7 in lines 1 and 3"},
+        {"twice.npy", NULL, "twice.npy: expected different rows, found 7 in positions 0 and 2"},
+        {"far.txt", NULL, "far.txt:2: expected the number of one of 2708 rows, from 0, found '2708'"},
+        {"far.npy", NULL, "far.npy: expected numbers of 2708 rows, from 0, found -1 at position 1"},
+        {"real.npy", NULL, "real.npy: expected numbers of rows, integers [n], found float32 [1]"},
+        {"wide.npy", NULL, "wide.npy: expected numbers of rows, integers [n], found int64 [1, 2]"},
+        {"real.txt", NULL, "real.txt:1: expected the number of one of 2708 rows, from 0, found '1.5'"},
+        {"word.txt", NULL, "word.txt:2: expected the number of one of 2708 rows, from 0, found 'x'"},
+        {"none.txt", NULL, "none.txt: expected a list of rows, found none"},
+        {"none.npy", NULL, "none.npy: expected a list of rows, found none"},
         {"missing.txt", NULL, "missing.txt: cannot open"},
-        {"few.txt", NULL, "expected training nodes of two classes or more"},
+        {"few.txt", NULL, "expected rows to learn from, of two classes or more"},
     };
+    RUN(p, "embed", "--weights", "none", "--hop", "0", "--data", "cora", "--out", in_folder(p, "Z.npy"), "--labels",
+        in_folder(p, "y.npy"), "--quiet");
+    assert_ended(p, 0, NULL);
     write_list(p, "fine.txt", "", 0, 140);
     write_list(p, "few.txt", "", 0, 1);
     write_text(in_folder(p, "twice.txt"), "7\n8\n7\n");
@@ -111,20 +81,20 @@ static void bad_lists_are_named(void **state) {
     for (size_t i = 0; i < sizeof uses / sizeof *uses; i++) {
         char train[600];
         snprintf(train, sizeof train, "%s", in_folder(p, uses[i].train));
-        RUN(p, "eval", "--data", "cora", "--cache", in_folder(p, "cache"), "--weights", "none", "--hop", "1", "--dim",
-            "8", "--quiet", "--train", train, uses[i].test ? "--test" : NULL,
-            uses[i].test ? in_folder(p, uses[i].test) : NULL);
+        RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "ridge", "--quiet", "--train", train,
+            uses[i].test ? "--test" : NULL, uses[i].test ? in_folder(p, uses[i].test) : NULL);
         assert_ended(p, 1, uses[i].part);
     }
 }
 
-/* The readout of a hop by `eval`, and by `fit` on what `embed` writes of it, on one split. */
+/* The readout of a hop by `eval` on Cora's public split, and by `fit` on what `embed` writes of it and two lists: nodes
+ * 0 to 139, and the last 1,000. */
 static void fit_on_a_split_has_the_accuracy_of_eval(void **state) {
     program *p = *state;
     write_list(p, "train.txt", "", 0, 140);
     write_list(p, "test.csv", "node\n", 1708, 2708);
     RUN(p, "eval", "--data", "cora", "--cache", in_folder(p, "cache"), "--weights", "none", "--hop", "2", "--quiet",
-        "--train", in_folder(p, "train.txt"), "--test", in_folder(p, "test.csv"), "--json");
+        "--protocol", "public", "--json");
     assert_ended(p, 0, NULL);
     const char *cell = strstr(p->out, "\"features\":\"hop\"");
     double expected = atof(strstr(cell, "\"mean\":") + 7);
@@ -227,7 +197,6 @@ static void differences_that_hold_zero_are_called_noise(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_the_public_split_give_its_figures),
         cmocka_unit_test(several_divisions_are_averaged),
         cmocka_unit_test(bad_lists_are_named),
         cmocka_unit_test(fit_on_a_split_has_the_accuracy_of_eval),

@@ -152,8 +152,6 @@ static void blocks_of_rows_are_part_of_a_run(void **state) {
     assert_ended(p, 2, "has 40, found 41");
     RUN(p, "train", "--out", run, "--resume", "--quiet");
     assert_ended(p, 0, NULL);
-    RUN(p, "bench", "step", "lp", "--dim", "16", "--runs", "1", "--max-rows", "100");
-    assert_ended(p, 0, NULL);
 }
 
 static void a_finished_run_is_not_overwritten(void **state) {
