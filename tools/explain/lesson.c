@@ -85,10 +85,6 @@ void lesson_formula(lesson *l, const char *formula) {
     lesson_put(l, &(block){.kind = BLOCK_FORMULA, .text = formula});
 }
 
-void lesson_table(lesson *l, const char *text) {
-    lesson_put(l, &(block){.kind = BLOCK_TABLE, .text = text});
-}
-
 /* ---- matrices ---- */
 
 void lesson_show(lesson *l, const char *names) {

@@ -64,7 +64,6 @@ typedef enum block_kind {
     BLOCK_MATRICES, /* n matrices side by side */
     BLOCK_LINE,     /* a line of the adjoint: text is its formula; its value, and the same by differences */
     BLOCK_AGREE,    /* an equation: text; both sides */
-    BLOCK_TABLE,    /* text as it is, in columns */
     BLOCK_END       /* text */
 } block_kind;
 
@@ -121,8 +120,6 @@ mo_tensor *mirrored_lower_part(mo_tape *t, mo_tensor *M);
 void lesson_section(lesson *l, const char *heading);
 void lesson_say(lesson *l, const char *prose, ...) __attribute__((format(printf, 2, 3)));
 void lesson_formula(lesson *l, const char *formula);
-/* Text in columns, as it is. */
-void lesson_table(lesson *l, const char *text);
 /* Named values side by side: names separated by blanks. */
 void lesson_show(lesson *l, const char *names);
 /* A matrix under any heading. */
