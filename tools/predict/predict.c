@@ -4,6 +4,7 @@
 #include "tools/options.h"
 #include "tools/predict/predict_readout.h"
 #include "tools/progress.h"
+#include "train/graphs/label_column.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -16,6 +17,7 @@ typedef struct predict_options {
     int task; /* -1: that of the data */
     double least;
     mo_few_shot_options few_shot;
+    names experts;
     mo_context_options device;
     bool probabilities, pca, quiet;
     given_options given;
@@ -68,8 +70,12 @@ static const option table[] = {
         "readout: " HEADS ", or FILE.so (default: that of the weights)", ITS_OWN},
     {OPTION_POSITIVE, "lambda", "L", AT(few_shot.lambda),
         "penalty of a --head that has one (default: that of the weights)", ITS_OWN},
-    {OPTION_FLAG, "transductive", NULL, AT(few_shot.transductive),
-        "refit the readout on its own predictions for all examples, with equally many assumed per class", OF_CLASSES},
+    {OPTION_CHOICE, "transductive", "WHETHER", AT(few_shot.transductive),
+        "refit the readout on its own predictions for all examples, with equally many assumed per class: no, yes or "
+        "auto, where labels left out in turn are predicted no worse, of 100,000 examples or fewer (default: auto)",
+        .choices = "no|yes|auto", OF_CLASSES},
+    {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
+        "rows of your own for the nodes, by which they are compared too, beside those of the weights", OF_CLASSES},
     KEEPING_OPTIONS(predict_options, few_shot.memory, cache),
     THREADS_OPTION(predict_options, device.threads),
     DEVICE_OPTIONS(predict_options, device),
@@ -100,7 +106,8 @@ static void check_options(void *options, const struct argp_state *state) {
     else if (links && npy)
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
-    refuse_given(&o->given, "labels transductive", o->readout, "a kept readout has its own");
+    refuse_given(&o->given, "labels transductive expert", o->readout, "a kept readout has its own");
+    refuse_given(&o->given, "save", o->experts.count > 0, "a readout is kept without rows of --expert");
     refuse_given(&o->given, "pca", npy, "an array of classes has no places");
     refuse_math_on_cpu(&o->given, &o->device);
 }
@@ -129,6 +136,16 @@ static void say_seen(const mo_graph *graph, const char *file) {
     mo_weights_release(weights);
 }
 
+/* The arrays of --expert, each called as its file; owned. */
+static mo_expert *read_experts(mo_context *ctx, const predict_options *o) {
+    mo_expert *experts = needed(calloc((size_t)o->experts.count + 1, sizeof *experts));
+    for (int i = 0; i < o->experts.count; i++) {
+        const char *path = o->experts.items[i], *slash = strrchr(path, '/');
+        experts[i] = (mo_expert){slash ? slash + 1 : path, mo_array_read(ctx, path)};
+    }
+    return experts;
+}
+
 /* Returns whether everything was written. */
 static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_labels *known) {
     bool set = graph->graphs > 1;
@@ -136,7 +153,13 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
     o->few_shot.labels = known->n;
     phase_begin(o->quiet, "mochi predict: features of %.80s", graph->name);
+    mo_expert *experts = read_experts(ctx, o);
+    o->few_shot.experts = experts;
+    o->few_shot.n_experts = o->experts.count;
     mo_few_shot *f = mo_few_shot_open(graph, task, &o->few_shot);
+    for (int i = 0; i < o->experts.count; i++)
+        mo_tensor_release(experts[i].rows);
+    free(experts);
     int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)), n = list_unknown(known, examples, id);
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     phase_begin(o->quiet, "mochi predict: labels of %" PRId64 " %ss", n, set ? "graph" : "node");
@@ -171,7 +194,7 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
 }
 
 int predict_command(int argc, char **argv) {
-    predict_options o = {.task = -1};
+    predict_options o = {.task = -1, .few_shot.transductive = MO_TRANSDUCTIVE_AUTO};
     read_command_line(&predict_line, argc, argv, &o, &o.given);
     o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
     o.few_shot.notice = o.quiet ? NULL : print_event;
