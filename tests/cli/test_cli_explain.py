@@ -226,7 +226,7 @@ def a_formula_is_computed_and_judged(folder):
                         ("2 A^-T X_bar", "No: This is twice"), ("(A^-T X_bar)^T", "No: This is its transpose."),
                         ("banana", "'banana' is no value that the lesson has shown"), ("B_bar", "'B_bar' is what is asked for"),
                         ("A_bar X", "'A_bar' is no value"), ("A X_bar^T", "matmul: "), ("(A X_bar", "expected ) before"),
-                        ("A X_bar)", "expected an end at ')'"), ("A^3", "expected ^T, ^-1, ^-T or ^2"), ("A +", "expected a value"),
+                        ("A X_bar)", "expected an end at ')'"), ("A^4", "expected ^T, ^-1, ^-T, ^2 or ^3"), ("A +", "expected a value"),
                         ("A", "No: this is 3 x 3, where 3 x 1 is asked for"), ("B_bar =", " = ?")):
         says(part, wrong)
     says("Right.", "", "-B_bar X^T")
