@@ -188,8 +188,8 @@ static void predicts_what_an_evaluation_measures(void **state) {
         const char *row = strstr(p->out, transductive ? "\"trained+T\"" : "\"trained\"");
         double measured = number_after(strstr(row, "\"values\":["), "\"values\":[");
         snprintf(name, sizeof name, "draws/%s-%s-4-0.support.csv", set[0], task);
-        RUN(p, "predict", "--data", set[0], "--labels", in_folder(p, name), "--quiet",
-            transductive ? "--transductive" : "--quiet");
+        RUN(p, "predict", "--data", set[0], "--labels", in_folder(p, name), "--quiet", "--transductive",
+            transductive ? "yes" : "no");
         assert_ended(p, 0, NULL);
         snprintf(csv, sizeof csv, "%s", p->out);
         snprintf(name, sizeof name, "draws/%s-%s-4-0.test.csv", set[0], task);
