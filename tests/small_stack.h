@@ -6,15 +6,18 @@
 
 enum { SMALL_STACK_HOPS = 3 /* at most */ };
 
-/* Hop 0 counts from 1 on. */
+/* Hop 0 counts from 1 on. Fails where the stack may only be read. */
 static inline mo_tensor *small_first_hop(mo_tape *t, mo_hop_store *s, int64_t side) {
+    if (s->state)
+        return mo_fail(s->cache.ctx, MO_FORMAT, "not read"), mo_null_tensor(s->cache.ctx);
     float rows[6] = {1, 2, 3, 4, 5, 6};
     s->quality[0] = 0.5 + (double)side;
     return mo_from(t, MO_F32, 2, (int64_t[]){3, 2}, rows);
 }
 
-/* Makes the stack in the folder, or reads it there. Returns a figure of all of its values; 0 on failure. */
-static inline double open_small_stack(mo_context *ctx, const char *folder, const char *key, int hops) {
+/* Reads the stack in the folder, or makes it there unless read_only is given. Returns a figure of all of its values; 0
+ * on failure. */
+static inline double small_stack_of(mo_context *ctx, const char *folder, const char *key, int hops, void *read_only) {
     mo_graph *graph = mo_graph_from_edges(ctx, "path", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 2});
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
     mo_hop_store store = {.cache = {.ctx = ctx, .folder = folder},
@@ -26,7 +29,8 @@ static inline double open_small_stack(mo_context *ctx, const char *folder, const
         .nodes = 3,
         .columns = 2,
         .dtype = MO_F32,
-        .first = small_first_hop};
+        .first = small_first_hop,
+        .state = read_only};
     mo_tensor *stack = mo_hop_store_open(&store);
     double sum = 0;
     float x[6 * SMALL_STACK_HOPS];
@@ -37,6 +41,10 @@ static inline double open_small_stack(mo_context *ctx, const char *folder, const
     mo_csr_release(A);
     mo_graph_release(graph);
     return sum;
+}
+
+static inline double open_small_stack(mo_context *ctx, const char *folder, const char *key, int hops) {
+    return small_stack_of(ctx, folder, key, hops, NULL);
 }
 
 #endif

@@ -18,7 +18,7 @@ command_function train_command, eval_command, compare_command, embed_command, su
 struct command_line;
 extern const struct command_line train_line, eval_line, compare_line, embed_line, suggest_line, predict_line,
     explain_line, fit_line, data_line, data_list_line, data_info_line, data_verify_line, data_convert_line,
-    data_cache_line, gradcheck_line, new_line, graph_line, lab_line, pitfalls_line, doctor_line;
+    gradcheck_line, new_line, graph_line, lab_line, pitfalls_line, doctor_line;
 extern const char new_op_text[], new_op_test_text[]; /* which `mochi new op` writes */
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
@@ -35,9 +35,8 @@ _Noreturn void refuse_command_line(const struct argp_state *state, int code, con
 void usage_error(const struct argp_state *state, const char *option, const char *expected, const char *found);
 int64_t parse_integer(const struct argp_state *state, const char *option, const char *text, int64_t low, int64_t high);
 double parse_real(const struct argp_state *state, const char *option, const char *text, double low, double high);
-/* "4G", "500M" or a plain number of bytes; "30d", "12h" or a plain number of seconds. */
+/* "4G", "500M" or a plain number of bytes. */
 int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text);
-int64_t parse_age(const struct argp_state *state, const char *option, const char *text);
 double parse_positive(const struct argp_state *state, const char *option, const char *text);
 /* "8:32", or "8" for both ends. */
 void parse_range(const struct argp_state *state, const char *option, const char *text, int64_t range[2]);

@@ -30,7 +30,6 @@ static const command commands[] = {
     {"data info", "what a graph or file holds", NULL, &data_info_line},
     {"data verify", "compare the data folder with the manifest", NULL, &data_verify_line},
     {"data convert", "write a graph as .npz, older weights in today's form", NULL, &data_convert_line},
-    {"data cache", "the features that are kept", NULL, &data_cache_line},
     {"explain", "an op, a readout or a method on small numbers, line by line", explain_command, &explain_line},
     {"lab", "experiments on gradients: error, memory and time", lab_command, &lab_line},
     {"graph", "the ops of one training step, as text or for graphviz", graph_command, &graph_line},
@@ -138,7 +137,7 @@ static bool asks_for_help(const char *word) {
 
 /* `mochi help COMMAND [ACTION]` is `mochi COMMAND [ACTION] --help`, which ends the program. */
 static int help_command(int argc, char **argv) {
-    enum { MOST = 3 }; /* data cache prune */
+    enum { MOST = 2 }; /* data info */
     static char option[] = "--help";
     char *words[MOST + 3] = {argv[0]};
     int n = 1;

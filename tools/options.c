@@ -96,9 +96,6 @@ static void take_value(const option *row, void *options, const char *text, const
     case OPTION_BYTES:
         *(int64_t *)field = parse_bytes(state, name, text);
         break;
-    case OPTION_AGE:
-        *(int64_t *)field = parse_age(state, name, text);
-        break;
     case OPTION_OUTPUT:
         *(const char **)field = take_output(state, needed(strdup(name)), text, row->choices); /* which keeps the name */
         break;

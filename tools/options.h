@@ -24,7 +24,6 @@ typedef enum option_kind {
     OPTION_CHOICE,   /* enum or int: low + the place of the word among `choices` */
     OPTION_RANGE,    /* int64_t[2]: "8:32" or "8" */
     OPTION_BYTES,    /* int64_t: "4G" */
-    OPTION_AGE,      /* int64_t: seconds, "30d" */
     OPTION_OUTPUT,   /* const char *: a file to write, of one of the forms in `choices`; without them a folder */
     OPTION_HEAD,     /* const mo_head * */
     OPTION_ENCODER,  /* const mo_encoder * */

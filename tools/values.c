@@ -138,24 +138,13 @@ void free_names(names *list) {
 
 const char *const math_names[3] = {"fp32", "tf32", "bf16"};
 
-/* Reads "30d" with the units "smhd", "4G" with "KMGT"; factor: of each unit. */
-static int64_t parse_scaled(
-    const struct argp_state *state, const char *option, const char *text, const char *units, const int64_t *factor) {
+int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text) {
+    static const char units[] = "KMGT";
     char *end;
     double value = strtod(text, &end);
     const char *unit = *end ? strchr(units, *end) : NULL;
-    double scale = unit ? (double)factor[unit - units] : 1;
+    double scale = unit ? pow(1024, (double)(unit - units + 1)) : 1;
     if (end == text || !(value >= 0) || (*end && (!unit || end[1])) || value * scale > 1e18)
         usage_error(state, option, "a number, with a unit behind it", text);
     return (int64_t)(value * scale);
-}
-
-int64_t parse_age(const struct argp_state *state, const char *option, const char *text) {
-    static const int64_t factor[] = {1, 60, 3600, 86400};
-    return parse_scaled(state, option, text, "smhd", factor);
-}
-
-int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text) {
-    static const int64_t factor[] = {1 << 10, 1 << 20, 1 << 30, (int64_t)1 << 40};
-    return parse_scaled(state, option, text, "KMGT", factor);
 }

@@ -88,27 +88,4 @@ MO_API mo_features *mo_task_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
 MO_API void mo_features_release(mo_features *features);
 
-/* ---- the cache: one file for the features of a graph's content and all options that they depend on ---- */
-
-typedef struct mo_cache_entry {
-    const char *path;    /* borrowed for the call, as is all text */
-    const char *made_of; /* digest of the graph and the options; "" if the file does not hold it */
-    const char *damage;  /* the defect found, one line; NULL: none */
-    int64_t bytes;
-    int64_t used; /* last read or written: seconds since 1970 */
-} mo_cache_entry;
-
-typedef void (*mo_cache_visitor)(const mo_cache_entry *entry, void *state);
-
-/* Visits the entries of a folder, the least recently used first; other files are skipped, and a missing folder has no
- * entries. mo_cache_visit reads the headers of the entries, mo_cache_verify all of each one, and compares its checksums
- * (XXH3). Both return the status. */
-MO_API mo_code mo_cache_visit(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state);
-MO_API mo_code mo_cache_verify(mo_context *ctx, const char *folder, mo_cache_visitor visit, void *state);
-/* Removes entries, which say what they were made of, that were not used for `seconds` (below 0: at any age), then the
- * least recently used ones until the rest has at most `bytes` (below 0: no limit), and files that interrupted writes
- * left over an hour ago. Visits the removed entries. Returns the status. */
-MO_API mo_code mo_cache_prune(
-    mo_context *ctx, const char *folder, int64_t seconds, int64_t bytes, mo_cache_visitor visit, void *state);
-
 #endif

@@ -34,7 +34,7 @@ static void unknown_words_do_not_control_a_terminal(void **state) {
         {"xyzzy", NULL, NULL, "mochi: no command named 'xyzzy'; see mochi --help"},
         {"", NULL, NULL, "mochi: no command named ''; see mochi --help"},
         {"help", "pre\x1b[2J", NULL, "mochi: no command named 'pre?[2J'"},
-        {"data", "\x1b[2J", NULL, "mochi data: expected list, info, get, verify, convert or cache, found ?[2J"},
+        {"data", "\x1b[2J", NULL, "mochi data: expected list, info, get, verify or convert, found ?[2J"},
         {"predict", "--da\x1b[2Jta=x", NULL, "mochi: no option is named '--da?[2Jta'; see mochi predict --help"},
         {"predict", "-\x07", NULL, "mochi: no option is named '-?'"},
         {"predict", "--lambda", "\x1b[2J", "--lambda: expected a number above 0, found '?[2J'"},
@@ -59,7 +59,6 @@ static void help_names_a_command_or_an_action(void **state) {
         {"data", "get", "--sha256"},
         {"data", "verify", "--max-expand"},
         {"data", "convert", "OUT.npz"},
-        {"data", "cache", "--older"},
     };
     static char page[MAX_TEXT];
     for (size_t i = 0; i < sizeof pages / sizeof *pages; i++) {

@@ -294,20 +294,6 @@ static const option_row rows[] = {
     {"data verify", "json", ELSEWHERE, NULL, NULL, "test_cli_data.c", {NULL}},
     {"data verify", "max-expand", ELSEWHERE, NULL, NULL, "test_cli_data.c", {NULL}},
     {"data convert", "max-expand", ELSEWHERE, NULL, NULL, "test_cli_data.c", {NULL}},
-    {"data cache", "max-expand", COSTS, "data cache build mutag --cache @/kept --recipe paper --json",
-        "--max-expand 64", NULL, {"data cache list --cache @/kept --max-expand 64"}},
-    {"data cache", "cache", PASSES, "data cache list", "--cache @/kept", NULL, {NULL}},
-    {"data cache", "older", ELSEWHERE, NULL, NULL, "test_cli_cache.c", {"data cache list --cache @/kept --older 3d"}},
-    {"data cache", "size", ELSEWHERE, NULL, NULL, "test_cli_cache.c", {"data cache verify --cache @/kept --size 3G"}},
-    {"data cache", "recipe", FOLDER_OF, "data cache build mutag --cache #c", "--recipe paper", "c",
-        {"data cache list --cache @/kept --recipe paper"}},
-    {"data cache", "seed", LACKS, "data cache build mutag --cache @/kept --recipe paper", "--seed 7", "was there",
-        {"data cache list --cache @/kept --seed 7"}},
-    {"data cache", "memory", COSTS, "data cache build mutag --cache @/kept --recipe paper --json", "--memory 4G", NULL,
-        {"data cache list --cache @/kept --memory 4G"}},
-    {"data cache", "threads", COSTS, "data cache build mutag --cache @/kept --recipe paper --json", "--threads 1", NULL,
-        {"data cache list --cache @/kept --threads 1"}},
-    {"data cache", "json", SAYS, "data cache list --cache @/kept", "--json", "\"made_of\"", {NULL}},
     /* gradcheck */
     {"gradcheck", "order", CHANGES, "gradcheck mul", "--order 1", NULL, {NULL}},
     {"gradcheck", "seed", CHANGES, "gradcheck mul", "--seed 5", NULL, {NULL}},
@@ -603,7 +589,6 @@ static void prepare(program *p) {
             "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 2 --quiet --recipe paper --digest --out @/noted"},
         {"@/own", "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 2 --quiet --encoder $/encoder_good.so --recipe "
                   "paper --out @/own"},
-        {"@/kept", "data cache build mutag --cache @/kept --recipe paper"},
         {"@/kept.safetensors", "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet"},
         {"@/rows.safetensors", "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet"},
     };
@@ -709,7 +694,7 @@ static int check_command(program *p, const char *command) {
 static void no_option_is_forgotten(void **state) {
     program *p = *state;
     static char page[MAX_TEXT];
-    static const char *const actions[] = {"list", "info", "get", "verify", "convert", "cache"};
+    static const char *const actions[] = {"list", "info", "get", "verify", "convert"};
     int all = 0, commands = 0;
     RUN(p, "--help");
     snprintf(page, sizeof page, "%s", p->out);

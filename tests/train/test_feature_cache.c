@@ -57,13 +57,20 @@ static void a_hit_equals_what_is_computed(void **state) {
     rmdir(scratch_path(s, "deep"));
 }
 
+static void count_made_again(const char *line, void *state) {
+    *(int *)state += strstr(line, "made again") != NULL;
+}
+
 static void a_damaged_file_is_replaced_without_an_error(void **state) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
     mo_feature_options o = cached_options(s, "damaged");
     char folder[512], path[1024];
+    int told = 0;
     snprintf(folder, sizeof folder, "%s", o.cache);
     o.cache = folder;
+    o.notice = count_made_again;
+    o.notice_state = &told;
     expect_from(graph, &o, false);
     assert_int_equal(folder_files(folder, "", path), 1);
     bytes good = read_bytes(path);
@@ -86,7 +93,12 @@ static void a_damaged_file_is_replaced_without_an_error(void **state) {
         assert_memory_equal(now.data, good.data, good.n);
         bytes_release(&now);
     }
+    assert_int_equal(told, 5);
+    struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
+    struct stat st;
+    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
     expect_from(graph, &o, true);
+    assert_true(stat(path, &st) == 0 && st.st_mtim.tv_sec > 1000000); /* a use sets the time */
     bytes_release(&good);
     mo_graph_release(graph);
     folder_remove(folder);
@@ -161,121 +173,6 @@ static void processes_may_share_a_cache(void **state) {
     folder_remove(folder);
 }
 
-/* ---- the folder ---- */
-
-typedef struct seen {
-    int entries, damaged, told;
-    int64_t bytes, used;
-    char text[2048];
-} seen;
-
-static void on_entry(const mo_cache_entry *entry, void *state) {
-    seen *n = state;
-    assert_true(entry->used >= n->used); /* the least recently used first */
-    assert_non_null(strstr(entry->made_of, "dim 24"));
-    n->used = entry->used;
-    n->entries++;
-    n->bytes += entry->bytes;
-    n->damaged += entry->damage != NULL;
-    if (entry->damage)
-        snprintf(n->text, sizeof n->text, "%s", entry->damage);
-}
-
-static void on_notice(const char *line, void *state) {
-    seen *n = state;
-    if (strncmp(line, "cache: ", 7) != 0)
-        return;
-    n->told++;
-    snprintf(n->text, sizeof n->text, "%s", line);
-}
-
-static seen visit(mo_context *ctx, const char *folder, bool verify) {
-    seen n = {0};
-    assert_int_equal((verify ? mo_cache_verify : mo_cache_visit)(ctx, folder, on_entry, &n), MO_OK);
-    return n;
-}
-
-static void entries_are_listed_verified_and_pruned(void **state) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 12), *other = draw_graph(s->ctx, small, 0, 13);
-    char folder[512], path[1024], foreign[600];
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "listed"));
-    mo_feature_options o = plain;
-    o.cache = folder;
-    assert_int_equal(visit(s->ctx, folder, true).entries, 0); /* no folder yet */
-    expect_from(graph, &o, false);
-    assert_int_equal(folder_files(folder, "", path), 1);
-    struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
-    assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
-    expect_from(other, &o, false);
-    snprintf(foreign, sizeof foreign, "%s/notes.txt", folder);
-    fclose(fopen(foreign, "w"));
-    assert_int_equal(visit(s->ctx, folder, true).entries, 2);
-    FILE *file = fopen(path, "r+b");
-    fseek(file, -9, SEEK_END);
-    fputc(77, file);
-    fclose(file);
-    utimensat(AT_FDCWD, path, old, 0);
-    assert_int_equal(visit(s->ctx, folder, false).damaged, 0);
-    seen bad = visit(s->ctx, folder, true);
-    assert_int_equal(bad.damaged, 1);
-    assert_non_null(strstr(bad.text, "damaged tensor '"));
-    seen told = {0}, gone = {0};
-    o.notice = on_notice;
-    o.notice_state = &told;
-    expect_from(graph, &o, false);
-    assert_int_equal(told.told, 1);
-    assert_non_null(strstr(told.text, "made again"));
-    expect_from(graph, &o, true); /* which is a use of it */
-    assert_true(visit(s->ctx, folder, true).used > 1000000);
-    assert_int_equal(mo_cache_prune(s->ctx, folder, 3600, -1, on_entry, &gone), MO_OK);
-    assert_int_equal(gone.entries, 0);
-    utimensat(AT_FDCWD, path, old, 0);
-    assert_int_equal(mo_cache_prune(s->ctx, folder, 3600, -1, on_entry, &gone), MO_OK);
-    assert_int_equal(gone.entries, 1);
-    assert_int_equal(visit(s->ctx, folder, true).entries, 1);
-    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, &gone), MO_OK);
-    assert_int_equal(visit(s->ctx, folder, true).entries, 0);
-    assert_int_equal(access(foreign, F_OK), 0);
-    mo_graph_release(graph);
-    mo_graph_release(other);
-    folder_remove(folder);
-}
-
-/* Files of other programs whose names look like those of entries. */
-static void what_is_no_entry_stays(void **state) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, small, 0, 14);
-    static const char *const names[] = {"0123456789abcdef0123456789abcdef.safetensors",
-        "0123456789abcdef0123456789abcdef.npy", "fedcba9876543210fedcba9876543210.safetensors", "mine.stack.partial"};
-    char folder[512], foreign[4][600], path[1024];
-    seen gone = {0};
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "foreign"));
-    mo_feature_options o = plain;
-    o.cache = folder;
-    expect_from(graph, &o, false);
-    int64_t own = visit(s->ctx, folder, false).bytes;
-    mo_arrays *weights = mo_arrays_create(s->ctx);
-    mo_arrays_take(weights, "w", mo_tensor_create(s->ctx, MO_F32, 1, (int64_t[]){1000}));
-    for (int i = 0; i < 4; i++) {
-        snprintf(foreign[i], sizeof foreign[i], "%s/%s", folder, names[i]);
-        if (i == 2)
-            mo_safetensors_write(weights, "{\"format\":\"pt\"}", foreign[i]);
-        else
-            fclose(fopen(foreign[i], "w"));
-        utimensat(AT_FDCWD, foreign[i], (struct timespec[]){{.tv_sec = 1000000}, {.tv_sec = 1000000}}, 0);
-    }
-    expect_ok(s->ctx);
-    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, own, on_entry, &gone), MO_OK); /* nor does its size count */
-    assert_int_equal(gone.entries, 0);
-    assert_int_equal(mo_cache_prune(s->ctx, folder, 0, 0, on_entry, &gone), MO_OK);
-    assert_int_equal(gone.entries, 1);
-    assert_int_equal(folder_files(folder, "", path), 4);
-    mo_arrays_release(weights);
-    mo_graph_release(graph);
-    folder_remove(folder);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hit_equals_what_is_computed),
@@ -283,8 +180,6 @@ int main(void) {
         cmocka_unit_test(a_link_in_the_folder_is_not_written_through),
         cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
         cmocka_unit_test(processes_may_share_a_cache),
-        cmocka_unit_test(entries_are_listed_verified_and_pruned),
-        cmocka_unit_test(what_is_no_entry_stays),
     };
     return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

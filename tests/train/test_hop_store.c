@@ -158,53 +158,6 @@ static void damage_is_found_told_and_made_good(void **state) {
     folder_remove(folder);
 }
 
-static void on_entry(const mo_cache_entry *entry, void *state) {
-    int *counts = state;
-    assert_non_null(strstr(entry->made_of, "hops 7"));
-    counts[0]++;
-    counts[1] += entry->damage != NULL;
-}
-
-static void the_cache_knows_stacks(void **state) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 0, 9);
-    char folder[512], path[1024];
-    told t;
-    int good[2] = {0}, bad[2] = {0}, gone[2] = {0};
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "known"));
-    mo_feature_options o = on_disk(folder, &t);
-    expect_equal(graph, &o, false);
-    assert_int_equal(mo_cache_verify(s->ctx, folder, on_entry, good), MO_OK);
-    assert_true(good[0] == 1 && good[1] == 0);
-    assert_int_equal(folder_files(folder, ".npy", path), 1);
-    overwrite(path, PAGE + 40, 2);
-    assert_int_equal(mo_cache_verify(s->ctx, folder, on_entry, bad), MO_OK);
-    assert_true(bad[0] == 1 && bad[1] == 1);
-    assert_int_equal(mo_cache_prune(s->ctx, folder, -1, 0, on_entry, gone), MO_OK);
-    assert_true(gone[0] == 1 && folder_files(folder, "", path) == 0);
-    mo_graph_release(graph);
-    folder_remove(folder);
-}
-
-/* Of a process that computes an SVD for hours between two writes. */
-static void pruning_spares_a_stack_that_is_being_written(void **state) {
-    scratch *s = *state;
-    char folder[512], partial[600], found[1024];
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "written"));
-    snprintf(partial, sizeof partial, "%s/%032d.npy.partial", folder, 7);
-    assert_int_equal(mkdir(folder, 0777), 0);
-    int fd = open(partial, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    const struct timespec long_ago[2] = {{.tv_sec = 1}, {.tv_sec = 1}};
-    assert_true(fd >= 0 && futimens(fd, long_ago) == 0 && flock(fd, LOCK_EX) == 0);
-    for (int held = 1; held >= 0; held--) {
-        assert_int_equal(mo_cache_prune(s->ctx, folder, -1, -1, NULL, NULL), MO_OK);
-        assert_int_equal(folder_files(folder, ".partial", found), held);
-        if (held)
-            close(fd);
-    }
-    folder_remove(folder);
-}
-
 /* Half the file; of 8 hops each entry is off by at most 8 roundings to 11 bits of the norm of a row. */
 static void float16_halves_the_file_and_rounds(void **state) {
     scratch *s = *state;
@@ -241,9 +194,6 @@ static void float16_halves_the_file_and_rounds(void **state) {
     assert_int_equal(folder_files(folder, ".npy", path), 1);
     assert_int_equal(stat(path, &st), 0);
     assert_true(st.st_size < (WIDE_HOPS + 1) * graph->nodes * DIM * 2 + 3 * PAGE);
-    int good[2] = {0};
-    mo_cache_verify(s->ctx, folder, on_entry, good);
-    assert_true(good[0] == 1 && good[1] == 0);
     free(x);
     mo_graph_release(graph);
     folder_remove(folder);
@@ -383,8 +333,6 @@ int main(void) {
         cmocka_unit_test(blocks_kept_apart_are_the_same_on_disk),
         cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
         cmocka_unit_test(damage_is_found_told_and_made_good),
-        cmocka_unit_test(the_cache_knows_stacks),
-        cmocka_unit_test(pruning_spares_a_stack_that_is_being_written),
         cmocka_unit_test(float16_halves_the_file_and_rounds),
         cmocka_unit_test(a_link_in_the_cache_is_not_written_through),
         cmocka_unit_test(without_a_limit_what_is_free_counts),

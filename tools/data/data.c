@@ -1,6 +1,5 @@
 /* tools/data/data.c - `mochi data`: lists graphs, describes them, and checks and converts them; get.py gets them. */
 #include "tools/data/data.h"
-#include "tools/data/data_cache.h"
 #include "tools/data/data_info.h"
 #include "tools/memory.h"
 
@@ -185,17 +184,13 @@ static int choose_action(int argc, char **argv) {
             return i;
     if (argc > 1 && argv[1][0] == '-')
         read_command_line(&data_line, 2, argv, NULL, &(given_options){0});
-    fprintf(stderr, "mochi data: expected list, info, get, verify, convert or cache%s%s\n",
+    fprintf(stderr, "mochi data: expected list, info, get, verify or convert%s%s\n",
         argc > 1 ? ", found " : " behind it", argc > 1 ? make_printable(argv[1]) : "");
     return -1;
 }
 
 int data_command(int argc, char **argv) {
-    char full_name[32] = "mochi data cache";
-    if (argc > 1 && !strcmp(argv[1], "cache")) {
-        argv[1] = full_name;
-        return data_cache_command(argc - 1, argv + 1);
-    }
+    char full_name[32];
     if (argc > 1 && !strcmp(argv[1], "get"))
         return get_by_python(argc - 1, argv + 1);
     int action = choose_action(argc, argv);

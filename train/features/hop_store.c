@@ -123,35 +123,6 @@ static bool verify_rows(hop_file *f) {
     return intact;
 }
 
-char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *intact) {
-    hop_file f = {.ctx = ctx, .fd = open(path, O_RDONLY | O_CLOEXEC)};
-    char page[MO_HOP_PAGE + 1] = "", *key = NULL;
-    int64_t shape[4];
-    int size = 0, at = 0;
-    struct stat st;
-    *intact = false;
-    if (f.fd >= 0 && read_exactly(&f, page, MO_HOP_PAGE, 0) &&
-        sscanf(page + PREFIX, HEADER "%n", &size, &shape[0], &shape[1], &shape[2], &shape[3], &at) == 5 && at > 0) {
-        size_t n = strlen(page + PREFIX + at);
-        while (n > 0 && strchr(" \n", page[PREFIX + (size_t)at + n - 1]))
-            n--;
-        key = strndup(page + PREFIX + at, n);
-        bool sound = (size == 2 || size == 4) && fstat(f.fd, &st) == 0;
-        double bytes = size;
-        for (int i = 0; i < 4; i++) {
-            sound = sound && shape[i] > 0;
-            bytes *= (double)shape[i];
-        }
-        /* as long as the shape needs, before memory is asked for */
-        *intact = key && sound && bytes < (double)st.st_size && lay_out(&f, size == 2 ? MO_F16 : MO_F32, shape, key) &&
-                  read_ends(&f) && (!check || verify_rows(&f));
-    }
-    if (f.fd >= 0)
-        close(f.fd);
-    free(f.end);
-    return key;
-}
-
 /* ---- opening ---- */
 
 static bool hop_file_failed(hop_file *f, const char *what) {

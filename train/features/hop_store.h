@@ -29,8 +29,5 @@ enum { MO_HOP_PAGE = 4096 /* bytes before the data */ };
  * same stack wait for the one that computes it. Takes memory for one hop of one side, besides that of `first`. Release;
  * returns the null tensor on failure. */
 mo_tensor *mo_hop_store_open(mo_hop_store *s);
-/* The key that the file was made from (free() it; NULL if the file is not a hop stack), and whether it is intact;
- * check: compares the checksums of its rows too. */
-char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *intact);
 
 #endif
