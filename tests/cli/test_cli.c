@@ -3,10 +3,12 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 static const char bench_members[] =
     "case,variant,rows,gflop,min_ms,med_ms,max_ms,processor_ms,gemm_share,peak_mb,growth_mb,allocations";
 
-static void help_of_every_command_exits_0(void **state) {
+TEST(help_of_every_command_exits_0) {
     program *p = *state;
     const char *const commands[] = {
         "train", "eval", "embed", "data", "gradcheck", "bench", "graph", "lab", "pitfalls", "gin", "doctor"};
@@ -27,7 +29,7 @@ static void help_of_every_command_exits_0(void **state) {
     }
 }
 
-static void unknown_words_do_not_control_a_terminal(void **state) {
+TEST(unknown_words_do_not_control_a_terminal) {
     program *p = *state;
     static const char *const words[][4] = {
         {"pre\x1b[2J", NULL, NULL, "mochi: no command named 'pre?[2J'"},
@@ -52,7 +54,7 @@ static void unknown_words_do_not_control_a_terminal(void **state) {
 }
 
 /* `mochi help COMMAND` is the page of `mochi COMMAND --help`; the actions of data have a page each. */
-static void help_names_a_command_or_an_action(void **state) {
+TEST(help_names_a_command_or_an_action) {
     program *p = *state;
     static const char *const pages[][6] = {
         {"train", NULL, "--without"},
@@ -91,7 +93,7 @@ static void help_names_a_command_or_an_action(void **state) {
     assert_ended(p, 2, "walk");
 }
 
-static void wrong_usage_exits_2_with_one_line(void **state) {
+TEST(wrong_usage_exits_2_with_one_line) {
     program *p = *state;
     const struct {
         const char *words[8], *part;
@@ -141,7 +143,7 @@ static void wrong_usage_exits_2_with_one_line(void **state) {
     assert_non_null(strstr(p->err, "--help"));
 }
 
-static void missing_files_are_one_line_that_names_them(void **state) {
+TEST(missing_files_are_one_line_that_names_them) {
     program *p = *state;
     const char *const words[][8] = {
         {"data", "info", "/no/such.npy"},
@@ -161,7 +163,7 @@ static void missing_files_are_one_line_that_names_them(void **state) {
     assert_int_not_equal(access("no-such-run", F_OK), 0);
 }
 
-static void data_list_names_the_embedded_graphs(void **state) {
+TEST(data_list_names_the_embedded_graphs) {
     program *p = *state;
     unsetenv("MOCHI_DATA");
     RUN(p, "data", "list", "--json");
@@ -176,7 +178,7 @@ static void data_list_names_the_embedded_graphs(void **state) {
     assert_true(has_cora);
 }
 
-static void data_info_describes_graphs_and_arrays(void **state) {
+TEST(data_info_describes_graphs_and_arrays) {
     program *p = *state;
     RUN(p, "data", "info", "cora", "tests/arrays/f4.npy", "tests/arrays/stored.npz",
         "tests/arrays/reference.safetensors", "--json");
@@ -197,14 +199,14 @@ static void data_info_describes_graphs_and_arrays(void **state) {
     }
 }
 
-static void one_bad_file_does_not_hide_the_others(void **state) {
+TEST(one_bad_file_does_not_hide_the_others) {
     program *p = *state;
     RUN(p, "data", "info", "/no/such.npy", "cora", "--json");
     assert_ended(p, 1, "/no/such.npy");
     assert_int_equal(count_lines(p->out), 1);
 }
 
-static void gradcheck_reports_each_op_and_order(void **state) {
+TEST(gradcheck_reports_each_op_and_order) {
     program *p = *state;
     RUN(p, "gradcheck", "solve_spd", "matmul", "--order", "2", "--json");
     assert_ended(p, 0, NULL);
@@ -220,7 +222,7 @@ static void gradcheck_reports_each_op_and_order(void **state) {
     }
 }
 
-static void bench_lines_have_the_agreed_members(void **state) {
+TEST(bench_lines_have_the_agreed_members) {
     program *p = *state;
     RUN(p, "bench", "step", "nc15", "lp", "gc_enzymes_mixed", "--dim", "16", "--runs", "3", "--warmup", "2", "--json");
     assert_ended(p, 0, NULL);
@@ -246,7 +248,7 @@ static void bench_lines_have_the_agreed_members(void **state) {
 }
 
 /* gflop of nc15 as bench_torch.py counts it, d = 512, mochi++: 15.3 in its table. */
-static void bench_counts_what_the_algorithm_needs(void **state) {
+TEST(bench_counts_what_the_algorithm_needs) {
     program *p = *state;
     RUN(p, "bench", "step", "nc15", "--runs", "1", "--warmup", "0", "--json");
     assert_ended(p, 0, NULL);
@@ -257,7 +259,7 @@ static void bench_counts_what_the_algorithm_needs(void **state) {
     json_decref(o);
 }
 
-static void a_full_disk_is_reported(void **state) {
+TEST(a_full_disk_is_reported) {
     program *p = *state;
     const char *const words[][8] = {
         {"--help"},
@@ -277,7 +279,7 @@ static void a_full_disk_is_reported(void **state) {
 }
 
 /* Whatever core the user names is kept; otherwise the program starts itself again at most once and works. */
-static void the_blas_core_of_the_user_is_kept(void **state) {
+TEST(the_blas_core_of_the_user_is_kept) {
     program *p = *state;
     setenv("OPENBLAS_CORETYPE", "HASWELL", 1);
     RUN(p, "--version");
@@ -286,23 +288,4 @@ static void the_blas_core_of_the_user_is_kept(void **state) {
     RUN(p, "--version");
     assert_ended(p, 0, NULL);
     assert_string_equal(p->err, "");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(help_of_every_command_exits_0),
-        cmocka_unit_test(help_names_a_command_or_an_action),
-        cmocka_unit_test(unknown_words_do_not_control_a_terminal),
-        cmocka_unit_test(wrong_usage_exits_2_with_one_line),
-        cmocka_unit_test(missing_files_are_one_line_that_names_them),
-        cmocka_unit_test(data_list_names_the_embedded_graphs),
-        cmocka_unit_test(data_info_describes_graphs_and_arrays),
-        cmocka_unit_test(one_bad_file_does_not_hide_the_others),
-        cmocka_unit_test(gradcheck_reports_each_op_and_order),
-        cmocka_unit_test(bench_lines_have_the_agreed_members),
-        cmocka_unit_test(bench_counts_what_the_algorithm_needs),
-        cmocka_unit_test(a_full_disk_is_reported),
-        cmocka_unit_test(the_blas_core_of_the_user_is_kept),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 /* Trains a few steps on mutag; returns the weights' path, kept by the caller. */
 static void train(program *p, const char *name, const char *option, const char *value, char weights[512]) {
     char folder[512];
@@ -13,7 +15,7 @@ static void train(program *p, const char *name, const char *option, const char *
     snprintf(weights, 512, "%.480s/weights.safetensors", folder);
 }
 
-static void the_average_is_that_of_each_episode(void **state) {
+TEST(the_average_is_that_of_each_episode) {
     program *p = *state;
     char a[512], b[512], list[1100];
     train(p, "a", "--seed", "0", a);
@@ -64,7 +66,7 @@ static void the_average_is_that_of_each_episode(void **state) {
 }
 
 /* Needs the weights of the test before. */
-static void weights_of_several_recipes_have_no_average(void **state) {
+TEST(weights_of_several_recipes_have_no_average) {
     program *p = *state;
     char a[512], other[512], list[1100];
     snprintf(a, sizeof a, "%.480s/weights.safetensors", in_folder(p, "a"));
@@ -76,12 +78,4 @@ static void weights_of_several_recipes_have_no_average(void **state) {
     snprintf(list, sizeof list, "%s,%s", a, other);
     RUN(p, "eval", "--weights", list, "--average", "--data", "mutag", "--quiet");
     assert_ended(p, 1, "weights.safetensors of paper");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_average_is_that_of_each_episode),
-        cmocka_unit_test(weights_of_several_recipes_have_no_average),
-    };
-    return cmocka_run_group_tests_name("cli_average", tests, program_create, program_release);
 }

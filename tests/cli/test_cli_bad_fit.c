@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-static void bad_input_is_one_line(void **state) {
+static const fixtures around_all = {program_create, program_release};
+
+TEST(bad_input_is_one_line) {
     program *p = *state;
     write_rows(p, 1);
     float rows[N * D] = {[5] = NAN};
@@ -51,7 +53,7 @@ static void bad_input_is_one_line(void **state) {
 }
 
 /* Labels that are not integers: each message says what to do. */
-static void labels_of_another_kind_say_how_to_make_them(void **state) {
+TEST(labels_of_another_kind_say_how_to_make_them) {
     program *p = *state;
     float real[N] = {[1] = 0.5f};
     int64_t y[N] = {0};
@@ -108,7 +110,7 @@ static void labels_of_another_kind_say_how_to_make_them(void **state) {
 }
 
 /* At penalty 0 a support may have no fit; each head says why. */
-static void without_a_penalty_the_reason_is_named(void **state) {
+TEST(without_a_penalty_the_reason_is_named) {
     program *p = *state;
     double repeated[N * D], equal[N * D] = {0};
     for (int i = 0; i < N * D; i++)
@@ -139,7 +141,7 @@ static void without_a_penalty_the_reason_is_named(void **state) {
 }
 
 /* Rows whose sums of products overflow: infinite or NaN logits give no accuracy. */
-static void logits_that_are_not_finite_are_no_fit(void **state) {
+TEST(logits_that_are_not_finite_are_no_fit) {
     program *p = *state;
     float rows[N * D];
     for (int i = 0; i < N * D; i++)
@@ -156,7 +158,7 @@ static void logits_that_are_not_finite_are_no_fit(void **state) {
 
 /* A class of one row cannot be both support and query: it is left out with a warning; if one class remains, there is
  * nothing to fit. */
-static void a_class_that_no_support_can_hold_is_left_out(void **state) {
+TEST(a_class_that_no_support_can_hold_is_left_out) {
     program *p = *state;
     int64_t y[N];
     for (int i = 0; i < N; i++)
@@ -169,7 +171,7 @@ static void a_class_that_no_support_can_hold_is_left_out(void **state) {
     assert_int_equal(count_lines(p->out), 1 + 5);
 }
 
-static void plugins_that_do_not_fit_are_named(void **state) {
+TEST(plugins_that_do_not_fit_are_named) {
     program *p = *state;
     static const struct {
         const char *name, *part;
@@ -190,16 +192,4 @@ static void plugins_that_do_not_fit_are_named(void **state) {
     }
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", p->folder);
     assert_ended(p, 1, "not a plain file");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_input_is_one_line),
-        cmocka_unit_test(labels_of_another_kind_say_how_to_make_them),
-        cmocka_unit_test(without_a_penalty_the_reason_is_named),
-        cmocka_unit_test(logits_that_are_not_finite_are_no_fit),
-        cmocka_unit_test(a_class_that_no_support_can_hold_is_left_out),
-        cmocka_unit_test(plugins_that_do_not_fit_are_named),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

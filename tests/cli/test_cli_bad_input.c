@@ -3,6 +3,8 @@
 #include "program.h"
 #include "tests/folder.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 static void copy_head(const program *p, const char *from, const char *name, size_t n) {
     char *data = malloc(n);
     FILE *in = fopen(from, "rb"), *out = fopen(in_folder(p, name), "wb");
@@ -32,7 +34,7 @@ static const char *const uses[][9] = {
     {"gradcheck", "--head", "@"},
 };
 
-static void bad_files_are_one_line_and_leave_nothing(void **state) {
+TEST(bad_files_are_one_line_and_leave_nothing) {
     program *p = *state;
     char out[300], target[320], path[320];
     static const char *const bad[] = {"empty", "empty.npz", "cut.npy", "cut.npz", "cut.safetensors", "cut.json",
@@ -67,7 +69,7 @@ static void bad_files_are_one_line_and_leave_nothing(void **state) {
         }
 }
 
-static void places_that_cannot_be_written_are_one_line_and_leave_nothing(void **state) {
+TEST(places_that_cannot_be_written_are_one_line_and_leave_nothing) {
     program *p = *state;
     char here[300], path[320];
     snprintf(here, sizeof here, "%s", in_folder(p, "places"));
@@ -85,12 +87,4 @@ static void places_that_cannot_be_written_are_one_line_and_leave_nothing(void **
         assert_non_null(strstr(p->err, places[i]));
         assert_int_equal(folder_files(here, "", NULL), 0); /* both or neither */
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_files_are_one_line_and_leave_nothing),
-        cmocka_unit_test(places_that_cannot_be_written_are_one_line_and_leave_nothing),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -45,7 +45,9 @@ static int embed_plain(void **state) {
     return p->code == 0 && !strstr(p->err, from_cache) ? 0 : -1;
 }
 
-static void a_second_run_reads_what_the_first_kept(void **state) {
+static const fixtures around_all = {embed_plain, program_release};
+
+TEST(a_second_run_reads_what_the_first_kept) {
     program *p = *state;
     char path[1024];
     char cache[300];
@@ -70,7 +72,7 @@ typedef struct damage {
 
 /* Entries that are empty, cut near the start, cut near the end, or have a changed value, header text or header
  * length. */
-static void a_poisoned_entry_is_told_and_made_again(void **state) {
+TEST(a_poisoned_entry_is_told_and_made_again) {
     program *p = *state;
     static const damage kinds[] = {{"empty", 0, 0}, {"stump", 11, 0}, {"cut", -5, 0}, {"value", LONG_MAX, -1000},
         {"header", LONG_MAX, 20}, {"length", LONG_MAX, 3}};
@@ -106,7 +108,7 @@ static void a_poisoned_entry_is_told_and_made_again(void **state) {
 }
 
 /* As embed does, also where features are made again or not kept. */
-static void predict_and_suggest_tell_of_the_cache_too(void **state) {
+TEST(predict_and_suggest_tell_of_the_cache_too) {
     program *p = *state;
     char cache[300], labels[300], path[1024];
     name_folder(p, "told", cache);
@@ -141,7 +143,7 @@ static void predict_and_suggest_tell_of_the_cache_too(void **state) {
 }
 
 /* A limit on file sizes simulates a full disk. */
-static void a_full_disk_costs_the_entry_alone(void **state) {
+TEST(a_full_disk_costs_the_entry_alone) {
     program *p = *state;
     char path[1024];
     struct rlimit before, small;
@@ -163,7 +165,7 @@ static void a_full_disk_costs_the_entry_alone(void **state) {
     assert_int_equal(folder_files(cache, "", path), 1);
 }
 
-static void a_folder_that_cannot_be_made_costs_nothing_more(void **state) {
+TEST(a_folder_that_cannot_be_made_costs_nothing_more) {
     program *p = *state;
     char below[600];
     snprintf(below, sizeof below, "%s/below", in_folder(p, "plain.npy"));
@@ -173,7 +175,7 @@ static void a_folder_that_cannot_be_made_costs_nothing_more(void **state) {
     assert_ended(p, 1, below);
 }
 
-static void processes_at_once_keep_one_entry(void **state) {
+TEST(processes_at_once_keep_one_entry) {
     program *p = *state;
     enum { PROCESSES = 3 };
     char out[PROCESSES][300], err[PROCESSES][300], cache[300], path[1024];
@@ -195,7 +197,7 @@ static void processes_at_once_keep_one_entry(void **state) {
     assert_ended(p, 0, NULL);
 }
 
-static void entries_are_built_listed_and_removed(void **state) {
+TEST(entries_are_built_listed_and_removed) {
     program *p = *state;
     char cache[300];
     name_folder(p, "listed", cache);
@@ -223,7 +225,7 @@ static void entries_are_built_listed_and_removed(void **state) {
     assert_non_null(strstr(p->out, ": 0 entries kept"));
 }
 
-static void wrong_words_are_usage(void **state) {
+TEST(wrong_words_are_usage) {
     program *p = *state;
     RUN(p, "data", "cache", "list");
     assert_ended(p, 2, NULL);
@@ -236,18 +238,4 @@ static void wrong_words_are_usage(void **state) {
     assert_ended(p, 2, NULL);
     RUN(p, "data", "cache", "build", "no-such-graph", "--cache", in_folder(p, "none"));
     assert_ended(p, 1, "no-such-graph");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_second_run_reads_what_the_first_kept),
-        cmocka_unit_test(a_poisoned_entry_is_told_and_made_again),
-        cmocka_unit_test(predict_and_suggest_tell_of_the_cache_too),
-        cmocka_unit_test(a_full_disk_costs_the_entry_alone),
-        cmocka_unit_test(a_folder_that_cannot_be_made_costs_nothing_more),
-        cmocka_unit_test(processes_at_once_keep_one_entry),
-        cmocka_unit_test(entries_are_built_listed_and_removed),
-        cmocka_unit_test(wrong_words_are_usage),
-    };
-    return cmocka_run_group_tests(tests, embed_plain, program_release);
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 static const char *file_of(const program *p, const char *name, const char *text) {
     write_text(in_folder(p, name), text);
     return in_folder(p, name);
@@ -28,7 +30,7 @@ static double aggregate_of(const program *p, const char *file, const char *featu
 }
 
 /* At k = 4 of Cora the paper's best is MOCHI++ by the ridge, 34.94; GIN has 19.14. */
-static void the_aggregate_is_of_the_cells_that_run_and_paper_have(void **state) {
+TEST(the_aggregate_is_of_the_cells_that_run_and_paper_have) {
     program *p = *state;
     const char *path = file_of(p, "own.jsonl",
         NODES("cora", "mine", "split", 4, 69.88) NODES("cora", "hop", "split", 4, 34.94)
@@ -54,7 +56,7 @@ static void the_aggregate_is_of_the_cells_that_run_and_paper_have(void **state) 
 
 /* Two cells of nodes, one of links, three of graphs; each best figure is above all of the paper's. By the definition S
  * is the mean over families of the mean over a family's cells of figure / best figure. */
-static void the_aggregate_is_a_mean_of_means(void **state) {
+TEST(the_aggregate_is_a_mean_of_means) {
     program *p = *state;
     const char *path = file_of(p, "own.jsonl",
         CELL("cora", "nc", "mine", 4, "accuracy", 80) CELL("cora", "nc", "hop", 4, "accuracy", 40)
@@ -81,7 +83,7 @@ static void the_aggregate_is_a_mean_of_means(void **state) {
 
 /* Differences of three pairs: to random 10, 11, 12; to x0 -10, -10, -11; to hop -1, 1, -1. Student's quantile at two
  * degrees of freedom is 4.303, and the half width 4.303 sd / sqrt(3). */
-static void what_needs_no_training_and_is_above_is_named(void **state) {
+TEST(what_needs_no_training_and_is_above_is_named) {
     program *p = *state;
     const char *path = file_of(p, "own.jsonl",
         VALUES("trained", 52, "[50,52,54]") VALUES("random", 41, "[40,41,42]") VALUES("x0", 62.33, "[60,62,65]")
@@ -98,7 +100,7 @@ static void what_needs_no_training_and_is_above_is_named(void **state) {
 }
 
 /* Of a loss the larger figure is the worse one. */
-static void a_loss_is_worse_above(void **state) {
+TEST(a_loss_is_worse_above) {
     program *p = *state;
     char text[2048], *metric;
     snprintf(text, sizeof text, "%s",
@@ -114,7 +116,7 @@ static void a_loss_is_worse_above(void **state) {
 }
 
 /* The paper names no k of its links: they stand beside 512 alone, in differences, tables and the aggregate. */
-static void links_are_compared_with_the_paper_at_one_k(void **state) {
+TEST(links_are_compared_with_the_paper_at_one_k) {
     program *p = *state;
     const char *path =
         file_of(p, "own.jsonl", CELL("cora", "lp", "mine", 4, "auc", 90) CELL("cora", "lp", "mine", 512, "auc", 95));
@@ -150,7 +152,7 @@ static void links_are_compared_with_the_paper_at_one_k(void **state) {
     assert_non_null(strstr(next, " 99.5 ±  0.2 "));
 }
 
-static void baselines_behind_weights_are_refused_by_name(void **state) {
+TEST(baselines_behind_weights_are_refused_by_name) {
     program *p = *state;
     static const char *const lists[] = {"best,random", "random,none", "best,none", "random,random"};
     for (int i = 0; i < 4; i++) {
@@ -160,7 +162,7 @@ static void baselines_behind_weights_are_refused_by_name(void **state) {
 }
 
 /* The paper's row of MOCHI++ on Cora by k has the mean 50.4, which its table of frozen embeddings prints. */
-static void means_over_k_are_those_of_the_papers_table(void **state) {
+TEST(means_over_k_are_those_of_the_papers_table) {
     program *p = *state;
     json_error_t error;
     json_t *paper = json_load_file("train/data/paper.json", 0, &error);
@@ -187,17 +189,4 @@ static void means_over_k_are_those_of_the_papers_table(void **state) {
     *strrchr(text, '{') = '\0'; /* without k = 512 there is no mean */
     RUN(p, "compare", file_of(p, "k.jsonl", text), "paper", "--metric", "accuracy_over_k", "--json");
     assert_ended(p, 1, "found none");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_aggregate_is_of_the_cells_that_run_and_paper_have),
-        cmocka_unit_test(the_aggregate_is_a_mean_of_means),
-        cmocka_unit_test(what_needs_no_training_and_is_above_is_named),
-        cmocka_unit_test(a_loss_is_worse_above),
-        cmocka_unit_test(links_are_compared_with_the_paper_at_one_k),
-        cmocka_unit_test(baselines_behind_weights_are_refused_by_name),
-        cmocka_unit_test(means_over_k_are_those_of_the_papers_table),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 /* A path 0 - 1 - 2 - 3, degrees 1, 2, 2, 1. */
 static void write_path(const program *p) {
     write_text(in_folder(p, "path.txt"), "0 1\n1 2\n2 3\n");
@@ -18,7 +20,7 @@ static json_t *figures_of(program *p, const double Z[4][2]) {
 }
 
 /* Norms are 3 sqrt(degree), all rows on one ray: correlation 1, ratio 3, every cosine 1. */
-static void rows_on_a_ray_with_norms_of_roots_of_degrees(void **state) {
+TEST(rows_on_a_ray_with_norms_of_roots_of_degrees) {
     program *p = *state;
     double a = 3, b = 3 * sqrt(2);
     write_path(p);
@@ -36,7 +38,7 @@ static void rows_on_a_ray_with_norms_of_roots_of_degrees(void **state) {
 
 /* Neighbours are at right angles, rows two apart opposite: cosines of pairs are 0 but of two, which are -1; a mean row
  * of (0.25, 0) has one row on its side, and one on the other. */
-static void rows_about_the_origin_are_in_no_cone(void **state) {
+TEST(rows_about_the_origin_are_in_no_cone) {
     program *p = *state;
     write_path(p);
     json_t *o = figures_of(p, (const double[4][2]){{2, 0}, {0, 1}, {-1, 0}, {0, -1}});
@@ -53,7 +55,7 @@ static void rows_about_the_origin_are_in_no_cone(void **state) {
     json_decref(o);
 }
 
-static void rows_that_are_not_the_graphs_are_refused(void **state) {
+TEST(rows_that_are_not_the_graphs_are_refused) {
     program *p = *state;
     static const double Z[10] = {1, 2, NAN, 4, 5, 6, 7, 8};
     write_path(p);
@@ -69,13 +71,4 @@ static void rows_that_are_not_the_graphs_are_refused(void **state) {
     assert_ended(p, 2, "Z and GRAPH");
     RUN(p, "pitfalls", "cone", in_folder(p, "nan.npy"), in_folder(p, "path.txt"), "--epsilon", "1");
     assert_ended(p, 2, "epsilon");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_on_a_ray_with_norms_of_roots_of_degrees),
-        cmocka_unit_test(rows_about_the_origin_are_in_no_cone),
-        cmocka_unit_test(rows_that_are_not_the_graphs_are_refused),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

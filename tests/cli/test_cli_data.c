@@ -4,7 +4,9 @@
 
 #include <zlib.h>
 
-static void the_manifest_names_every_data_set_of_the_paper(void **state) {
+static const fixtures around_all = {program_create, program_release};
+
+TEST(the_manifest_names_every_data_set_of_the_paper) {
     program *p = *state;
     int evaluation = 0, training = 0;
     setenv("MOCHI_DATA", p->folder, 1);
@@ -32,7 +34,7 @@ static void the_manifest_names_every_data_set_of_the_paper(void **state) {
 
 /* Data sets lie at the paths of the manifest; without the folder of all data sets, only the two that come with the
  * tests. */
-static void data_at_hand_are_what_the_manifest_says(void **state) {
+TEST(data_at_hand_are_what_the_manifest_says) {
     program *p = *state;
     bool all = strcmp(data_at_hand(), "tests/sources") != 0;
     setenv("MOCHI_DATA", data_at_hand(), 1);
@@ -86,7 +88,7 @@ static void sha256_of(const char *path, char digits[65]) {
     pclose(pipe);
 }
 
-static void verify_tells_right_wrong_and_missing_files_apart(void **state) {
+TEST(verify_tells_right_wrong_and_missing_files_apart) {
     program *p = *state;
     char digits[65];
     write_text(in_folder(p, "edges"), "0 1\n1 2\n");
@@ -113,7 +115,7 @@ static void verify_tells_right_wrong_and_missing_files_apart(void **state) {
     assert_ended(p, 1, "'paht': expected a name of the manifest");
 }
 
-static void verify_counts_what_a_loader_finds(void **state) {
+TEST(verify_counts_what_a_loader_finds) {
     program *p = *state;
     char digits[65];
     write_text(in_folder(p, "edges"), "0 1\n1 2\n2 3\n");
@@ -125,7 +127,7 @@ static void verify_counts_what_a_loader_finds(void **state) {
 }
 
 /* A manifest's set has the features that its name has: no attributes, whether or not the folder has them. */
-static void attributes_are_read_by_path_and_told_and_no_count_of_a_manifest(void **state) {
+TEST(attributes_are_read_by_path_and_told_and_no_count_of_a_manifest) {
     program *p = *state;
     char manifest[512];
     snprintf(manifest, sizeof manifest, "%s", in_folder(p, "tiny.json"));
@@ -146,7 +148,7 @@ static void attributes_are_read_by_path_and_told_and_no_count_of_a_manifest(void
     assert_non_null(strstr(p->out, "\n  note       without its 18 node attributes"));
 }
 
-static void features_that_number_the_nodes_are_told_wherever_a_graph_is_opened(void **state) {
+TEST(features_that_number_the_nodes_are_told_wherever_a_graph_is_opened) {
     program *p = *state;
     static const char said[] = "left out: 6 feature columns that number the nodes (an identity matrix)\n";
     char folder[300];
@@ -183,7 +185,7 @@ static void features_that_number_the_nodes_are_told_wherever_a_graph_is_opened(v
     assert_non_null(strstr(p->err, said));
 }
 
-static void texts_may_lie_gzipped(void **state) {
+TEST(texts_may_lie_gzipped) {
     program *p = *state;
     char digits[65];
     write_text(in_folder(p, "edges"), "0 1\n1 2\n");
@@ -200,7 +202,7 @@ static void texts_may_lie_gzipped(void **state) {
     assert_non_null(strstr(p->err, "edges.txt.gz: cannot read"));
 }
 
-static void manifests_that_reach_outside_or_make_no_sense_are_refused(void **state) {
+TEST(manifests_that_reach_outside_or_make_no_sense_are_refused) {
     program *p = *state;
     static const struct {
         const char *file, *part;
@@ -245,7 +247,7 @@ static void manifests_that_reach_outside_or_make_no_sense_are_refused(void **sta
     assert_ended(p, 1, "/no/such.json");
 }
 
-static void entries_of_a_manifest_are_read_strictly(void **state) {
+TEST(entries_of_a_manifest_are_read_strictly) {
     program *p = *state;
     static const struct {
         const char *entry, *part;
@@ -282,7 +284,7 @@ static void entries_of_a_manifest_are_read_strictly(void **state) {
 }
 
 /* info describes a name of the manifest with its licence, installed or not, and its counts beside the counts found. */
-static void info_sets_the_manifest_beside_what_is_found(void **state) {
+TEST(info_sets_the_manifest_beside_what_is_found) {
     program *p = *state;
     static const char text[] =
         "{\"datasets\":[{\"name\":\"ring\",\"paper\":[],\"licence\":\"CC0\",\"cite\":[\"Nobody, 1999\",\"Ada, "
@@ -314,7 +316,7 @@ static void info_sets_the_manifest_beside_what_is_found(void **state) {
     assert_null(strstr(p->out, "expected")); /* a path has no entry */
 }
 
-static void convert_writes_what_info_describes_or_nothing(void **state) {
+TEST(convert_writes_what_info_describes_or_nothing) {
     program *p = *state;
     const char *out = in_folder(p, "club.npz");
     RUN(p, "data", "convert", "tests/graphs/club.gml", out);
@@ -334,7 +336,7 @@ static void convert_writes_what_info_describes_or_nothing(void **state) {
 }
 
 /* The program's own weights with their digests renamed, as if they had none. */
-static void weights_of_an_older_version_are_converted(void **state) {
+TEST(weights_of_an_older_version_are_converted) {
     program *p = *state;
     char *data, old[300], new[300], rows[300], right[300];
     size_t n;
@@ -363,7 +365,7 @@ static void weights_of_an_older_version_are_converted(void **state) {
 }
 
 /* 70 MiB of comments around one edge, in 70 KB: refused, unless asked for. */
-static void a_text_that_unfolds_too_far_is_read_on_demand(void **state) {
+TEST(a_text_that_unfolds_too_far_is_read_on_demand) {
     program *p = *state;
     char line[10001], path[300], out[300];
     memset(line, '#', sizeof line - 2);
@@ -386,23 +388,4 @@ static void a_text_that_unfolds_too_far_is_read_on_demand(void **state) {
     assert_ended(p, 0, NULL);
     RUN(p, "data", "verify", "--max-expand", "2000", "enron");
     assert_int_not_equal(p->code, 2);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_manifest_names_every_data_set_of_the_paper),
-        cmocka_unit_test(data_at_hand_are_what_the_manifest_says),
-        cmocka_unit_test(verify_tells_right_wrong_and_missing_files_apart),
-        cmocka_unit_test(verify_counts_what_a_loader_finds),
-        cmocka_unit_test(features_that_number_the_nodes_are_told_wherever_a_graph_is_opened),
-        cmocka_unit_test(attributes_are_read_by_path_and_told_and_no_count_of_a_manifest),
-        cmocka_unit_test(texts_may_lie_gzipped),
-        cmocka_unit_test(manifests_that_reach_outside_or_make_no_sense_are_refused),
-        cmocka_unit_test(entries_of_a_manifest_are_read_strictly),
-        cmocka_unit_test(info_sets_the_manifest_beside_what_is_found),
-        cmocka_unit_test(convert_writes_what_info_describes_or_nothing),
-        cmocka_unit_test(a_text_that_unfolds_too_far_is_read_on_demand),
-        cmocka_unit_test(weights_of_an_older_version_are_converted),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

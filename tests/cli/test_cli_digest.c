@@ -27,7 +27,9 @@ static int create_runs(void **state) {
     return 0;
 }
 
-static void threads_change_no_digest_and_a_seed_does(void **state) {
+static const fixtures around_all = {create_runs, program_release};
+
+TEST(threads_change_no_digest_and_a_seed_does) {
     program *p = *state;
     RUN(p, TRAIN, DIGESTED, "--threads", "2", "--out", in_folder(p, "b"));
     assert_ended(p, 0, NULL);
@@ -38,7 +40,7 @@ static void threads_change_no_digest_and_a_seed_does(void **state) {
 }
 
 /* The figures of solves are in every line of the log; all else is as without them. */
-static void the_health_of_solves_changes_nothing_else(void **state) {
+TEST(the_health_of_solves_changes_nothing_else) {
     program *p = *state;
     RUN(p, TRAIN, DIGESTED, "--threads", "1", "--solve-health", "--out", in_folder(p, "healthy"));
     assert_ended(p, 0, NULL);
@@ -62,12 +64,4 @@ static void the_health_of_solves_changes_nothing_else(void **state) {
     }
     assert_int_equal(lines, 9);
     free(text);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(threads_change_no_digest_and_a_seed_does),
-        cmocka_unit_test(the_health_of_solves_changes_nothing_else),
-    };
-    return cmocka_run_group_tests(tests, create_runs, program_release);
 }

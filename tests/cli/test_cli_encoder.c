@@ -2,6 +2,8 @@
  * any head, embedded, refused; and the skeleton of `mochi new encoder`. */
 #include "tests/cli/program.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 #define TINY "train", "--pool", "mutag", "--dim", "16", "--steps", "4", "--power-iterations", "1", "--quiet"
 
 static const char *plugin(const char *name) {
@@ -10,7 +12,7 @@ static const char *plugin(const char *name) {
     return path;
 }
 
-static void gradcheck_checks_an_encoder(void **state) {
+TEST(gradcheck_checks_an_encoder) {
     program *p = *state;
     RUN(p, "gradcheck", "--encoder", plugin("good"), "--json");
     assert_ended(p, 0, NULL);
@@ -27,7 +29,7 @@ static void gradcheck_checks_an_encoder(void **state) {
     assert_non_null(strstr(p->out, "rows encoded in blocks differ"));
 }
 
-static void encoders_that_do_not_fit_are_refused(void **state) {
+TEST(encoders_that_do_not_fit_are_refused) {
     program *p = *state;
     const char *const bad[][2] = {{"old", "was built for version 7"}, {"unnamed", "exports no mo_encoder_plugin"},
         {"taken", "encoder mochi: expected another name"}, {"missing", "cannot open"}};
@@ -50,7 +52,7 @@ static void encoders_that_do_not_fit_are_refused(void **state) {
     assert_ended(p, 2, "--encoder: expected --weights of that encoder");
 }
 
-static void an_encoder_is_trained_evaluated_and_embedded(void **state) {
+TEST(an_encoder_is_trained_evaluated_and_embedded) {
     program *p = *state;
     char weights[600], shape[32];
     RUN(p, TINY, "--out", in_folder(p, "own"), "--encoder", plugin("good"), "--head", "mlp");
@@ -82,14 +84,14 @@ static void an_encoder_is_trained_evaluated_and_embedded(void **state) {
 }
 
 /* With blocks of rows the weights differ by rounding only, so the figures of both runs agree. */
-static void an_encoder_works_in_blocks_on_every_family(void **state) {
+TEST(an_encoder_works_in_blocks_on_every_family) {
     program *p = *state;
     RUN(p, "train", "--recipe", "paper++", "--pool", "cora,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--steps",
         "4", "--max-rows", "64", "--out", in_folder(p, "blocks"), "--encoder", plugin("good"), "--quiet");
     assert_ended(p, 0, NULL);
 }
 
-static void new_writes_an_encoder(void **state) {
+TEST(new_writes_an_encoder) {
     program *p = *state;
     char here[512], text[MAX_TEXT];
     assert_non_null(getcwd(here, sizeof here));
@@ -104,15 +106,4 @@ static void new_writes_an_encoder(void **state) {
     assert_non_null(strstr(text, "\"./my_encoder.so\""));
     assert_null(strchr(text, '@'));
     assert_int_equal(chdir(here), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradcheck_checks_an_encoder),
-        cmocka_unit_test(encoders_that_do_not_fit_are_refused),
-        cmocka_unit_test(an_encoder_is_trained_evaluated_and_embedded),
-        cmocka_unit_test(an_encoder_works_in_blocks_on_every_family),
-        cmocka_unit_test(new_writes_an_encoder),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

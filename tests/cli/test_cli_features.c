@@ -2,11 +2,13 @@
  * same weights and figures, interruptions included; and the message of a machine without a device. */
 #include "tests/cli/program.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 #define TINY                                                                                                           \
     "train", "--recipe", "paper++", "--pool", "cora:nc+lp,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--seed", \
         "3", "--quiet", "--steps"
 
-static void every_place_trains_the_same_weights(void **state) {
+TEST(every_place_trains_the_same_weights) {
     program *p = *state;
     RUN(p, TINY, "20", "--out", in_folder(p, "plain"));
     assert_ended(p, 0, NULL);
@@ -22,7 +24,7 @@ static void every_place_trains_the_same_weights(void **state) {
 }
 
 /* The thread that reads rows leaves the signal to the training thread. */
-static void an_interrupted_run_goes_on_from_another_place(void **state) {
+TEST(an_interrupted_run_goes_on_from_another_place) {
     program *p = *state;
     char out[512], err[512], log[512], line[16] = "";
     snprintf(out, sizeof out, "%s/stdout", p->folder);
@@ -66,7 +68,7 @@ static void evaluate_to(program *p, const char *place, char *text, size_t bytes)
     snprintf(text, bytes, "%s", cells);
 }
 
-static void every_place_evaluates_to_the_same_figures(void **state) {
+TEST(every_place_evaluates_to_the_same_figures) {
     static char device[MAX_TEXT], disk[MAX_TEXT];
     evaluate_to(*state, "device", device, sizeof device);
     evaluate_to(*state, "disk", disk, sizeof disk);
@@ -74,7 +76,7 @@ static void every_place_evaluates_to_the_same_figures(void **state) {
     assert_string_equal(device, disk);
 }
 
-static void what_is_missing_is_one_line(void **state) {
+TEST(what_is_missing_is_one_line) {
     program *p = *state;
     unsetenv("MOCHI_CACHE");
     RUN(p, TINY, "2", "--out", in_folder(p, "never"), "--features", "tape");
@@ -87,7 +89,7 @@ static void what_is_missing_is_one_line(void **state) {
 }
 
 /* Without a driver, or with no visible device. */
-static void no_device_is_one_line(void **state) {
+TEST(no_device_is_one_line) {
     program *p = *state;
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     RUN(p, TINY, "2", "--out", in_folder(p, "gone"), "--device", "cuda");
@@ -95,15 +97,4 @@ static void no_device_is_one_line(void **state) {
     assert_ended(p, 1, "cuda");
     assert_string_equal(p->out, "");
     assert_int_equal(access(in_folder(p, "gone"), F_OK), -1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_place_trains_the_same_weights),
-        cmocka_unit_test(an_interrupted_run_goes_on_from_another_place),
-        cmocka_unit_test(every_place_evaluates_to_the_same_figures),
-        cmocka_unit_test(what_is_missing_is_one_line),
-        cmocka_unit_test(no_device_is_one_line),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

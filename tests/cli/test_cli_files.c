@@ -58,11 +58,13 @@ static int files_create(void **state) {
     return symlink("mine.csv", in_folder(p, "soft.csv")) | link(in_folder(p, "mine.csv"), in_folder(p, "hard.csv"));
 }
 
+static const fixtures around_all = {files_create, program_release};
+
 typedef struct refused {
     const char *line, *file, *both[2]; /* the file that would be lost; what the message names */
 } refused;
 
-static void an_output_replaces_no_file_that_is_read(void **state) {
+TEST(an_output_replaces_no_file_that_is_read) {
     program *p = *state;
     static const refused lines[] = {
         {"suggest --data own --labels mine.csv --n 2 --out mine.csv", "mine.csv", {"--out", "--labels mine.csv"}},
@@ -107,7 +109,7 @@ static void an_output_replaces_no_file_that_is_read(void **state) {
 }
 
 /* Named by the data folder, where `mochi data get` puts it. */
-static void nor_a_file_of_a_graph_that_is_named(void **state) {
+TEST(nor_a_file_of_a_graph_that_is_named) {
     program *p = *state;
     char *before, *after;
     size_t n, m;
@@ -135,7 +137,7 @@ static void nor_a_file_of_a_graph_that_is_named(void **state) {
 }
 
 /* Files that nothing reads are replaced, through a link too, and files beside those that are read. */
-static void other_files_are_replaced(void **state) {
+TEST(other_files_are_replaced) {
     program *p = *state;
     struct stat st;
     char text[MAX_TEXT];
@@ -164,7 +166,7 @@ static void other_files_are_replaced(void **state) {
     assert_ended(p, 0, NULL);
 }
 
-static void the_suffix_says_the_form(void **state) {
+TEST(the_suffix_says_the_form) {
     program *p = *state;
     static const char *const lines[][2] = {
         {"predict --data own --labels mine.csv --out p.xlsx", ".csv, .tsv, .jsonl or .npy, found 'p.xlsx'"},
@@ -189,7 +191,7 @@ static void the_suffix_says_the_form(void **state) {
 }
 
 /* The data are not there either, which would be found first by a command that looked at its outputs last. */
-static void a_missing_folder_is_found_before_the_data_are_read(void **state) {
+TEST(a_missing_folder_is_found_before_the_data_are_read) {
     program *p = *state;
     static const char *const lines[] = {
         "predict --data none --labels none.csv --out no/p.csv",
@@ -216,7 +218,7 @@ static void a_missing_folder_is_found_before_the_data_are_read(void **state) {
 }
 
 /* A folder of one's own that is called as a known graph is. */
-static void a_name_of_two_graphs_is_refused(void **state) {
+TEST(a_name_of_two_graphs_is_refused) {
     program *p = *state;
     char known[600];
     static const char *const names[] = {"polbooks", "cora", "Photo", "mutag"};
@@ -261,7 +263,7 @@ static void a_name_of_two_graphs_is_refused(void **state) {
     unsetenv("MOCHI_DATA");
 }
 
-static void the_manifest_is_of_the_known_graph_alone(void **state) {
+TEST(the_manifest_is_of_the_known_graph_alone) {
     program *p = *state;
     setenv("MOCHI_DATA", in_folder(p, "no-data"), 1);
     mkdir(in_folder(p, "cs"), 0777);
@@ -278,14 +280,14 @@ static void the_manifest_is_of_the_known_graph_alone(void **state) {
     unsetenv("MOCHI_DATA");
 }
 
-static void a_tape_is_told_from_a_graph(void **state) {
+TEST(a_tape_is_told_from_a_graph) {
     program *p = *state;
     run_here(p, "data info step.tape");
     assert_ended(p, 1, "step.tape: expected a graph, an array or weights, found a tape");
 }
 
 /* The limit of `ulimit -f`, which sends a signal that ends a program which does not ask otherwise. */
-static void a_file_beyond_the_limit_is_an_error_as_any(void **state) {
+TEST(a_file_beyond_the_limit_is_an_error_as_any) {
     program *p = *state;
     struct rlimit before, small;
     static const char *const lines[][2] = {
@@ -309,19 +311,4 @@ static void a_file_beyond_the_limit_is_an_error_as_any(void **state) {
     read_text(in_folder(p, "limited.npy"), text);
     assert_string_equal(text, "old");
     assert_int_equal(access(in_folder(p, "limited.safetensors"), F_OK), -1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_output_replaces_no_file_that_is_read),
-        cmocka_unit_test(nor_a_file_of_a_graph_that_is_named),
-        cmocka_unit_test(other_files_are_replaced),
-        cmocka_unit_test(the_suffix_says_the_form),
-        cmocka_unit_test(a_missing_folder_is_found_before_the_data_are_read),
-        cmocka_unit_test(a_name_of_two_graphs_is_refused),
-        cmocka_unit_test(the_manifest_is_of_the_known_graph_alone),
-        cmocka_unit_test(a_tape_is_told_from_a_graph),
-        cmocka_unit_test(a_file_beyond_the_limit_is_an_error_as_any),
-    };
-    return cmocka_run_group_tests(tests, files_create, program_release);
 }

@@ -7,6 +7,8 @@
 
 #include <inttypes.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 static const char run_members[] = "kind,format,command,versions,blas_core,threads,seed,episodes,unlabelled,rows,labels";
 static const char members[] = "head,k,accuracy,ci95,nll,brier,ece,ece_temperature,seconds";
 
@@ -21,7 +23,7 @@ static const char *digest_of(const char *path) {
     return hex;
 }
 
-static void every_head_and_k_has_its_line(void **state) {
+TEST(every_head_and_k_has_its_line) {
     program *p = *state;
     static const char *const heads[] = {"ridge", "prototype_centred", "logistic", "lda"};
     write_rows(p, 3);
@@ -57,7 +59,7 @@ static char *figures(const program *p) {
     return text;
 }
 
-static void one_seed_gives_the_same_figures_at_any_thread_count(void **state) {
+TEST(one_seed_gives_the_same_figures_at_any_thread_count) {
     program *p = *state;
     char *first = NULL;
     write_rows(p, 0.3);
@@ -81,7 +83,7 @@ static void one_seed_gives_the_same_figures_at_any_thread_count(void **state) {
     free(other);
 }
 
-static void every_integer_label_file_gives_the_same_figures(void **state) {
+TEST(every_integer_label_file_gives_the_same_figures) {
     program *p = *state;
     static const struct {
         const char *descr;
@@ -135,7 +137,7 @@ static void assert_labelled_rows(const program *p, const char *name) {
 }
 
 /* Rows of class -1 change no figure, for every integer type. */
-static void unlabelled_rows_take_no_part(void **state) {
+TEST(unlabelled_rows_take_no_part) {
     program *p = *state;
     static const struct {
         const char *descr, *shape;
@@ -185,7 +187,7 @@ static void unlabelled_rows_take_no_part(void **state) {
 }
 
 /* The files of `embed` for a graph that has nodes without a class. */
-static void nodes_without_a_class_are_none_of_the_embeddings(void **state) {
+TEST(nodes_without_a_class_are_none_of_the_embeddings) {
     program *p = *state;
     RUN(p, "embed", "--data", "citeseer", "--weights", "none", "--hop", "0", "--out", in_folder(p, "hop.npy"),
         "--labels", in_folder(p, "class.npy"));
@@ -212,7 +214,7 @@ static void nodes_without_a_class_are_none_of_the_embeddings(void **state) {
                                    "unlabelled and left out\n"));
 }
 
-static void all_heads_are_named_by_one_word(void **state) {
+TEST(all_heads_are_named_by_one_word) {
     program *p = *state;
     write_rows(p, 3);
     RUN(p, "gradcheck", "--head", "?");
@@ -230,7 +232,7 @@ static void all_heads_are_named_by_one_word(void **state) {
 
 /* On a terminal a part of more than half a second shows its progress, and clears the line at its end; with --quiet it
  * shows nothing. 3000 episodes of mlp on one thread take one to three seconds. */
-static void long_parts_say_how_far_they_are(void **state) {
+TEST(long_parts_say_how_far_they_are) {
     program *p = *state;
     write_rows(p, 1);
     for (int quiet = 0; quiet < 2; quiet++) {
@@ -254,7 +256,7 @@ static void long_parts_say_how_far_they_are(void **state) {
     }
 }
 
-static void draws_are_written_for_other_programs(void **state) {
+TEST(draws_are_written_for_other_programs) {
     program *p = *state;
     write_rows(p, 1);
     RUN(p, "fit", in_folder(p, "Z8.npy"), in_folder(p, "y.npy"), "--shots", "2,4,2", "--episodes", "5", "--queries",
@@ -267,7 +269,7 @@ static void draws_are_written_for_other_programs(void **state) {
         assert_non_null(strstr(p->out, parts[i]));
 }
 
-static void the_table_ends_with_the_diagnosis(void **state) {
+TEST(the_table_ends_with_the_diagnosis) {
     program *p = *state;
     write_rows(p, 3);
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--diagnose");
@@ -288,7 +290,7 @@ static void the_table_ends_with_the_diagnosis(void **state) {
 }
 
 /* 70 classes: pairs are drawn, and the table names their number; the geometry can be left out. */
-static void many_classes_draw_pairs(void **state) {
+TEST(many_classes_draw_pairs) {
     program *p = *state;
     int64_t y[N];
     for (int i = 0; i < N; i++)
@@ -311,7 +313,7 @@ static void many_classes_draw_pairs(void **state) {
     assert_non_null(strstr(p->out, "norm    "));
 }
 
-static void options_without_effect_are_refused(void **state) {
+TEST(options_without_effect_are_refused) {
     program *p = *state;
     static const struct {
         const char *words[4], *part;
@@ -337,7 +339,7 @@ static void options_without_effect_are_refused(void **state) {
     assert_ended(p, 0, NULL); /* shrinkage is a share */
 }
 
-static void small_classes_are_said_once(void **state) {
+TEST(small_classes_are_said_once) {
     program *p = *state;
     write_rows(p, 3);
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "20", "--episodes", "5", "--head",
@@ -346,7 +348,7 @@ static void small_classes_are_said_once(void **state) {
     assert_int_equal(count_lines(p->out), 1 + 2);
 }
 
-static void a_head_without_a_fit_leaves_the_others(void **state) {
+TEST(a_head_without_a_fit_leaves_the_others) {
     program *p = *state;
     write_rows(p, 1);
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--head", "lda,prototype_inner", "--shots", "1,4",
@@ -360,23 +362,4 @@ static void a_head_without_a_fit_leaves_the_others(void **state) {
     assert_non_null(strstr(p->out, "     4  prototype_inner "));
     assert_non_null(strstr(p->out, "hull    ")); /* rows that do not need it are still printed */
     assert_int_equal(access(in_folder(p, "draws.npz"), F_OK), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_head_and_k_has_its_line),
-        cmocka_unit_test(one_seed_gives_the_same_figures_at_any_thread_count),
-        cmocka_unit_test(every_integer_label_file_gives_the_same_figures),
-        cmocka_unit_test(unlabelled_rows_take_no_part),
-        cmocka_unit_test(nodes_without_a_class_are_none_of_the_embeddings),
-        cmocka_unit_test(all_heads_are_named_by_one_word),
-        cmocka_unit_test(long_parts_say_how_far_they_are),
-        cmocka_unit_test(draws_are_written_for_other_programs),
-        cmocka_unit_test(the_table_ends_with_the_diagnosis),
-        cmocka_unit_test(many_classes_draw_pairs),
-        cmocka_unit_test(options_without_effect_are_refused),
-        cmocka_unit_test(small_classes_are_said_once),
-        cmocka_unit_test(a_head_without_a_fit_leaves_the_others),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -2,6 +2,8 @@
  */
 #include "tests/embedding_files.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 /* The table of a run, without its times: what lies before the column of seconds. */
 static char *table_of(const program *p) {
     char *text = strdup(p->out), *write = text;
@@ -54,7 +56,7 @@ static void write_word_arrays(const program *p) {
     write_npy(p, "S.npy", "|S6", "(90,)", S, sizeof S);
 }
 
-static void labels_of_every_form_give_the_same_figures(void **state) {
+TEST(labels_of_every_form_give_the_same_figures) {
     program *p = *state;
     static const char *const forms[] = {"numbers.txt", "floats.txt", "words.txt", "numbers.csv", "words.csv",
         "table.tsv", "table.tsv:kind", "U.npy", "column.npy", "S.npy"};
@@ -85,7 +87,7 @@ static void labels_of_every_form_give_the_same_figures(void **state) {
 }
 
 /* The diagnosis calls classes what the labels do; empty ones are unlabelled. */
-static void classes_keep_their_names(void **state) {
+TEST(classes_keep_their_names) {
     program *p = *state;
     write_rows(p, 3);
     write_lines(p, "words.txt", "", "%s\n", true);
@@ -109,7 +111,7 @@ static void classes_keep_their_names(void **state) {
 }
 
 /* Names of classes that control a terminal: '?' for a person, the name itself in JSON and in predictions. */
-static void names_do_not_control_a_terminal(void **state) {
+TEST(names_do_not_control_a_terminal) {
     program *p = *state;
     write_rows(p, 3);
     FILE *file = fopen(in_folder(p, "rude.txt"), "w");
@@ -130,7 +132,7 @@ static void names_do_not_control_a_terminal(void **state) {
 }
 
 /* An archive is read for its arrays of numbers; which files texts are read from is said. */
-static void an_archive_without_its_array_says_what_to_give(void **state) {
+TEST(an_archive_without_its_array_says_what_to_give) {
     program *p = *state;
     RUN(p, "fit", in_folder(p, "Z.npy"), "tests/arrays/stored.npz:who");
     assert_ended(p, 1,
@@ -140,14 +142,4 @@ static void an_archive_without_its_array_says_what_to_give(void **state) {
     RUN(p, "fit", in_folder(p, "Z.npy"), "tests/arrays/reference.safetensors:who");
     assert_ended(p, 1, "expected an array named who, found");
     assert_null(strstr(p->err, "texts"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_of_every_form_give_the_same_figures),
-        cmocka_unit_test(classes_keep_their_names),
-        cmocka_unit_test(names_do_not_control_a_terminal),
-        cmocka_unit_test(an_archive_without_its_array_says_what_to_give),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

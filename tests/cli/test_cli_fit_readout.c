@@ -5,8 +5,10 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 /* Fitted and predicted at once, kept and applied later: the same bytes, at any thread count and in every form. */
-static void a_kept_readout_predicts_the_same_bytes(void **state) {
+TEST(a_kept_readout_predicts_the_same_bytes) {
     program *p = *state;
     static const char *const endings[] = {".csv", ".tsv", ".jsonl", ".npy"};
     char Z[600], y[600], kept[600];
@@ -37,7 +39,7 @@ static void a_kept_readout_predicts_the_same_bytes(void **state) {
 }
 
 /* Predictions are right where classes are far apart, carry the names of text labels, and can be left out. */
-static void predictions_carry_the_names(void **state) {
+TEST(predictions_carry_the_names) {
     program *p = *state;
     char y[600];
     write_rows(p, 9);
@@ -84,7 +86,7 @@ static void write_readout(const program *p, const char *name, const char *metada
     "\",\"classes\":\"" classes "\"}"
 #define TWO "[\\\"a\\\",\\\"b\\\"]"
 
-static void bad_readouts_are_named(void **state) {
+TEST(bad_readouts_are_named) {
     program *p = *state;
     static const struct {
         const char *metadata, *part;
@@ -141,13 +143,4 @@ static void bad_readouts_are_named(void **state) {
     assert_ended(p, 1, "/no/such/folder");
     RUN(p, "fit", in_folder(p, "Z.npy"), "--readout", kept, "--predict", in_folder(p, "Z.npy"));
     assert_ended(p, 2, "--readout: it has rows and labels of its own, expected no others");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_kept_readout_predicts_the_same_bytes),
-        cmocka_unit_test(predictions_carry_the_names),
-        cmocka_unit_test(bad_readouts_are_named),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -2,6 +2,8 @@
  * `mochi pitfalls cone` measures on those embeddings. */
 #include "program.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 /* Trains a few steps on two small graphs. */
 static void train_gin(program *p) {
     static char pool[1100], out[512];
@@ -15,7 +17,7 @@ static void train_gin(program *p) {
     assert_string_equal(p->err, "");
 }
 
-static void the_geometry_is_that_of_the_embeddings(void **state) {
+TEST(the_geometry_is_that_of_the_embeddings) {
     program *p = *state;
     static const char *const figures[] = {
         "norm_correlation", "neighbour_cosine", "pair_cosine", "mean_cosine", "half_space", "mean_share"};
@@ -42,7 +44,7 @@ static void the_geometry_is_that_of_the_embeddings(void **state) {
 }
 
 /* A column for the network, one for the same untrained, and the single hops, under each head; graphs as means. */
-static void eval_has_a_column(void **state) {
+TEST(eval_has_a_column) {
     program *p = *state;
     static const char *const expected[] = {"gin", "random", "x0", "hop"};
     train_gin(p);
@@ -70,7 +72,7 @@ static void eval_has_a_column(void **state) {
 }
 
 /* Beside other weights the column has no baselines of its own; links are also scored by inner products. */
-static void eval_beside_others(void **state) {
+TEST(eval_beside_others) {
     program *p = *state;
     static char list[600];
     train_gin(p);
@@ -82,7 +84,7 @@ static void eval_beside_others(void **state) {
     assert_null(strstr(p->out, "\"features\":\"random\""));
 }
 
-static void wrong_use_is_named(void **state) {
+TEST(wrong_use_is_named) {
     program *p = *state;
     train_gin(p);
     const char *out = "/tmp/no-such-folder/gin.safetensors";
@@ -101,14 +103,4 @@ static void wrong_use_is_named(void **state) {
     assert_ended(p, 1, "expected no --memory");
     RUN(p, "predict", "--weights", in_folder(p, "gin.safetensors"), "--data", "mutag", "--labels", "/dev/null");
     assert_int_equal(p->code, 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_geometry_is_that_of_the_embeddings),
-        cmocka_unit_test(eval_has_a_column),
-        cmocka_unit_test(eval_beside_others),
-        cmocka_unit_test(wrong_use_is_named),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 #define TINY                                                                                                           \
     "train", "--recipe", "paper++", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "4",       \
         "--power-iterations", "1"
@@ -14,7 +16,7 @@ static const char *plugin(const char *name) {
     return path;
 }
 
-static void help_names_every_head(void **state) {
+TEST(help_names_every_head) {
     program *p = *state;
     char first[68];
     RUN(p, "gradcheck", "--head", "all", "--order", "1", "--json");
@@ -38,7 +40,7 @@ static void help_names_every_head(void **state) {
     }
 }
 
-static void gradcheck_checks_a_head_of_the_users(void **state) {
+TEST(gradcheck_checks_a_head_of_the_users) {
     program *p = *state;
     RUN(p, "gradcheck", "--head", plugin("good"), "--json");
     assert_ended(p, 0, NULL);
@@ -67,7 +69,7 @@ static void cut_short(const char *from, const char *to) {
     fclose(out);
 }
 
-static void heads_that_do_not_fit_end_every_command(void **state) {
+TEST(heads_that_do_not_fit_end_every_command) {
     program *p = *state;
     const struct {
         const char *name, *part;
@@ -98,7 +100,7 @@ static void heads_that_do_not_fit_end_every_command(void **state) {
     assert_ended(p, 2, "no head named 'hat'; there are ridge,");
 }
 
-static void a_head_of_wrong_shapes_ends_train_and_eval_with_one_line(void **state) {
+TEST(a_head_of_wrong_shapes_ends_train_and_eval_with_one_line) {
     program *p = *state;
     RUN(p, TINY, "--out", in_folder(p, "shapes"), "--head", plugin("shapes"), "--quiet");
     assert_ended(p, 1, "head projected: it returned logits [");
@@ -110,7 +112,7 @@ static void a_head_of_wrong_shapes_ends_train_and_eval_with_one_line(void **stat
     assert_non_null(strstr(p->out, "it returned logits [4, 1] float64, expected [4, 3] float64"));
 }
 
-static void a_head_of_the_users_is_trained_with_and_evaluated(void **state) {
+TEST(a_head_of_the_users_is_trained_with_and_evaluated) {
     program *p = *state;
     char weights[600];
     RUN(p, TINY, "--out", in_folder(p, "own"), "--head", plugin("good"), "--quiet");
@@ -150,7 +152,7 @@ static double mean_of(program *p, const char *features, const char *head) {
 
 #define EVAL_BEST "eval", "--data", "mutag", "--shots", "8", "--seeds", "2", "--json", "--quiet"
 
-static void every_head_reads_the_embeddings_of_best(void **state) {
+TEST(every_head_reads_the_embeddings_of_best) {
     program *p = *state;
     char heads[600];
     RUN(p, EVAL_BEST);
@@ -165,7 +167,7 @@ static void every_head_reads_the_embeddings_of_best(void **state) {
     assert_true(mean_of(p, "random", "mlp") > 50);
 }
 
-static void the_encoder_of_best_learns_under_a_head_of_the_users(void **state) {
+TEST(the_encoder_of_best_learns_under_a_head_of_the_users) {
     program *p = *state;
     char weights[600];
     RUN(p, "train", "--pool", "mutag", "--steps", "4", "--out", in_folder(p, "best"), "--head", plugin("good"),
@@ -188,7 +190,7 @@ static void the_encoder_of_best_learns_under_a_head_of_the_users(void **state) {
     assert_ended(p, 2, "--lambda: the recipe best's own readout, mixture, has its own");
 }
 
-static void every_head_trains_a_step(void **state) {
+TEST(every_head_trains_a_step) {
     program *p = *state;
     const char *const heads[] = {"ridge_intercept", "prototype_cosine", "prototype_centred", "lda", "mlp"};
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
@@ -197,7 +199,7 @@ static void every_head_trains_a_step(void **state) {
     }
 }
 
-static void bench_times_a_head_with_and_without_gradients(void **state) {
+TEST(bench_times_a_head_with_and_without_gradients) {
     program *p = *state;
     RUN(p, "bench", "head", "lda:4x3x5x6", "mlp:2x2x3x4", "--runs", "2", "--warmup", "1", "--json");
     assert_ended(p, 0, NULL);
@@ -218,7 +220,7 @@ static void bench_times_a_head_with_and_without_gradients(void **state) {
     assert_ended(p, 2, "bench head has no case 'hat'");
 }
 
-static void new_writes_a_head_once(void **state) {
+TEST(new_writes_a_head_once) {
     program *p = *state;
     char here[512], text[MAX_TEXT];
     assert_non_null(getcwd(here, sizeof here));
@@ -242,7 +244,7 @@ static void new_writes_a_head_once(void **state) {
     assert_ended(p, 2, "mochi new: expected what to write, and its name: mochi new head my_head");
 }
 
-static void new_writes_an_op(void **state) {
+TEST(new_writes_an_op) {
     program *p = *state;
     char here[512], text[MAX_TEXT];
     assert_non_null(getcwd(here, sizeof here));
@@ -257,21 +259,4 @@ static void new_writes_an_op(void **state) {
     assert_non_null(strstr(text, "cc my_op_test.c my_op.c "));
     assert_null(strchr(text, '@'));
     assert_int_equal(chdir(here), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(new_writes_an_op),
-        cmocka_unit_test(help_names_every_head),
-        cmocka_unit_test(gradcheck_checks_a_head_of_the_users),
-        cmocka_unit_test(heads_that_do_not_fit_end_every_command),
-        cmocka_unit_test(a_head_of_wrong_shapes_ends_train_and_eval_with_one_line),
-        cmocka_unit_test(a_head_of_the_users_is_trained_with_and_evaluated),
-        cmocka_unit_test(every_head_reads_the_embeddings_of_best),
-        cmocka_unit_test(the_encoder_of_best_learns_under_a_head_of_the_users),
-        cmocka_unit_test(every_head_trains_a_step),
-        cmocka_unit_test(bench_times_a_head_with_and_without_gradients),
-        cmocka_unit_test(new_writes_a_head_once),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

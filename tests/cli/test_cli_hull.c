@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 static void write_file(const program *p, const char *name, const void *data, size_t bytes, const char *header) {
     FILE *file = fopen(in_folder(p, name), "wb");
     assert_non_null(file);
@@ -13,7 +15,7 @@ static void write_file(const program *p, const char *name, const void *data, siz
 }
 
 /* Four classes at the corners of a square, a fifth in its middle: inside, and flagged. */
-static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **state) {
+TEST(a_prototype_in_the_middle_of_others_is_inside_and_flagged) {
     program *p = *state;
     static const double place[5][2] = {{1, 1}, {-1, 1}, {-1, -1}, {1, -1}, {0.1, 0.2}};
     double Z[20][2];
@@ -59,11 +61,4 @@ static void a_prototype_in_the_middle_of_others_is_inside_and_flagged(void **sta
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "4 of 20 rows are unlabelled and left out\n"));
     assert_null(strstr(p->out, "INSIDE"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_prototype_in_the_middle_of_others_is_inside_and_flagged),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 static const char bench_members[] =
     "case,variant,rows,gflop,min_ms,med_ms,max_ms,processor_ms,gemm_share,peak_mb,growth_mb,allocations";
 
@@ -14,7 +16,7 @@ static int count(const char *text, const char *part) {
     return n;
 }
 
-static void graph_shows_a_step_of_every_task(void **state) {
+TEST(graph_shows_a_step_of_every_task) {
     program *p = *state;
     const char *const tasks[] = {"nc", "lp", "gc"}, *const marks[] = {"gather_rows(", "= mul(", "segment_mean("};
     for (int i = 0; i < 3; i++) {
@@ -31,7 +33,7 @@ static void graph_shows_a_step_of_every_task(void **state) {
     }
 }
 
-static void graph_writes_for_graphviz_with_values(void **state) {
+TEST(graph_writes_for_graphviz_with_values) {
     program *p = *state;
     RUN(p, "graph", "--dot", "--values");
     assert_ended(p, 0, NULL);
@@ -46,7 +48,7 @@ static void graph_writes_for_graphviz_with_values(void **state) {
 }
 
 /* The file holds the graph, the elements of its values and their gradients; nothing is printed. */
-static void graph_keeps_a_step_as_a_file(void **state) {
+TEST(graph_keeps_a_step_as_a_file) {
     program *p = *state;
     char text[1 << 16];
     RUN(p, "graph", "lp", "--out", in_folder(p, "run.tape"));
@@ -65,7 +67,7 @@ static void graph_keeps_a_step_as_a_file(void **state) {
 }
 
 /* The figures depend on the machine; the test checks what holds on every machine. */
-static void doctor_measures_every_core_it_names(void **state) {
+TEST(doctor_measures_every_core_it_names) {
     program *p = *state;
     RUN(p, "doctor", "--json", "--threads", "1");
     assert_ended(p, 0, NULL);
@@ -98,7 +100,7 @@ static void doctor_measures_every_core_it_names(void **state) {
 }
 
 /* doctor says whether the processor has products of bf16; train takes them, and says so, or refuses in one line. */
-static void math_bf16_is_taken_where_doctor_finds_it(void **state) {
+TEST(math_bf16_is_taken_where_doctor_finds_it) {
     program *p = *state;
     RUN(p, "doctor", "--json", "--threads", "1");
     json_t *o = json_loads(p->out, 0, NULL), *rate = json_object_get(o, "bf16_gflops");
@@ -124,7 +126,7 @@ static void math_bf16_is_taken_where_doctor_finds_it(void **state) {
     assert_ended(p, 2, "has \"bf16\", found \"fp32\"; a resumed run keeps its settings");
 }
 
-static void bench_solve_times_both_solves_and_adjoints(void **state) {
+TEST(bench_solve_times_both_solves_and_adjoints) {
     program *p = *state;
     const char *const variants[] = {"solve", "solve+adjoint", "solve_spd", "solve_spd+adjoint"};
     const double n = 16, column = 2 * n * n * 3, factor[] = {2 * n * n * n / 3, n * n * n / 3};
@@ -148,7 +150,7 @@ static void bench_solve_times_both_solves_and_adjoints(void **state) {
     assert_ended(p, 2, "'8'");
 }
 
-static void bench_expect_compares_the_expected_accuracy_with_the_true_one(void **state) {
+TEST(bench_expect_compares_the_expected_accuracy_with_the_true_one) {
     program *p = *state;
     RUN(p, "bench", "expect", "mutag:4", "--runs", "4", "--json");
     assert_int_equal(p->code, 0);
@@ -164,7 +166,7 @@ static void bench_expect_compares_the_expected_accuracy_with_the_true_one(void *
     assert_ended(p, 1, "gnutella06 has no labels");
 }
 
-static void profile_follows_the_case(void **state) {
+TEST(profile_follows_the_case) {
     program *p = *state;
     RUN(p, "bench", "step", "nc15", "--dim", "16", "--runs", "2", "--warmup", "1", "--profile");
     assert_ended(p, 0, NULL);
@@ -184,7 +186,7 @@ static const char *plugin(const char *name) {
     return path;
 }
 
-static void gradcheck_loads_ops_from_a_shared_object(void **state) {
+TEST(gradcheck_loads_ops_from_a_shared_object) {
     program *p = *state;
     RUN(p, "gradcheck", "--op", plugin("plugin_good"), "--json");
     assert_ended(p, 0, NULL);
@@ -200,7 +202,7 @@ static void gradcheck_loads_ops_from_a_shared_object(void **state) {
     assert_int_equal(count(p->out, "FAIL"), 2); /* at order 1; a wrong gradient is not asked for its own */
 }
 
-static void gradcheck_catches_what_differences_at_a_sample_do_not_show(void **state) {
+TEST(gradcheck_catches_what_differences_at_a_sample_do_not_show) {
     program *p = *state;
     RUN(p, "gradcheck", "--op", plugin("plugin_planted"));
     assert_int_equal(p->code, 1);
@@ -212,7 +214,7 @@ static void gradcheck_catches_what_differences_at_a_sample_do_not_show(void **st
     assert_non_null(strstr(p->out, "sample \"square, two in a batch\", input 1: vjp"));
 }
 
-static void shared_objects_that_do_not_fit_are_named(void **state) {
+TEST(shared_objects_that_do_not_fit_are_named) {
     program *p = *state;
     const struct {
         const char *name, *part;
@@ -233,21 +235,4 @@ static void shared_objects_that_do_not_fit_are_named(void **state) {
     RUN(p, "gradcheck", "--op", "plugin_good.so");
     unsetenv("LD_LIBRARY_PATH");
     assert_ended(p, 1, "./plugin_good.so");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(graph_shows_a_step_of_every_task),
-        cmocka_unit_test(graph_writes_for_graphviz_with_values),
-        cmocka_unit_test(graph_keeps_a_step_as_a_file),
-        cmocka_unit_test(doctor_measures_every_core_it_names),
-        cmocka_unit_test(math_bf16_is_taken_where_doctor_finds_it),
-        cmocka_unit_test(bench_solve_times_both_solves_and_adjoints),
-        cmocka_unit_test(bench_expect_compares_the_expected_accuracy_with_the_true_one),
-        cmocka_unit_test(profile_follows_the_case),
-        cmocka_unit_test(gradcheck_loads_ops_from_a_shared_object),
-        cmocka_unit_test(gradcheck_catches_what_differences_at_a_sample_do_not_show),
-        cmocka_unit_test(shared_objects_that_do_not_fit_are_named),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

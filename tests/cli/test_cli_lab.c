@@ -1,6 +1,8 @@
 /* tests/cli/test_cli_lab.c - mochi lab: the table of each method's cost. */
 #include "tests/cli/program.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 static const char members[] = "problem,method,iterations,error,ms,peak_bytes";
 static const char *const methods[] = {"analytic", "unrolled", "implicit", "neumann"};
 
@@ -26,7 +28,7 @@ static ends run_lab(program *p, const char *problem, const char *method) {
 }
 
 /* 1e-9: the error of the differences is about 1e-11. */
-static void all_gradients_become_exact_and_only_unrolled_memory_grows(void **state) {
+TEST(all_gradients_become_exact_and_only_unrolled_memory_grows) {
     const char *const problems[] = {"ridge", "logistic", "root"};
     for (int i = 0; i < 3; i++)
         for (int m = 0; m < 4; m++) {
@@ -39,7 +41,7 @@ static void all_gradients_become_exact_and_only_unrolled_memory_grows(void **sta
         }
 }
 
-static void the_table_has_a_row_a_method_and_number(void **state) {
+TEST(the_table_has_a_row_a_method_and_number) {
     program *p = *state;
     RUN(p, "lab", "adjoint", "--iterations", "5,50", "--runs", "1", "--seed", "3");
     assert_ended(p, 0, NULL);
@@ -49,7 +51,7 @@ static void the_table_has_a_row_a_method_and_number(void **state) {
         assert_non_null(strstr(p->out, methods[m]));
 }
 
-static void what_cannot_be_done_is_one_line(void **state) {
+TEST(what_cannot_be_done_is_one_line) {
     program *p = *state;
     RUN(p, "lab");
     assert_ended(p, 2, "expected an experiment: mochi lab adjoint");
@@ -65,13 +67,4 @@ static void what_cannot_be_done_is_one_line(void **state) {
     assert_ended(p, 2, "rising numbers");
     RUN(p, "lab", "adjoint", "--iterations", "0");
     assert_ended(p, 2, "--iterations");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(all_gradients_become_exact_and_only_unrolled_memory_grows),
-        cmocka_unit_test(the_table_has_a_row_a_method_and_number),
-        cmocka_unit_test(what_cannot_be_done_is_one_line),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

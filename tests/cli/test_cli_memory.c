@@ -34,6 +34,8 @@ static int create(void **state) {
     return fclose(file);
 }
 
+static const fixtures around_all = {create, program_release};
+
 static void assert_same_weights(const program *p, const char *a, const char *b) {
     char command[1400];
     snprintf(command, sizeof command, "cmp '%s/%s/weights.safetensors' '%s/%s/weights.safetensors'", p->folder, a,
@@ -54,7 +56,7 @@ static void read_needs(program *p, long long *inside, long long *outside) {
     assert_ended(p, 1, "with its hop stack on disk");
 }
 
-static void what_is_too_much_for_memory_goes_to_disk(void **state) {
+TEST(what_is_too_much_for_memory_goes_to_disk) {
     program *p = *state;
     long long inside, outside;
     char limit[32], path[1024], cache[300];
@@ -93,7 +95,7 @@ static long long peak_of(program *p, const char *const *words) {
 }
 
 /* Measured beside a run on a small graph. A sanitizer keeps freed memory: nothing is measured then. */
-static void the_process_keeps_to_the_limit(void **state) {
+TEST(the_process_keeps_to_the_limit) {
     program *p = *state;
     long long inside, outside;
     char limit[32], cache[300];
@@ -148,7 +150,7 @@ static void expect_refused_early(program *p, const char *const *words, long long
 
 /* Of the whole process, in memory and with the stack on disk: what is needed is told before any work, and is what is
  * taken but for a factor of 1.3. */
-static void what_is_needed_is_known_before_any_work(void **state) {
+TEST(what_is_needed_is_known_before_any_work) {
     program *p = *state;
     enum { NODES_DRAWN = 15000, EDGES = 60000 };
     char cache[300], limit[32], path[1024], folder[300], labels[300], csv[300], npy[300];
@@ -187,7 +189,7 @@ static void what_is_needed_is_known_before_any_work(void **state) {
 }
 
 /* The clock goes on while the process is stopped. */
-static void a_long_phase_is_told(void **state) {
+TEST(a_long_phase_is_told) {
     program *p = *state;
     char out[300], err[300], text[MAX_TEXT], labels[300], graph[300];
     snprintf(out, sizeof out, "%s/stdout", p->folder);
@@ -214,7 +216,7 @@ static void a_long_phase_is_told(void **state) {
 
 /* As many nodes as a number alone may claim (64 MiB at 40 bytes a node), in two edges: the process grows by what the
  * limit says, and not by that for each of its arrays. */
-static void numbers_alone_claim_little(void **state) {
+TEST(numbers_alone_claim_little) {
     program *p = *state;
     char folder[300], path[320], text[128];
 #ifdef __SANITIZE_ADDRESS__
@@ -264,7 +266,7 @@ static bool kill_while_writing(const char *cache, const char *run) {
     return folder_files(cache, ".partial", path) == 1;
 }
 
-static void what_a_killed_run_has_left_is_made_again(void **state) {
+TEST(what_a_killed_run_has_left_is_made_again) {
     program *p = *state;
     char cache[300], run[300], path[1024];
     bool caught = false;
@@ -284,7 +286,7 @@ static void what_a_killed_run_has_left_is_made_again(void **state) {
 }
 
 /* One process writes, the other waits and reads. */
-static void two_processes_write_one_stack(void **state) {
+TEST(two_processes_write_one_stack) {
     program *p = *state;
     char cache[300], out[2][300], run[2][300], path[1024];
     pid_t child[2];
@@ -304,7 +306,7 @@ static void two_processes_write_one_stack(void **state) {
     assert_same_weights(p, "both0", "both1");
 }
 
-static void a_stack_in_float16_is_half_the_file(void **state) {
+TEST(a_stack_in_float16_is_half_the_file) {
     program *p = *state;
     const char *const type[] = {"float32", "float16"};
     double bytes[2], accuracy[2];
@@ -327,7 +329,7 @@ static void a_stack_in_float16_is_half_the_file(void **state) {
     assert_ended(p, 2, "expected float32 or float16");
 }
 
-static void a_size_must_be_one(void **state) {
+TEST(a_size_must_be_one) {
     program *p = *state;
     static const char *const bad[] = {"", "4X", "-1", "G", "99999999T"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
@@ -347,7 +349,7 @@ static void a_size_must_be_one(void **state) {
 }
 
 /* Widths are compared before features of them are made, which would take 4 GB here. */
-static void a_width_that_only_run_json_claims_is_refused(void **state) {
+TEST(a_width_that_only_run_json_claims_is_refused) {
     program *p = *state;
     struct rlimit usual, tight;
     char run[300], path[320];
@@ -368,20 +370,4 @@ static void a_width_that_only_run_json_claims_is_refused(void **state) {
     RUN(p, "train", "--resume", "--quiet", "--threads", "1", "--out", run);
     setrlimit(RLIMIT_AS, &usual);
     assert_ended(p, 1, "settings.dim = 256, this run has 65536");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_width_that_only_run_json_claims_is_refused),
-        cmocka_unit_test(what_is_too_much_for_memory_goes_to_disk),
-        cmocka_unit_test(the_process_keeps_to_the_limit),
-        cmocka_unit_test(what_is_needed_is_known_before_any_work),
-        cmocka_unit_test(a_long_phase_is_told),
-        cmocka_unit_test(numbers_alone_claim_little),
-        cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
-        cmocka_unit_test(two_processes_write_one_stack),
-        cmocka_unit_test(a_stack_in_float16_is_half_the_file),
-        cmocka_unit_test(a_size_must_be_one),
-    };
-    return cmocka_run_group_tests(tests, create, program_release);
 }

@@ -3,6 +3,8 @@
  * refused in one line. The test fails if the tables lack an option of --help. */
 #include "program.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 enum { MOST_WORDS = 31, MOST_REFUSED = 3 };
 
 /* Sanitizers look at what each line does; that an option has its effect, a build without them says. */
@@ -674,7 +676,7 @@ static void prepare(program *p) {
     write_suite(p, "two.json", 8);
 }
 
-static void options_do_what_they_say(void **state) {
+TEST(options_do_what_they_say) {
     program *p = *state;
     int looked_at = 0;
     wrong = 0;
@@ -689,7 +691,7 @@ static void options_do_what_they_say(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-static void options_without_effect_are_refused(void **state) {
+TEST(options_without_effect_are_refused) {
     program *p = *state;
     wrong = 0;
     for (int i = 0; i < N_ROWS; i++)
@@ -699,7 +701,7 @@ static void options_without_effect_are_refused(void **state) {
 }
 
 /* Whether the source of a test holds the option as a word of its own. */
-static void options_of_other_tests_are_there(void **state) {
+TEST(options_of_other_tests_are_there) {
     (void)state;
     for (int i = 0; i < N_ROWS; i++) {
         char path[64], word[64], *text;
@@ -753,7 +755,7 @@ static int check_command(program *p, const char *command) {
 
 /* Takes commands from the program's own list, and the actions of data, so that no command and no option can be
  * forgotten. */
-static void no_option_is_forgotten(void **state) {
+TEST(no_option_is_forgotten) {
     program *p = *state;
     static char page[MAX_TEXT];
     static const char *const actions[] = {"list", "info", "get", "verify", "convert", "cache"};
@@ -779,13 +781,8 @@ static void no_option_is_forgotten(void **state) {
 }
 
 /* Words: the commands to look at, or each with "-" before it all others; without them all. */
+
 int main(int argc, char **argv) {
     chosen = argc > 1 ? (const char **)argv + 1 : NULL;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_option_is_forgotten),
-        cmocka_unit_test(options_of_other_tests_are_there),
-        cmocka_unit_test(options_do_what_they_say),
-        cmocka_unit_test(options_without_effect_are_refused),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
+    return run_suite();
 }

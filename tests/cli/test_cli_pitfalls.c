@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 static const char members[] = "kind,pitfall,setting,x,head,metric,mean,sd,ci95,values";
 
 enum { MOST_FIGURES = 256, SEEDS = 20 };
@@ -60,7 +62,7 @@ static int count_above(const figures *f, const char *setting, const char *above,
     return count;
 }
 
-static void a_shift_sends_prototypes_to_chance_and_leaves_ridge(void **state) {
+TEST(a_shift_sends_prototypes_to_chance_and_leaves_ridge) {
     program *p = *state;
     RUN(p, "pitfalls", "origin", "--json");
     assert_ended(p, 0, NULL);
@@ -81,7 +83,7 @@ static void a_shift_sends_prototypes_to_chance_and_leaves_ridge(void **state) {
 /* The paper: recall of A to exactly 0 and accuracy to two thirds; ridge at 80 to 85 on A (here 77 to 86: the mean of 20
  * draws has a standard error of 1.6). Contrary to the text, the prototype does not enter the hull: the distance stays.
  */
-static void two_modes_lose_all_recall_outside_the_hull(void **state) {
+TEST(two_modes_lose_all_recall_outside_the_hull) {
     program *p = *state;
     RUN(p, "pitfalls", "hull", "--json");
     assert_ended(p, 0, NULL);
@@ -101,7 +103,7 @@ static void two_modes_lose_all_recall_outside_the_hull(void **state) {
     release_figures(&f);
 }
 
-static void logistic_is_calibrated_where_a_temperature_is_not(void **state) {
+TEST(logistic_is_calibrated_where_a_temperature_is_not) {
     program *p = *state;
     static const char *const settings[] = {"shifted", "radius"};
     RUN(p, "pitfalls", "calibration", "--json");
@@ -178,7 +180,7 @@ static void compare(comparison *c, const json_t *row) {
     c->means++;
 }
 
-static void figures_are_those_of_another_program(void **state) {
+TEST(figures_are_those_of_another_program) {
     program *p = *state;
     comparison c = {.file = json_load_file("tests/golden/synthetic.json", 0, NULL)};
     assert_non_null(c.file);
@@ -194,7 +196,7 @@ static void figures_are_those_of_another_program(void **state) {
 
 /* ---- the command ---- */
 
-static void tables_say_where_the_paper_contradicts_itself(void **state) {
+TEST(tables_say_where_the_paper_contradicts_itself) {
     program *p = *state;
     RUN(p, "pitfalls", "all", "--seeds", "3");
     assert_ended(p, 0, NULL);
@@ -208,7 +210,7 @@ static void tables_say_where_the_paper_contradicts_itself(void **state) {
     assert_null(strstr(p->out, "hull"));
 }
 
-static void equal_seeds_give_equal_figures(void **state) {
+TEST(equal_seeds_give_equal_figures) {
     program *p = *state;
     static char first[MAX_TEXT];
     RUN(p, "pitfalls", "all", "--seeds", "2", "--json");
@@ -217,7 +219,7 @@ static void equal_seeds_give_equal_figures(void **state) {
     assert_string_equal(strchr(p->out, '\n'), strchr(first, '\n')); /* behind the command */
 }
 
-static void what_cannot_be_done_is_one_line(void **state) {
+TEST(what_cannot_be_done_is_one_line) {
     program *p = *state;
     const struct {
         const char *words[8], *part;
@@ -239,17 +241,4 @@ static void what_cannot_be_done_is_one_line(void **state) {
     assert_ended(p, 1, "/no/Z.npy");
     run_program_to(p, "/dev/full", (const char *const[]){"pitfalls", "origin", "--seeds", "1", "--json", NULL});
     assert_ended(p, 1, "standard output");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_shift_sends_prototypes_to_chance_and_leaves_ridge),
-        cmocka_unit_test(two_modes_lose_all_recall_outside_the_hull),
-        cmocka_unit_test(logistic_is_calibrated_where_a_temperature_is_not),
-        cmocka_unit_test(figures_are_those_of_another_program),
-        cmocka_unit_test(tables_say_where_the_paper_contradicts_itself),
-        cmocka_unit_test(equal_seeds_give_equal_figures),
-        cmocka_unit_test(what_cannot_be_done_is_one_line),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

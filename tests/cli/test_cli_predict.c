@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 /* Entries of a folder, but for . and .. */
 static int folder_count(const char *path) {
     DIR *folder = opendir(path);
@@ -18,7 +20,7 @@ static int folder_count(const char *path) {
 /* Nodes of Cora, two of each class. */
 static const char seeds[] = "node,label\n0,3\n1,4\n2,4\n3,0\n4,3\n5,2\n6,2\n9,3\n18,1\n19,6\n16,5\n34,1\n7,0\n";
 
-static void predicts_every_node_without_a_label(void **state) {
+TEST(predicts_every_node_without_a_label) {
     program *p = *state;
     static char csv[MAX_TEXT], again[MAX_TEXT];
     write_text(in_folder(p, "seeds.csv"), seeds);
@@ -45,7 +47,7 @@ static void predicts_every_node_without_a_label(void **state) {
 }
 
 /* Confidences are wrong below 4 labels of a class: the summary says so, and no more from there on. */
-static void says_where_probabilities_are_rough(void **state) {
+TEST(says_where_probabilities_are_rough) {
     program *p = *state;
     for (int k = 1; k < 6; k++)
         for (int fewer = 0; fewer < 2; fewer++) {
@@ -66,7 +68,7 @@ static void says_where_probabilities_are_rough(void **state) {
     assert_string_equal(p->err, "");
 }
 
-static void writes_by_the_suffix(void **state) {
+TEST(writes_by_the_suffix) {
     program *p = *state;
     static char text[MAX_TEXT];
     write_text(in_folder(p, "seeds.tsv"), "graph\tkind\n0\t\"a, b\"\n1\tb\n2\tb\n3\t\"a, b\"\n0\t\"a, b\"\n");
@@ -98,7 +100,7 @@ static void writes_by_the_suffix(void **state) {
     assert_ended(p, 1, "labels of 1 classes, expected 2 or more"); /* the mask is 0 where the label is 0 */
 }
 
-static void refuses_bad_labels_with_their_line(void **state) {
+TEST(refuses_bad_labels_with_their_line) {
     program *p = *state;
     static const char *const bad[][2] = {
         {"", "found no label"},
@@ -134,7 +136,7 @@ static void refuses_bad_labels_with_their_line(void **state) {
     assert_int_equal(p->code, 1);
 }
 
-static void a_kept_readout_gives_the_same_bytes(void **state) {
+TEST(a_kept_readout_gives_the_same_bytes) {
     program *p = *state;
     static char csv[MAX_TEXT];
     write_text(in_folder(p, "two.csv"), "graph,kind\n0,yes\n1,no\n2,no\n3,yes\n");
@@ -174,7 +176,7 @@ static double number_after(const char *text, const char *key) {
 
 /* Support and test of an evaluation, as files: predictions from the one are as right on the other as the evaluation
  * says. */
-static void predicts_what_an_evaluation_measures(void **state) {
+TEST(predicts_what_an_evaluation_measures) {
     program *p = *state;
     static const char *const data[][2] = {{"cora", "node"}, {"mutag", "graph"}};
     static char test[MAX_TEXT], csv[MAX_TEXT];
@@ -224,7 +226,7 @@ static int drawn_class(const program *p, int episode, int node) {
 
 /* An episode numbers its classes anew; what it writes are the classes of the data: a node has one class in all
  * episodes, and the data's own classes are those predicted from it, more often than not. */
-static void episodes_are_drawn_with_the_classes_of_the_data(void **state) {
+TEST(episodes_are_drawn_with_the_classes_of_the_data) {
     program *p = *state;
     RUN(p, "eval", "--weights", "none", "--dim", "8", "--hop", "1", "--data", "cora", "--task", "nc", "--protocol",
         "episode", "--episodes", "6", "--shots", "4", "--queries", "60", "--draws", in_folder(p, "own"), "--quiet");
@@ -269,7 +271,7 @@ static double area_of(const char *linked, const char *scores) {
     return 100 * above / n[0] / n[1];
 }
 
-static void links_score_as_an_evaluation_measures(void **state) {
+TEST(links_score_as_an_evaluation_measures) {
     program *p = *state;
     static char test[MAX_TEXT], csv[MAX_TEXT];
     RUN(p, "eval", "--weights", "best", "--data", "cora", "--task", "lp", "--shots", "16", "--seeds", "1", "--metric",
@@ -299,7 +301,7 @@ static void links_score_as_an_evaluation_measures(void **state) {
     assert_ended(p, 2, "--labels: a kept readout has its own");
 }
 
-static void refuses_bad_pairs_with_their_line(void **state) {
+TEST(refuses_bad_pairs_with_their_line) {
     program *p = *state;
     static const char *const bad[][2] = {
         {"a,b,linked\n", "found no pair"},
@@ -332,7 +334,7 @@ static void refuses_bad_pairs_with_their_line(void **state) {
 }
 
 /* Two clubs of ten members each, and a bridge; the classes are the clubs. */
-static void names_go_in_and_out(void **state) {
+TEST(names_go_in_and_out) {
     program *p = *state;
     char edges[4000] = "a,b\n", features[4000] = "who,x,y\n";
     for (int club = 0; club < 2; club++)
@@ -397,7 +399,7 @@ static void names_go_in_and_out(void **state) {
 }
 
 /* Label, suggest, label: lists are filled in as far as a person comes, and several are one. */
-static void lists_of_suggest_are_labels(void **state) {
+TEST(lists_of_suggest_are_labels) {
     program *p = *state;
     static char first[MAX_TEXT], text[MAX_TEXT];
     char lists[1024];
@@ -459,7 +461,7 @@ static void run_shell(program *p, const char *line) {
     wait_for_program(p, child, in_folder(p, "stdout"), in_folder(p, "stderr"));
 }
 
-static void labels_come_through_pipes(void **state) {
+TEST(labels_come_through_pipes) {
     program *p = *state;
     static const char *const ways[] = {"<(cat \"$D/seeds.csv\")", "- <\"$D/seeds.csv\"", "/dev/stdin <\"$D/seeds.csv\"",
         "<(gzip -c \"$D/seeds.csv\")", "<(tail -n +2 \"$D/seeds.csv\")"};
@@ -510,7 +512,7 @@ static void run_on_terminal(const program *p, const char *const *words, char tex
 }
 
 /* Names that control a terminal are shown there with '?', and written to files and pipes as they are. */
-static void a_terminal_is_not_controlled_by_names(void **state) {
+TEST(a_terminal_is_not_controlled_by_names) {
     program *p = *state;
     char text[4096];
     mkdir(in_folder(p, "rude"), 0777);
@@ -530,7 +532,7 @@ static void a_terminal_is_not_controlled_by_names(void **state) {
 }
 
 /* Classes of the data's own, by their names, and places for a picture. */
-static void a_picture_has_known_labels_truth_and_places(void **state) {
+TEST(a_picture_has_known_labels_truth_and_places) {
     program *p = *state;
     static char text[MAX_TEXT];
     char edges[4000] = "a,b\n", labels[2000] = "who,club\n";
@@ -572,7 +574,7 @@ static void a_picture_has_known_labels_truth_and_places(void **state) {
 }
 
 /* Ctrl-C while pairs are scored: the program ends by the signal, and what was there before stays. */
-static void an_interrupted_list_leaves_no_part_of_it(void **state) {
+TEST(an_interrupted_list_leaves_no_part_of_it) {
     program *p = *state;
     enum { NODES = 3000 };
     char *edges = malloc(NODES * 3 * 16), *at = edges, out[512], err[512], list[512], cache[512], pairs[512];
@@ -614,25 +616,4 @@ static void an_interrupted_list_leaves_no_part_of_it(void **state) {
     }
     read_text(list, p->out);
     assert_string_equal(p->out, "what was there\n");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(predicts_every_node_without_a_label),
-        cmocka_unit_test(says_where_probabilities_are_rough),
-        cmocka_unit_test(writes_by_the_suffix),
-        cmocka_unit_test(refuses_bad_labels_with_their_line),
-        cmocka_unit_test(a_kept_readout_gives_the_same_bytes),
-        cmocka_unit_test(predicts_what_an_evaluation_measures),
-        cmocka_unit_test(episodes_are_drawn_with_the_classes_of_the_data),
-        cmocka_unit_test(links_score_as_an_evaluation_measures),
-        cmocka_unit_test(refuses_bad_pairs_with_their_line),
-        cmocka_unit_test(names_go_in_and_out),
-        cmocka_unit_test(lists_of_suggest_are_labels),
-        cmocka_unit_test(labels_come_through_pipes),
-        cmocka_unit_test(a_terminal_is_not_controlled_by_names),
-        cmocka_unit_test(a_picture_has_known_labels_truth_and_places),
-        cmocka_unit_test(an_interrupted_list_leaves_no_part_of_it),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

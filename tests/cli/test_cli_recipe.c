@@ -2,6 +2,8 @@
  * a resumed run keeps them. */
 #include "tensor_file.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 /* A set of small graphs and few steps: only the recorded settings matter here. */
 #define SHORT "train", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "2", "--quiet"
 
@@ -46,7 +48,7 @@ static void assert_metadata(const program *p, const char *file, const char *pair
 
 /* The article: hop layers are linear, the SVDs stand side by side, no LayerNorm. The released program: ReLU, sum and
  * LayerNorm. */
-static void recipes_set_what_their_sources_say(void **state) {
+TEST(recipes_set_what_their_sources_say) {
     program *p = *state;
     static const struct {
         const char *name, *file, *combine, *activation, *norm, *metadata;
@@ -75,7 +77,7 @@ static void recipes_set_what_their_sources_say(void **state) {
     }
 }
 
-static void every_setting_is_recorded_where_it_acts(void **state) {
+TEST(every_setting_is_recorded_where_it_acts) {
     program *p = *state;
     static const struct {
         const char *recipe, *option, *value, *object, *member, *recorded;
@@ -107,7 +109,7 @@ static void every_setting_is_recorded_where_it_acts(void **state) {
 }
 
 /* Weights that do not name the norm were trained behind LayerNorm. */
-static void weights_without_a_norm_have_layer_norm(void **state) {
+TEST(weights_without_a_norm_have_layer_norm) {
     program *p = *state;
     RUN(p, SHORT, "--recipe", "released", "--out", in_folder(p, "older"));
     assert_ended(p, 0, NULL);
@@ -133,7 +135,7 @@ static void strip_settings(json_t *run) {
 }
 
 /* As a run of `paper` was left when that recipe had ReLU, the sum and LayerNorm, and run.json did not name them. */
-static void a_run_without_later_settings_goes_on_as_it_began(void **state) {
+TEST(a_run_without_later_settings_goes_on_as_it_began) {
     program *p = *state;
     RUN(p, SHORT, "--recipe", "paper", "--hop-activation", "relu", "--feature-norm", "layer", "--combine", "sum",
         "--out", in_folder(p, "began"));
@@ -157,7 +159,7 @@ static void a_run_without_later_settings_goes_on_as_it_began(void **state) {
 }
 
 /* Prints one line that names the option, the run's value and the given one; computes nothing. */
-static void a_resumed_run_refuses_what_contradicts_it(void **state) {
+TEST(a_resumed_run_refuses_what_contradicts_it) {
     program *p = *state;
     RUN(p, SHORT, "--recipe", "paper", "--out", in_folder(p, "resumed"));
     assert_ended(p, 0, NULL);
@@ -212,7 +214,7 @@ static void read_families(const json_t *line, char *families) {
     *families = 0;
 }
 
-static void a_step_has_any_number_of_episodes(void **state) {
+TEST(a_step_has_any_number_of_episodes) {
     static const char *const expected[] = {"lngln", "glngl"}; /* links, nodes, graphs in turn, from step to step */
     program *p = *state;
     char families[16], text[MAX_TEXT];
@@ -238,7 +240,7 @@ static void a_step_has_any_number_of_episodes(void **state) {
 }
 
 /* What mpirun, or a scheduler in its place, sets in the environment of the processes that it starts. */
-static void one_of_several_processes_is_refused(void **state) {
+TEST(one_of_several_processes_is_refused) {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
     program *p = *state;
     ignore_leaks();
@@ -253,17 +255,4 @@ static void one_of_several_processes_is_refused(void **state) {
         unsetenv(sizes[i]);
         assert_int_equal(p->code, 0);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(recipes_set_what_their_sources_say),
-        cmocka_unit_test(every_setting_is_recorded_where_it_acts),
-        cmocka_unit_test(weights_without_a_norm_have_layer_norm),
-        cmocka_unit_test(a_run_without_later_settings_goes_on_as_it_began),
-        cmocka_unit_test(a_resumed_run_refuses_what_contradicts_it),
-        cmocka_unit_test(a_step_has_any_number_of_episodes),
-        cmocka_unit_test(one_of_several_processes_is_refused),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

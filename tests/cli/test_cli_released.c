@@ -3,13 +3,15 @@
 #include "tests/cli/program.h"
 #include "tests/oracle.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 /* Runs a command of the shell that must succeed. */
 static void assert_runs(const char *command) {
     if (system(command) != 0)
         fail_msg("failed: %s", command);
 }
 
-static void converted_weights_embed_as_the_formulas_do(void **state) {
+TEST(converted_weights_embed_as_the_formulas_do) {
     program *p = *state;
     char command[1600];
     const char *const variants[] = {"mochi", "mochi++"}, *python = python_with("numpy");
@@ -40,19 +42,11 @@ static void converted_weights_embed_as_the_formulas_do(void **state) {
     }
 }
 
-static void weights_of_another_recipe_are_refused(void **state) {
+TEST(weights_of_another_recipe_are_refused) {
     program *p = *state;
     RUN(p, "embed", "--recipe", "released", "--data", "mutag", "--out", in_folder(p, "Z.npy"));
     assert_ended(p, 1, "best: expected weights of the recipe released, found best");
     RUN(p, "eval", "--recipe", "paper++", "--data", "mutag");
     assert_ended(p, 1, "best: expected weights of the recipe paper++, found best");
     assert_int_not_equal(access(in_folder(p, "Z.npy"), F_OK), 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_of_another_recipe_are_refused),
-        cmocka_unit_test(converted_weights_embed_as_the_formulas_do),
-    };
-    return cmocka_run_group_tests_name("cli_released", tests, program_create, program_release);
 }

@@ -35,6 +35,8 @@ static int train_once(void **state) {
     return 0;
 }
 
+static const fixtures around_all = {train_once, program_release};
+
 /* The digest of a graph's content as `mochi data info` prints it. */
 static void content_of(program *p, const char *name, char hash[40]) {
     RUN(p, "data", "info", name, "--json");
@@ -45,7 +47,7 @@ static void content_of(program *p, const char *name, char hash[40]) {
     assert_int_equal(strlen(hash), 32);
 }
 
-static void weights_name_their_graphs_and_nothing_of_the_machine(void **state) {
+TEST(weights_name_their_graphs_and_nothing_of_the_machine) {
     program *p = *state;
     char hash[2][40];
     content_of(p, "mutag", hash[0]);
@@ -99,7 +101,7 @@ static const char *seen_in(program *p, const char *weights, const char *data) {
     return found;
 }
 
-static void a_line_says_whether_its_graph_was_seen(void **state) {
+TEST(a_line_says_whether_its_graph_was_seen) {
     program *p = *state;
     char weights[600], silent[600];
     snprintf(weights, sizeof weights, "%s", in_folder(p, "run/weights.safetensors"));
@@ -117,7 +119,7 @@ static void a_line_says_whether_its_graph_was_seen(void **state) {
 }
 
 /* "mutag: trained†, silent?" */
-static void tables_mark_what_was_seen(void **state) {
+TEST(tables_mark_what_was_seen) {
     program *p = *state;
     char both[1300];
     snprintf(both, sizeof both, "%s,%s", in_folder(p, "run/weights.safetensors"), in_folder(p, "silent.safetensors"));
@@ -138,7 +140,7 @@ static void tables_mark_what_was_seen(void **state) {
 }
 
 /* The weights that come with the program, by their name and by a path, are told the same. */
-static void the_shipped_weights_are_known_under_any_path(void **state) {
+TEST(the_shipped_weights_are_known_under_any_path) {
     program *p = *state;
     char name[MAX_TEXT], path[600];
     snprintf(path, sizeof path, "%s", in_folder(p, "copy.safetensors"));
@@ -173,7 +175,7 @@ static void compare_one(program *p, const char *cell, json_type seen, const char
     assert_true(foot ? strstr(p->out, foot) != NULL : !strstr(p->out, "trained on this graph"));
 }
 
-static void a_comparison_on_a_seen_graph_is_marked(void **state) {
+TEST(a_comparison_on_a_seen_graph_is_marked) {
     program *p = *state;
     compare_one(
         p, CELL("trained", ",\"seen\":true"), JSON_TRUE, "*†\n", "† the weights were trained on this graph: cora\n");
@@ -184,7 +186,7 @@ static void a_comparison_on_a_seen_graph_is_marked(void **state) {
     compare_one(p, CELL("hop", ""), JSON_FALSE, "*\n", NULL);                     /* a baseline has no weights */
 }
 
-static void predictions_say_what_was_seen(void **state) {
+TEST(predictions_say_what_was_seen) {
     program *p = *state;
     write_text(in_folder(p, "labels.csv"), "graph,class\n0,a\n1,b\n2,a\n3,b\n");
     RUN(p, "predict", "--data", "mutag", "--labels", in_folder(p, "labels.csv"), "--weights",
@@ -200,7 +202,7 @@ static void predictions_say_what_was_seen(void **state) {
     assert_null(strstr(p->err, "trained on"));
 }
 
-static void a_gin_has_a_record_too(void **state) {
+TEST(a_gin_has_a_record_too) {
     program *p = *state;
     RUN(p, "gin", "--pool", "cora", "--dim", "8", "--steps", "2", "--quiet", "--out", in_folder(p, "gin.safetensors"));
     assert_int_equal(p->code, 0);
@@ -210,7 +212,7 @@ static void a_gin_has_a_record_too(void **state) {
     assert_non_null(strstr(p->out, "     k          gin†        random"));
 }
 
-static void a_damaged_record_is_named(void **state) {
+TEST(a_damaged_record_is_named) {
     static const char *const records[] = {"mutag", "{}", "[{\"data\": \"mutag\"}]",
         "[{\"data\": \"mutag\", \"xxh3\": \"12\"}]",
         "[{\"data\": \"mutag\", \"xxh3\": \"694DD44F8A2C9C352ACAFBC672F2C60E\"}]",
@@ -225,18 +227,4 @@ static void a_damaged_record_is_named(void **state) {
         RUN(p, "eval", "--weights", in_folder(p, "bad.safetensors"), "--data", "mutag");
         assert_ended(p, 1, "bad.safetensors: expected pool as a list of graphs with data and xxh3");
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_name_their_graphs_and_nothing_of_the_machine),
-        cmocka_unit_test(a_line_says_whether_its_graph_was_seen),
-        cmocka_unit_test(tables_mark_what_was_seen),
-        cmocka_unit_test(the_shipped_weights_are_known_under_any_path),
-        cmocka_unit_test(a_comparison_on_a_seen_graph_is_marked),
-        cmocka_unit_test(predictions_say_what_was_seen),
-        cmocka_unit_test(a_gin_has_a_record_too),
-        cmocka_unit_test(a_damaged_record_is_named),
-    };
-    return cmocka_run_group_tests(tests, train_once, program_release);
 }

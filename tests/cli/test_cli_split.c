@@ -1,6 +1,8 @@
 /* tests/cli/test_cli_split.c - splits of a user's own: lists of the examples to learn from and to test on. */
 #include "tests/embedding_files.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 /* The numbers from first to before end, one a line after a header. */
 static void write_list(const program *p, const char *name, const char *header, int first, int end) {
     FILE *file = fopen(in_folder(p, name), "w");
@@ -19,7 +21,7 @@ static char *second_line(const program *p) {
 }
 
 /* Cora's public split as two lists: nodes 0 to 139, and the last 1,000. */
-static void lists_of_the_public_split_give_its_figures(void **state) {
+TEST(lists_of_the_public_split_give_its_figures) {
     program *p = *state;
     write_list(p, "train.txt", "", 0, 140);
     write_list(p, "test.csv", "node\n", 1708, 2708);
@@ -45,7 +47,7 @@ static void lists_of_the_public_split_give_its_figures(void **state) {
 }
 
 /* Four divisions in one file, with an interval; a class is without a training node in all but the first. */
-static void several_divisions_are_averaged(void **state) {
+TEST(several_divisions_are_averaged) {
     program *p = *state;
     RUN(p, "data", "info", "tests/graphs/divided.npz");
     assert_ended(p, 0, NULL);
@@ -77,7 +79,7 @@ static void several_divisions_are_averaged(void **state) {
     assert_non_null(strstr(p->out, "\"divisions\":4"));
 }
 
-static void bad_lists_are_named(void **state) {
+TEST(bad_lists_are_named) {
     program *p = *state;
     static const struct {
         const char *train, *test, *part;
@@ -119,7 +121,7 @@ static void bad_lists_are_named(void **state) {
 }
 
 /* The readout of a hop by `eval`, and by `fit` on what `embed` writes of it, on one split. */
-static void fit_on_a_split_has_the_accuracy_of_eval(void **state) {
+TEST(fit_on_a_split_has_the_accuracy_of_eval) {
     program *p = *state;
     write_list(p, "train.txt", "", 0, 140);
     write_list(p, "test.csv", "node\n", 1708, 2708);
@@ -150,7 +152,7 @@ static void fit_on_a_split_has_the_accuracy_of_eval(void **state) {
 }
 
 /* Below the table a line for every value, in JSON a line of kind "fit sweep" with what --tune chose. */
-static void a_sweep_is_printed(void **state) {
+TEST(a_sweep_is_printed) {
     program *p = *state;
     write_rows(p, 1);
     RUN(p, "fit", in_folder(p, "Z.npy"), in_folder(p, "y.npy"), "--shots", "4", "--queries", "9", "--episodes", "5",
@@ -171,7 +173,7 @@ static void a_sweep_is_printed(void **state) {
 }
 
 /* Two heads of one rule are within noise; a head of another is ahead. */
-static void the_verdict_follows_the_intervals(void **state) {
+TEST(the_verdict_follows_the_intervals) {
     program *p = *state;
     float rows[N * D];
     write_rows(p, 1);
@@ -201,7 +203,7 @@ static int count_in(const char *line, const char *end, char c) {
 }
 
 /* Below the table of `eval`, every k whose interval holds 0 (no *) is named as within noise. */
-static void differences_that_hold_zero_are_called_noise(void **state) {
+TEST(differences_that_hold_zero_are_called_noise) {
     program *p = *state;
     static const char *const columns[][2] = {
         {"trained† - random, of pairs:", "\ntrained is within noise of untrained (random) at k ="},
@@ -223,17 +225,4 @@ static void differences_that_hold_zero_are_called_noise(void **state) {
         noisy += named;
     }
     assert_true(noisy > 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lists_of_the_public_split_give_its_figures),
-        cmocka_unit_test(several_divisions_are_averaged),
-        cmocka_unit_test(bad_lists_are_named),
-        cmocka_unit_test(fit_on_a_split_has_the_accuracy_of_eval),
-        cmocka_unit_test(a_sweep_is_printed),
-        cmocka_unit_test(the_verdict_follows_the_intervals),
-        cmocka_unit_test(differences_that_hold_zero_are_called_noise),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -1,6 +1,8 @@
 /* tests/cli/test_cli_suite.c - suites and pools through the program, and evaluations side by side. */
 #include "program.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 static const char suite[] = "{\"suite\": \"mini\", \"seeds\": 2, \"heads\": [\"ridge\", \"dot\"], \"tasks\": [\n"
                             " {\"data\": \"cora\", \"task\": \"nc\", \"k\": [4, 16]},\n"
                             " {\"data\": \"cora\", \"task\": \"lp\", \"k\": [64], \"metrics\": [\"auc\", \"mrr\"]},\n"
@@ -16,7 +18,7 @@ static const char *write_file(const program *p, const char *name, const char *te
     return path;
 }
 
-static void a_suite_runs_what_is_there_and_lists_the_rest(void **state) {
+TEST(a_suite_runs_what_is_there_and_lists_the_rest) {
     program *p = *state;
     int count[4] = {0};
     const char *kinds[] = {"data", "cell", "absent", "aggregate"};
@@ -48,7 +50,7 @@ static void a_suite_runs_what_is_there_and_lists_the_rest(void **state) {
 }
 
 /* Needs the file of the test before. */
-static void evaluations_are_compared_in_pairs_and_with_the_paper(void **state) {
+TEST(evaluations_are_compared_in_pairs_and_with_the_paper) {
     program *p = *state;
     char a[512];
     snprintf(a, sizeof a, "%s", in_folder(p, "a.jsonl"));
@@ -71,7 +73,7 @@ static void evaluations_are_compared_in_pairs_and_with_the_paper(void **state) {
     assert_non_null(strstr(p->out, "24.9 ±  1.5   34.9 ±  3.2"));
 }
 
-static void the_public_split_stands_beside_other_methods(void **state) {
+TEST(the_public_split_stands_beside_other_methods) {
     program *p = *state;
     unsetenv("MOCHI_DATA");
     RUN(p, "eval", "--weights", "none", "--hop", "2", "--dim", "32", "--protocol", "public", "--json", "--quiet");
@@ -116,7 +118,7 @@ static void the_public_split_stands_beside_other_methods(void **state) {
     assert_non_null(strstr(p->out, "n = 3 public splits"));
 }
 
-static void bad_suites_and_runs_end_with_one_line(void **state) {
+TEST(bad_suites_and_runs_end_with_one_line) {
     program *p = *state;
     char run[512];
     snprintf(run, sizeof run, "%s", write_file(p, "bad.json", "{\"suite\": \"a\",\n \"task\": []}"));
@@ -146,14 +148,4 @@ static void bad_suites_and_runs_end_with_one_line(void **state) {
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "?[2J?x"));
     assert_null(strchr(p->out, '\033'));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_suite_runs_what_is_there_and_lists_the_rest),
-        cmocka_unit_test(evaluations_are_compared_in_pairs_and_with_the_paper),
-        cmocka_unit_test(the_public_split_stands_beside_other_methods),
-        cmocka_unit_test(bad_suites_and_runs_end_with_one_line),
-    };
-    return cmocka_run_group_tests_name("cli_suite", tests, program_create, program_release);
 }

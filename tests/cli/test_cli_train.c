@@ -3,12 +3,14 @@
 
 #include <math.h>
 
+static const fixtures around_all = {program_create, program_release};
+
 /* Everything but --out and --steps; a citation graph and a small set of molecules serve all three families. */
 #define TINY                                                                                                           \
     "train", "--recipe", "paper++", "--pool", "cora:nc+lp,mutag", "--dim", "16", "--k", "2:4", "--q", "2:5", "--seed", \
         "3", "--checkpoint-every", "10"
 
-static void train_writes_a_line_a_step_and_the_weights(void **state) {
+TEST(train_writes_a_line_a_step_and_the_weights) {
     program *p = *state;
     RUN(p, TINY, "--steps", "60", "--out", in_folder(p, "whole"), "--json");
     assert_ended(p, 0, NULL);
@@ -28,7 +30,7 @@ static void train_writes_a_line_a_step_and_the_weights(void **state) {
     }
 }
 
-static void the_thread_count_changes_no_weight(void **state) {
+TEST(the_thread_count_changes_no_weight) {
     program *p = *state;
     RUN(p, TINY, "--steps", "60", "--out", in_folder(p, "single"), "--quiet", "--threads", "1");
     assert_ended(p, 0, NULL);
@@ -47,7 +49,7 @@ static void wait_for_line(const char *path) {
 }
 
 /* 60 steps of which the first must take longer than it takes to see that they have begun. */
-static void an_interrupted_run_resumes_to_the_same_weights(void **state) {
+TEST(an_interrupted_run_resumes_to_the_same_weights) {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
     program *p = *state;
     char out[300], err[300], run[300], weights[32];
@@ -70,7 +72,7 @@ static void an_interrupted_run_resumes_to_the_same_weights(void **state) {
 }
 
 /* The second one says which process has the run; the first one is not disturbed. */
-static void a_run_is_continued_by_one_at_a_time(void **state) {
+TEST(a_run_is_continued_by_one_at_a_time) {
     program *p = *state;
     char out[300], err[300], run[300], holder[64];
     snprintf(out, sizeof out, "%s/first-stdout", p->folder);
@@ -94,7 +96,7 @@ static void a_run_is_continued_by_one_at_a_time(void **state) {
 }
 
 /* nohup ignores SIGHUP before the program starts: the run goes on. */
-static void an_ignored_signal_stays_ignored(void **state) {
+TEST(an_ignored_signal_stays_ignored) {
     program *p = *state;
     char out[300], err[300];
     snprintf(out, sizeof out, "%s/stdout", p->folder);
@@ -111,7 +113,7 @@ static void an_ignored_signal_stays_ignored(void **state) {
 }
 
 /* Whoever has lost run.json is told where the settings are, and that way leads to the same weights. */
-static void a_run_without_its_settings_says_where_they_are(void **state) {
+TEST(a_run_without_its_settings_says_where_they_are) {
     program *p = *state;
     char run[512];
     snprintf(run, sizeof run, "%s", in_folder(p, "lost"));
@@ -135,13 +137,13 @@ static void a_run_without_its_settings_says_where_they_are(void **state) {
     assert_ended(p, 1, "never/run.json: unable to open");
 }
 
-static void a_resumed_run_refuses_other_settings(void **state) {
+TEST(a_resumed_run_refuses_other_settings) {
     program *p = *state;
     RUN(p, "train", "--out", in_folder(p, "whole"), "--resume", "--lr", "0.5", "--quiet");
     assert_ended(p, 2, "--lr: ");
 }
 
-static void blocks_of_rows_are_part_of_a_run(void **state) {
+TEST(blocks_of_rows_are_part_of_a_run) {
     program *p = *state;
     const char *run = in_folder(p, "blocks");
     RUN(p, TINY, "--steps", "3", "--out", run, "--quiet", "--max-rows", "-1");
@@ -156,14 +158,14 @@ static void blocks_of_rows_are_part_of_a_run(void **state) {
     assert_ended(p, 0, NULL);
 }
 
-static void a_finished_run_is_not_overwritten(void **state) {
+TEST(a_finished_run_is_not_overwritten) {
     program *p = *state;
     RUN(p, TINY, "--steps", "2", "--out", in_folder(p, "whole"), "--quiet");
     assert_ended(p, 1, "whole");
     assert_same_file(p, "single/weights.safetensors", "whole/weights.safetensors");
 }
 
-static void progress_is_plain_lines_when_piped(void **state) {
+TEST(progress_is_plain_lines_when_piped) {
     program *p = *state;
     RUN(p, TINY, "--steps", "4", "--out", in_folder(p, "lines"));
     assert_ended(p, 0, NULL);
@@ -172,7 +174,7 @@ static void progress_is_plain_lines_when_piped(void **state) {
     assert_null(strchr(p->out, '\r'));
 }
 
-static void progress_is_redrawn_on_a_terminal(void **state) {
+TEST(progress_is_redrawn_on_a_terminal) {
     program *p = *state;
     static const char *const kinds[] = {"xterm", "dumb"};
     for (int i = 0; i < 2; i++) {
@@ -196,7 +198,7 @@ static void progress_is_redrawn_on_a_terminal(void **state) {
     }
 }
 
-static void a_full_disk_stops_training(void **state) {
+TEST(a_full_disk_stops_training) {
     program *p = *state;
     if (access("/dev/full", W_OK) != 0)
         skip();
@@ -206,7 +208,7 @@ static void a_full_disk_stops_training(void **state) {
 }
 
 /* At a rate of 1e30 the first step makes weights whose products are no numbers. */
-static void a_step_that_fails_says_how_to_go_on(void **state) {
+TEST(a_step_that_fails_says_how_to_go_on) {
     program *p = *state;
     char checkpoint[600];
     RUN(p, "train", "--recipe", "paper++", "--pool", "mutag", "--dim", "8", "--k", "2:4", "--q", "2:5", "--steps", "9",
@@ -226,7 +228,7 @@ static void a_step_that_fails_says_how_to_go_on(void **state) {
 
 /* Five steps at a rate of 1, a hundred times the recipe's, make the weights worse than their first values, if the
  * readout does not read the first ones beside the trained ones. */
-static void weights_below_the_untrained_encoder_say_so(void **state) {
+TEST(weights_below_the_untrained_encoder_say_so) {
     program *p = *state;
     RUN(p, "train", "--pool", "cora:nc", "--steps", "5", "--lr", "5", "--without", "initial", "--out",
         in_folder(p, "below"), "--quiet");
@@ -267,7 +269,7 @@ static void expect_pair(const program *p, int cell, int at) {
     json_decref(o);
 }
 
-static void eval_has_a_row_for_each_baseline(void **state) {
+TEST(eval_has_a_row_for_each_baseline) {
     program *p = *state;
     RUN(p, "eval", "--weights", in_folder(p, "whole/weights.safetensors"), "--data", "cora", "--task", "nc", "--shots",
         "4,8", "--seeds", "2", "--json", "--quiet");
@@ -307,7 +309,7 @@ static void eval_has_a_row_for_each_baseline(void **state) {
     expect_pair(p, 0, 10);
 }
 
-static void eval_prints_the_paper_beside_its_table(void **state) {
+TEST(eval_prints_the_paper_beside_its_table) {
     program *p = *state;
     RUN(p, "eval", "--weights", "none", "--data", "cora", "--task", "nc", "--dim", "16", "--hop", "2", "--shots", "4",
         "--head", "ridge,prototype_inner", "--quiet");
@@ -318,7 +320,7 @@ static void eval_prints_the_paper_beside_its_table(void **state) {
     assert_null(strstr(p->out, "trained"));
 }
 
-static void transductive_adds_a_column_on_nodes_and_graphs(void **state) {
+TEST(transductive_adds_a_column_on_nodes_and_graphs) {
     program *p = *state;
     RUN(p, "eval", "--transductive", "--data", "cora", "--task", "nc", "--shots", "4", "--seeds", "2", "--json");
     assert_ended(p, 0, NULL);
@@ -341,7 +343,7 @@ static void transductive_adds_a_column_on_nodes_and_graphs(void **state) {
 }
 
 /* A class without k examples gives all it has, some of them twice: the table says so, and a figure's line. */
-static void support_beyond_a_class_is_said(void **state) {
+TEST(support_beyond_a_class_is_said) {
     program *p = *state;
     RUN(p, "eval", "--weights", "none", "--hop", "1", "--dim", "8", "--data", "mutag", "--shots", "4,64,5000",
         "--seeds", "2");
@@ -363,7 +365,7 @@ static void support_beyond_a_class_is_said(void **state) {
 }
 
 /* Ten splits by default, three for a suite that asks for three; the table has the number. */
-static void the_number_of_splits_is_said(void **state) {
+TEST(the_number_of_splits_is_said) {
     program *p = *state;
     const char *const base[] = {"eval", "--weights", "none", "--hop", "1", "--dim", "8", "--shots", "4"};
     const struct {
@@ -391,7 +393,7 @@ static void the_number_of_splits_is_said(void **state) {
 }
 
 /* Figures of the metrics that are asked for, in the table and in JSON; tasks without any are not evaluated. */
-static void metrics_are_chosen(void **state) {
+TEST(metrics_are_chosen) {
     program *p = *state;
     RUN(p, "eval", "--weights", "none", "--hop", "1", "--dim", "8", "--data", "cora", "--shots", "4", "--seeds", "2",
         "--metric", "mrr,auc");
@@ -410,7 +412,7 @@ static void metrics_are_chosen(void **state) {
     assert_ended(p, 2, "--metric");
 }
 
-static void embed_writes_a_row_a_node_or_graph(void **state) {
+TEST(embed_writes_a_row_a_node_or_graph) {
     program *p = *state;
     const char *weights = in_folder(p, "whole/weights.safetensors");
     const struct {
@@ -433,7 +435,7 @@ static void embed_writes_a_row_a_node_or_graph(void **state) {
 }
 
 /* The default recipe at two thread counts; its weights, and those that come with the program. */
-static void the_default_recipe_trains_evaluates_and_embeds(void **state) {
+TEST(the_default_recipe_trains_evaluates_and_embeds) {
     program *p = *state;
     RUN(p, "train", "--pool", "cora:nc+lp,mutag", "--dim", "24", "--steps", "12", "--threads", "1", "--out",
         in_folder(p, "best"), "--quiet");
@@ -457,32 +459,4 @@ static void the_default_recipe_trains_evaluates_and_embeds(void **state) {
     RUN(p, "embed", "--data", "mutag", "--out", in_folder(p, "B.npy"));
     assert_ended(p, 0, NULL);
     assert_non_null(strstr(p->out, "float32 [188, "));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(train_writes_a_line_a_step_and_the_weights),
-        cmocka_unit_test(the_thread_count_changes_no_weight),
-        cmocka_unit_test(an_interrupted_run_resumes_to_the_same_weights),
-        cmocka_unit_test(a_run_is_continued_by_one_at_a_time),
-        cmocka_unit_test(an_ignored_signal_stays_ignored),
-        cmocka_unit_test(a_run_without_its_settings_says_where_they_are),
-        cmocka_unit_test(a_resumed_run_refuses_other_settings),
-        cmocka_unit_test(blocks_of_rows_are_part_of_a_run),
-        cmocka_unit_test(a_finished_run_is_not_overwritten),
-        cmocka_unit_test(progress_is_plain_lines_when_piped),
-        cmocka_unit_test(progress_is_redrawn_on_a_terminal),
-        cmocka_unit_test(a_full_disk_stops_training),
-        cmocka_unit_test(a_step_that_fails_says_how_to_go_on),
-        cmocka_unit_test(weights_below_the_untrained_encoder_say_so),
-        cmocka_unit_test(eval_has_a_row_for_each_baseline),
-        cmocka_unit_test(eval_prints_the_paper_beside_its_table),
-        cmocka_unit_test(transductive_adds_a_column_on_nodes_and_graphs),
-        cmocka_unit_test(support_beyond_a_class_is_said),
-        cmocka_unit_test(the_number_of_splits_is_said),
-        cmocka_unit_test(metrics_are_chosen),
-        cmocka_unit_test(embed_writes_a_row_a_node_or_graph),
-        cmocka_unit_test(the_default_recipe_trains_evaluates_and_embeds),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
 }

@@ -1,12 +1,7 @@
 /* tests/cli/test_gin.c - the network of tools/gin/ beside plain loops, its training, and its embeddings of a source. */
 #include "tools/gin/gin.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/suite.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -73,7 +68,7 @@ static void draw_all(gin *g, float value[GIN_PARAMETERS][DIM * DIM]) {
     }
 }
 
-static void embeddings_are_those_of_the_formula(void **state) {
+TEST(embeddings_are_those_of_the_formula) {
     mo_context *ctx = mo_context_create(NULL);
     mo_graph *graph = mo_graph_from_edges(ctx, "six", NODES, EDGES, from, to);
     mo_csr *A = gin_adjacency(graph);
@@ -139,7 +134,7 @@ static double train_on_cliques(mo_context *ctx, uint64_t seed, int64_t steps, in
 
 /* No loss comes near 0: half of the drawn pairs are within a clique, like edges. Of all pairs within a clique two in
  * three are edges, and if all had one logit, the loss would be at best 3/4 of that share's entropy: 0.48. */
-static void training_tells_edges_from_pairs(void **state) {
+TEST(training_tells_edges_from_pairs) {
     mo_context *ctx = mo_context_create(NULL);
     int reported = 0;
     (void)state;
@@ -153,7 +148,7 @@ static void training_tells_edges_from_pairs(void **state) {
 }
 
 /* Embeddings of a source of links come from the graph without them; the hops before stay. */
-static void links_held_out_are_not_seen(void **state) {
+TEST(links_held_out_are_not_seen) {
     mo_context *ctx = mo_context_create(NULL);
     mo_graph *graph = two_cliques(ctx);
     mo_links *links = mo_links_create(graph, 0.3, 10, 0);
@@ -197,13 +192,4 @@ static void links_held_out_are_not_seen(void **state) {
     mo_links_release(links);
     mo_graph_release(graph);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(embeddings_are_those_of_the_formula),
-        cmocka_unit_test(training_tells_edges_from_pairs),
-        cmocka_unit_test(links_held_out_are_not_seen),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 
 #include "tests/crafted.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *const *parts) {
     assert_true(mo_is_null(mo_npy_decode(ctx, "npy: bad.npy", b.data, b.n)));
     assert_failed(ctx, code, PARTS("npy: bad.npy"));
@@ -12,7 +14,7 @@ static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *c
     bytes_release(&b);
 }
 
-static void every_truncation_is_refused(void **state) {
+TEST(every_truncation_is_refused) {
     scratch *s = *state;
     static const char *const files[] = {"f4", "version_2", "fortran_f4", "b1", "scalar"};
     for (int f = 0; f < 5; f++) {
@@ -29,7 +31,7 @@ static void every_truncation_is_refused(void **state) {
     }
 }
 
-static void claims_that_the_bytes_do_not_hold_are_refused(void **state) {
+TEST(claims_that_the_bytes_do_not_hold_are_refused) {
     scratch *s = *state;
     static const struct {
         const char *dictionary;
@@ -59,7 +61,7 @@ static void claims_that_the_bytes_do_not_hold_are_refused(void **state) {
         assert_refused(s->ctx, make_npy(cases[i].dictionary, "12345678", 8), cases[i].code, cases[i].parts);
 }
 
-static void dtypes_that_are_no_numbers_are_named(void **state) {
+TEST(dtypes_that_are_no_numbers_are_named) {
     scratch *s = *state;
     static const struct {
         const char *descr;
@@ -98,7 +100,7 @@ static void dtypes_that_are_no_numbers_are_named(void **state) {
     }
 }
 
-static void dictionaries_of_another_form_are_refused(void **state) {
+TEST(dictionaries_of_another_form_are_refused) {
     scratch *s = *state;
     static const struct {
         const char *dictionary, *part;
@@ -130,7 +132,7 @@ static void dictionaries_of_another_form_are_refused(void **state) {
         assert_refused(s->ctx, make_npy(cases[i].dictionary, "12345678", 8), MO_FORMAT, PARTS(cases[i].part));
 }
 
-static void other_beginnings_are_refused(void **state) {
+TEST(other_beginnings_are_refused) {
     scratch *s = *state;
     static const struct {
         const char *start;
@@ -155,14 +157,14 @@ static void other_beginnings_are_refused(void **state) {
     }
 }
 
-static void a_boolean_is_0_or_1(void **state) {
+TEST(a_boolean_is_0_or_1) {
     scratch *s = *state;
     static const char dictionary[] = "{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}";
     assert_refused(s->ctx, make_npy(dictionary, "\0\1\2", 3), MO_FORMAT,
         PARTS("element 2: expected a boolean of 0 or 1, found 2"));
 }
 
-static void files_that_cannot_be_read_are_named(void **state) {
+TEST(files_that_cannot_be_read_are_named) {
     scratch *s = *state;
     assert_true(mo_is_null(mo_npy_read(s->ctx, scratch_path(s, "missing.npy"))));
     assert_failed(s->ctx, MO_IO, PARTS("npy: ", "missing.npy", "No such file"));
@@ -177,7 +179,7 @@ static void files_that_cannot_be_read_are_named(void **state) {
     scratch_files(s, true);
 }
 
-static void long_paths_leave_room_for_the_reason(void **state) {
+TEST(long_paths_leave_room_for_the_reason) {
     scratch *s = *state;
     char path[4200];
     memset(path, 'd', sizeof path);
@@ -186,7 +188,7 @@ static void long_paths_leave_room_for_the_reason(void **state) {
     assert_failed(s->ctx, MO_IO, PARTS("npy: ...dd", "/last.npy: cannot open: File name too long"));
 }
 
-static void a_failed_write_leaves_the_old_file(void **state) {
+TEST(a_failed_write_leaves_the_old_file) {
     scratch *s = *state;
     mo_tensor *T = make_tensor(s->ctx, MO_F32, 1, (int64_t[]){5});
     mo_tensor *bf16 = make_tensor(s->ctx, MO_BF16, 1, (int64_t[]){5});
@@ -206,18 +208,6 @@ static void a_failed_write_leaves_the_old_file(void **state) {
     mo_tensor_release(bf16);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(claims_that_the_bytes_do_not_hold_are_refused),
-        cmocka_unit_test(dtypes_that_are_no_numbers_are_named),
-        cmocka_unit_test(dictionaries_of_another_form_are_refused),
-        cmocka_unit_test(other_beginnings_are_refused),
-        cmocka_unit_test(a_boolean_is_0_or_1),
-        cmocka_unit_test(files_that_cannot_be_read_are_named),
-        cmocka_unit_test(long_paths_leave_room_for_the_reason),
-        cmocka_unit_test(a_failed_write_leaves_the_old_file),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

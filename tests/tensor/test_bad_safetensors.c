@@ -4,6 +4,8 @@
 
 #include "tests/crafted.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *const *parts) {
     assert_null(mo_safetensors_decode(ctx, "safetensors: bad", b.data, b.n));
     assert_int_equal(strncmp(mo_context_status(ctx)->message, "safetensors: bad: ", 18), 0);
@@ -30,7 +32,7 @@ static bytes make_ours(scratch *s) {
     return read_bytes(s->path);
 }
 
-static void every_truncation_is_refused(void **state) {
+TEST(every_truncation_is_refused) {
     scratch *s = *state;
     bytes files[2] = {make_ours(s), read_bytes("tests/arrays/reference.safetensors")};
     for (int f = 0; f < 2; f++) {
@@ -45,7 +47,7 @@ static void every_truncation_is_refused(void **state) {
     scratch_files(s, true);
 }
 
-static void every_flipped_bit_of_ours_is_refused(void **state) {
+TEST(every_flipped_bit_of_ours_is_refused) {
     scratch *s = *state;
     bytes b = make_ours(s);
     int accepted = 0, header = 0, data = 0;
@@ -67,7 +69,7 @@ static void every_flipped_bit_of_ours_is_refused(void **state) {
     scratch_files(s, true);
 }
 
-static void a_damaged_tensor_is_named(void **state) {
+TEST(a_damaged_tensor_is_named) {
     scratch *s = *state;
     bytes b = make_ours(s);
     b.data[b.n - 1] ^= 1;
@@ -75,7 +77,7 @@ static void a_damaged_tensor_is_named(void **state) {
     scratch_files(s, true);
 }
 
-static void checksums_are_verified_where_present(void **state) {
+TEST(checksums_are_verified_where_present) {
     scratch *s = *state;
     assert_refused(s->ctx,
         make_file(
@@ -96,7 +98,7 @@ static void checksums_are_verified_where_present(void **state) {
     bytes_release(&b);
 }
 
-static void header_lengths_are_not_believed(void **state) {
+TEST(header_lengths_are_not_believed) {
     scratch *s = *state;
     static const uint64_t lengths[] = {3, 100, 100000001, (uint64_t)1 << 32, INT64_MAX, UINT64_MAX, UINT64_MAX - 7};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
@@ -109,7 +111,7 @@ static void header_lengths_are_not_believed(void **state) {
     }
 }
 
-static void headers_must_be_json_objects(void **state) {
+TEST(headers_must_be_json_objects) {
     scratch *s = *state;
     static const struct {
         const char *header, *part;
@@ -134,7 +136,7 @@ static void headers_must_be_json_objects(void **state) {
     assert_refused(s->ctx, deep, MO_FORMAT, PARTS("maximum parsing depth reached"));
 }
 
-static void descriptions_that_are_wrong_name_their_tensor(void **state) {
+TEST(descriptions_that_are_wrong_name_their_tensor) {
     scratch *s = *state;
     static const struct {
         const char *x; /* the description of tensor x; there are 8 bytes of data */
@@ -176,7 +178,7 @@ static void descriptions_that_are_wrong_name_their_tensor(void **state) {
         PARTS("too big integer"));
 }
 
-static void tensors_must_tile_the_data(void **state) {
+TEST(tensors_must_tile_the_data) {
     scratch *s = *state;
     static const struct {
         const char *a, *b; /* offsets of two tensors of four bytes */
@@ -203,7 +205,7 @@ static void tensors_must_tile_the_data(void **state) {
     assert_refused(s->ctx, make_file(far, "1", 1), MO_FORMAT, PARTS("expected 1000000000000 bytes of data, found 1"));
 }
 
-static void files_that_cannot_be_read_are_named(void **state) {
+TEST(files_that_cannot_be_read_are_named) {
     scratch *s = *state;
     assert_null(mo_safetensors_read(s->ctx, scratch_path(s, "missing.safetensors")));
     assert_failed(s->ctx, MO_IO, PARTS("safetensors: ", "missing.safetensors", "No such file"));
@@ -216,7 +218,7 @@ static void files_that_cannot_be_read_are_named(void **state) {
     scratch_files(s, true);
 }
 
-static void a_failed_write_leaves_the_old_weights(void **state) {
+TEST(a_failed_write_leaves_the_old_weights) {
     scratch *s = *state;
     bytes before = make_ours(s);
     mo_arrays *arrays = mo_safetensors_read(s->ctx, s->path);
@@ -233,19 +235,6 @@ static void a_failed_write_leaves_the_old_weights(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(every_flipped_bit_of_ours_is_refused),
-        cmocka_unit_test(a_damaged_tensor_is_named),
-        cmocka_unit_test(checksums_are_verified_where_present),
-        cmocka_unit_test(header_lengths_are_not_believed),
-        cmocka_unit_test(headers_must_be_json_objects),
-        cmocka_unit_test(descriptions_that_are_wrong_name_their_tensor),
-        cmocka_unit_test(tensors_must_tile_the_data),
-        cmocka_unit_test(files_that_cannot_be_read_are_named),
-        cmocka_unit_test(a_failed_write_leaves_the_old_weights),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -3,6 +3,8 @@
  * settings needed to use them. */
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static char *folder_of(scratch *s) {
     static char path[512];
     snprintf(path, sizeof path, "%s/run", s->folder);
@@ -13,6 +15,8 @@ static int clean_up(void **state) {
     folder_remove(folder_of(*state));
     return 0;
 }
+
+static const fixtures around_each = {NULL, clean_up};
 
 static void write_file(const char *folder, const char *name, const void *data, size_t n) {
     char path[600];
@@ -53,7 +57,7 @@ static void flip_middle(const char *folder, const char *name) {
 
 /* Checkpoints are written after 0, 3, 5 steps: if the checkpoint of step 5 is damaged, the one of step 3 remains and
  * leads to the same weights. */
-static void previous_checkpoint_is_kept_and_offered(void **state) {
+TEST(previous_checkpoint_is_kept_and_offered) {
     char *folder = folder_of(*state), whole[520], from[600], to[600];
     snprintf(whole, sizeof whole, "%s-whole", folder);
     snprintf(from, sizeof from, "%s/checkpoint.previous.safetensors", folder);
@@ -78,7 +82,7 @@ static void previous_checkpoint_is_kept_and_offered(void **state) {
     folder_remove(whole);
 }
 
-static void missing_checkpoint_is_named(void **state) {
+TEST(missing_checkpoint_is_named) {
     char *folder = folder_of(*state);
     training_run run = run_open(&usual_run, folder);
     mo_trainer_resume(run.trainer);
@@ -87,7 +91,7 @@ static void missing_checkpoint_is_named(void **state) {
     run_close(&run);
 }
 
-static void other_settings_are_refused_by_name(void **state) {
+TEST(other_settings_are_refused_by_name) {
     char *folder = folder_of(*state);
     run_options o = usual_run, other;
     o.settings = "{\"recipe\":\"paper++\",\"lambda\":10}";
@@ -112,7 +116,7 @@ static void other_settings_are_refused_by_name(void **state) {
     run_until(&other, folder, true, o.steps);
 }
 
-static void log_without_the_steps_is_refused(void **state) {
+TEST(log_without_the_steps_is_refused) {
     char *folder = folder_of(*state);
     run_until(&usual_run, folder, false, 3);
     bytes log = run_file(folder, "log.jsonl");
@@ -131,7 +135,7 @@ static void log_without_the_steps_is_refused(void **state) {
 }
 
 /* Another core rounds otherwise, so the run no longer equals the uninterrupted one: the checkpoint tells. */
-static void blas_core_of_another_machine_stays_on_record(void **state) {
+TEST(blas_core_of_another_machine_stays_on_record) {
     scratch *s = *state;
     char *folder = folder_of(s), path[600], expected[128];
     run_until(&usual_run, folder, false, 2);
@@ -153,7 +157,7 @@ static void blas_core_of_another_machine_stays_on_record(void **state) {
 }
 
 /* A whole checkpoint, its digests in order, with one value of its metadata replaced, or removed. */
-static void metadata_that_make_no_sense_are_refused(void **state) {
+TEST(metadata_that_make_no_sense_are_refused) {
     scratch *s = *state;
     char *folder = folder_of(s), path[600];
     static const char *const cases[][3] = {
@@ -186,7 +190,7 @@ static void metadata_that_make_no_sense_are_refused(void **state) {
 }
 
 /* A whole checkpoint with one tensor of another type, number of axes or shape, or without it. */
-static void tensors_of_another_form_are_refused(void **state) {
+TEST(tensors_of_another_form_are_refused) {
     scratch *s = *state;
     char *folder = folder_of(s), path[600], shape[160];
     run_until(&usual_run, folder, false, 2);
@@ -217,7 +221,7 @@ static void tensors_of_another_form_are_refused(void **state) {
     mo_arrays_release(arrays);
 }
 
-static void settings_that_are_no_object_are_refused(void **state) {
+TEST(settings_that_are_no_object_are_refused) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_model *model = planted_model(s->ctx, 1);
@@ -242,7 +246,7 @@ static void settings_that_are_no_object_are_refused(void **state) {
 
 /* ---- weights ---- */
 
-static void weights_tell_how_to_use_them(void **state) {
+TEST(weights_tell_how_to_use_them) {
     scratch *s = *state;
     char *folder = folder_of(s), path[600];
     run_options o = usual_run;
@@ -294,7 +298,7 @@ static const char *write_weights(scratch *s, mo_model *model, const char *metada
     return s->path;
 }
 
-static void weights_without_metadata_are_the_released_program(void **state) {
+TEST(weights_without_metadata_are_the_released_program) {
     scratch *s = *state;
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = mo_mochi_defaults();
@@ -315,7 +319,7 @@ static void weights_without_metadata_are_the_released_program(void **state) {
     }
 }
 
-static void weights_with_bad_metadata_are_refused(void **state) {
+TEST(weights_with_bad_metadata_are_refused) {
     scratch *s = *state;
     mo_model *model = planted_model(s->ctx, 1);
     static const char *const bad[][2] = {
@@ -340,21 +344,4 @@ static void weights_with_bad_metadata_are_refused(void **state) {
     mo_model_release(model);
     assert_null(mo_weights_read(s->ctx, "/nowhere/w.safetensors"));
     assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(previous_checkpoint_is_kept_and_offered, clean_up),
-        cmocka_unit_test_teardown(missing_checkpoint_is_named, clean_up),
-        cmocka_unit_test_teardown(other_settings_are_refused_by_name, clean_up),
-        cmocka_unit_test_teardown(log_without_the_steps_is_refused, clean_up),
-        cmocka_unit_test_teardown(blas_core_of_another_machine_stays_on_record, clean_up),
-        cmocka_unit_test_teardown(metadata_that_make_no_sense_are_refused, clean_up),
-        cmocka_unit_test_teardown(tensors_of_another_form_are_refused, clean_up),
-        cmocka_unit_test_teardown(settings_that_are_no_object_are_refused, clean_up),
-        cmocka_unit_test_teardown(weights_tell_how_to_use_them, clean_up),
-        cmocka_unit_test_teardown(weights_without_metadata_are_the_released_program, clean_up),
-        cmocka_unit_test_teardown(weights_with_bad_metadata_are_refused, clean_up),
-    };
-    return cmocka_run_group_tests_name("checkpoint", tests, scratch_create, planted_release);
 }

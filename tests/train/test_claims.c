@@ -2,6 +2,8 @@
  * those sizes is asked for. Bound: 64 MiB and twice the file. */
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 /* A finished run of either model in s->folder/run; its weights are read, their metadata changed and written again. */
 static void finish_run(scratch *s, mo_feature_form form, char folder[400]) {
     mo_feature_options features = planted_features();
@@ -44,7 +46,7 @@ static void expect_refused(scratch *s, const char *path, const char *key, const 
     scratch_files(s, true);
 }
 
-static void weights_of_mochi_are_as_large_as_they_claim(void **state) {
+TEST(weights_of_mochi_are_as_large_as_they_claim) {
     scratch *s = *state;
     char folder[400], path[600];
     finish_run(s, MO_FEATURES_OF_NODES, folder);
@@ -55,7 +57,7 @@ static void weights_of_mochi_are_as_large_as_they_claim(void **state) {
     folder_remove(folder);
 }
 
-static void weights_of_the_invariant_encoder_are_too(void **state) {
+TEST(weights_of_the_invariant_encoder_are_too) {
     scratch *s = *state;
     char folder[400], path[600];
     finish_run(s, MO_FEATURES_OF_EXAMPLES, folder);
@@ -66,7 +68,7 @@ static void weights_of_the_invariant_encoder_are_too(void **state) {
 }
 
 /* A head of widths that no tensor has. */
-static void widths_of_heads_are_those_of_their_tensors(void **state) {
+TEST(widths_of_heads_are_those_of_their_tensors) {
     scratch *s = *state;
     char folder[400], path[600], first[600];
     finish_run(s, MO_FEATURES_OF_EXAMPLES, folder);
@@ -83,7 +85,7 @@ static void widths_of_heads_are_those_of_their_tensors(void **state) {
 }
 
 /* The settings of run.json are those of the checkpoint before anything of their sizes is made. */
-static void run_json_is_compared_with_the_checkpoint(void **state) {
+TEST(run_json_is_compared_with_the_checkpoint) {
     scratch *s = *state;
     char folder[400], path[600];
     finish_run(s, MO_FEATURES_OF_NODES, folder);
@@ -102,14 +104,4 @@ static void run_json_is_compared_with_the_checkpoint(void **state) {
     folder_remove(folder);
     assert_int_not_equal(mo_run_check(s->ctx, folder), MO_OK);
     assert_failed(s->ctx, MO_IO, PARTS("nothing to continue from"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(weights_of_mochi_are_as_large_as_they_claim),
-        cmocka_unit_test(weights_of_the_invariant_encoder_are_too),
-        cmocka_unit_test(widths_of_heads_are_those_of_their_tensors),
-        cmocka_unit_test(run_json_is_compared_with_the_checkpoint),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }

@@ -204,7 +204,7 @@ static void expect_same(const trial *x) {
     free(one);
 }
 
-static void any_number_of_ranks_gives_the_rows_of_one(void **state) {
+TEST(any_number_of_ranks_gives_the_rows_of_one) {
     (void)state;
     for (int task = 0; task < MO_TASKS; task++)
         for (int protocol = 0; protocol < 2; protocol++)
@@ -242,7 +242,7 @@ static void expect_refused(member *m, fake_world *world, int size, int failed, m
     close_members(m, size);
 }
 
-static void ranks_that_differ_are_refused(void **state) {
+TEST(ranks_that_differ_are_refused) {
     static fake_world world;
     member *m = open_members(&world, 3, &nodes);
     (void)state;
@@ -266,7 +266,7 @@ static void ranks_that_differ_are_refused(void **state) {
     expect_refused(m, &world, 2, 1, MO_INVALID, "expected data.division = ");
 }
 
-static void a_failure_of_one_rank_ends_all(void **state) {
+TEST(a_failure_of_one_rank_ends_all) {
     static fake_world world;
     (void)state;
     for (int failed = 0; failed < 3; failed++) {
@@ -283,13 +283,4 @@ static void a_failure_of_one_rank_ends_all(void **state) {
     member *m = open_members(&world, 2, &nodes);
     m[0].options.seeds = m[1].options.seeds = 0;
     expect_refused(m, &world, 2, 0, MO_INVALID, "evaluate: seeds is 0");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(any_number_of_ranks_gives_the_rows_of_one),
-        cmocka_unit_test(ranks_that_differ_are_refused),
-        cmocka_unit_test(a_failure_of_one_rank_ends_all),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

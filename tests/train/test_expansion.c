@@ -3,6 +3,8 @@
 #include "tests/crafted.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { LARGE = 80 << 20 };
 
 /* An archive of one array of LARGE zeros, below 100 KB. */
@@ -32,7 +34,7 @@ static const char *write_gzip(scratch *s, const char *name, const char *line, in
     return s->path;
 }
 
-static void an_array_beyond_the_limit_is_refused(void **state) {
+TEST(an_array_beyond_the_limit_is_refused) {
     scratch *s = *state;
     const char *path = write_zeros(s);
     mo_context_reset_peaks(s->ctx);
@@ -45,7 +47,7 @@ static void an_array_beyond_the_limit_is_refused(void **state) {
     scratch_files(s, true);
 }
 
-static void a_raised_limit_reads_it_with_one_copy(void **state) {
+TEST(a_raised_limit_reads_it_with_one_copy) {
     scratch *s = *state;
     const char *path = write_zeros(s);
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1, .max_expand = 2000});
@@ -71,7 +73,7 @@ static char *long_line(size_t n) {
     return line;
 }
 
-static void a_text_beyond_the_limit_is_refused(void **state) {
+TEST(a_text_beyond_the_limit_is_refused) {
     scratch *s = *state;
     char *line = long_line(9999);
     const char *path = write_gzip(s, "edges.txt.gz", line, LARGE / 10000, "0 1\n");
@@ -89,7 +91,7 @@ static void a_text_beyond_the_limit_is_refused(void **state) {
 }
 
 /* Text that is not compressed is as long as it is. */
-static void plain_text_has_no_such_limit(void **state) {
+TEST(plain_text_has_no_such_limit) {
     scratch *s = *state;
     char *line = long_line(9999);
     FILE *file = fopen(scratch_path(s, "edges.txt"), "wb");
@@ -108,7 +110,7 @@ static void plain_text_has_no_such_limit(void **state) {
     scratch_files(s, true);
 }
 
-static void a_line_without_end_is_refused(void **state) {
+TEST(a_line_without_end_is_refused) {
     scratch *s = *state;
     static const char *const names[] = {"line.txt.gz", "line.gml.gz"};
     char *line = long_line((size_t)20 << 20);
@@ -119,15 +121,4 @@ static void a_line_without_end_is_refused(void **state) {
     }
     free(line);
     scratch_files(s, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_array_beyond_the_limit_is_refused),
-        cmocka_unit_test(a_raised_limit_reads_it_with_one_copy),
-        cmocka_unit_test(a_text_beyond_the_limit_is_refused),
-        cmocka_unit_test(plain_text_has_no_such_limit),
-        cmocka_unit_test(a_line_without_end_is_refused),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

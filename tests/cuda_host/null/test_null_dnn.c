@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 #include <cudnn_version.h>
 
 #define TEXT_OF(x) #x
@@ -28,7 +28,7 @@ static int *counter(const char *name) {
     return address;
 }
 
-static void the_library_is_opened_when_asked_for_and_never_unloaded(void **state) {
+TEST(the_library_is_opened_when_asked_for_and_never_unloaded) {
     seam_rows r = {SEAM_F32, false, 4, 2048};
     seam *s = open_seam((seam_choice){0});
     assert_null(loaded());
@@ -47,7 +47,7 @@ static void the_library_is_opened_when_asked_for_and_never_unloaded(void **state
     dlclose(still);
 }
 
-static void naming_the_library_leaves_it_where_it_is(void **state) {
+TEST(naming_the_library_leaves_it_where_it_is) {
     char text[512];
     for (int i = 0; i < 2; i++) {
         seam_libraries(text, sizeof text);
@@ -56,12 +56,4 @@ static void naming_the_library_leaves_it_where_it_is(void **state) {
         assert_non_null(still);
         dlclose(still);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_library_is_opened_when_asked_for_and_never_unloaded),
-        cmocka_unit_test(naming_the_library_leaves_it_where_it_is),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 #include <nccl.h>
 
 enum { VALUES = 100 };
@@ -34,12 +34,16 @@ static int find_variables(void **state) {
     return 0;
 }
 
+static const fixtures around_all = {find_variables, NULL};
+
 static int fresh(void **state) {
     vendor = (vendor_state){0};
     *held = *sums = *abandoned = 0;
     *now = *later = ncclSuccess;
     return 0;
 }
+
+static const fixtures around_each = {fresh, NULL};
 
 /* Two processes, of which this is the second. */
 static const char *join(seam *s) {
@@ -48,7 +52,7 @@ static const char *join(seam *s) {
     return seam_join(s, &(seam_ranks){name, 1, 2, 0.05});
 }
 
-static void a_group_is_joined_and_left(void **state) {
+TEST(a_group_is_joined_and_left) {
     char text[512];
     seam *s = open_seam((seam_choice){0});
     float *x = seam_allocate(s, VALUES * sizeof *x);
@@ -72,7 +76,7 @@ static void a_group_is_joined_and_left(void **state) {
     assert_int_equal(*abandoned, 1); /* closing does not rely on every sum to have come */
 }
 
-static void a_call_that_fails_says_what_the_library_says(void **state) {
+TEST(a_call_that_fails_says_what_the_library_says) {
     unsigned char name[SEAM_NAME_BYTES];
     seam *s = open_seam((seam_choice){0});
     float *x = seam_allocate(s, VALUES * sizeof *x);
@@ -112,17 +116,17 @@ static void expect_late(ncclResult_t code, double patience, const char *expected
     seam_close(s);
 }
 
-static void an_error_that_comes_late_ends_the_wait(void **state) {
+TEST(an_error_that_comes_late_ends_the_wait) {
     expect_late(
         ncclRemoteError, 60, "NCCL: remote process exited or there was a network error: connection closed by rank 1");
 }
 
-static void a_sum_that_does_not_come_ends_it_too(void **state) {
+TEST(a_sum_that_does_not_come_ends_it_too) {
     expect_late(
         ncclSuccess, 0.05, "NCCL: a sum over the processes has not come in 0.05 s: another process has stopped");
 }
 
-static void a_slow_sum_is_waited_for(void **state) {
+TEST(a_slow_sum_is_waited_for) {
     seam *s = open_seam((seam_choice){0});
     float *x = seam_allocate(s, VALUES * sizeof *x);
     assert_null(join(s));
@@ -141,15 +145,4 @@ static void a_slow_sum_is_waited_for(void **state) {
     assert_int_equal(*sums, 2);
     seam_release(s, x);
     seam_close(s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_group_is_joined_and_left, fresh),
-        cmocka_unit_test_setup(a_call_that_fails_says_what_the_library_says, fresh),
-        cmocka_unit_test_setup(an_error_that_comes_late_ends_the_wait, fresh),
-        cmocka_unit_test_setup(a_sum_that_does_not_come_ends_it_too, fresh),
-        cmocka_unit_test_setup(a_slow_sum_is_waited_for, fresh),
-    };
-    return cmocka_run_group_tests(tests, find_variables, NULL);
 }

@@ -3,7 +3,9 @@
 
 #include <math.h>
 
-static void labels_of_any_integers_become_classes(void **state) {
+static const fixtures around_all = {scratch_create, scratch_release};
+
+TEST(labels_of_any_integers_become_classes) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F32, 1);
     assert_int_equal(E->graph->classes, C);
@@ -22,7 +24,7 @@ static mo_tensor *numbered_rows(scratch *s) {
     return mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){5, 2}, (float[]){0, 1, NAN, 1, 2, 1, 3, 1, 4, 1});
 }
 
-static void negative_labels_leave_their_rows_out(void **state) {
+TEST(negative_labels_leave_their_rows_out) {
     scratch *s = *state;
     const int64_t y8[5] = {7, -1, 9, -5, 7};
     const int32_t y4[5] = {7, -1, 9, INT32_MIN, 7};
@@ -61,7 +63,7 @@ static void negative_labels_leave_their_rows_out(void **state) {
 }
 
 /* Of a dtype without a sign no value is negative. */
-static void the_label_255_is_a_class(void **state) {
+TEST(the_label_255_is_a_class) {
     scratch *s = *state;
     mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_I64, 2, (int64_t[]){3, 1}, (int64_t[]){1, 2, (1 << 24) + 1});
     mo_tensor *y = mo_tensor_create_from(s->ctx, MO_U8, 1, (int64_t[]){3}, (uint8_t[]){255, 0, 255});
@@ -80,7 +82,7 @@ static void the_label_255_is_a_class(void **state) {
 }
 
 /* Rows and labels as members of one archive, and rows of two other dtypes. */
-static void members_of_an_archive_are_taken_by_name(void **state) {
+TEST(members_of_an_archive_are_taken_by_name) {
     scratch *s = *state;
     char rows[600], labels[600];
     mo_arrays *arrays = mo_arrays_create(s->ctx);
@@ -110,7 +112,7 @@ static void members_of_an_archive_are_taken_by_name(void **state) {
     scratch_files(s, true);
 }
 
-static void bad_input_names_what_is_wrong(void **state) {
+TEST(bad_input_names_what_is_wrong) {
     scratch *s = *state;
     mo_tensor *Z = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, NAN, 5});
     mo_tensor *fine = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){3, 2}, (float[]){0, 1, 2, 3, 4, 5});
@@ -133,15 +135,4 @@ static void bad_input_names_what_is_wrong(void **state) {
     mo_tensor *all[] = {Z, fine, y, same, two, part};
     for (int i = 0; i < 6; i++)
         mo_tensor_release(all[i]);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(labels_of_any_integers_become_classes),
-        cmocka_unit_test(negative_labels_leave_their_rows_out),
-        cmocka_unit_test(the_label_255_is_a_class),
-        cmocka_unit_test(members_of_an_archive_are_taken_by_name),
-        cmocka_unit_test(bad_input_names_what_is_wrong),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

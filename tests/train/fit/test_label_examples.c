@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* An .npy array of that many elements. */
 static const char *write_array(scratch *s, const char *descr, int n, const void *elements, size_t bytes) {
     static unsigned char file[512];
@@ -17,7 +19,7 @@ static const char *write_array(scratch *s, const char *descr, int n, const void 
     return scratch_write(s, "labels.npy", file, 128 + bytes);
 }
 
-static void numbers_and_texts_are_labels_of_the_examples(void **state) {
+TEST(numbers_and_texts_are_labels_of_the_examples) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_from_edges(s->ctx, "four", 4, 0, NULL, NULL);
     mo_labels labels;
@@ -37,7 +39,7 @@ static void numbers_and_texts_are_labels_of_the_examples(void **state) {
     mo_graph_release(graph);
 }
 
-static void what_is_no_column_of_labels_is_refused(void **state) {
+TEST(what_is_no_column_of_labels_is_refused) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_from_edges(s->ctx, "four", 4, 0, NULL, NULL);
     mo_labels labels;
@@ -50,12 +52,4 @@ static void what_is_no_column_of_labels_is_refused(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("found 0.5 in row 2"));
     assert_null(labels.id); /* nothing is left to release */
     mo_graph_release(graph);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_and_texts_are_labels_of_the_examples),
-        cmocka_unit_test(what_is_no_column_of_labels_is_refused),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -4,7 +4,9 @@
 
 #include <zlib.h>
 
-static void missing_and_empty_paths_are_refused(void **state) {
+static const fixtures around_all = {scratch_create, scratch_release};
+
+TEST(missing_and_empty_paths_are_refused) {
     scratch *s = *state;
     assert_refused(s, "/nowhere/at/all.txt", MO_IO, PARTS("cannot open", "No such file"));
     assert_refused(s, "/nowhere/at/all.npz", MO_IO, PARTS("cannot open", "No such file"));
@@ -14,7 +16,7 @@ static void missing_and_empty_paths_are_refused(void **state) {
     assert_refused(s, s->folder, MO_FORMAT, PARTS("_A.txt", "found 0"));
 }
 
-static void zero_bytes_are_not_text(void **state) {
+TEST(zero_bytes_are_not_text) {
     scratch *s = *state;
     const char *path = scratch_write(s, "zero.txt", "1 2\n3 4\0 5\n", 11);
     assert_refused(s, path, MO_FORMAT, PARTS(":2:", "expected text", "a zero byte"));
@@ -34,12 +36,12 @@ static void assert_gzip_guarded(scratch *s, const char *file) {
     bytes_release(&whole);
 }
 
-static void truncated_and_flipped_gzip_is_refused(void **state) {
+TEST(truncated_and_flipped_gzip_is_refused) {
     assert_gzip_guarded(*state, "tests/graphs/edges.txt.gz");
     assert_gzip_guarded(*state, "tests/graphs/lists.txt.gz");
 }
 
-static void every_beginning_of_an_adjacency_list_is_refused(void **state) {
+TEST(every_beginning_of_an_adjacency_list_is_refused) {
     scratch *s = *state;
     bytes whole = read_bytes("tests/graphs/lists.txt");
     for (size_t n = 1; n + 1 < whole.n; n++) { /* the last line end may be missing */
@@ -51,7 +53,7 @@ static void every_beginning_of_an_adjacency_list_is_refused(void **state) {
 }
 
 /* As Fingerprint has them: the labels file counts them, the indicator does not name them. */
-static void tu_graphs_without_nodes_are_left_out(void **state) {
+TEST(tu_graphs_without_nodes_are_left_out) {
     scratch *s = *state;
     static const char *const files[][2] = {{"BAD_A.txt", "1, 2\n2, 1\n3, 4\n4, 3\n"},
         {"BAD_graph_indicator.txt", "2\n2\n5\n5\n"}, {"BAD_graph_labels.txt", "9\n1\n8\n8\n-1\n7\n"}};
@@ -72,19 +74,7 @@ static void tu_graphs_without_nodes_are_left_out(void **state) {
     mo_graph_release(graph);
 }
 
-static void refusals_hold_no_memory(void **state) {
+TEST(refusals_hold_no_memory) {
     scratch_files(*state, true);
     nothing_is_left_behind(state);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_and_empty_paths_are_refused),
-        cmocka_unit_test(zero_bytes_are_not_text),
-        cmocka_unit_test(truncated_and_flipped_gzip_is_refused),
-        cmocka_unit_test(every_beginning_of_an_adjacency_list_is_refused),
-        cmocka_unit_test(tu_graphs_without_nodes_are_left_out),
-        cmocka_unit_test(refusals_hold_no_memory),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -2,6 +2,8 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static void assert_names_survive(const mo_graph *graph, const mo_graph *copy) {
     char a[24], b[24];
     assert_true(!graph->names == !copy->names && !graph->class_name == !copy->class_name);
@@ -34,7 +36,7 @@ static void assert_survives(scratch *s, const char *name) {
     remove(s->path);
 }
 
-static void every_kind_of_graph_reads_back_equal(void **state) {
+TEST(every_kind_of_graph_reads_back_equal) {
     static const char *const kinds[] = {"citeseer", "photo", "mutag", "imdb-binary", "gnutella06",
         "tests/graphs/lists.txt", "tests/graphs/edges.txt", "tests/graphs/TINY", "tests/graphs/club.gml",
         "tests/graphs/train.txt"};
@@ -42,13 +44,13 @@ static void every_kind_of_graph_reads_back_equal(void **state) {
         assert_survives(*state, kinds[i]);
 }
 
-static void a_set_of_one_graph_stays_a_set(void **state) {
+TEST(a_set_of_one_graph_stays_a_set) {
     scratch *s = *state;
     assert_survives(s, scratch_write(s, "one.txt", "1\n2 5\n0 1 1\n0 1 0\n", 18));
     scratch_files(s, true);
 }
 
-static void names_of_nodes_graphs_and_classes_survive(void **state) {
+TEST(names_of_nodes_graphs_and_classes_survive) {
     scratch *s = *state;
     static const struct {
         const char *file, *text;
@@ -63,7 +65,7 @@ static void names_of_nodes_graphs_and_classes_survive(void **state) {
     scratch_files(s, true);
 }
 
-static void failures_leave_nothing(void **state) {
+TEST(failures_leave_nothing) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_from_edges(s->ctx, "pair", 2, 1, (int64_t[]){0}, (int64_t[]){1});
     assert_int_equal(mo_graph_write(graph, "/nowhere/at/all.npz"), MO_IO);
@@ -73,13 +75,6 @@ static void failures_leave_nothing(void **state) {
     mo_graph_release(graph);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kind_of_graph_reads_back_equal),
-        cmocka_unit_test(a_set_of_one_graph_stays_a_set),
-        cmocka_unit_test(names_of_nodes_graphs_and_classes_survive),
-        cmocka_unit_test(failures_leave_nothing),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static const float features[] = {0, 1.5f, 0, 0, -2, 3};
 
 static void write_array(
@@ -22,7 +24,7 @@ static void assert_folder_refused(scratch *s, mo_code code, const char *const *p
     assert_failed(s->ctx, code, parts);
 }
 
-static void features_edges_and_labels_become_a_graph(void **state) {
+TEST(features_edges_and_labels_become_a_graph) {
     scratch *s = *state;
     write_folder(s, "# u v\n2 0\n0 2\n1 1\n");
     write_array(s, "labels.npy", MO_I64, 1, (int64_t[]){3}, (int64_t[]){1, -7, 0}); /* negative: none */
@@ -47,7 +49,7 @@ static void features_edges_and_labels_become_a_graph(void **state) {
     mo_graph_release(g);
 }
 
-static void integers_and_doubles_are_features_too(void **state) {
+TEST(integers_and_doubles_are_features_too) {
     scratch *s = *state;
     write_folder(s, "0 1\n");
     write_array(s, "features.npy", MO_U8, 2, (int64_t[]){3, 1}, (uint8_t[]){0, 7, 255});
@@ -75,7 +77,7 @@ static void assert_labels(scratch *s, const int64_t expected[3]) {
     mo_graph_release(g);
 }
 
-static void labels_may_be_text(void **state) {
+TEST(labels_may_be_text) {
     scratch *s = *state;
     write_folder(s, "0 1\n");
     write_labels(s, "labels.txt", "1\r\n-4\r\n 0\t\r\n\r\n");
@@ -89,7 +91,7 @@ static void labels_may_be_text(void **state) {
     remove(scratch_path(s, "labels.txt"));
 }
 
-static void labels_are_never_ignored(void **state) {
+TEST(labels_are_never_ignored) {
     scratch *s = *state;
     write_folder(s, "0 1\n");
     write_labels(s, "labels.txt", "0\n1\n");
@@ -126,7 +128,7 @@ static void assert_kept(scratch *s, int64_t columns, const char *notice) {
     mo_graph_release(g);
 }
 
-static void features_that_only_number_the_nodes_are_left_out(void **state) {
+TEST(features_that_only_number_the_nodes_are_left_out) {
     scratch *s = *state;
     static const char numbers[] = "3 feature columns that number the nodes (an identity matrix)",
                       same[] = "1 feature column that is the same for all nodes";
@@ -162,7 +164,7 @@ static void features_that_only_number_the_nodes_are_left_out(void **state) {
     remove(scratch_path(s, "edges.csv"));
 }
 
-static void what_does_not_fit_is_refused(void **state) {
+TEST(what_does_not_fit_is_refused) {
     scratch *s = *state;
     write_folder(s, "0 1\n1 3\n");
     assert_folder_refused(s, MO_FORMAT, PARTS("edges.txt:2:", "a node id (an integer in 0..2)", "\"3\""));
@@ -193,20 +195,7 @@ static void what_does_not_fit_is_refused(void **state) {
     assert_folder_refused(s, MO_FORMAT, PARTS("features.npy"));
 }
 
-static void refusals_hold_no_memory(void **state) {
+TEST(refusals_hold_no_memory) {
     scratch_files(*state, true);
     nothing_is_left_behind(state);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(features_edges_and_labels_become_a_graph),
-        cmocka_unit_test(integers_and_doubles_are_features_too),
-        cmocka_unit_test(labels_may_be_text),
-        cmocka_unit_test(labels_are_never_ignored),
-        cmocka_unit_test(features_that_only_number_the_nodes_are_left_out),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-        cmocka_unit_test(refusals_hold_no_memory),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

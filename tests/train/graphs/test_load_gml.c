@@ -1,6 +1,8 @@
 /* tests/train/graphs/test_load_gml.c - GML as different programs write it. */
 #include "tests/bad_text.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static mo_graph *open_text(scratch *s, const char *content) {
     mo_graph *graph = mo_graph_open(s->ctx, scratch_write(s, "good.gml", content, strlen(content)));
     if (!graph)
@@ -9,7 +11,7 @@ static mo_graph *open_text(scratch *s, const char *content) {
     return graph;
 }
 
-static void layout_comments_and_unknown_keys_do_not_matter(void **state) {
+TEST(layout_comments_and_unknown_keys_do_not_matter) {
     mo_graph *a = open_text(*state, "graph [ node [ id 1 ] node [ id 2 ] node [ id 5 ] edge [ source 1 target 5 ] ]");
     mo_graph *b = open_text(*state,
         "# written by hand\r\nCreator \"somebody, with [ and # in it\"\r\nVersion 1\r\ngraph\r\n[\r\n  directed 1\r\n"
@@ -26,7 +28,7 @@ static void layout_comments_and_unknown_keys_do_not_matter(void **state) {
     mo_graph_release(b);
 }
 
-static void classes_are_numbers_in_their_order_or_texts_in_theirs(void **state) {
+TEST(classes_are_numbers_in_their_order_or_texts_in_theirs) {
     mo_graph *g =
         open_text(*state, "graph [ node [ id 3 value 10 ] node [ id 1 value 9 ] node [ id 2 club \"z\" value 9 ] ]");
     assert_int_equal(g->classes, 2);
@@ -37,7 +39,7 @@ static void classes_are_numbers_in_their_order_or_texts_in_theirs(void **state) 
     mo_graph_release(g);
 }
 
-static void nodes_without_a_class_are_unlabelled(void **state) {
+TEST(nodes_without_a_class_are_unlabelled) {
     mo_graph *g = open_text(*state, "graph [ node [ id 0 club \"b\" ] node [ id 1 ] node [ id 2 club \"a\" ] ]");
     assert_int_equal(g->n_labels, 3);
     assert_int_equal(g->classes, 2);
@@ -49,7 +51,7 @@ static void nodes_without_a_class_are_unlabelled(void **state) {
     mo_graph_release(g);
 }
 
-static void loops_and_repeated_edges_are_dropped_and_counted(void **state) {
+TEST(loops_and_repeated_edges_are_dropped_and_counted) {
     mo_graph *g = open_text(*state, "graph [ node [ id 0 ] node [ id 1 ] edge [ source 0 target 0 ] edge [ source 0 "
                                     "target 1 ] edge [ source 0 target 1 "
                                     "] ]");
@@ -59,7 +61,7 @@ static void loops_and_repeated_edges_are_dropped_and_counted(void **state) {
     mo_graph_release(g);
 }
 
-static void long_classes_are_refused_and_long_names_are_not(void **state) {
+TEST(long_classes_are_refused_and_long_names_are_not) {
     char text[700], name[400];
     scratch *s = *state;
     memset(name, 'x', sizeof name - 1);
@@ -71,19 +73,7 @@ static void long_classes_are_refused_and_long_names_are_not(void **state) {
     assert_refused(s, path, MO_FORMAT, PARTS(":1:", "a class of fewer than 256 bytes", "xxx"));
 }
 
-static void refusals_hold_no_memory(void **state) {
+TEST(refusals_hold_no_memory) {
     scratch_files(*state, true);
     nothing_is_left_behind(state);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(layout_comments_and_unknown_keys_do_not_matter),
-        cmocka_unit_test(classes_are_numbers_in_their_order_or_texts_in_theirs),
-        cmocka_unit_test(nodes_without_a_class_are_unlabelled),
-        cmocka_unit_test(loops_and_repeated_edges_are_dropped_and_counted),
-        cmocka_unit_test(long_classes_are_refused_and_long_names_are_not),
-        cmocka_unit_test(refusals_hold_no_memory),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

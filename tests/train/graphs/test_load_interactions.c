@@ -2,6 +2,8 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static mo_graph *open_or_fail(scratch *s, const char *path) {
     mo_graph *graph = mo_graph_open(s->ctx, path);
     if (!graph)
@@ -9,7 +11,7 @@ static mo_graph *open_or_fail(scratch *s, const char *path) {
     return graph;
 }
 
-static void items_are_numbered_behind_the_users(void **state) {
+TEST(items_are_numbered_behind_the_users) {
     scratch *s = *state;
     mo_graph *g = open_or_fail(s, scratch_write(s, "train.txt", "0 2 0\n1 0\n3 1 1\n", 16));
     assert_int_equal(g->nodes, 4 + 3); /* user 2 has nothing yet */
@@ -24,7 +26,7 @@ static void items_are_numbered_behind_the_users(void **state) {
     remove(s->path);
 }
 
-static void a_folder_is_the_union_of_its_files(void **state) {
+TEST(a_folder_is_the_union_of_its_files) {
     scratch *s = *state;
     scratch_write(s, "train.txt", "0 0\n1 1\n", 8);
     mo_graph *g = open_or_fail(s, s->folder);
@@ -44,11 +46,6 @@ static void a_folder_is_the_union_of_its_files(void **state) {
     scratch_files(s, true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(items_are_numbered_behind_the_users),
-        cmocka_unit_test(a_folder_is_the_union_of_its_files),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

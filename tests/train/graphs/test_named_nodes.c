@@ -2,6 +2,8 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static void put(scratch *s, const char *name, const char *text) {
     scratch_write(s, name, text, strlen(text));
 }
@@ -13,7 +15,7 @@ static mo_graph *opened(scratch *s, const char *name) {
     return g;
 }
 
-static void tables_become_a_graph(void **state) {
+TEST(tables_become_a_graph) {
     scratch *s = *state;
     char number[24];
     put(s, "features.csv",
@@ -38,7 +40,7 @@ static void tables_become_a_graph(void **state) {
     scratch_files(s, true);
 }
 
-static void words_name_the_nodes_of_an_edge_list(void **state) {
+TEST(words_name_the_nodes_of_an_edge_list) {
     scratch *s = *state;
     char number[24];
     put(s, "net.txt", "# friends\nzoe adam\n  adam\tbob \nbob zoe\r\nbob 7\n");
@@ -57,7 +59,7 @@ static void words_name_the_nodes_of_an_edge_list(void **state) {
     scratch_files(s, true);
 }
 
-static void numbers_with_gaps_stay_the_names_of_nodes(void **state) {
+TEST(numbers_with_gaps_stay_the_names_of_nodes) {
     scratch *s = *state;
     char number[24];
     put(s, "net.txt", "7 8\n8 20\n20 31\n");
@@ -77,7 +79,7 @@ static void numbers_with_gaps_stay_the_names_of_nodes(void **state) {
     scratch_files(s, true);
 }
 
-static void labels_of_a_table_name_their_nodes(void **state) {
+TEST(labels_of_a_table_name_their_nodes) {
     scratch *s = *state;
     mo_labels labels;
     put(s, "net.txt", "ann bob\nbob cy\n");
@@ -109,13 +111,6 @@ static void labels_of_a_table_name_their_nodes(void **state) {
     scratch_files(s, true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tables_become_a_graph),
-        cmocka_unit_test(words_name_the_nodes_of_an_edge_list),
-        cmocka_unit_test(numbers_with_gaps_stay_the_names_of_nodes),
-        cmocka_unit_test(labels_of_a_table_name_their_nodes),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }
