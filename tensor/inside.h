@@ -137,6 +137,7 @@ typedef struct mo_arrays {
     int64_t count;
     mo_array *items;
     char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
+    char *texts;    /* npz: the names of its arrays of text, which have no tensor, each behind a line feed; or NULL */
 } mo_arrays;
 
 MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* an empty list; NULL on failure */

@@ -118,6 +118,17 @@ MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 
+/* Whether the readout is fitted again on its own predictions for all examples, with classes assumed of equal size.
+ * AUTO: on where held-out labels are predicted no worse by it, of 100,000 examples or fewer. */
+typedef enum mo_transductive { MO_TRANSDUCTIVE_OFF, MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_AUTO } mo_transductive;
+
+/* Rows [nodes, w] of one's own, float32 or float64: nodes are compared by 1 + <x, y> of them at unit length (a row of
+ * zeros stays). Both are borrowed for the call. */
+typedef struct mo_expert {
+    const char *name; /* in what mo_few_shot_experts lists */
+    mo_tensor *rows;
+} mo_expert;
+
 typedef struct mo_few_shot_options {
     const char *weights; /* as mo_model_open takes them; NULL: "best" */
     const mo_head *head; /* NULL: the readout that the weights were trained with */
@@ -126,10 +137,12 @@ typedef struct mo_few_shot_options {
     int64_t memory;      /* bytes that all of it may take; beyond, features become a file in the cache folder, or an
                           * error says what is needed before anything is computed; 0: what is free */
     int64_t labels;      /* the most that it will be fitted on, whose memory counts; 0: for mo_few_shot_suggest alone */
-    bool transductive;   /* the readout is refitted on its own predictions for all examples, classes of equal size */
-    mo_tensor *rows;     /* NULL, or embeddings from elsewhere [examples, d], float32 or float64, which are copied: the
-                          * head (NULL: ridge) reads them as they are, and weights, cache, memory and transductive have
-                          * no place */
+    mo_transductive transductive;
+    mo_tensor *rows; /* NULL, or embeddings from elsewhere [examples, d], float32 or float64, which are copied: the
+                      * head (NULL: ridge) reads them as they are, and weights, cache, memory and transductive have
+                      * no place */
+    int n_experts;   /* experts of one's own that join the weights' mixture of kernels of nodes: */
+    const struct mo_expert *experts;
     void (*notice)(const char *line, void *state); /* events of the cache, progress of files; may be NULL */
     void *notice_state;
 } mo_few_shot_options;
@@ -141,10 +154,13 @@ typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* with one example, which no fit can do without */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
-    double baseline;    /* the accuracy, found in the same way, of a ridge on the features two hops away
-                           alone; NaN where the readout does not mix kernels of nodes, or
-                                            some labelled examples stand for all (train/few_shot/README.md) */
-    double temperature; /* of the probabilities */
+    double baseline;         /* the accuracy, found in the same way, of a ridge on the features two hops away
+                                alone; NaN where the readout does not mix kernels of nodes, or
+                                                 some labelled examples stand for all (train/few_shot/README.md) */
+    double temperature;      /* of the probabilities */
+    double nll;              /* mean cross-entropy of the held-out labels, in nats; NaN without any */
+    bool transductive;       /* whether the readout is */
+    double other, other_nll; /* accuracy and nll of the readout that AUTO has not chosen; else NaN */
 } mo_few_shot_estimate;
 
 typedef struct mo_few_shot mo_few_shot;

@@ -89,5 +89,6 @@ void mo_arrays_release(mo_arrays *arrays) {
     mo_host_free(ctx, arrays->items, (size_t)capacity(arrays->count) * sizeof *arrays->items);
     if (arrays->metadata)
         mo_host_free(ctx, arrays->metadata, strlen(arrays->metadata) + 1);
+    free(arrays->texts);
     mo_host_free(ctx, arrays, sizeof *arrays);
 }

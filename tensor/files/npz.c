@@ -167,6 +167,17 @@ static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
     mo_file_bytes_free(ctx, &content);
 }
 
+/* Notes a member of text, which its reader may refuse by name. */
+static void note_text(mo_arrays *arrays, const member *m) {
+    char *texts = NULL;
+    if (asprintf(&texts, "%s\n%s", arrays->texts ? arrays->texts : "", m->name) < 0) {
+        mo_fail(arrays->ctx, MO_MEMORY, "%s: out of memory", m->label);
+        return;
+    }
+    free(arrays->texts);
+    arrays->texts = texts;
+}
+
 /* Reads every member of an archive of n bytes; m is room to work in. */
 static void read_members(mo_arrays *arrays, const char *label, member *m, size_t n) {
     mo_context *ctx = arrays->ctx;
@@ -187,7 +198,9 @@ static void read_members(mo_arrays *arrays, const char *label, member *m, size_t
         bool text = h.kind == 'U' || h.kind == 'S';
         if (h.kind != 'O' && !mo_npy_header_fits(ctx, m->label, &h, (size_t)m->st.size))
             return;
-        if (!text)
+        if (text)
+            note_text(arrays, m);
+        else
             take_member(arrays, m, &h);
         if (!mo_ok(ctx))
             return;

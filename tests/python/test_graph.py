@@ -457,6 +457,11 @@ def test_what_is_no_graph_raises(tmp_path):
         mochi.graph("no-such-graph")
     with pytest.raises(OSError, match="cannot open"):
         mochi.graph(tmp_path / "nothing.npz")
+    mochi.graph(EDGES, y=["x", "y", "x", "y"]).save(tmp_path / "numbers.npz")
+    with np.load(tmp_path / "numbers.npz") as file:
+        np.savez(tmp_path / "texts.npz", **{**file, "labels": np.array(["x", "y", "x", "y"]), "notes": np.array(["a"])})
+    with pytest.raises(NotImplementedError, match="labels: expected numbers, found text"):
+        mochi.graph(tmp_path / "texts.npz")
     with pytest.raises(ValueError, match="of its own"):
         mochi.graph("cora", y=[1])
 

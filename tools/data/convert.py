@@ -8,6 +8,7 @@
     convert.py ogb FOLDER OUT.npz            raw/ of an OGB node or link data set: edge.csv.gz, node-feat.csv.gz, ..
     convert.py cstag FILE.csv OUT.npz        columns node_id, label, neighbour
     convert.py weights IN.pt OUT.safetensors a state dict; names stay as they are
+    convert.py free BEST OUT.safetensors     those weights with nothing learned: first values, and s^0.75 of attributes
     convert.py embedded DATA [NAME ...]      train/data/NAME.npz (developers; needs numpy)
 
 Pickles are read as data: a name that arrays, matrices, containers and tensors do not need is an error (unpickle.py). All
@@ -227,7 +228,12 @@ def weights(path, out):
         state = unpickle.load_state_dict(path)
     except Refused as error:
         raise Refused(f"{path}: {error}") from error
-    header, at = {}, 0
+    write_safetensors(out, state, {})
+
+
+def write_safetensors(out, state, header):
+    """Tensors (type, shape, bytes) by name behind a header that may hold __metadata__."""
+    at = 0
     for name in sorted(state):
         code, shape, data = state[name]
         header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [at, at + len(data)]}
@@ -240,6 +246,22 @@ def weights(path, out):
         for name in sorted(state):
             file.write(state[name][2])
     write_whole(out, write)
+
+
+def free(best, out):
+    """The encoder of the recipe best before its first step (models/invariant.c), but for one number by hand: nodes'
+    attributes are weighed by their singular values to the power 0.75."""
+    with open(best, "rb") as file:
+        about = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))["__metadata__"]
+    about = {key: value for key, value in about.items() if key != "pool" and not key.startswith("xxh3_")}
+    values = {"hop": [[0, 0, 1, 1]] * 2, "profile": [[0, 0], [0.75, 0]], "diffused": [[0, 0]] * 2,
+              "log_weight": [[-0.5, 0.5, -2], [-0.5, 0.5, 0.5], [-0.5, 0.5, -0.5]], "set_log_weight": [[0, 0, 0]]}
+    state = {}
+    for name, rows in values.items():
+        flat = array.array("f", [x for row in rows for x in row])
+        shape = [len(rows[0])] if name == "set_log_weight" else [len(rows), len(rows[0])]
+        state["encoder." + name] = ("F32", shape, flat.tobytes())
+    write_safetensors(out, state, {"__metadata__": about | {"recipe": "free", "pool": "[]"}})
 
 
 # ---- graphs of other programs ----
@@ -258,7 +280,8 @@ def features(path, out):
     write_whole(out, attributed.features_writer(pathlib.Path(path)))
 
 
-COMMANDS = {"graph": graph, "features": features, "planetoid": planetoid, "anygraph": anygraph, "ogb": ogb, "cstag": cstag, "weights": weights}
+COMMANDS = {"graph": graph, "features": features, "planetoid": planetoid, "anygraph": anygraph, "ogb": ogb, "cstag": cstag, "weights": weights,
+            "free": free}
 
 
 def main(arguments):

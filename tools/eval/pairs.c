@@ -67,12 +67,12 @@ static void print_verdict(const results *list, int first, const char *features, 
 }
 
 void print_pairs(const results *list, int first, const char *features) {
-    static const char *const others[] = {"random", "x0", "hop"};
-    for (int i = 0; i < 3; i++)
+    static const char *const others[] = {"random", "free", "x0", "hop"};
+    for (int i = 0; i < 4; i++)
         if (strcmp(features, others[i]) != 0)
             print_line(list, first, features, others[i]);
     for (verdict v = WITHIN_NOISE; v <= WORSE; v++)
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 4; i++)
             if (strcmp(features, others[i]) != 0)
                 print_verdict(list, first, features, others[i], v);
 }

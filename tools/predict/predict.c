@@ -4,6 +4,7 @@
 #include "tools/memory.h"
 #include "tools/predict/predict_readout.h"
 #include "tools/progress.h"
+#include "train/graphs/label_column.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -24,6 +25,7 @@ enum {
     KEY_HEAD,
     KEY_LAMBDA,
     KEY_TRANSDUCTIVE,
+    KEY_EXPERT,
     KEY_PROBABILITIES,
     KEY_PCA,
     KEY_MIN_CONFIDENCE,
@@ -36,6 +38,7 @@ typedef struct predict_options {
     int task; /* -1: that of the data */
     double least;
     mo_few_shot_options few_shot;
+    names experts;
     mo_context_options device;
     int threads;
     bool probabilities, pca, quiet;
@@ -77,8 +80,12 @@ static const struct argp_option options[] = {
     {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
     {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so (default: that of the weights)", 0},
     {"lambda", KEY_LAMBDA, "L", 0, "penalty of a --head that has one (default: that of the weights)", 0},
-    {"transductive", KEY_TRANSDUCTIVE, NULL, 0,
-        "refit the readout on its own predictions for all examples, with equally many assumed per class", 0},
+    {"transductive", KEY_TRANSDUCTIVE, "no|yes|auto", 0,
+        "refit the readout on its own predictions for all examples, with equally many assumed per class; default "
+        "auto: where labels left out in turn are predicted no worse, of 100,000 examples or fewer",
+        0},
+    {"expert", KEY_EXPERT, "ROWS.npy,..", 0,
+        "rows of your own for the nodes, by which they are compared too, beside those of the weights", 0},
     KEEPING_OPTIONS,
     {"threads", KEY_THREADS, "N", 0, "CPU threads; the predictions do not depend on it (default: all processors)", 0},
     DEVICE_OPTIONS,
@@ -100,9 +107,11 @@ static void refuse_options(const predict_options *o) {
     refuse_given(&o->given, "head", o->readout, why);
     refuse_given(&o->given, "lambda", o->readout, why);
     refuse_given(&o->given, "transductive", o->readout, why);
+    refuse_given(&o->given, "expert", o->readout, why);
     refuse_given(&o->given, "save", o->readout, "it is kept already");
+    refuse_given(&o->given, "save", o->experts.count > 0, "a readout is kept without rows of --expert");
     static const char *const of_classes[] = {
-        "known", "probabilities", "pca", "min-confidence", "transductive", "quiet"};
+        "known", "probabilities", "pca", "min-confidence", "transductive", "expert", "quiet"};
     for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++)
         refuse_given(&o->given, of_classes[i], o->pairs != NULL, "links, of --pairs, have no such thing");
     refuse_given(&o->given, "labels", o->readout && o->pairs, why);
@@ -156,7 +165,9 @@ static error_t take_option(int key, char *text, struct argp_state *state) {
     else if (key == KEY_LAMBDA)
         o->few_shot.lambda = parse_positive(state, "--lambda", text);
     else if (key == KEY_TRANSDUCTIVE)
-        o->few_shot.transductive = true;
+        o->few_shot.transductive = (mo_transductive)parse_choice(state, "--transductive", text, transductive_names, 3);
+    else if (key == KEY_EXPERT)
+        o->experts = parse_names(state, "--expert", text);
     else if (key == KEY_PROBABILITIES)
         o->probabilities = true;
     else if (key == KEY_PCA)
@@ -198,6 +209,16 @@ static void say_seen(const mo_graph *graph, const char *file) {
     mo_weights_release(weights);
 }
 
+/* The arrays of --expert, each called as its file; owned. */
+static mo_expert *read_experts(mo_context *ctx, const predict_options *o) {
+    mo_expert *experts = needed(calloc((size_t)o->experts.count + 1, sizeof *experts));
+    for (int i = 0; i < o->experts.count; i++) {
+        const char *path = o->experts.items[i], *slash = strrchr(path, '/');
+        experts[i] = (mo_expert){slash ? slash + 1 : path, mo_array_read(ctx, path)};
+    }
+    return experts;
+}
+
 /* Returns whether everything was written. */
 static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const mo_labels *known) {
     bool set = graph->graphs > 1;
@@ -205,7 +226,13 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
     mo_task task = o->task < 0 ? set ? MO_TASK_GC : MO_TASK_NC : (mo_task)o->task;
     o->few_shot.labels = known->n;
     phase_begin(o->quiet, "mochi predict: features of %.80s", graph->name);
+    mo_expert *experts = read_experts(ctx, o);
+    o->few_shot.experts = experts;
+    o->few_shot.n_experts = o->experts.count;
     mo_few_shot *f = mo_few_shot_open(graph, task, &o->few_shot);
+    for (int i = 0; i < o->experts.count; i++)
+        mo_tensor_release(experts[i].rows);
+    free(experts);
     int64_t *id = needed(malloc((size_t)examples * sizeof *id + 1)), n = list_unknown(known, examples, id);
     double *probability = needed(malloc((size_t)(n * known->classes) * sizeof *probability + 1));
     phase_begin(o->quiet, "mochi predict: labels of %" PRId64 " %ss", n, set ? "graph" : "node");
@@ -242,7 +269,7 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
 int predict_command(int argc, char **argv) {
     static const struct argp argp = {
         .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
-    predict_options o = {.task = -1};
+    predict_options o = {.task = -1, .few_shot.transductive = MO_TRANSDUCTIVE_AUTO};
     o.given = (given_options){.table = options, .command = argv[0]};
     parse_options(&argp, argc, argv, &o);
     o.device.threads = o.threads;

@@ -14,6 +14,8 @@
  */
 static const char format[] = "mochi readout 2", command[] = "mochi predict --save";
 
+const char *const transductive_names[3] = {"no", "yes", "auto"};
+
 /* The first number stands first, as `eval --json` prints weights; of a graph it is the second (`data info`). */
 static void print_digest(uint64_t first, uint64_t second, char text[33]) {
     snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, first, second);
@@ -35,8 +37,8 @@ char *readout_metadata(const char *kind, const mo_graph *graph, const mo_few_sho
     print_digest(graph->hash[1], graph->hash[0], data);
     snprintf(lambda, sizeof lambda, "%.17g", o->lambda);
     json_t *metadata = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s}", "format", kind, "weights", weights, "data",
-        data, "head", o->head ? o->head->name : "", "lambda", lambda, "transductive", o->transductive ? "yes" : "no",
-        "classes", classes);
+        data, "head", o->head ? o->head->name : "", "lambda", lambda, "transductive",
+        transductive_names[o->transductive], "classes", classes);
     char *text = needed(json_dumps(metadata, JSON_COMPACT));
     json_decref(metadata);
     return text;
@@ -115,10 +117,15 @@ static void take_readout(mo_context *ctx, const char *path, const json_t *metada
     if (!mo_ok(ctx))
         return;
     o->head = head[0] ? mo_find_head(head) : NULL;
-    o->transductive = !strcmp(transductive, "yes");
-    if (!o->transductive && strcmp(transductive, "no") != 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected yes or no as its transductive, found '%.40s'", path, transductive);
-    else if (head[0] && !o->head)
+    int choice = 2;
+    while (choice >= 0 && strcmp(transductive, transductive_names[choice]) != 0)
+        choice--;
+    if (choice < 0)
+        mo_fail(ctx, MO_FORMAT, "%s: expected no, yes or auto as its transductive, found '%.40s'", path, transductive);
+    o->transductive = (mo_transductive)choice;
+    if (!mo_ok(ctx))
+        return;
+    if (head[0] && !o->head)
         mo_fail(ctx, MO_UNSUPPORTED, "%s: its readout is %s, which is not one of the library's", path, head);
 }
 

@@ -83,6 +83,9 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
             "expected accuracy, mean over classes: %.1f%% (95%%: %.1f to %.1f), from %" PRId64
             " labels left out in turn\n",
             100 * e.accuracy, 100 * e.low, 100 * e.high, e.held_out);
+    if (!isnan(e.other))
+        fprintf(stderr, "refitted on its own predictions for all: %s; tested in the same way %.1f%% %s it\n",
+            e.transductive ? "yes" : "no", 100 * e.other, e.transductive ? "without" : "with");
     if (!isnan(e.baseline))
         fprintf(stderr, "features two hops away alone, tested in the same way: %.1f%%\n", 100 * e.baseline);
     if (least < LEAST_CALIBRATED)

@@ -49,6 +49,34 @@ double mo_example_kernels_assortativity(const mo_example_kernels *k) {
     return k ? mo_node_kernels_assortativity(k->nodes) : 0;
 }
 
+mo_code mo_example_kernels_add(mo_example_kernels *k, const mo_graph *graph, const mo_expert *expert) {
+    mo_context *ctx = graph->ctx;
+    mo_tensor *rows = expert->rows;
+    const char *name = expert->name ? expert->name : "";
+    char shape[160];
+    if (!mo_ok(ctx) || !mo_given(ctx, "kernels", "the rows of an expert", rows))
+        return mo_code_of(ctx);
+    mo_dtype real = mo_tensor_dtype(rows);
+    if (!k || !k->nodes)
+        mo_fail(
+            ctx, MO_UNSUPPORTED, "kernels: expert %s: expected a graph whose nodes a mixture of kernels reads", name);
+    else if (mo_ndim(rows) != 2 || mo_dim(rows, 0) != graph->nodes || (real != MO_F32 && real != MO_F64))
+        mo_fail(ctx, MO_INVALID, "kernels: expert %s: expected rows [%lld, w] of float32 or float64, found %s %s", name,
+            (long long)graph->nodes, mo_dtype_name(real), mo_shape_string(rows, shape, sizeof shape));
+    int64_t n = mo_ok(ctx) ? mo_numel(rows) : 0;
+    double *wide = n && real == MO_F64 ? mo_host_array(ctx, n, sizeof *wide) : NULL;
+    float *x = n ? mo_host_array(ctx, n, sizeof *x) : NULL;
+    bool read = x && (wide || real == MO_F32) &&
+                mo_tensor_read(rows, wide ? (void *)wide : x, (size_t)n * mo_dtype_size(real)) == MO_OK;
+    for (int64_t i = 0; read && wide && i < n; i++)
+        x[i] = (float)wide[i];
+    if (read)
+        mo_node_kernels_add(k->nodes, name, x, mo_dim(rows, 1));
+    free(wide);
+    free(x);
+    return mo_code_of(ctx);
+}
+
 mo_code mo_example_kernels_gram(
     mo_example_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K) {
     if (!k)

@@ -19,6 +19,10 @@ const char *mo_example_kernels_name(const mo_example_kernels *k, int e);
 /* Of nodes mo_node_kernels_assortativity; 0 of graphs, and of NULL. */
 double mo_example_kernels_assortativity(const mo_example_kernels *k);
 
+/* Adds an expert by rows [nodes, w] of float32 or float64, as mo_node_kernels_add does. Raises MO_UNSUPPORTED for a set
+ * of graphs and MO_INVALID for rows of another shape. Returns the status. */
+mo_code mo_example_kernels_add(mo_example_kernels *k, const mo_graph *graph, const mo_expert *expert);
+
 /* K [E, n_a, n_b] float32, written: the kernels between the examples a [n_a] and b [n_b], as mo_node_kernels_gram and
  * mo_set_kernels_gram have them. Returns the status. */
 mo_code mo_example_kernels_gram(

@@ -293,6 +293,7 @@ static bool complete_file(hop_file *f, const double quality[2]) {
     if (rename(f->partial, f->path) < 0)
         return hop_file_failed(f, "rename");
     f->writing = false;
+    flock(f->fd, LOCK_UN); /* a mapping would hold it as long as the rows are in use, and those who wait with it */
     return sync_folder(f->path) || hop_file_failed(f, "sync the folder");
 }
 

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_CHOSEN = 100000 /* examples whose rows, 8 KB each for those of best, are kept for a choice */ };
+
 static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task) {
     bool set = graph && graph->graphs > 1;
     if (task == MO_TASK_LP)
@@ -54,8 +56,9 @@ mo_code mo_few_shot_candidate(
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
     if (weights && mo_few_shot_check_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
-        *candidate = (mo_candidate){
-            .features = "trained", .transductive = o->transductive, .model = mo_weights_model_as(weights, &choice)};
+        bool on = o->transductive == MO_TRANSDUCTIVE_ON;
+        *candidate =
+            (mo_candidate){.features = "trained", .transductive = on, .model = mo_weights_model_as(weights, &choice)};
         *features = weights->features;
         features->cache = o->cache;
         features->memory = o->memory;
@@ -83,7 +86,7 @@ static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, c
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (o->transductive) /* also the kernels of all with the support */
+    if (f->candidate.transductive) /* also the kernels of all with the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
                of_all * n * fmin(labels, MO_MOST_CENTRES);
     if (!o->labels) /* of suggestions: all rows, shortened */
@@ -104,13 +107,18 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     }
     if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)
         return;
+    f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && f->candidate.model->readout &&
+                 mo_graph_examples(f->source.graph) <= MOST_CHOSEN;
+    f->candidate.transductive |= f->chooses;
     if (features.form == MO_FEATURES_OF_EXAMPLES)
         f->max_rows = MO_EXAMPLE_ROWS;
     features.beside = (int64_t)bytes_beside(f, o, &features);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && f->candidate.model->readout)
         f->source.kernels = mo_example_kernels_create(&f->source, o->memory);
-    if (mo_ok(f->ctx) && o->transductive)
+    for (int i = 0; i < o->n_experts && mo_ok(f->ctx); i++)
+        mo_example_kernels_add(f->source.kernels, f->source.graph, &o->experts[i]);
+    if (mo_ok(f->ctx) && f->candidate.transductive)
         f->all = mo_embed_population(f->candidate.model, &f->source, f->max_rows);
     else if (mo_ok(f->ctx) && !f->candidate.model->encoder.of_examples)
         f->rows = mo_embed_all(f->candidate.model, &f->source, f->max_rows);

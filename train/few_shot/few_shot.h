@@ -13,6 +13,7 @@ struct mo_few_shot {
     mo_graph *own;          /* of rows without a graph: one without edges; else NULL */
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
     mo_population all;      /* of a transductive readout; else null */
+    bool chooses;           /* at each fit, whether candidate.transductive is set */
     mo_tape *t;             /* MO_EVAL */
     int64_t max_rows;
     int64_t n;      /* labelled examples, in rising order of their classes and, within a class, as they were given */

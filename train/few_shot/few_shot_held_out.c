@@ -114,6 +114,16 @@ static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
+/* The mean of -log p of the labels; logits [n, C] become p. */
+static double few_shot_cross_entropy(double *logits, const int64_t *label, int64_t n, int64_t C, double temperature) {
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        mo_softmax_logits(logits + i * C, C, temperature);
+        sum -= log(fmax(logits[i * C + label[i]], 1e-12));
+    }
+    return sum / (double)n;
+}
+
 /* The estimate from held-out logits [n, classes], which it moves together, and those of the features two hops away
  * behind them; NaN rows were not held out. two: the accuracies without two labels of each class, or NaN. */
 static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
@@ -139,6 +149,7 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
     f->estimate.high = interval[1];
     if (!mo_few_shot_mixes_kernels(f))
         f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
+    f->estimate.nll = few_shot_cross_entropy(logits, label, held, C, f->temperature);
 }
 
 /* logits, buffer [2, n, classes]: of the readout, then of the features two hops away. */
@@ -161,16 +172,24 @@ static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition 
     return true;
 }
 
-mo_code mo_few_shot_hold_out(mo_few_shot *f) {
+/* Estimate and temperature of the candidate as it is. */
+static mo_code few_shot_estimate(mo_few_shot *f) {
     int64_t *numbers = mo_host_array(f->ctx, 5 * f->n + f->classes, sizeof *numbers);
     double *logits = mo_host_array(f->ctx, 4 * f->n * f->classes, sizeof *logits);
     if (numbers && logits) {
         partition p = {numbers, numbers + f->n, numbers + 2 * f->n, numbers + 3 * f->n, 0, 0,
-            mo_few_shot_reads_centres(f) ? FOLDS_OF_MANY : MOST_FOLDS, mo_few_shot_fit_whole(f)};
+            mo_few_shot_reads_centres(f) || f->candidate.transductive ? FOLDS_OF_MANY : MOST_FOLDS,
+            mo_few_shot_fit_whole(f)};
         int64_t *label = numbers + 4 * f->n, *count = numbers + 5 * f->n;
         for (int64_t i = 0; i < f->n; i++)
             count[f->label[i]]++;
-        f->estimate = (mo_few_shot_estimate){.classes = f->classes, .labelled = f->n};
+        f->estimate = (mo_few_shot_estimate){.classes = f->classes,
+            .labelled = f->n,
+            .nll = NAN,
+            .transductive = f->candidate.transductive,
+            .other = NAN,
+            .other_nll = NAN};
+        f->temperature = 1;
         double *buffer = logits + 2 * f->n * f->classes, two[2];
         if (few_shot_hold_folds(f, count, &p, logits, buffer)) {
             few_shot_accuracy_without_two(f, count, &p, buffer, two);
@@ -183,4 +202,24 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
     free(numbers);
     free(logits);
     return mo_context_status(f->ctx)->code;
+}
+
+mo_code mo_few_shot_hold_out(mo_few_shot *f) {
+    if (!f->chooses)
+        return few_shot_estimate(f);
+    mo_few_shot_estimate e[2];
+    for (int on = 0; on < 2; on++) {
+        f->candidate.transductive = on;
+        if (few_shot_estimate(f) != MO_OK)
+            return mo_code_of(f->ctx);
+        e[on] = f->estimate;
+    }
+    int chosen = e[1].nll <= e[0].nll;
+    f->candidate.transductive = chosen;
+    f->estimate = e[chosen];
+    f->estimate.baseline = e[0].baseline;
+    f->estimate.other = e[!chosen].accuracy;
+    f->estimate.other_nll = e[!chosen].nll;
+    f->temperature = e[chosen].temperature;
+    return MO_OK;
 }

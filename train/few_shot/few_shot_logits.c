@@ -184,10 +184,10 @@ mo_code mo_few_shot_read(
     const mo_candidate *c = &f->candidate;
     int64_t most = n_query < MO_FEW_SHOT_ROWS || c->transductive ? n_query : MO_FEW_SHOT_ROWS;
     int64_t *zero = mo_host_array(f->ctx, most, sizeof *zero);
-    bool own = mo_few_shot_mixes_kernels(f);
+    bool mixes = c->model && c->model->readout, own = mo_few_shot_mixes_kernels(f);
     fitted r = {0};
     f->n_experts = 0;
-    bool fine = zero && (!own || few_shot_learn(f, s, &r));
+    bool fine = zero && (!mixes || few_shot_learn(f, s, &r)); /* of a transductive readout, for the shares */
     for (int64_t first = 0; fine && first < n_query && mo_ok(f->ctx); first += most) {
         int64_t n = n_query - first < most ? n_query - first : most;
         if (own)

@@ -35,7 +35,15 @@ typedef struct npz_csr {
     float *value;
 } npz_csr;
 
+/* Whether there is a member of that name; raises where it is of text. */
 static bool npz_has(const npz_members *m, const char *key) {
+    size_t n = strlen(key);
+    for (const char *at = m->arrays->texts; at; at = strchr(at + 1, '\n'))
+        if (!strncmp(at + 1, key, n) && (at[1 + n] == '\n' || !at[1 + n]))
+            return mo_fail(m->ctx, MO_UNSUPPORTED,
+                "%s: %s: expected numbers, found text; NumPy's unique(y, return_inverse=True) gives the names and the "
+                "numbers of labels",
+                m->path, key);
     return mo_arrays_find(m->arrays, key) != NULL;
 }
 
@@ -492,7 +500,8 @@ static bool read_npz_graph(const npz_members *m, mo_graph *graph) {
                read_npz_features(m, graph)) &&
            (!npz_has(m, "labels") || read_npz_labels(m, graph)) && (graph->graph_offset || read_division(m, graph)) &&
            (!(npz_has(m, "names_number") || npz_has(m, "names_text")) || read_names(m, graph)) &&
-           (!(npz_has(m, "class_names_number") || npz_has(m, "class_names_text")) || read_class_names(m, graph));
+           (!(npz_has(m, "class_names_number") || npz_has(m, "class_names_text")) || read_class_names(m, graph)) &&
+           mo_ok(m->ctx);
 }
 
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {

@@ -46,6 +46,14 @@ def flag(what: str, value: Any) -> bool:
     return bool(value)
 
 
+def choice(what: str, value: Any, choices: tuple[Any, ...]) -> int:
+    """The place of a value among the choices; 1 and 0 are taken for True and False."""
+    for i, one in enumerate(choices):
+        if type(value) in (bool, np.bool_, int, str) and value == one:
+            return i
+    raise errors.InvalidError(f"{what} is {value!r}, expected " + ", ".join(map(repr, choices)))
+
+
 def is_masked(values: Any) -> bool:
     """Whether entries of an array of NumPy are masked; pandas, whose arrays have a mask too, gives them as pandas.NA."""
     return isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values)

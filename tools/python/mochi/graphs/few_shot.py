@@ -15,6 +15,7 @@ from .._library import ffi, lib
 from ..handle import Handle
 from ..heads import Head
 from ..heads import head as head_of
+from ..tensor import constant
 from .graph import Graph
 from .sources import array_of, number_classes, plain_labels
 
@@ -31,6 +32,14 @@ class Estimate:
         Classes; labelled examples; those that were left out; classes of one example, which no fit can do without.
     temperature : float
         Of the probabilities.
+    nll : float
+        Mean cross-entropy of the held-out labels.
+    baseline : float
+        The accuracy, found in the same way, of features two hops away alone.
+    transductive : bool
+        Whether the readout is refitted on its predictions for all examples.
+    other : float
+        With transductive="auto", the accuracy, found in the same way, of the readout that was not chosen; else NaN.
     """
 
     accuracy: float
@@ -41,6 +50,10 @@ class Estimate:
     held_out: int
     small_classes: int
     temperature: float
+    nll: float
+    baseline: float
+    transductive: bool
+    other: float
 
     def __str__(self) -> str:
         if self.accuracy != self.accuracy:
@@ -73,11 +86,13 @@ class FewShot(Handle):
         labels: Any = None,
         head: str | Head | None = None,
         lam: float = 0.0,
-        transductive: bool = False,
+        transductive: bool | str = False,
+        experts: Any = (),
         cache: str | None = None,
     ):
         options, kept = options_of(weights, head, lam, cache)
-        options.transductive = checked.flag("few_shot: transductive", transductive)
+        options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto"))
+        _take_experts(g, options, experts, kept)
         task = lib.MO_TASK_GC if g.graphs > 1 else lib.MO_TASK_NC
         made = g.context.call(lib.gate_mo_few_shot_open, g.pointer(), task, options)
         super().__init__(g.context, made, keep=(g.owned(), kept))
@@ -236,6 +251,20 @@ def options_of(weights, head, lam, cache):
         options.head = readout.pointer
     setattr(options, "lambda", lam)
     return options, kept
+
+
+def _take_experts(g, options, experts, kept):
+    """Puts rows [nodes, w], under names or in a sequence, into the library's options."""
+    named = experts if isinstance(experts, dict) else {f"rows {i}": rows for i, rows in enumerate(experts)}
+    if not named:
+        return
+    list_of = ffi.new("mo_expert[]", len(named))
+    for i, (name, rows) in enumerate(named.items()):
+        tensor, text = constant(array_of(rows), context=g.context), ffi.new("char[]", str(name).encode())
+        list_of[i].name, list_of[i].rows = text, tensor.pointer()
+        kept += [tensor, text]
+    kept.append(list_of)
+    options.experts, options.n_experts = list_of, len(named)
 
 
 def _called(g, ids):

@@ -174,7 +174,8 @@ class Trained:
         labels: Any = None,
         head: str | Head | None = None,
         lam: float = 0.0,
-        transductive: bool = False,
+        transductive: bool | str = False,
+        experts: Any = (),
         cache: str | None = None,
     ) -> FewShot:
         """The labels of a graph's examples from a few of them, as `mochi predict` finds them.
@@ -191,12 +192,15 @@ class Trained:
             The readout; None: the one that the weights were trained with.
         lam : float
             The penalty of a readout that has one, above 0; 0: the trained one.
-        transductive : bool
-            Refit the readout on its own predictions for all examples, classes of equal size.
+        transductive : bool or "auto"
+            Refit the readout on its own predictions for all examples, classes of equal size; "auto": where labels left
+            out in turn are predicted no worse by it.
+        experts : sequence or dict of array_like
+            Rows [nodes, w] of one's own, under names in a dict, by which nodes are compared too.
 
         Source: train/few_shot/
         """
-        return FewShot(graph(g), self.weights, labels, head=head, lam=lam, transductive=transductive, cache=cache)
+        return FewShot(graph(g), self.weights, labels, head=head, lam=lam, transductive=transductive, experts=experts, cache=cache)
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float = 0.0) -> np.ndarray:
         """Scores of pairs of nodes that are not linked: the higher, the likelier is a missing link.
