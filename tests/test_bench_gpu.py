@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a failed build ends the run, and
-the run ends by its own clock and leaves one archive; and scripts of tools/bench called by their links in tools/ find the repository."""
+"""tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a build that does not run ends the run, and
+the run ends by its own clock and leaves one archive."""
 import importlib.machinery
 import importlib.util
 import json
@@ -23,17 +23,6 @@ def load(path):
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
     loader.exec_module(module)
     return module
-
-
-def check_links():
-    tools = os.path.join(ROOT, "tools")
-    for name in ("bench_gpu", "bench_gpu_pack", "bench_pair"):
-        assert os.path.islink(os.path.join(tools, name)), name
-        found = load(os.path.join(tools, name)).ROOT
-        assert os.path.samefile(found, ROOT), f"{name}: the repository is {found}, expected {ROOT}"
-    assert os.path.isfile(load(os.path.join(tools, "bench_features")).TORCH)
-    said = subprocess.run([os.path.join(tools, "bench_gpu_first_run"), "4", "none", "none"], capture_output=True, text=True)
-    assert said.returncode == 2 and said.stdout == "stage 4: expected 1, 2 or 3\n", said
 
 
 def steps(ours=0.3, eager=1.2):
@@ -95,8 +84,7 @@ def check_runs():
         assert order[:4] == ["machine", "probe", "suite", "gemm"] and order[-1] == "sanitize", order
 
 
-check_links()
 check_claims()
 check_kernels()
 check_runs()
-print("4 parts hold: links, claims, kernels, runs")
+print("3 parts hold: claims, kernels, runs")

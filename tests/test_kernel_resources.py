@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""tools/bench/kernel_resources.py finds a spill, a kernel that streams without 16-byte accesses and one that is gone, in what
+"""tests/kernel_resources.py finds a spill, a kernel that streams without 16-byte accesses and one that is gone, in what
 cuobjdump says; and reads names as they are mangled. On a library, meson runs the script itself."""
 import os
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path.insert(0, os.path.join(ROOT, "tools", "bench"))
+sys.path.insert(0, os.path.join(ROOT, "tests"))
 sys.dont_write_bytecode = True
 import kernel_resources as kernels  # noqa: E402
 

@@ -10,24 +10,16 @@
 enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* One subcommand: argv[0] is its full name, "mochi train". Returns the exit code. */
-int train_command(int argc, char **argv);
-int eval_command(int argc, char **argv);
-int compare_command(int argc, char **argv);
-int embed_command(int argc, char **argv);
-int suggest_command(int argc, char **argv);
-int predict_command(int argc, char **argv);
-int explain_command(int argc, char **argv);
-int fit_command(int argc, char **argv);
-int data_command(int argc, char **argv);
-int gradcheck_command(int argc, char **argv);
-int new_command(int argc, char **argv);
+typedef int command_function(int argc, char **argv);
+command_function train_command, eval_command, compare_command, embed_command, suggest_command, predict_command,
+    explain_command, fit_command, data_command, gradcheck_command, new_command, graph_command, lab_command,
+    pitfalls_command, doctor_command;
+/* Their options (options.h); those of `data` by action. */
+struct command_line;
+extern const struct command_line train_line, eval_line, compare_line, embed_line, suggest_line, predict_line,
+    explain_line, fit_line, data_line, data_list_line, data_info_line, data_verify_line, data_convert_line,
+    data_cache_line, gradcheck_line, new_line, graph_line, lab_line, pitfalls_line, doctor_line;
 extern const char new_op_text[], new_op_test_text[]; /* which `mochi new op` writes */
-int bench_command(int argc, char **argv);
-int graph_command(int argc, char **argv);
-int lab_command(int argc, char **argv);
-int pitfalls_command(int argc, char **argv);
-int gin_command(int argc, char **argv);
-int doctor_command(int argc, char **argv);
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
 
@@ -37,8 +29,6 @@ typedef struct names {
     int count;
 } names;
 
-/* Calls argp_parse, then check_outputs; ends the program with EXIT_FAILED if argp itself fails. */
-void parse_options(const struct argp *argp, int argc, char **argv, void *options);
 /* Prints the line "mochi train: <text>" and ends the program with the given exit code. */
 _Noreturn void refuse_command_line(const struct argp_state *state, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -54,55 +44,13 @@ void parse_range(const struct argp_state *state, const char *option, const char 
 /* The index of text among the n choices. */
 int parse_choice(
     const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n);
+extern const char *const math_names[3]; /* of mo_math */
 names parse_names(const struct argp_state *state, const char *option, const char *text);
+/* At most `most` integers from low to high, separated by commas, into list. Returns how many. */
+int parse_integers(const struct argp_state *state, const char *option, const char *text, int64_t *list, int most,
+    int64_t low, int64_t high);
 void append_name(names *list, const char *name);
 void free_names(names *list);
-
-/* --device, --math and --device-memory, for commands that compute. */
-enum { KEY_DEVICE = 0x800, KEY_MATH, KEY_DEVICE_MEMORY };
-#define DEVICE_OPTIONS                                                                                                 \
-    {"device", KEY_DEVICE, "NAME", 0, "cpu, cuda or, of several, cuda:N (default: cpu)", 0},                           \
-        {"math", KEY_MATH, "NAME", 0, "float32 products: fp32, bf16 or, on cuda, tf32 (default: fp32)", 0}, {          \
-        "device-memory", KEY_DEVICE_MEMORY, "SIZE", 0, "bytes of cuda that may be held (4G; default: all)", 0          \
-    }
-extern const char *const math_names[3]; /* of mo_math */
-/* Returns true if the key is one of these options; its value is then in o. */
-bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state);
-
-/* --max-expand, for commands that read graphs or arrays. */
-enum { KEY_MAX_EXPAND = 0xb00 };
-#define EXPAND_OPTION                                                                                                  \
-    {                                                                                                                  \
-        "max-expand", KEY_MAX_EXPAND, "RATIO", 0,                                                                      \
-            "compressed files may unfold to 64 MiB and RATIO times their size (default: 32)", 0                        \
-    }
-/* Whether the key is it; contexts that are opened from then on have its value. */
-bool take_expand(int key, const char *text, const struct argp_state *state);
-
-/* --memory, --cache and --max-expand, for commands that make features. */
-enum { KEY_MEMORY = 0x900, KEY_CACHE };
-#define KEEPING_OPTIONS                                                                                                \
-    {"memory", KEY_MEMORY, "SIZE", 0,                                                                                  \
-        "bytes that the features of a graph, and what is taken beside them, may take (500M, 4G); a hop stack "         \
-        "beyond is a file in --cache (default: what is free)",                                                         \
-        0},                                                                                                            \
-        EXPAND_OPTION, {                                                                                               \
-        "cache", KEY_CACHE, "DIR", 0, "keep computed features in this folder (default $MOCHI_CACHE)", 0                \
-    }
-/* Returns true if the key is one of these options; its value is then in memory or cache. */
-bool take_keeping(int64_t *memory, const char **cache, int key, const char *text, const struct argp_state *state);
-
-/* --stack, for commands that read features and train nothing. */
-enum { KEY_STACK = 0xa00 };
-#define STACK_OPTION                                                                                                   \
-    {                                                                                                                  \
-        "stack", KEY_STACK, "TYPE", 0,                                                                                 \
-            "numbers of a hop stack that is a file: float32, or float16, half as large, each hop rounded to 11 bits "  \
-            "(default: float32)",                                                                                      \
-            0                                                                                                          \
-    }
-/* Returns true if the key is --stack; its value is then in stack. */
-bool take_stack(mo_dtype *stack, int key, const char *text, const struct argp_state *state);
 
 /* ---- outputs.c ---- */
 

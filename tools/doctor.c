@@ -1,33 +1,41 @@
 /* tools/doctor.c - `mochi doctor`: describes the machine, and checks that the program makes use of it. */
-#include "tools/bench/bench.h"
-#include "tools/bench/core_rate.h"
 #include "tools/core.h"
+#include "tools/core_rate.h"
 #include "tools/machine.h"
+#include "tools/options.h"
 #include "tools/versions.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_THREADS = 0x100, KEY_JSON, KEY_MEASURE, MAX_CORES = 4 };
+enum { MAX_CORES = 4 };
 
 typedef struct doctor_options {
     int threads;
     bool json, measure;
 } doctor_options;
 
-static const struct argp_option options[] = {
-    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object on standard output", 0},
-    {"measure", KEY_MEASURE, NULL, OPTION_HIDDEN, "print the GEMM rate of this process alone", 0},
-    {0},
+static const option table[] = {
+    THREADS_OPTION(doctor_options, threads),
+    JSON_OPTION(doctor_options, json, "one JSON object on standard output"),
+    {OPTION_END},
 };
 
-static const char description[] =
+/* A child process of this one, with its own set of BLAS kernels, is asked for "measure" (core_rate.c). */
+static void take_measure(void *options, const char *word, const struct argp_state *state) {
+    if (strcmp(word, "measure") != 0)
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", word);
+    ((doctor_options *)options)->measure = true;
+}
+
+static const char about[] =
     "Tells what the machine offers: processor, caches and memory; the BLAS library, the kernels it takes for this "
     "processor and how fast they and other sets are at a float32 product, each measured in a process of its own; how "
     "fast products of --math bf16 are, if the processor has them; "
     "whether BLAS may be called from several threads; the GPU; versions of libraries.";
+
+const command_line doctor_line = {.table = table, .about = about, .take_word = take_measure};
 
 /* The results of the examination. */
 typedef struct findings {
@@ -47,7 +55,7 @@ typedef struct findings {
 
 static double measure_mode(int threads, mo_math math) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads, .math = math});
-    double rate = mo_ok(ctx) ? bench_gemm_quick_rate(ctx, MO_F32) : NAN;
+    double rate = mo_ok(ctx) ? measure_product(ctx, 1536, MO_F32, 4) : NAN;
     mo_context_release(ctx);
     return rate;
 }
@@ -145,22 +153,9 @@ static bool print_findings_json(const findings *f) {
 
 /* ---- the command ---- */
 
-static error_t take_doctor_option(int key, char *text, struct argp_state *state) {
-    doctor_options *o = state->input;
-    if (key == KEY_THREADS)
-        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_JSON)
-        o->json = true;
-    else if (key == KEY_MEASURE)
-        o->measure = true;
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
-}
-
 static int print_rate(const doctor_options *o) {
     mo_context *ctx = open_context(o->threads);
-    double rate = ctx ? bench_gemm_quick_rate(ctx, MO_F64) : NAN; /* float32 may not be BLAS's */
+    double rate = ctx ? measure_product(ctx, 1536, MO_F64, 4) : NAN; /* float32 may not be BLAS's */
     int code = ctx && mo_ok(ctx) ? EXIT_FINE : EXIT_FAILED;
     printf("%s %.17g\n", blas_core() ? blas_core() : "unknown", rate);
     mo_context_release(ctx);
@@ -168,10 +163,9 @@ static int print_rate(const doctor_options *o) {
 }
 
 int doctor_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options, .parser = take_doctor_option, .doc = description};
     doctor_options o = {0};
     findings f = {0};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&doctor_line, argc, argv, &o, &(given_options){0});
     if (o.measure)
         return print_rate(&o);
     if (!examine_machine(&o, &f))

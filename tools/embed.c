@@ -1,8 +1,7 @@
 /* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
  * labels beside them. */
 #include "tools/digest.h"
-#include "tools/gin/gin.h"
-#include "tools/given.h"
+#include "tools/options.h"
 #include "tools/progress.h"
 #include "tools/ranks.h"
 #include "tools/train/recipe.h"
@@ -13,113 +12,70 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    KEY_WEIGHTS = 0x100,
-    KEY_ENCODER,
-    KEY_RECIPE,
-    KEY_DATA,
-    KEY_OUT,
-    KEY_LABELS,
-    KEY_HOP,
-    KEY_MAX_ROWS,
-    KEY_THREADS,
-    KEY_JSON,
-    KEY_QUIET
-};
-
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
     const mo_encoder *encoder; /* the user's encoder, of weights trained with one; or NULL */
     int64_t max_rows, memory;
     mo_dtype stack;
-    mo_context_options device; /* device and math mode */
-    int hop, threads, argc;
+    mo_context_options device; /* device, math mode and threads */
+    int hop, argc;
     char **argv;
     bool json, quiet;
     mo_ranks ranks; /* processes that embed together; the first one writes and speaks */
     given_options given;
 } embed_options;
 
-static const struct argp_option options[] = {
-    {"weights", KEY_WEIGHTS, "FILE", 0,
+#define AT(field) offsetof(embed_options, field)
+
+static const option table[] = {
+    {OPTION_TEXT, "weights", "FILE", AT(weights),
         "weights.safetensors of a run; best: those that come with mochi (default); none: no encoder, the frozen "
         "features of one hop",
-        0},
-    {"encoder", KEY_ENCODER, "FILE.so", 0, "the encoder of your own that the weights were trained with", 0},
-    {"recipe", KEY_RECIPE, "NAME", 0,
+        .choices = "best|none"},
+    {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "the encoder of your own that the weights were trained with"},
+    {OPTION_WORD, "recipe", "NAME", AT(recipe),
         "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
         "`convert.py weights` makes it of the released program's, is used as that program does",
-        0},
-    {"data", KEY_DATA, "NAME", 0, "a graph: a name of `mochi data list`, or a path", 0},
-    {"out", KEY_OUT, "Z.npy", 0, "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", 0},
-    {"labels", KEY_LABELS, "y.npy", 0, "also write the labels: int64, -1 where there is none", 0},
-    {"hop", KEY_HOP, "K", 0, "the hop of --weights none, 0 to 3 (default 2)", 0},
-    {"max-rows", KEY_MAX_ROWS, "N", 0,
-        "rows encoded at once; 0: all (default 2048 with rows of examples, as `best`; else 32768)", 0},
-    KEEPING_OPTIONS,
-    STACK_OPTION,
-    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
-    DEVICE_OPTIONS,
-    {"json", KEY_JSON, NULL, 0, "one JSON object per file on standard output, nothing else", 0},
-    {"quiet", KEY_QUIET, NULL, 0, "no notices on standard error and, without --json, no list of the files written", 0},
-    {0},
+        .choices = RECIPES},
+    {OPTION_TEXT, "data", "NAME", AT(data), "a graph: a name of `mochi data list`, or a path", .choices = "@graphs"},
+    {OPTION_OUTPUT, "out", "Z.npy", AT(out),
+        "the file to write: float32 [nodes, d], or [graphs, d] for a set of graphs", .choices = ".npy"},
+    {OPTION_OUTPUT, "labels", "y.npy", AT(labels), "also write the labels: int64, -1 where there is none",
+        .choices = ".npy"},
+    {OPTION_INT, "hop", "K", AT(hop), "the hop of --weights none, 0 to 3 (default 2)", 0, 3},
+    MAX_ROWS_OPTION(embed_options, max_rows,
+        "rows encoded at once; 0: all (default 2048 with rows of examples, as `best`; else 32768)"),
+    KEEPING_OPTIONS(embed_options, memory, cache),
+    STACK_OPTION(embed_options, stack),
+    THREADS_OPTION(embed_options, device.threads),
+    DEVICE_OPTIONS(embed_options, device),
+    JSON_OPTION(embed_options, json, "one JSON object per file on standard output, nothing else"),
+    {OPTION_FLAG, "quiet", NULL, AT(quiet),
+        "no notices on standard error and, without --json, no list of the files written"},
+    {OPTION_END},
 };
 
-static const char description[] = "Encodes a graph with trained weights and writes the embeddings of its nodes; for a "
-                                  "set of graphs, the mean over each graph's nodes.\v"
-                                  "Examples:\n"
-                                  "  mochi embed --weights runs/a/weights.safetensors --data cora --out Z.npy\n"
-                                  "  mochi embed --weights none --hop 2 --data cora --out Z.npy --labels y.npy";
+static const char about[] = "Encodes a graph with trained weights and writes the embeddings of its nodes; for a "
+                            "set of graphs, the mean over each graph's nodes.\v"
+                            "Examples:\n"
+                            "  mochi embed --weights runs/a/weights.safetensors --data cora --out Z.npy\n"
+                            "  mochi embed --weights none --hop 2 --data cora --out Z.npy --labels y.npy";
 
-/* Refuses options that have no effect. */
-static void refuse_embed_options(const embed_options *o) {
+static void check_options(void *options, const struct argp_state *state) {
+    const embed_options *o = options;
+    const given_options *g = &o->given;
     bool none = !strcmp(o->weights, "none");
-    refuse_given(&o->given, "hop", !none, "expected --weights none, whose rows are those of one hop");
-    refuse_given(&o->given, "recipe", none, "expected weights of a file, whose recipe it checks");
-    refuse_given(&o->given, "encoder", none, "expected --weights of that encoder beside it, found none");
-    refuse_given(&o->given, "max-rows", none, "nothing is encoded without weights");
-    refuse_given(&o->given, "stack", !o->memory, "expected --memory, as a hop stack in memory is of float32");
-    refuse_math_on_cpu(&o->given, &o->device);
+    if (!o->data || !o->out)
+        refuse_command_line(state, EXIT_USAGE, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
+    refuse_given(g, "hop", !none, "expected --weights none, whose rows are those of one hop");
+    refuse_given(g, "recipe", none, "expected weights of a file, whose recipe it checks");
+    refuse_given(g, "encoder", none, "expected --weights of that encoder beside it, found none");
+    refuse_given(g, "max-rows", none, "nothing is encoded without weights");
+    refuse_given(g, "stack", !o->memory, "expected --memory, as a hop stack in memory is of float32");
+    refuse_math_on_cpu(g, &o->device);
 }
 
-static error_t take_embed_option(int key, char *text, struct argp_state *state) {
-    embed_options *o = state->input;
-    note_given(&o->given, key);
-    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state) ||
-        take_stack(&o->stack, key, text, state))
-        return 0;
-    if (key == KEY_WEIGHTS)
-        o->weights = text;
-    else if (key == KEY_ENCODER)
-        o->encoder = parse_encoder(state, text);
-    else if (key == KEY_RECIPE)
-        o->recipe = recipe_names[parse_choice(state, "--recipe", text, recipe_names, N_RECIPES)];
-    else if (key == KEY_DATA)
-        o->data = text;
-    else if (key == KEY_OUT)
-        o->out = take_output(state, "--out", text, ".npy");
-    else if (key == KEY_LABELS)
-        o->labels = take_output(state, "--labels", text, ".npy");
-    else if (key == KEY_HOP)
-        o->hop = (int)parse_integer(state, "--hop", text, 0, 3);
-    else if (key == KEY_MAX_ROWS)
-        o->max_rows = parse_integer(state, "--max-rows", text, 0, INT64_MAX);
-    else if (key == KEY_THREADS)
-        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_JSON)
-        o->json = true;
-    else if (key == KEY_QUIET)
-        o->quiet = true;
-    else if (key == ARGP_KEY_ARG)
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END && !(o->data && o->out))
-        refuse_command_line(state, EXIT_USAGE, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
-    else if (key == ARGP_KEY_END)
-        refuse_embed_options(o);
-    else
-        return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
-    return 0;
-}
+const command_line embed_line = {.table = table, .about = about, .end = check_options};
 
 /* The file of embeddings, which is begun with the first block. */
 typedef struct embed_file {
@@ -149,20 +105,6 @@ static void write_whole(mo_tensor *Z, embed_file *f) {
     mo_tensor_release(Z);
 }
 
-/* Rows of a GIN; NULL on failure. */
-static mo_tensor *embed_by_gin(const mo_weights *weights, const mo_source *source) {
-    mo_source own = *source;
-    mo_tensor *Z = NULL;
-    gin g;
-    gin_load(weights, &g);
-    own.features = gin_features(&g, 1, source);
-    if (own.features)
-        Z = mo_embed_hop(&own, own.features->hops);
-    mo_features_release(own.features);
-    gin_release(&g);
-    return Z;
-}
-
 /* The blocks of the weights' model, which all processes encode. */
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
@@ -185,12 +127,9 @@ static void embed_by_hop(const embed_options *o, const mo_source *source, embed_
 /* Computes the embeddings and writes them. */
 static void write_embeddings(
     const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
-    bool leads = o->ranks.rank == 0;
-    if (weights && !gin_is(weights))
+    if (weights)
         embed_by_model(o, weights, source, f);
-    else if (leads && weights)
-        write_whole(embed_by_gin(weights, source), f);
-    else if (leads)
+    else if (o->ranks.rank == 0)
         embed_by_hop(o, source, f);
     if (f->npy)
         mo_npy_finish(f->npy);
@@ -276,14 +215,13 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 }
 
 int embed_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options, .parser = take_embed_option, .doc = description};
     embed_options o = {.weights = "best", .max_rows = -1, .hop = -1, .argc = argc, .argv = argv};
-    o.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&embed_line, argc, argv, &o, &o.given);
     if (!ranks_open(&o.ranks, argv[0]))
         return EXIT_FAILED;
     o.quiet |= o.ranks.rank > 0;
-    o.device.threads = !o.threads && o.ranks.size > 1 ? 1 : o.threads;
+    if (o.ranks.size > 1 && !o.device.threads)
+        o.device.threads = 1;
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
@@ -291,10 +229,7 @@ int embed_command(int argc, char **argv) {
     require_recipe(ctx, weights, o.weights, o.recipe);
     if (o.max_rows < 0)
         o.max_rows = weights && weights->features.form == MO_FEATURES_OF_EXAMPLES ? MO_EXAMPLE_ROWS : 32768;
-    if (!gin_is(weights) || o.encoder)
-        require_encoder(ctx, weights, o.weights, o.encoder);
-    if (mo_ok(ctx) && gin_is(weights) && o.memory)
-        mo_fail(ctx, MO_UNSUPPORTED, "weights of a GIN read whole graphs in memory; expected no --memory");
+    require_encoder(ctx, weights, o.weights, o.encoder);
     phase_begin(o.quiet, "mochi embed: reading %.80s", o.data);
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
     if (!o.quiet)

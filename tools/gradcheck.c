@@ -1,10 +1,8 @@
 /* tools/gradcheck.c - `mochi gradcheck`: the derivatives of ops, heads and encoders against central differences. */
-#include "tools/given.h"
+#include "tools/options.h"
 
 #include <stdio.h>
 #include <string.h>
-
-enum { KEY_ORDER = 0x100, KEY_SEED, KEY_THREADS, KEY_OP, KEY_HEAD, KEY_ENCODER, KEY_CERTIFICATE, KEY_JSON };
 
 typedef struct gradcheck_options {
     names ops;      /* none: all ops of the objects, or of the program if there are no objects */
@@ -17,38 +15,8 @@ typedef struct gradcheck_options {
     given_options given;
 } gradcheck_options;
 
-static const struct argp_option options[] = {
-    {"order", KEY_ORDER, "1|2", 0,
-        "highest order: 1, the vector-Jacobian product; 2, also the derivative of it (default 2)", 0},
-    {"seed", KEY_SEED, "S", 0, "seed of the samples and directions (default 0)", 0},
-    {"certificate", KEY_CERTIFICATE, NULL, 0,
-        "compare also <J v, w> with <v, J^T w>: exact, so to 1e-10; sees a vjp that cannot be differentiated", 0},
-    {"op", KEY_OP, "FILE.so", 0, "load the ops of a shared object (its mo_ops) and check those; may be repeated", 0},
-    {"head", KEY_HEAD, "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own", 0},
-    {"encoder", KEY_ENCODER, "FILE.so", 0, "check an encoder of your own; may be repeated", 0},
-    {"threads", KEY_THREADS, "N", 0, "CPU threads (default: all processors)", 0},
-    {"json", KEY_JSON, NULL, 0,
-        "one JSON object per op, head or encoder and order (0: certificate) on standard output: name, order, samples, "
-        "error, pass",
-        0},
-    {0},
-};
-
-static const char description[] =
-    "Compares the derivatives of ops with central differences in float64 on the samples each op declares, along random "
-    "directions. An op without samples fails. Heads are checked in support and query embeddings, labels and "
-    "hyper-parameters, and in that a batch gives what its episodes give one by one.\v"
-    "The error is relative; it passes up to 1e-6 at order 1 and 1e-5 at order 2, which is checked where order 1 holds. "
-    "Order 1 also asks whether the gradient stays the same where fewer inputs need one, after a change in place of "
-    "values that the op does not declare to read, in a batch, and in float32. Exit status 1 if any fails.\n\n"
-    "Examples:\n"
-    "  mochi gradcheck\n"
-    "  mochi gradcheck solve_spd matmul --order 1\n"
-    "  mochi gradcheck --op ./my_op.so\n"
-    "  mochi gradcheck --head ridge,./my_head.so\n"
-    "  mochi gradcheck --encoder ./my_encoder.so";
-
-static void take_gradcheck_heads(gradcheck_options *o, const char *text, const struct argp_state *state) {
+static void take_heads(void *options, const char *text, const struct argp_state *state) {
+    gradcheck_options *o = options;
     names list = parse_names(state, "--head", text);
     const mo_head *head;
     for (int i = 0; i < list.count; i++)
@@ -62,32 +30,58 @@ static void take_gradcheck_heads(gradcheck_options *o, const char *text, const s
     free_names(&list);
 }
 
-static error_t take_gradcheck_option(int key, char *text, struct argp_state *state) {
-    gradcheck_options *o = state->input;
-    note_given(&o->given, key);
-    if (key == KEY_ORDER)
-        o->order = (int)parse_integer(state, "--order", text, 1, 2);
-    else if (key == KEY_SEED)
-        o->seed = (uint64_t)parse_integer(state, "--seed", text, 0, INT64_MAX);
-    else if (key == KEY_THREADS)
-        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_JSON)
-        o->json = true;
-    else if (key == KEY_CERTIFICATE)
-        o->certificate = true;
-    else if (key == KEY_OP)
-        append_name(&o->objects, text);
-    else if (key == KEY_HEAD)
-        take_gradcheck_heads(o, text, state);
-    else if (key == KEY_ENCODER) {
-        parse_encoder(state, text); /* a file that is no encoder ends the program here */
-        append_name(&o->encoders, text);
-    } else if (key == ARGP_KEY_ARG)
-        append_name(&o->ops, text);
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
+static void take_object(void *objects, const char *text, const struct argp_state *state) {
+    (void)state;
+    append_name(objects, text);
 }
+
+static void take_encoder(void *encoders, const char *text, const struct argp_state *state) {
+    parse_encoder(state, text); /* a file that is no encoder ends the program here */
+    append_name(encoders, text);
+}
+
+static void take_op(void *options, const char *word, const struct argp_state *state) {
+    (void)state;
+    append_name(&((gradcheck_options *)options)->ops, word);
+}
+
+#define AT(field) offsetof(gradcheck_options, field)
+
+static const option table[] = {
+    {OPTION_INT, "order", "1|2", AT(order),
+        "highest order: 1, the vector-Jacobian product; 2, also the derivative of it (default 2)", 1, 2,
+        .choices = "1|2"},
+    SEED_OPTION(gradcheck_options, seed, "the samples and directions"),
+    {OPTION_FLAG, "certificate", NULL, AT(certificate),
+        "compare also <J v, w> with <v, J^T w>: exact, so to 1e-10; sees a vjp that cannot be differentiated"},
+    {OPTION_OTHER, "op", "FILE.so", AT(objects),
+        "load the ops of a shared object (its mo_ops) and check those; may be repeated", .take = take_object},
+    {OPTION_OTHER, "head", "NAMES", 0, "check heads, separated by commas: all, " HEADS ", or FILE.so with your own",
+        .choices = HEADS, .take = take_heads},
+    {OPTION_OTHER, "encoder", "FILE.so", AT(encoders), "check an encoder of your own; may be repeated",
+        .take = take_encoder},
+    THREADS_OPTION(gradcheck_options, threads),
+    JSON_OPTION(gradcheck_options, json,
+        "one JSON object per op, head or encoder and order (0: certificate) on standard output: name, order, samples, "
+        "error, pass"),
+    {OPTION_END},
+};
+
+static const char about[] =
+    "Compares the derivatives of ops with central differences in float64 on the samples each op declares, along random "
+    "directions. An op without samples fails. Heads are checked in support and query embeddings, labels and "
+    "hyper-parameters, and in that a batch gives what its episodes give one by one.\v"
+    "The error is relative; it passes up to 1e-6 at order 1 and 1e-5 at order 2, which is checked where order 1 holds. "
+    "Order 1 also asks whether the gradient stays the same where fewer inputs need one, after a change in place of "
+    "values that the op does not declare to read, in a batch, and in float32. Exit status 1 if any fails.\n\n"
+    "Examples:\n"
+    "  mochi gradcheck\n"
+    "  mochi gradcheck solve_spd matmul --order 1\n"
+    "  mochi gradcheck --op ./my_op.so\n"
+    "  mochi gradcheck --head ridge,./my_head.so\n"
+    "  mochi gradcheck --encoder ./my_encoder.so";
+
+const command_line gradcheck_line = {.table = table, .words = "[OP...]", .about = about, .take_word = take_op};
 
 /* kind: "op", "head" or "encoder". Returns whether it passes. */
 static bool report_gradcheck(
@@ -183,14 +177,8 @@ static int check_ops(mo_context *ctx, const gradcheck_options *o, int first) {
 }
 
 int gradcheck_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options,
-        .parser = take_gradcheck_option,
-        .args_doc = "[OP...]",
-        .doc = description,
-        .help_filter = name_heads};
     gradcheck_options o = {.order = 2};
-    o.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&gradcheck_line, argc, argv, &o, &o.given);
     mo_context *ctx = open_context(o.threads);
     int code = EXIT_FAILED;
     if (ctx && mo_register_ops(ctx) == MO_OK) {

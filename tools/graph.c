@@ -1,34 +1,40 @@
 /* tools/graph.c - `mochi graph`: the tape after one training step of a small MOCHI, printed or as a file. */
-#include "tools/bench/synthetic.h"
-#include "tools/command.h"
-#include "tools/given.h"
+#include "tools/options.h"
+#include "tools/synthetic.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_DOT = 0x100, KEY_TEXT, KEY_VALUES, KEY_FORWARD, KEY_OUT, DIM = 8, MAX_LABELS = 64, FEW = 16, KEPT = 4096 };
+enum { DIM = 8, MAX_LABELS = 64, FEW = 16, KEPT = 4096 };
 
 typedef struct graph_options {
     mo_task task;
     const char *out; /* a file to write; NULL: none */
-    mo_print_format format;
+    bool text, dot;
     int64_t values;
     bool forward;
     given_options given;
 } graph_options;
 
-static const struct argp_option options[] = {
-    {"text", KEY_TEXT, NULL, 0, "one line per node, oldest first (default)", 0},
-    {"dot", KEY_DOT, NULL, 0, "for graphviz; nodes recorded by backward are red", 0},
-    {"values", KEY_VALUES, "N", OPTION_ARG_OPTIONAL, "with the elements of tensors that have at most N (default 16)",
-        0},
-    {"forward", KEY_FORWARD, NULL, 0, "without the gradient", 0},
-    {"out", KEY_OUT, "FILE.tape", 0,
-        "write the graph with elements and gradients, a safetensors file for other programs", 0},
-    {0},
+static void take_values(void *values, const char *text, const struct argp_state *state) {
+    *(int64_t *)values = text ? parse_integer(state, "--values", text, 1, 1 << 20) : FEW;
+}
+
+#define AT(field) offsetof(graph_options, field)
+#define ANOTHER_FORM .not_with = "out", .why = "--out writes another form of the graph"
+
+static const option table[] = {
+    {OPTION_FLAG, "text", NULL, AT(text), "one line per node, oldest first (default)", ANOTHER_FORM},
+    {OPTION_FLAG, "dot", NULL, AT(dot), "for graphviz; nodes recorded by backward are red", ANOTHER_FORM},
+    {OPTION_OTHER, "values", "[N]", AT(values), "with the elements of tensors that have at most N (default 16)",
+        .take = take_values},
+    {OPTION_FLAG, "forward", NULL, AT(forward), "without the gradient"},
+    {OPTION_OUTPUT, "out", "FILE.tape", AT(out),
+        "write the graph with elements and gradients, a safetensors file for other programs", .choices = ".tape"},
+    {OPTION_END},
 };
 
-static const char description[] =
+static const char about[] =
     "Shows the ops of one training step of a small MOCHI (dim 8, two classes, two support and two query examples of "
     "each) on standard normal rows: the loss of an episode of nodes, links or graphs, and its gradient in every "
     "parameter, recorded so that it could be differentiated again. TASK is nc (default), lp or gc.\v"
@@ -38,37 +44,23 @@ static const char description[] =
     "  mochi graph lp --dot | dot -Tsvg > lp.svg\n"
     "  mochi graph --out run.tape";
 
-/* What one form of the graph leaves no use for. */
-static void finish_graph_options(graph_options *o) {
-    given_options *given = &o->given;
-    refuse_given(given, "text", is_given(given, "dot"), "--dot is another form of the same graph");
-    refuse_given(given, "text", o->out != NULL, "--out writes another form of the graph");
-    refuse_given(given, "dot", o->out != NULL, "--out writes another form of the graph");
+static void take_graph_task(void *options, const char *word, const struct argp_state *state) {
+    if (state->arg_num > 0)
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected one task", word);
+    ((graph_options *)options)->task =
+        (mo_task)parse_choice(state, "TASK", word, (const char *[]){"nc", "lp", "gc"}, 3);
+}
+
+static void finish_graph_options(void *options, const struct argp_state *state) {
+    graph_options *o = options;
+    (void)state;
+    refuse_given(&o->given, "text", o->dot, "--dot is another form of the same graph");
     if (!o->values)
         o->values = o->out ? KEPT : 0;
 }
 
-static error_t take_graph_option(int key, char *text, struct argp_state *state) {
-    graph_options *o = state->input;
-    note_given(&o->given, key);
-    if (key == KEY_DOT)
-        o->format = MO_PRINT_DOT;
-    else if (key == KEY_TEXT)
-        o->format = MO_PRINT_TEXT;
-    else if (key == KEY_VALUES)
-        o->values = text ? parse_integer(state, "--values", text, 1, 1 << 20) : FEW;
-    else if (key == KEY_FORWARD)
-        o->forward = true;
-    else if (key == KEY_OUT)
-        o->out = take_output(state, "--out", text, ".tape");
-    else if (key == ARGP_KEY_ARG && state->arg_num == 0)
-        o->task = (mo_task)parse_choice(state, "TASK", text, (const char *[]){"nc", "lp", "gc"}, 3);
-    else if (key == ARGP_KEY_END)
-        finish_graph_options(o);
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
-}
+const command_line graph_line = {
+    .table = table, .words = "[nc|lp|gc]", .about = about, .take_word = take_graph_task, .end = finish_graph_options};
 
 static void write_graph_text(const char *text, void *file) {
     fputs(text, file);
@@ -92,7 +84,9 @@ static void print_step(mo_tape *t, mo_model *model, const mo_episode *e, const g
         snprintf(texts[i], sizeof texts[i], "gradient of %s", mo_tensor_name(parameters[i]));
         labels[n_labels++] = (mo_label){texts[i], grads[i]};
     }
-    mo_print_options print = {.format = shown ? o->format : MO_PRINT_TAPE,
+    mo_print_options print = {.format = !shown   ? MO_PRINT_TAPE
+                                        : o->dot ? MO_PRINT_DOT
+                                                 : MO_PRINT_TEXT,
         .values = o->values,
         .n_labels = n_labels,
         .labels = labels,
@@ -120,11 +114,8 @@ static void record_step(mo_context *ctx, const graph_options *o) {
 }
 
 int graph_command(int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_graph_option, .args_doc = "[TASK]", .doc = description};
     graph_options o = {.task = MO_TASK_NC};
-    o.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&graph_line, argc, argv, &o, &o.given);
     mo_context *ctx = open_context(1);
     if (!ctx)
         return EXIT_FAILED;

@@ -5,52 +5,81 @@
 #include "tools/command.h"
 #include "tools/core.h"
 #include "tools/memory.h"
+#include "tools/options.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct command {
-    const char *name, *full_name, *summary;
-    int (*run)(int argc, char **argv);
+    const char *name, *summary;
+    command_function *run; /* NULL: an action of the command above it */
+    const command_line *line;
 } command;
 
 static const command commands[] = {
-    {"train", "mochi train", "meta-train an encoder on a pool of graphs", train_command},
-    {"eval", "mochi eval", "few-shot accuracy of trained weights and baselines on other graphs", eval_command},
-    {"compare", "mochi compare", "evaluations side by side, or beside the paper's tables", compare_command},
-    {"embed", "mochi embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command},
-    {"predict", "mochi predict", "the labels of a graph's nodes, or of a set's graphs, from a few", predict_command},
-    {"suggest", "mochi suggest", "which nodes of a graph, or graphs of a set, to label next", suggest_command},
-    {"fit", "mochi fit", "few-shot accuracy and calibration of readouts on your own embeddings", fit_command},
-    {"explain", "mochi explain", "an op, a readout or a method on small numbers, its adjoint line by line",
-        explain_command},
-    {"data", "mochi data", "list the known graphs; describe any graph, array, weights or edge list", data_command},
-    {"gradcheck", "mochi gradcheck", "check the derivatives of ops and heads against differences", gradcheck_command},
-    {"new", "mochi new", "write a head, an encoder or an op of your own to start from, with its test", new_command},
-    {"bench", "mochi bench", "time training steps, matrix products, linear systems and the truncated SVD",
-        bench_command},
-    {"graph", "mochi graph", "show the ops of one training step, as text or for graphviz", graph_command},
-    {"lab", "mochi lab", "experiments on gradients: error, memory and time", lab_command},
-    {"pitfalls", "mochi pitfalls", "where prototypes fail and a ridge does not: synthetic, or on your own embeddings",
-        pitfalls_command},
-    {"gin", "mochi gin", "train the paper's baseline GIN, a graph autoencoder, on a pool", gin_command},
-    {"doctor", "mochi doctor", "describe this machine, and check that the program makes use of it", doctor_command},
+    {"predict", "the labels of a graph's nodes, or of a set's graphs, from a few", predict_command, &predict_line},
+    {"suggest", "which nodes of a graph, or graphs of a set, to label next", suggest_command, &suggest_line},
+    {"fit", "accuracy and calibration of readouts on your own embeddings", fit_command, &fit_line},
+    {"train", "meta-train an encoder on a pool of graphs", train_command, &train_line},
+    {"eval", "few-shot accuracy of weights and baselines on other graphs", eval_command, &eval_line},
+    {"compare", "evaluations side by side, or beside the paper's tables", compare_command, &compare_line},
+    {"embed", "write the embeddings of a graph's nodes, or of a set's graphs", embed_command, &embed_line},
+    {"data", "list, describe, get and convert graphs", data_command, &data_line},
+    {"data list", "the graphs that every command knows by name", NULL, &data_list_line},
+    {"data info", "what a graph or file holds", NULL, &data_info_line},
+    {"data verify", "compare the data folder with the manifest", NULL, &data_verify_line},
+    {"data convert", "write a graph as .npz, older weights in today's form", NULL, &data_convert_line},
+    {"data cache", "the features that are kept", NULL, &data_cache_line},
+    {"explain", "an op, a readout or a method on small numbers, line by line", explain_command, &explain_line},
+    {"lab", "experiments on gradients: error, memory and time", lab_command, &lab_line},
+    {"graph", "the ops of one training step, as text or for graphviz", graph_command, &graph_line},
+    {"pitfalls", "where prototypes fail and a ridge does not", pitfalls_command, &pitfalls_line},
+    {"gradcheck", "check derivatives of ops and heads against differences", gradcheck_command, &gradcheck_line},
+    {"new", "a head, an encoder or an op of your own to start from", new_command, &new_line},
+    {"doctor", "this machine, and whether the program makes use of it", doctor_command, &doctor_line},
 };
 
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static void print_help(void) {
-    puts("Usage: mochi COMMAND [OPTION...]\n"
-         "MOCHI: a graph foundation model, meta-trained through a closed-form ridge solve.\n");
+    puts("Usage: mochi COMMAND [OPTION...]     a graph foundation model, meta-trained through a ridge solve\n");
     for (int i = 0; i < N_COMMANDS; i++)
-        printf("  %-13s %s\n", commands[i].name, commands[i].summary);
-    puts("\n  mochi help COMMAND      the options of a command, with examples; so does mochi COMMAND --help\n"
-         "  mochi --version         the version\n\n"
-         "Graphs are named by `mochi data list`: embedded ones, those found in the folder $MOCHI_DATA, or paths.\n"
-         "With --json a command writes one JSON object per line on standard output and nothing else.\n"
-         "Exit status: 0 fine, 1 failed, 2 wrong usage; training that is interrupted writes its checkpoint\n"
-         "and exits with 130 (Ctrl-C), 143 (SIGTERM) or 129 (SIGHUP).");
+        if (commands[i].run)
+            printf("  %-10s %s\n", commands[i].name, commands[i].summary);
+    puts("\n`mochi help COMMAND` has its options, with examples; `mochi --version` the version.\n"
+         "Graphs are named by `mochi data list`, or by paths. With --json a command writes one JSON\n"
+         "object per line on standard output and nothing else. Exit status: 0 fine, 1 failed, 2 wrong\n"
+         "usage; 130, 143 or 129: training was interrupted and has written its checkpoint.");
+}
+
+static const command *find_command(const char *name) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        if (!strcmp(name, commands[i].name))
+            return &commands[i];
+    return NULL;
+}
+
+/* The part of the manual page that the tables of options make: `mochi --manual`, when the program is built. */
+static void print_commands(void) {
+    for (int i = 0; i < N_COMMANDS; i++)
+        print_manual(commands[i].name, commands[i].summary, commands[i].line);
+}
+
+/* What may follow the words of a command line, one a line: `mochi --complete WORD.. BEFORE`, for the shell. */
+static void print_next_words(int argc, char **argv) {
+    char two[64];
+    snprintf(two, sizeof two, "%s %s", argc > 0 ? argv[0] : "", argc > 1 ? argv[1] : "");
+    const command *c = argc > 1 ? find_command(two) : NULL;
+    if (argc > 0 && !c)
+        c = find_command(argv[0]);
+    for (int i = 0; i < N_COMMANDS && !c; i++)
+        if (commands[i].run)
+            puts(commands[i].name);
+    if (!c)
+        puts("help");
+    else
+        print_completions(c->line, argv[argc - 1]);
 }
 
 /* Replaces -h by --help: no command has an option -h. */
@@ -81,20 +110,20 @@ static int count_edits(const char *a, const char *b) {
 
 static int run_command(int argc, char **argv) {
     spell_help(argc, argv);
-    for (int i = 0; i < N_COMMANDS; i++)
-        if (!strcmp(argv[1], commands[i].name)) {
-            char full_name[32];
-            snprintf(full_name, sizeof full_name, "%s", commands[i].full_name);
-            argv[1] = full_name; /* the program's name in help and errors */
-            return commands[i].run(argc - 1, argv + 1);
-        }
+    const command *chosen = find_command(argv[1]);
+    if (chosen && chosen->run) {
+        char full_name[32];
+        snprintf(full_name, sizeof full_name, "mochi %s", chosen->name);
+        argv[1] = full_name; /* the program's name in help and errors */
+        return chosen->run(argc - 1, argv + 1);
+    }
     if (!strcmp(argv[1], "report"))
         refuse_command_line(NULL, EXIT_USAGE, "mochi-report writes the page of figures; see mochi-report --help");
     const char *near = NULL;
     int least = 3; /* two letters may be wrong, and fewer than half of them */
     for (int i = 0; i < N_COMMANDS; i++) {
         int edits = count_edits(argv[1], commands[i].name);
-        if (edits < least && 2 * edits < (int)strlen(commands[i].name)) {
+        if (commands[i].run && edits < least && 2 * edits < (int)strlen(commands[i].name)) {
             least = edits;
             near = commands[i].name;
         }
@@ -139,6 +168,14 @@ int main(int argc, char **argv) {
     }
     if (!strcmp(argv[1], "--version")) {
         puts("mochi " MO_VERSION);
+        return EXIT_FINE;
+    }
+    if (!strcmp(argv[1], "--manual")) {
+        print_commands();
+        return EXIT_FINE;
+    }
+    if (!strcmp(argv[1], "--complete")) {
+        print_next_words(argc - 2, argv + 2);
         return EXIT_FINE;
     }
     return run_command(argc, argv);

@@ -1,6 +1,6 @@
 /* tools/new.c - `mochi new head NAME`, `mochi new encoder NAME`, `mochi new op NAME`: writes a head, an encoder or an
  * op of the user's own to start from, with its test. */
-#include "tools/command.h"
+#include "tools/options.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -200,24 +200,28 @@ static const kind *find_plugin_kind(const char *word) {
     return NULL;
 }
 
-static error_t take_new_option(int key, char *text, struct argp_state *state) {
-    new_options *o = state->input;
-    if (key == ARGP_KEY_ARG && !o->word)
-        o->word = text;
-    else if (key == ARGP_KEY_ARG && !o->name)
-        o->name = text;
-    else if (key == ARGP_KEY_ARG)
-        usage_error(state, "arguments", "head|encoder|op NAME and no more", text);
-    else if (key != ARGP_KEY_END)
-        return ARGP_ERR_UNKNOWN;
-    else if (!o->word || !o->name)
+static void take_new_word(void *options, const char *word, const struct argp_state *state) {
+    new_options *o = options;
+    if (o->name)
+        usage_error(state, "arguments", "head|encoder|op NAME and no more", word);
+    *(o->word ? &o->name : &o->word) = word;
+}
+
+static void check_new_words(void *options, const struct argp_state *state) {
+    new_options *o = options;
+    if (!o->name)
         refuse_command_line(state, EXIT_USAGE, "expected what to write, and its name: mochi new head my_head");
     else if (!(o->kind = find_plugin_kind(o->word)))
         usage_error(state, "kind", "head, encoder or op", o->word);
     else if (!is_identifier(o->name))
         usage_error(state, "NAME", "at most 40 letters, digits and _, a letter first", o->name);
-    return 0;
 }
+
+const command_line new_line = {.table = (const option[]){{OPTION_END}},
+    .words = "head|encoder|op NAME",
+    .about = description,
+    .take_word = take_new_word,
+    .end = check_new_words};
 
 /* Writes text, with the name in place of every @, to a new file; raises if the file exists. */
 static bool write_file(mo_context *ctx, const char *path, const char *text, const char *name) {
@@ -229,9 +233,8 @@ static bool write_file(mo_context *ctx, const char *path, const char *text, cons
 }
 
 int new_command(int argc, char **argv) {
-    static const struct argp argp = {.parser = take_new_option, .args_doc = "head|encoder|op NAME", .doc = description};
     new_options o = {0};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&new_line, argc, argv, &o, &(given_options){0});
     char file[64], test[64];
     snprintf(file, sizeof file, "%s.c", o.name);
     snprintf(test, sizeof test, "%s_test.c", o.name);

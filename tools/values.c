@@ -11,22 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-void parse_options(const struct argp *argp, int argc, char **argv, void *options) {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp repeats an unknown option as it is */
-        size_t name = strcspn(argv[i], "=");
-        for (size_t at = 0; argv[i][0] == '-' && at < name; at++)
-            if (argv[i][at] != printable(argv[i][at]))
-                refuse_command_line(
-                    NULL, EXIT_USAGE, "no option is named '%.*s'; see %s --help", (int)name, argv[i], argv[0]);
-    }
-    error_t code = argp_parse(argp, argc, argv, 0, NULL, options);
-    if (code == ENOMEM)
-        end_out_of_memory();
-    if (code)
-        refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
-    check_outputs(argp, argc, argv);
-}
-
 /* Does not use argp_failure, which prints "(null)" if it lacks memory for the text. */
 void refuse_command_line(const struct argp_state *state, int code, const char *format, ...) {
     char line[4096];
@@ -131,6 +115,20 @@ names parse_names(const struct argp_state *state, const char *option, const char
     return list;
 }
 
+int parse_integers(const struct argp_state *state, const char *option, const char *text, int64_t *list, int most,
+    int64_t low, int64_t high) {
+    names words = parse_names(state, option, text);
+    char expected[64];
+    int n = words.count;
+    snprintf(expected, sizeof expected, "at most %d numbers", most);
+    if (n > most)
+        usage_error(state, option, expected, text);
+    for (int i = 0; i < n; i++)
+        list[i] = parse_integer(state, option, words.items[i], low, high);
+    free_names(&words);
+    return n;
+}
+
 void free_names(names *list) {
     for (int i = 0; i < list->count; i++)
         free(list->items[i]);
@@ -139,23 +137,6 @@ void free_names(names *list) {
 }
 
 const char *const math_names[3] = {"fp32", "tf32", "bf16"};
-
-bool take_device(mo_context_options *o, int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_DEVICE && !strncmp(text, "cuda:", 5)) {
-        o->device = MO_CUDA;
-        o->index = (int)parse_integer(state, "--device cuda:N", text + 5, 0, INT_MAX);
-    } else if (key == KEY_DEVICE) {
-        o->device = (mo_device)parse_choice(state, "--device", text, (const char *[]){"cpu", "cuda"}, 2);
-        o->index = 0;
-    } else if (key == KEY_MATH) {
-        o->math = (mo_math)parse_choice(state, "--math", text, math_names, 3);
-    } else if (key == KEY_DEVICE_MEMORY) {
-        o->device_memory = parse_bytes(state, "--device-memory", text);
-    } else if (key == ARGP_KEY_END && o->device_memory && o->device == MO_CPU) {
-        refuse_command_line(state, EXIT_USAGE, "--device-memory: expected --device cuda beside it");
-    }
-    return key == KEY_DEVICE || key == KEY_MATH || key == KEY_DEVICE_MEMORY;
-}
 
 /* Reads "30d" with the units "smhd", "4G" with "KMGT"; factor: of each unit. */
 static int64_t parse_scaled(
@@ -177,25 +158,4 @@ int64_t parse_age(const struct argp_state *state, const char *option, const char
 int64_t parse_bytes(const struct argp_state *state, const char *option, const char *text) {
     static const int64_t factor[] = {1 << 10, 1 << 20, 1 << 30, (int64_t)1 << 40};
     return parse_scaled(state, option, text, "KMGT", factor);
-}
-
-bool take_expand(int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_MAX_EXPAND)
-        set_max_expand(parse_positive(state, "--max-expand", text));
-    return key == KEY_MAX_EXPAND;
-}
-
-bool take_keeping(int64_t *memory, const char **cache, int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_MEMORY)
-        *memory = parse_bytes(state, "--memory", text);
-    else if (key == KEY_CACHE)
-        *cache = text;
-    return take_expand(key, text, state) || key == KEY_MEMORY || key == KEY_CACHE;
-}
-
-bool take_stack(mo_dtype *stack, int key, const char *text, const struct argp_state *state) {
-    static const char *const types[] = {"float32", "float16"};
-    if (key == KEY_STACK)
-        *stack = parse_choice(state, "--stack", text, types, 2) ? MO_F16 : MO_F32;
-    return key == KEY_STACK;
 }

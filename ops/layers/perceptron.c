@@ -10,7 +10,7 @@
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D.
  *
- * Against two ops of linear.c, in a training step (`mochi bench step nc15 lp`, one core): no gain on the CPU, 1.02
+ * Against two ops of linear.c, in a training step (`mochi-bench step nc15 lp`, one core): no gain on the CPU, 1.02
  * (1.00, 0.98) times their processor time at d = 64 (256, 512), within the spread. On a GPU a piece of work less
  * for nc15, one pass over [rows, d] each; no device has timed it yet. */
 #include "ops/fused/fused.h"

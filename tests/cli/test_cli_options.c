@@ -46,7 +46,6 @@ typedef struct option_row {
 #define NONE "eval --weights none --hop 1 --dim 8 --shots 4 --seeds 2 --quiet"
 #define MUTAG NONE " --data mutag"
 #define CORA NONE " --data cora"
-#define OWN "eval --weights none --hop 1 --dim 8 --quiet --data cora"
 #define EPISODES                                                                                                       \
     "eval --weights none --hop 1 --dim 8 --shots 4 --quiet --data mutag --task gc --protocol episode --episodes 3"
 #define EMBED "embed --weights none --data mutag --out #.npy"
@@ -54,8 +53,6 @@ typedef struct option_row {
 #define USED "fit @/Z.npy @/y.npy --head ridge"
 #define SUGGEST "suggest --data mutag --n 3"
 #define PREDICT "predict --data mutag --labels @/seeds.csv --quiet"
-#define STEP "bench step lp --dim 16 --runs 1 --warmup 0"
-#define GIN "gin --pool cora --dim 4 --steps 2 --out #.safetensors"
 #define LAB "lab adjoint --problem ridge --iterations 5 --runs 1 --json"
 
 static const option_row rows[] = {
@@ -127,10 +124,6 @@ static const option_row rows[] = {
         "trained+T",
         {MUTAG " --transductive", "eval --data cora --task lp --transductive",
             "eval --data cora --head ridge --transductive"}},
-    {"eval", "average", SAYS, "eval --weights best,best --data mutag --shots 4 --seeds 2 --quiet", "--average",
-        " average ",
-        {MUTAG " --average", "eval --weights best --data mutag --average",
-            "eval --weights best,random --data mutag --average"}},
     {"eval", "suite", CHANGES, "eval --weights none --hop 1 --dim 8 --quiet --suite @/one.json", "--suite @/two.json",
         NULL, {NULL}},
     {"eval", "data", CHANGES, MUTAG, "--data enzymes", NULL,
@@ -139,13 +132,6 @@ static const option_row rows[] = {
     {"eval", "protocol", CHANGES, MUTAG, "--protocol episode --episodes 2", NULL,
         {"eval --data cora --task lp --protocol episode", "eval --data cora --task lp --protocol public",
             "eval --suite @/one.json --protocol public"}},
-    {"eval", "train", CHANGES, OWN, "--train @/nodes.txt", NULL,
-        {OWN " --protocol public --train @/nodes.txt",
-            "eval --weights none --hop 1 --suite @/one.json --train @/nodes.txt",
-            "eval --data cora --task lp --train @/nodes.txt"}},
-    {"eval", "test", CHANGES, OWN " --train @/nodes.txt", "--test @/late.txt", NULL,
-        {OWN " --shots 4 --test @/late.txt", OWN " --seeds 4 --test @/late.txt",
-            "eval --data cora,citeseer --test @/late.txt"}},
     {"eval", "shots", CHANGES, MUTAG, "--shots 8", NULL,
         {"eval --weights none --hop 1 --data cora --task lp --head dot --shots 8", "eval --protocol public --shots 8"}},
     {"eval", "metric", CHANGES, CORA, "--metric auc", NULL,
@@ -223,8 +209,11 @@ static const option_row rows[] = {
         {"predict --data mutag --readout @/kept.safetensors --head ridge"}},
     {"predict", "lambda", CHANGES, PREDICT " --head ridge", "--lambda 9", NULL,
         {"predict --data mutag --readout @/kept.safetensors --lambda 9"}},
-    {"predict", "transductive", CHANGES, PREDICT, "--transductive", NULL,
-        {"predict --data mutag --readout @/kept.safetensors --transductive"}},
+    {"predict", "transductive", CHANGES, PREDICT " --transductive no", "--transductive yes", NULL,
+        {"predict --data mutag --readout @/kept.safetensors --transductive yes"}},
+    {"predict", "expert", FAILS, PREDICT, "--expert @/y.npy", "expert y.npy: expected a graph whose nodes",
+        {"predict --data mutag --readout @/kept.safetensors --expert @/y.npy",
+            PREDICT " --expert @/y.npy --save #.safetensors"}},
     {"predict", "memory", COSTS, PREDICT, "--memory 4G", NULL, {NULL}},
     {"predict", "max-expand", COSTS, PREDICT, "--max-expand 64", NULL, {NULL}},
     {"predict", "cache", FOLDER_OF, "predict --data cora --labels @/seeds.csv --quiet", "--cache #c", "c", {NULL}},
@@ -336,25 +325,6 @@ static const option_row rows[] = {
         {NULL}},
     {"gradcheck", "threads", COSTS, "gradcheck mul", "--threads 1", NULL, {NULL}},
     {"gradcheck", "json", SAYS, "gradcheck mul", "--json", "{\"op\"", {NULL}},
-    /* bench: times differ from run to run */
-    {"bench", "dim", LACKS, STEP " --json", "--dim 8", "\"gflop\":0.0063", /* of dim 16 */
-        {"bench solve 4x4 --dim 8", "bench gemm 8 --dim 8"}},
-    {"bench", "variant", SAYS, STEP " --json", "--variant mochi", "\"variant\":\"mochi\",",
-        {"bench solve 4x4 --variant mochi"}},
-    {"bench", "temperature", LACKS, STEP " --profile", "--temperature logit", "l2_normalize",
-        {"bench solve 4x4 --temperature logit"}},
-    {"bench", "max-rows", SAYS, STEP " --profile", "--max-rows 100", "recompute", {"bench solve 4x4 --max-rows 100"}},
-    {"bench", "runs", SAYS, STEP " --profile", "--runs 2", ", 2 runs:", {NULL}},
-    {"bench", "warmup", SAYS, STEP " --json", "--warmup 3", "\"allocations\":0", {NULL}},
-    {"bench", "device", SAYS, STEP " --profile", "--device cpu --runs 2", ", 2 runs:", {NULL}},
-    {"bench", "math", NEEDS_GPU, NULL, NULL, NULL, {STEP " --math tf32"}},
-    {"bench", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {STEP " --device-memory 4G"}},
-    {"bench", "threads", SAYS, STEP " --json --threads 2", "--threads 1", "\"threads\":1,", {NULL}},
-    {"bench", "replay", NEEDS_GPU, NULL, NULL, NULL, {STEP " --replay", "bench solve 4x4 --replay"}},
-    {"bench", "profile", SAYS, STEP, "--profile", "everything", {"bench gemm 8 --profile"}},
-    {"bench", "save", FILE_OF, "bench svd 80 --dim 4 --runs 1 --warmup 0", "--save #.npz", ".npz",
-        {"bench gemm 8 --save #.npz"}},
-    {"bench", "json", SAYS, STEP, "--json", "\"min_ms\"", {NULL}},
     /* graph */
     {"graph", "text", DEFAULTS, "graph", "--text", NULL, {"graph --text --dot"}},
     {"graph", "dot", SAYS, "graph", "--dot", "digraph", {NULL}},
@@ -363,19 +333,19 @@ static const option_row rows[] = {
     {"graph", "out", FILE_OF, "graph", "--out #.tape", ".tape",
         {"graph --out #.tape --dot", "graph --out #.tape --text"}},
     /* explain */
-    {"explain", "matrix", CHANGES, "explain solve", "--matrix @/A.csv", NULL,
-        {"explain --matrix @/A.csv", "explain hull --matrix @/A.csv"}},
-    {"explain", "n", CHANGES, "explain solve", "--n 4", NULL, {"explain --n 4", "explain shift --n 4"}},
-    {"explain", "seed", CHANGES, "explain solve", "--seed 1", NULL, {"explain --seed 1", "explain shift --seed 1"}},
+    {"explain", "matrix", CHANGES, "explain solve", "--matrix @/A.csv", NULL, {"explain --matrix @/A.csv"}},
+    {"explain", "n", CHANGES, "explain solve", "--n 4", NULL,
+        {"explain --n 4", "explain solve --n 4 --matrix @/A.csv"}},
+    {"explain", "seed", CHANGES, "explain solve", "--seed 1", NULL, {"explain --seed 1"}},
     {"explain", "step", SAYS, "explain solve", "--step", "Enter goes on", {"explain --step"}},
     {"explain", "json", SAYS, "explain solve", "--json", "\"latex\"",
         {"explain --json", "explain solve --step --json"}},
     /* lab */
-    {"lab", "problem", CHANGES, LAB, "--problem root", NULL, {"lab differences --problem root"}},
-    {"lab", "method", CHANGES, LAB, "--method implicit", NULL, {"lab differences --method implicit"}},
-    {"lab", "iterations", CHANGES, LAB, "--iterations 6", NULL, {"lab differences --iterations 6"}},
-    {"lab", "n", CHANGES, "lab truncation --iterations 3", "--n 5", NULL, {"lab differences --n 5"}},
-    {"lab", "runs", COSTS, LAB, "--runs 2", NULL, {"lab differences --runs 2"}},
+    {"lab", "problem", CHANGES, LAB, "--problem root", NULL, {"lab conditioning --problem root"}},
+    {"lab", "method", CHANGES, LAB, "--method implicit", NULL, {"lab conditioning --method implicit"}},
+    {"lab", "iterations", CHANGES, LAB, "--iterations 6", NULL, {"lab conditioning --iterations 6"}},
+    {"lab", "n", CHANGES, "lab truncation --iterations 3", "--n 5", NULL, {NULL}},
+    {"lab", "runs", COSTS, LAB, "--runs 2", NULL, {"lab conditioning --runs 2"}},
     {"lab", "seed", CHANGES, LAB, "--seed 1", NULL, {NULL}},
     {"lab", "threads", COSTS, LAB, "--threads 2", NULL, {NULL}},
     {"lab", "json", SAYS, "lab adjoint --problem ridge --iterations 5 --runs 1", "--json", "\"peak_bytes\"", {NULL}},
@@ -388,17 +358,6 @@ static const option_row rows[] = {
         {"pitfalls origin --max-expand 64"}},
     {"pitfalls", "threads", COSTS, "pitfalls origin --seeds 2", "--threads 2", NULL, {NULL}},
     {"pitfalls", "json", SAYS, "pitfalls origin --seeds 2", "--json", "\"pitfall\"", {NULL}},
-    /* gin */
-    {"gin", "pool", CHANGES, GIN " --quiet", "--pool citeseer", NULL, {GIN " --pool physics:nc"}},
-    {"gin", "out", PASSES, "gin --pool cora --dim 4 --steps 2 --quiet", "--out #.safetensors", NULL, {NULL}},
-    {"gin", "steps", CHANGES, GIN " --quiet", "--steps 3", NULL, {NULL}},
-    {"gin", "dim", CHANGES, GIN " --quiet", "--dim 5", NULL, {NULL}},
-    {"gin", "lr", CHANGES, GIN " --quiet", "--lr 0.1", NULL, {NULL}},
-    {"gin", "seed", CHANGES, GIN " --quiet", "--seed 1", NULL, {NULL}},
-    {"gin", "max-expand", COSTS, GIN " --quiet", "--max-expand 64", NULL, {NULL}},
-    {"gin", "threads", COSTS, GIN " --quiet", "--threads 2", NULL, {NULL}},
-    {"gin", "json", SAYS, GIN, "--json", "\"kind\":\"gin\"", {NULL}},
-    {"gin", "quiet", HUSHES, GIN, "--quiet", NULL, {GIN " --json --quiet"}},
     /* doctor */
     {"doctor", "threads", ELSEWHERE, NULL, NULL, "inspect.cases", {NULL}},
     {"doctor", "json", ELSEWHERE, NULL, NULL, "inspect.cases", {NULL}},
@@ -655,8 +614,6 @@ static void prepare(program *p) {
         {"@/rows.safetensors", "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet"},
     };
     write_text(in_folder(p, "pairs.csv"), "from,to\n0,5000\n7,9\n");
-    write_numbers(in_folder(p, "nodes.txt"), 0, 140, 1);
-    write_numbers(in_folder(p, "late.txt"), 2000, 2708, 1);
     write_numbers(in_folder(p, "few.txt"), 0, 600, 2);
     write_numbers(in_folder(p, "rest.txt"), 1, 600, 6);
     char ring[2000] = "";

@@ -248,7 +248,7 @@ completes() {
 for command in $commands; do
     claim "completion_knows_$command" completes "mochi ${command:0:2}" 1 "$command"
     if command -v scdoc >/dev/null; then
-        claim "manual_explains_$command" grep -q "^\\\\fB$command\\\\fR" "$prefix/share/man/man1/mochi.1"
+        claim "manual_explains_$command" grep -q "^\.SS $command" "$prefix/share/man/man1/mochi.1"
     fi
 done
 claim completion_knows_options completes "mochi train --po" 2 --pool

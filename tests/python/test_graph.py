@@ -572,11 +572,27 @@ def test_heads_and_sets_of_graphs():
     mask = np.zeros(mutag.graphs, bool)
     for c in (0, 1):
         mask[np.flatnonzero(mutag.y == c)[:12]] = True
-    for options in ({}, {"head": "logistic", "lam": 0.5}, {"transductive": True}):
+    for options in ({}, {"head": "logistic", "lam": 0.5}, {"transductive": True}, {"transductive": False}):
         fit = mochi.load("best").few_shot(mutag, mask, **options)
         accuracy = (fit.predict(~mask) == mutag.y[~mask]).mean()
         assert accuracy > 0.6, (options, accuracy)
     assert mochi.load().embed(mutag).shape[0] == mutag.graphs
+
+
+def test_rows_of_ones_own_are_an_expert(cora, seeds):
+    rows = np.random.default_rng(0).normal(size=(cora.nodes, 4))
+    marked = rows + 9 * np.eye(4)[cora.y % 4]
+    plain, noise, told = (
+        mochi.load("best").few_shot(cora, seeds, transductive=False, experts=experts).estimate.accuracy
+        for experts in ((), [rows], {"what it is": marked})
+    )
+    assert told > plain > noise - 0.1, (plain, noise, told)
+    with pytest.raises(ValueError, match=r"expert short: expected rows \[2708, w\]"):
+        mochi.load("best").few_shot(cora, seeds, experts={"short": rows[:-1]})
+    with pytest.raises(NotImplementedError, match="a mixture of kernels"):
+        mochi.load("best").few_shot(cora, seeds, head="ridge", experts=[rows])
+    with pytest.raises(FloatingPointError, match="not|nan"):
+        mochi.load("best").few_shot(cora, seeds, experts=[np.full((cora.nodes, 1), np.nan)])
 
 
 def test_models_know_what_they_are(tmp_path):

@@ -328,7 +328,8 @@ TEST(settings_are_refused_out_of_their_range) {
         {"\"lambda\":\"", "\"lambda\":\"-1\",\"x\":\"", "expected a number of 0 or more as its lambda, found '-1'"},
         {"\"lambda\":\"", "\"lambda\":\"inf\",\"x\":\"", "as its lambda, found 'inf'"},
         {"\"lambda\":\"", "\"lambda\":\"\",\"x\":\"", "as its lambda, found ''"},
-        {"\"transductive\":\"no", "\"transductive\":\"maybe", "expected yes or no as its transductive, found 'maybe'"},
+        {"\"transductive\":\"no", "\"transductive\":\"maybe",
+            "expected no, yes or auto as its transductive, found 'maybe'"},
         {"[\\\"0\\\",\\\"1\\\"]", "[\\\"a\\\",\\\"a\\\"]", "classes of different names, found 'a' twice"},
     };
     char folder[400];

@@ -48,7 +48,7 @@ def measure(bench):
     found = {name: one_run(bench, folder, name) for name in RUNS}
     shutil.rmtree(folder, ignore_errors=True)
     small = ["--dim", "16", "--warmup", "1", "--runs", "1"] if bench.dry else []
-    _, text, _ = bench.run([bench.program, "bench", "step", "lp" if bench.dry else "nc15", *small, "--device", "cuda", "--math", "tf32",
+    _, text, _ = bench.run([bench.bench, "step", "lp" if bench.dry else "nc15", *small, "--device", "cuda", "--math", "tf32",
                             "--profile"], 30)
     bench.say("profile", table=text[-4000:])
     return found

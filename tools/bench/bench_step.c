@@ -1,4 +1,4 @@
-/* tools/bench/bench_step.c - `mochi bench step`: one training step on a synthetic episode whose rows are already
+/* tools/bench/bench_step.c - `mochi-bench step`: one training step on a synthetic episode whose rows are already
  * gathered.
  *
  * Operations counted in units of u = 2 N d^2, with K = 4 hop blocks and L output layers: forward K (hop layers) + 1
@@ -7,14 +7,14 @@
  * of nodes. Readout: Gram matrix and its adjoint, Cholesky n^3 / 3, three pairs of triangular solves, and the products
  * with W, for n = the smaller of n_s (dual) and d + 1 (primal). */
 #include "tools/bench/bench.h"
-#include "tools/bench/synthetic.h"
+#include "tools/synthetic.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_PARAMETERS = 64 };
+enum { MAX_PARAMETERS = 64, LAYERS = 3 };
 
 typedef struct step_case {
     const char *name;
@@ -45,7 +45,7 @@ bool bench_step_knows(const char *name) {
 
 static double count_step_gflop(const synthetic *c, const bench_options *o) {
     double C = (double)c->classes, ns = C * (double)c->k, nq = C * (double)c->q, d = o->dim, D = d + 1;
-    double u = 2 * (double)synthetic_rows(c) * d * d, L = o->plus ? 3 : 2;
+    double u = 2 * (double)synthetic_rows(c) * d * d, L = LAYERS;
     double encoder = c->task == MO_TASK_GC
                          ? (3 * (2 * SYNTHETIC_BLOCKS + L) - SYNTHETIC_BLOCKS) * u + 3 * 2 * (ns + nq) * d * d
                          : (3 * (2 * SYNTHETIC_BLOCKS + 1 + L) - SYNTHETIC_BLOCKS) * u;
@@ -105,8 +105,8 @@ static void replay_step(void *state) {
 static bool start_training(mo_context *ctx, training *s, const bench_options *o) {
     mo_mochi_options options = mo_mochi_defaults();
     options.encoder.dim = o->dim;
-    options.encoder.layers = o->plus ? 3 : 2;
-    options.temperature = o->temperature;
+    options.encoder.layers = LAYERS;
+    options.temperature = MO_TEMPERATURE_EMBED;
     mo_adamw_options adamw = {
         .lr = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 1e-4, .clip = 1};
     s->lr = adamw.lr;
@@ -121,30 +121,21 @@ static bool start_training(mo_context *ctx, training *s, const bench_options *o)
     return s->optimizer != NULL;
 }
 
-static bool run_step_case(mo_context *ctx, const bench_options *o, const step_case *c, double rate) {
+bool bench_step(mo_context *ctx, const bench_options *o, const char *name, double rate) {
+    const step_case *c = find_case(name);
     training s = {.episode = synthetic_episode(ctx, &c->episode, o->dim)};
     s.episode.max_rows = o->max_rows;
     bench_record record = {.name = c->name,
-        .variant = o->plus ? "mochi++" : "mochi",
+        .variant = "mochi++",
         .rows = synthetic_rows(&c->episode),
         .gflop = count_step_gflop(&c->episode, o),
         .gemm_rate = rate};
     bool fine = mo_ok(ctx) && start_training(ctx, &s, o) && (!o->replay || record_step(ctx, &s)) &&
-                bench_run(ctx, o, o->replay ? replay_step : take_timed_step, &s, &record) && bench_print(o, &record) &&
-                bench_profile(ctx, o, take_timed_step, &s, &record);
+                bench_run(ctx, o, o->replay ? replay_step : take_timed_step, &s, &record);
     mo_capture_release(s.capture);
     mo_tape_release(s.t);
     mo_optimizer_release(s.optimizer);
     mo_model_release(s.model);
     release_synthetic(&s.episode);
     return fine;
-}
-
-bool bench_step(mo_context *ctx, const bench_options *o) {
-    double rate = bench_gemm_rate(ctx, o);
-    int n = o->cases.count ? o->cases.count : N_CASES;
-    for (int i = 0; i < n && mo_ok(ctx); i++)
-        if (!run_step_case(ctx, o, o->cases.count ? find_case(o->cases.items[i]) : &cases[i], rate))
-            break;
-    return mo_ok(ctx);
 }

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-double bench_memory(bool peak) {
+/* Resident memory in MB: now, or its peak. NaN if /proc does not say. */
+static double resident_memory(bool peak) {
     const char *key = peak ? "VmHWM: %lf" : "VmRSS: %lf";
     char line[256];
     double kb = NAN;
@@ -20,14 +21,6 @@ double bench_memory(bool peak) {
     return kb / 1024;
 }
 
-void bench_reset_peak(void) {
-    FILE *file = fopen("/proc/self/clear_refs", "w");
-    if (file) {
-        fputs("5", file);
-        fclose(file);
-    }
-}
-
 static int compare_times(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
@@ -35,45 +28,19 @@ static int compare_times(const void *a, const void *b) {
 
 /* On a device: its memory in use, workspaces of its libraries included. */
 static double peak_memory(mo_context *ctx) {
-    return mo_context_device(ctx) == MO_CPU ? bench_memory(true) : 1e-6 * (double)mo_context_counters(ctx).device_peak;
+    return mo_context_device(ctx) == MO_CPU ? resident_memory(true)
+                                            : 1e-6 * (double)mo_context_counters(ctx).device_peak;
 }
 
 /* Returns the memory in use, and restarts the count of the peak. */
 static double memory_before(mo_context *ctx) {
     mo_context_reset_peaks(ctx);
-    bench_reset_peak();
-    return mo_context_device(ctx) == MO_CPU ? bench_memory(false) : peak_memory(ctx);
-}
-
-bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record) {
-    double *times = calloc((size_t)o->runs, sizeof *times);
-    double before = memory_before(ctx);
-    if (!times)
-        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
-    for (int i = 0; i < o->warmup && mo_ok(ctx); i++)
-        run(state);
-    mo_context_wait(ctx);
-    int64_t allocations = mo_context_counters(ctx).allocations;
-    double worked = mo_clock(CLOCK_PROCESS_CPUTIME_ID);
-    for (int i = 0; i < o->runs && mo_ok(ctx); i++) {
-        double start = mo_clock(CLOCK_MONOTONIC);
-        run(state);
-        mo_context_wait(ctx);
-        times[i] = 1e3 * (mo_clock(CLOCK_MONOTONIC) - start);
+    FILE *file = fopen("/proc/self/clear_refs", "w");
+    if (file) {
+        fputs("5", file); /* the resident peak */
+        fclose(file);
     }
-    worked = mo_clock(CLOCK_PROCESS_CPUTIME_ID) - worked;
-    if (mo_ok(ctx)) {
-        qsort(times, (size_t)o->runs, sizeof *times, compare_times);
-        record->min_ms = times[0];
-        record->med_ms = times[o->runs / 2];
-        record->max_ms = times[o->runs - 1];
-        record->processor_ms = 1e3 * worked / o->runs;
-        record->allocations = mo_context_counters(ctx).allocations - allocations;
-        record->peak_mb = peak_memory(ctx);
-        record->growth_mb = record->peak_mb - before;
-    }
-    free(times);
-    return mo_ok(ctx);
+    return mo_context_device(ctx) == MO_CPU ? resident_memory(false) : peak_memory(ctx);
 }
 
 static json_t *bench_rounded(double value, double scale) {
@@ -109,10 +76,10 @@ static bool print_profile(mo_context *ctx, const bench_record *record, int runs)
     return written;
 }
 
-bool bench_profile(
+static bool profile_runs(
     mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record) {
-    if (!o->profile || mo_profile_start(ctx) != MO_OK)
-        return mo_ok(ctx);
+    if (mo_profile_start(ctx) != MO_OK)
+        return false;
     for (int i = 0; i < o->runs && mo_ok(ctx); i++)
         run(state);
     mo_profile_stop(ctx);
@@ -123,7 +90,7 @@ bool bench_profile(
     return mo_ok(ctx);
 }
 
-bool bench_print(const bench_options *o, const bench_record *r) {
+static bool print_record(const bench_options *o, const bench_record *r) {
     double share = r->gflop / (1e-3 * r->min_ms) / r->gemm_rate;
     if (o->json)
         return print_json(json_pack("{s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:I}", "case", r->name,
@@ -137,4 +104,35 @@ bool bench_print(const bench_options *o, const bench_record *r) {
         r->name, r->variant, (long long)r->rows, r->gflop, r->min_ms, r->med_ms, r->max_ms, 100 * share, r->peak_mb,
         r->growth_mb);
     return fflush(stdout) == 0;
+}
+
+bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record) {
+    double *times = calloc((size_t)o->runs, sizeof *times);
+    double before = memory_before(ctx);
+    if (!times)
+        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
+    for (int i = 0; i < o->warmup && mo_ok(ctx); i++)
+        run(state);
+    mo_context_wait(ctx);
+    int64_t allocations = mo_context_counters(ctx).allocations;
+    double worked = mo_clock(CLOCK_PROCESS_CPUTIME_ID);
+    for (int i = 0; i < o->runs && mo_ok(ctx); i++) {
+        double start = mo_clock(CLOCK_MONOTONIC);
+        run(state);
+        mo_context_wait(ctx);
+        times[i] = 1e3 * (mo_clock(CLOCK_MONOTONIC) - start);
+    }
+    worked = mo_clock(CLOCK_PROCESS_CPUTIME_ID) - worked;
+    if (mo_ok(ctx)) {
+        qsort(times, (size_t)o->runs, sizeof *times, compare_times);
+        record->min_ms = times[0];
+        record->med_ms = times[o->runs / 2];
+        record->max_ms = times[o->runs - 1];
+        record->processor_ms = 1e3 * worked / o->runs;
+        record->allocations = mo_context_counters(ctx).allocations - allocations;
+        record->peak_mb = peak_memory(ctx);
+        record->growth_mb = record->peak_mb - before;
+    }
+    free(times);
+    return mo_ok(ctx) && print_record(o, record) && (!o->profile || profile_runs(ctx, o, run, state, record));
 }

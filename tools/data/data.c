@@ -10,113 +10,108 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { KEY_JSON = 0x100, KEY_ALL, KEY_MANIFEST };
-
-#define JSON_OPTION                                                                                                    \
-    { "json", KEY_JSON, NULL, 0, "one JSON object a line on standard output", 0 }
+#define AT(field) offsetof(data_options, field)
 #define MANIFEST_OPTION                                                                                                \
-    { "manifest", KEY_MANIFEST, "FILE", 0, "another manifest than the program's", 0 }
+    { OPTION_TEXT, "manifest", "FILE", AT(manifest), "another manifest than the program's" }
+#define JSON JSON_OPTION(data_options, json, "one JSON object a line on standard output")
+#define CONVERTED ".npz or .safetensors"
 
-static const struct argp_option list_options[] = {
-    JSON_OPTION,
-    {"all", KEY_ALL, NULL, 0, "also the data sets of the paper that are not there, with their licence", 0},
-    {"manifest", KEY_MANIFEST, "FILE", 0, "of --all: another manifest than the program's", 0},
-    {0},
-};
+static void take_data_word(void *options, const char *word, const struct argp_state *state) {
+    (void)state;
+    append_name(&((data_options *)options)->words, word);
+}
 
-static const struct argp_option info_options[] = {JSON_OPTION, MANIFEST_OPTION, EXPAND_OPTION, {0}};
+static void refuse_words(const data_options *o, const struct argp_state *state, int fewest, int most, const char *use) {
+    int n = o->words.count;
+    if (n < fewest || n > most)
+        refuse_command_line(state, EXIT_USAGE, "expected `mochi data %s`, found %d words behind it", use, n);
+}
 
-static const struct argp_option convert_options[] = {EXPAND_OPTION, {0}};
+static void check_list(void *options, const struct argp_state *state) {
+    refuse_words(options, state, 0, 0, "list");
+}
 
-static const struct action {
-    const char *name, *full_name, *arguments, *description;
-    const struct argp_option *options;
-    int fewest, most; /* number of words after the action; most -1: any number */
-    int (*run)(mo_context *ctx, const data_options *o);
-} actions[] = {
-    {"list", "mochi data list", "",
-        "Lists the graphs that every command knows by name: those that come with the program, and those in the data "
-        "folder ($MOCHI_DATA, else mochi/ in ~/.local/share).\v"
-        "Example:\n  mochi data list --all",
-        list_options, 0, 0, data_list},
-    {"info", "mochi data info", "NAME|PATH...",
+static void check_info(void *options, const struct argp_state *state) {
+    refuse_words(options, state, 1, INT_MAX, "info NAME|PATH...");
+}
+
+/* The second word is a file to write; tensors are converted in place too: the new file holds all that the old one does.
+ */
+static void take_convert_word(void *options, const char *word, const struct argp_state *state) {
+    names *words = &((data_options *)options)->words;
+    bool in_place = words->count == 1 && mo_path_ends_with(word, ".safetensors") && !strcmp(word, words->items[0]);
+    append_name(words, words->count == 1 && !in_place ? take_output(state, "OUT", word, CONVERTED) : word);
+}
+
+static void check_convert(void *options, const struct argp_state *state) {
+    refuse_words(options, state, 2, 2, "convert NAME|PATH OUT.npz|OUT.safetensors");
+}
+
+const command_line data_list_line = {
+    .table = (const option[]){JSON,
+        {OPTION_FLAG, "all", NULL, AT(all), "also the data sets of the paper that are not there, with their licence"},
+        {OPTION_TEXT, "manifest", "FILE", AT(manifest), "of --all: another manifest than the program's", .needs = "all",
+            .why = "expected --all, which alone reads the manifest"},
+        {OPTION_END}},
+    .words = "",
+    .about = "Lists the graphs that every command knows by name: those that come with the program, and those in the "
+             "data folder ($MOCHI_DATA, else mochi/ in ~/.local/share).\v"
+             "Example:\n  mochi data list --all",
+    .take_word = take_data_word,
+    .end = check_list};
+
+static const option described[] = {JSON, MANIFEST_OPTION, EXPAND_OPTION, {OPTION_END}};
+
+const command_line data_info_line = {.table = described,
+    .words = "NAME|PATH...",
+    .about =
         "Says what a graph or file holds: any name of `mochi data list`, a graph as .npz, GML, TU folder, adjacency "
         "list, edge list, interaction lists (train.txt), or a folder of features.npy, edges.txt and, if there, "
-        "labels.npy or labels.txt; an array (.npy, "
-        ".npz), weights (.safetensors). Of a data set of the manifest also licence, citation and the counts it must "
-        "have.\v"
+        "labels.npy or labels.txt; an array (.npy, .npz), weights (.safetensors). Of a data set of the manifest also "
+        "licence, citation and the counts it must have.\v"
         "Examples:\n  mochi data info cora\n  mochi data info runs/a/weights.safetensors Z.npy --json",
-        info_options, 1, -1, data_info},
-    {"verify", "mochi data verify", "[NAME...]",
-        "Compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\v"
-        "Example:\n  mochi data verify",
-        info_options, 0, -1, data_verify},
-    {"convert", "mochi data convert", "NAME|PATH OUT.npz|OUT.safetensors",
-        "Writes any graph that `mochi data info` describes as .npz. Weights and checkpoints of older versions, which "
-        "lack digests of their tensors, get them.\v"
-        "Examples:\n  mochi data convert football.gml football.npz\n"
-        "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
-        convert_options, 2, 2, data_convert},
+    .take_word = take_data_word,
+    .end = check_info};
+
+const command_line data_verify_line = {.table = described,
+    .words = "[NAME...]",
+    .about = "Compares files of the data folder with the manifest: by SHA-256, then what a loader finds.\v"
+             "Example:\n  mochi data verify",
+    .take_word = take_data_word};
+
+const command_line data_convert_line = {.table = (const option[]){EXPAND_OPTION, {OPTION_END}},
+    .words = "NAME|PATH OUT.npz|OUT.safetensors",
+    .about = "Writes any graph that `mochi data info` describes as .npz. Weights and checkpoints of older versions, "
+             "which lack digests of their tensors, get them.\v"
+             "Examples:\n  mochi data convert football.gml football.npz\n"
+             "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
+    .take_word = take_convert_word,
+    .end = check_convert};
+
+static const struct action {
+    const char *name, *full_name;
+    const command_line *line;
+    int (*run)(mo_context *ctx, const data_options *o);
+} actions[] = {
+    {"list", "mochi data list", &data_list_line, data_list},
+    {"info", "mochi data info", &data_info_line, data_info},
+    {"verify", "mochi data verify", &data_verify_line, data_verify},
+    {"convert", "mochi data convert", &data_convert_line, data_convert},
 };
 enum { ACTIONS = sizeof actions / sizeof *actions };
 
 #define NO_DATA_FOLDER "data folder: expected MOCHI_DATA or HOME to name it, found neither"
 
-static const char description[] = "Which graphs there are, what they hold, and how to get, check and convert them.\v"
-                                  "  list     the graphs that every command knows by name\n"
-                                  "  info     what a graph or file holds\n"
-                                  "  get      download data sets of the paper, verified\n"
-                                  "  verify   compare the data folder with the manifest\n"
-                                  "  convert  write a graph as .npz, older weights in today's form\n"
-                                  "  cache    the features that are kept\n\n"
-                                  "mochi data ACTION --help has the options of an action, with examples.";
-
-/* Ends the program unless the action takes this number of words and every option has an effect. */
-static void check_words(const data_options *o, const struct argp_state *state) {
-    const struct action *a = &actions[o->action];
-    int n = o->words.count - 1;
-    if (n < a->fewest || (a->most >= 0 && n > a->most))
-        refuse_command_line(state, EXIT_USAGE, "expected `%s%s%s`, found %d words behind it", a->full_name,
-            *a->arguments ? " " : "", a->arguments, n);
-    if (a->options == list_options)
-        refuse_given(&o->given, "manifest", !o->all, "expected --all, which alone reads the manifest");
-}
-
-#define CONVERTED ".npz or .safetensors"
-
-/* Whether a word names the file that `convert` writes beside the one that it reads; tensors are converted in place too:
- * the new file holds all that the old one does. */
-static bool is_written(const data_options *o, const char *text, const struct argp_state *state) {
-    return actions[o->action].run == data_convert && state->arg_num == 1 &&
-           !(mo_path_ends_with(text, ".safetensors") && strcmp(text, o->words.items[1]) == 0);
-}
-
-static error_t take_data_option(int key, char *text, struct argp_state *state) {
-    data_options *o = state->input;
-    note_given(&o->given, key);
-    if (take_expand(key, text, state))
-        return 0;
-    switch (key) {
-    case KEY_JSON:
-        o->json = true;
-        break;
-    case KEY_ALL:
-        o->all = true;
-        break;
-    case KEY_MANIFEST:
-        o->manifest = text;
-        break;
-    case ARGP_KEY_ARG:
-        append_name(&o->words, is_written(o, text, state) ? take_output(state, "OUT", text, CONVERTED) : text);
-        break;
-    case ARGP_KEY_END:
-        check_words(o, state);
-        break;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
-}
+const command_line data_line = {.table = (const option[]){{OPTION_END}},
+    .words = "list|info|get|verify|convert|cache [OPTION...]",
+    .about = "Which graphs there are, what they hold, and how to get, check and convert them.\v"
+             "  list     the graphs that every command knows by name\n"
+             "  info     what a graph or file holds\n"
+             "  get      download data sets of the paper, verified\n"
+             "  verify   compare the data folder with the manifest\n"
+             "  convert  write a graph as .npz, older weights in today's form\n"
+             "  cache    the features that are kept\n\n"
+             "mochi data ACTION --help has the options of an action, with examples."};
 
 bool open_data_folder(mo_context *ctx, char *folder, size_t bytes) {
     if (mo_data_folder(folder, bytes))
@@ -130,7 +125,7 @@ int data_info(mo_context *ctx, const data_options *o) {
     manifest *m = manifest_read(ctx, o->manifest);
     if (!m)
         return report_failure(ctx);
-    for (int i = 1; i < o->words.count; i++) /* goes on after a bad file */
+    for (int i = 0; i < o->words.count; i++) /* goes on after a bad file */
         if (!describe_data(ctx, o->words.items[i], m, o->json)) {
             code = report_failure(ctx);
             mo_clear_error(ctx);
@@ -156,7 +151,7 @@ static void convert_graph(mo_context *ctx, const char *from, const char *to) {
 }
 
 int data_convert(mo_context *ctx, const data_options *o) {
-    const char *from = o->words.items[1], *to = o->words.items[2], *ending = strrchr(to, '.');
+    const char *from = o->words.items[0], *to = o->words.items[1], *ending = strrchr(to, '.');
     (ending && !strcmp(ending, ".safetensors") ? convert_tensors : convert_graph)(ctx, from, to);
     return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
 }
@@ -189,12 +184,11 @@ static int get_by_python(int argc, char **argv) {
 
 /* Returns the action's number; -1, after one line, if there is no such action. `mochi data --help` ends here. */
 static int choose_action(int argc, char **argv) {
-    static const struct argp general = {.args_doc = "ACTION [OPTION...]", .doc = description};
     for (int i = 0; argc > 1 && i < ACTIONS; i++)
         if (!strcmp(argv[1], actions[i].name))
             return i;
     if (argc > 1 && argv[1][0] == '-')
-        parse_options(&general, 2, argv, NULL);
+        read_command_line(&data_line, 2, argv, NULL, &(given_options){0});
     fprintf(stderr, "mochi data: expected list, info, get, verify, convert or cache%s%s\n",
         argc > 1 ? ", found " : " behind it", argc > 1 ? make_printable(argv[1]) : "");
     return -1;
@@ -212,14 +206,10 @@ int data_command(int argc, char **argv) {
     if (action < 0)
         return EXIT_USAGE;
     const struct action *a = &actions[action];
-    struct argp argp = {
-        .options = a->options, .parser = take_data_option, .args_doc = a->arguments, .doc = a->description};
-    data_options o = {.action = action};
-    o.given = (given_options){.table = a->options, .command = a->full_name};
-    append_name(&o.words, a->name);
+    data_options o = {0};
     snprintf(full_name, sizeof full_name, "%s", a->full_name);
     argv[1] = full_name; /* what argp calls the program in help and errors */
-    parse_options(&argp, argc - 1, argv + 1, &o);
+    read_command_line(a->line, argc - 1, argv + 1, &o, &(given_options){0});
     mo_context *ctx = open_context(1);
     int code = ctx ? a->run(ctx, &o) : EXIT_FAILED;
     mo_context_release(ctx);

@@ -2,18 +2,16 @@
 #ifndef DATA_H
 #define DATA_H
 
-#include "tools/given.h"
+#include "tools/options.h"
 
 typedef struct data_options {
-    int action;
-    given_options given;
-    names words; /* the action and what it acts on */
+    names words; /* what the action acts on */
     bool json;
     bool all;             /* list */
     const char *manifest; /* NULL: the program's own manifest */
 } data_options;
 
-/* Each acts on the words of o->words after the action and returns the exit code. */
+/* Each acts on o->words and returns the exit code. */
 int data_list(mo_context *ctx, const data_options *o);
 int data_info(mo_context *ctx, const data_options *o);
 int data_verify(mo_context *ctx, const data_options *o);

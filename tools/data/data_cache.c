@@ -2,7 +2,7 @@
 #include "tools/data/data_cache.h"
 
 #include "tensor/hidden.h"
-#include "tools/given.h"
+#include "tools/options.h"
 #include "tools/train/recipe.h"
 
 #include <inttypes.h>
@@ -11,7 +11,6 @@
 #include <string.h>
 #include <time.h>
 
-enum { KEY_OLDER = 0x100, KEY_SIZE, KEY_RECIPE, KEY_SEED, KEY_THREADS, KEY_JSON };
 enum { LIST, VERIFY, PRUNE, CLEAR, BUILD, ACTIONS };
 static const char *const action_names[ACTIONS] = {"list", "verify", "prune", "clear", "build"};
 
@@ -27,21 +26,24 @@ typedef struct cache_options {
     int64_t count, bytes, damaged; /* totals over the entries visited */
 } cache_options;
 
-static const struct argp_option options[] = {
-    {"cache", KEY_CACHE, "DIR", 0, "the folder (default $MOCHI_CACHE)", 0},
-    {"older", KEY_OLDER, "AGE", 0, "prune: entries not used for 30d, 12h, 45m or 10s", 0},
-    {"size", KEY_SIZE, "BYTES", 0,
-        "prune: the least recently used, until the rest takes 500M, 4G or this number of bytes", 0},
-    {"recipe", KEY_RECIPE, "NAME", 0, "build: best, paper, paper++ or released (default best)", 0},
-    {"seed", KEY_SEED, "N", 0, "build: seed of the recipe (default 0)", 0},
-    {"memory", KEY_MEMORY, "SIZE", 0, "build: bytes that features may take, as in train", 0},
-    {"max-expand", KEY_MAX_EXPAND, "RATIO", 0, "build: how far compressed files may unfold, as for train", 0},
-    {"threads", KEY_THREADS, "N", 0, "build: CPU threads (default: all processors)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object per line on standard output", 0},
-    {0},
+#define AT(field) offsetof(cache_options, field)
+
+static const option table[] = {
+    {OPTION_TEXT, "cache", "DIR", AT(folder), "the folder (default $MOCHI_CACHE)"},
+    {OPTION_AGE, "older", "AGE", AT(older), "prune: entries not used for 30d, 12h, 45m or 10s"},
+    {OPTION_BYTES, "size", "BYTES", AT(size),
+        "prune: the least recently used, until the rest takes 500M, 4G or this number of bytes"},
+    {OPTION_CHOICE, "recipe", "NAME", AT(recipe), "build: best, paper, paper++ or released (default best)",
+        .choices = RECIPES},
+    SEED_OPTION(cache_options, seed, "the recipe, for build"),
+    {OPTION_BYTES, "memory", "SIZE", AT(memory), "build: bytes that features may take, as in train"},
+    EXPAND_OPTION,
+    THREADS_OPTION(cache_options, threads),
+    JSON_OPTION(cache_options, json, "one JSON object per line on standard output"),
+    {OPTION_END},
 };
 
-static const char description[] =
+static const char about[] =
     "Features that train, eval and embed computed with --cache DIR (or $MOCHI_CACHE), one file for each graph's "
     "content "
     "and all options they depend on. list: every entry, the least recently used first. verify: reads them and compares "
@@ -54,7 +56,8 @@ static const char description[] =
     "  mochi data cache prune --older 30d --size 4G --cache cache\n"
     "  mochi data cache build cora citeseer:nc --recipe paper++ --cache cache";
 
-static void take_cache_word(cache_options *o, const char *text, struct argp_state *state) {
+static void take_cache_word(void *options, const char *text, const struct argp_state *state) {
+    cache_options *o = options;
     if (o->action == BUILD) {
         append_name(&o->graphs, text);
         return;
@@ -64,7 +67,8 @@ static void take_cache_word(cache_options *o, const char *text, struct argp_stat
     o->action = parse_choice(state, "data cache", text, action_names, ACTIONS);
 }
 
-static void check_cache_options(const cache_options *o, struct argp_state *state) {
+static void check_cache_options(void *options, const struct argp_state *state) {
+    const cache_options *o = options;
     if (o->action < 0)
         refuse_command_line(state, EXIT_USAGE, "expected list, verify, prune, clear or build");
     if (!o->folder || !*o->folder)
@@ -73,40 +77,16 @@ static void check_cache_options(const cache_options *o, struct argp_state *state
         refuse_command_line(state, EXIT_USAGE, "prune: --older AGE or --size BYTES is missing");
     if (o->action == BUILD && !o->graphs.count)
         refuse_command_line(state, EXIT_USAGE, "build: expected the names of graphs");
-    static const char *const of_prune[] = {"older", "size"}, *const of_build[] = {"recipe", "seed", "memory"};
-    for (size_t i = 0; i < sizeof of_prune / sizeof *of_prune; i++)
-        refuse_given(&o->given, of_prune[i], o->action != PRUNE, "expected the action prune");
-    for (size_t i = 0; i < sizeof of_build / sizeof *of_build; i++)
-        refuse_given(&o->given, of_build[i], o->action != BUILD, "expected the action build");
-    refuse_given(&o->given, "max-expand", o->action != BUILD, "expected the action build, which alone reads graphs");
-    refuse_given(&o->given, "threads", o->action != BUILD, "expected the action build, which alone computes");
+    refuse_given(&o->given, "older size", o->action != PRUNE, "expected the action prune");
+    refuse_given(&o->given, "recipe seed memory max-expand threads", o->action != BUILD,
+        "expected the action build, which alone reads graphs and computes");
 }
 
-static error_t take_cache_option(int key, char *text, struct argp_state *state) {
-    cache_options *o = state->input;
-    note_given(&o->given, key);
-    if (take_keeping(&o->memory, &o->folder, key, text, state))
-        return 0;
-    if (key == KEY_OLDER)
-        o->older = parse_age(state, "--older", text);
-    else if (key == KEY_SIZE)
-        o->size = parse_bytes(state, "--size", text);
-    else if (key == KEY_RECIPE)
-        o->recipe = parse_choice(state, "--recipe", text, recipe_names, N_RECIPES);
-    else if (key == KEY_SEED)
-        o->seed = parse_integer(state, "--seed", text, 0, INT64_MAX);
-    else if (key == KEY_THREADS)
-        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_JSON)
-        o->json = true;
-    else if (key == ARGP_KEY_ARG)
-        take_cache_word(o, text, state);
-    else if (key == ARGP_KEY_END)
-        check_cache_options(o, state);
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
-}
+const command_line data_cache_line = {.table = table,
+    .words = "list|verify|prune|clear\nbuild NAME[:TASK]...",
+    .about = about,
+    .take_word = take_cache_word,
+    .end = check_cache_options};
 
 static const char *base_of(const char *path) {
     const char *slash = strrchr(path, '/');
@@ -168,13 +148,8 @@ static void build_cache(mo_context *ctx, const cache_options *o) {
 }
 
 int data_cache_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options,
-        .parser = take_cache_option,
-        .args_doc = "list|verify|prune|clear\nbuild NAME[:TASK]...",
-        .doc = description};
     cache_options o = {.action = -1, .folder = getenv("MOCHI_CACHE"), .older = -1, .size = -1, .recipe = RECIPE_BEST};
-    o.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&data_cache_line, argc, argv, &o, &o.given);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;

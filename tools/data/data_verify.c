@@ -80,12 +80,12 @@ int data_verify(mo_context *ctx, const data_options *o) {
     manifest *m = open_data_folder(ctx, folder, sizeof folder) ? manifest_read(ctx, o->manifest) : NULL;
     bool fine = m;
     int checked = 0;
-    for (int i = 1; m && i < o->words.count && mo_ok(ctx); i++) {
+    for (int i = 0; m && i < o->words.count && mo_ok(ctx); i++) {
         const manifest_entry *e = manifest_find(ctx, m, o->words.items[i]);
         fine = e && verify_entry(ctx, o, folder, e) && fine;
         checked++;
     }
-    for (int i = 0; m && o->words.count == 1 && i < m->count; i++)
+    for (int i = 0; m && o->words.count == 0 && i < m->count; i++)
         if (is_here(folder, &m->entries[i])) {
             fine = verify_entry(ctx, o, folder, &m->entries[i]) && fine;
             checked++;

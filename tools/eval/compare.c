@@ -1,14 +1,14 @@
 /* tools/eval/compare.c - `mochi compare`: compares evaluations with each other or with the paper's tables. */
-#include "tools/eval/aggregate.h"
 #include "tools/eval/eval_json.h"
 #include "tools/eval/pairs.h"
+#include "tools/options.h"
 
 #include <math.h>
 #include <stb/stb_ds.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { KEY_HEAD = 0x100, KEY_METRIC, KEY_FEATURES, KEY_JSON, MAX_FILES = 6 };
+enum { MAX_FILES = 6 };
 
 typedef struct compare_options {
     const char *files[MAX_FILES];
@@ -18,23 +18,10 @@ typedef struct compare_options {
     bool json;
 } compare_options;
 
-static const struct argp_option options[] = {
-    {"head", KEY_HEAD, "NAMES", 0, "only figures of these readouts (default: all)", 0},
-    {"metric", KEY_METRIC, "NAMES", 0, "only figures of these metrics: accuracy, auc, ap, .. (default: all)", 0},
-    {"features", KEY_FEATURES, "NAME", 0,
-        "the features whose figures are subtracted: trained, best, hop .. (default: the first of each block; of the "
-        "paper the best)",
-        0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object per difference on standard output", 0},
-    {0},
-};
-
-static const char description[] =
+static const char about[] =
     "Sets evaluations side by side that `mochi eval --json` wrote; `paper` stands for the paper's tables, `public` for "
     "the figures of other methods on the public split (`mochi eval --protocol public`). A column for "
-    "each kind of features of each file, and the difference between the first file and every other one. Beside the "
-    "paper also its normalised aggregate S of every method, on the cells that all files have by one protocol, and the "
-    "mean over k = 4, 8, 16, 32, 64, 512 where a file has all six.\v"
+    "each kind of features of each file, and the difference between the first file and every other one.\v"
     "± is the half width of the 95% interval, of the paper the standard deviation. Differences are of pairs where both "
     "files have the same number of seeds or episodes by one protocol, else Welch's; * marks those whose interval "
     "leaves "
@@ -46,28 +33,36 @@ static const char description[] =
 
 /* ---- options ---- */
 
-static error_t take_compare_option(int key, char *text, struct argp_state *state) {
-    compare_options *o = state->input;
-    if (key == KEY_HEAD || key == KEY_METRIC) {
-        names *list = key == KEY_HEAD ? &o->heads : &o->metrics;
-        free_names(list);
-        *list = parse_names(state, key == KEY_HEAD ? "--head" : "--metric", text);
-    } else if (key == KEY_FEATURES) {
-        o->features = text;
-    } else if (key == KEY_JSON) {
-        o->json = true;
-    } else if (key == ARGP_KEY_ARG) {
-        if (o->n == MAX_FILES)
-            refuse_command_line(state, EXIT_USAGE, "'%s': expected at most %d files", text, MAX_FILES);
-        o->files[o->n++] = text;
-    } else if (key == ARGP_KEY_END && o->n < 2) {
+#define AT(field) offsetof(compare_options, field)
+
+static const option table[] = {
+    {OPTION_NAMES, "head", "NAMES", AT(heads), "only figures of these readouts (default: all)", .choices = HEADS},
+    {OPTION_NAMES, "metric", "NAMES", AT(metrics),
+        "only figures of these metrics: accuracy, auc, ap, .. (default: all)",
+        .choices = "accuracy|nll|ece|auc|ap|mrr|hits_rank|hits_ogb|hits_pooled"},
+    {OPTION_TEXT, "features", "NAME", AT(features),
+        "the features whose figures are subtracted: trained, best, hop .. (default: the first of each block; of the "
+        "paper the best)"},
+    JSON_OPTION(compare_options, json, "one JSON object per difference on standard output"),
+    {OPTION_END},
+};
+
+static void take_file(void *options, const char *word, const struct argp_state *state) {
+    compare_options *o = options;
+    if (o->n == MAX_FILES)
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected at most %d files", word, MAX_FILES);
+    o->files[o->n++] = word;
+}
+
+static void check_files(void *options, const struct argp_state *state) {
+    const compare_options *o = options;
+    if (o->n < 2)
         refuse_command_line(
             state, EXIT_USAGE, "expected two files of `mochi eval --json`, or one and paper or public, found %d", o->n);
-    } else {
-        return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
 }
+
+const command_line compare_line = {
+    .table = table, .words = "FILE FILE|paper|public..", .about = about, .take_word = take_file, .end = check_files};
 
 static bool is_listed_name(const names *list, const char *name) {
     for (int i = 0; i < list->count; i++)
@@ -237,25 +232,6 @@ static void show_all(comparison *c) {
     }
 }
 
-/* The aggregates of the files' methods beside the paper's; of all heads and metrics, as a part of them has another best
- * figure. */
-static void show_aggregates(comparison *c) {
-    const results *lists[MAX_FILES];
-    bool paper = false;
-    for (int i = 0; i < c->options->n; i++) {
-        lists[i] = &c->files[i];
-        paper |= !strcmp(c->files[i].best, "paper best");
-    }
-    if (!paper || c->options->heads.count || c->options->metrics.count)
-        return;
-    aggregate *scores = aggregate_results(lists, c->options->n);
-    if (!c->options->json)
-        print_aggregates(scores);
-    for (int i = 0; i < arrlen(scores) && c->options->json && !c->lost_output; i++)
-        c->lost_output = !print_aggregate(&scores[i]);
-    arrfree(scores);
-}
-
 static void print_compare_end(const comparison *c) {
     printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
     print_seen(c->seen);
@@ -290,19 +266,16 @@ static bool names_occur(const comparison *c) {
 }
 
 int compare_command(int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_compare_option, .args_doc = "FILE FILE|paper|public..", .doc = description};
     compare_options o = {0};
+    given_options given = {0};
     comparison c = {.options = &o};
     char why[512];
     int code = EXIT_FINE, opened = 0;
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&compare_line, argc, argv, &o, &given);
     for (; opened < o.n && code == EXIT_FINE; opened++)
         if (!results_read(&c.files[opened], o.files[opened], why, sizeof why)) {
             fprintf(stderr, "mochi: %s\n", why);
             code = EXIT_FAILED;
-        } else if (!c.files[opened].paper) {
-            add_means_over_k(&c.files[opened]);
         }
     if (code == EXIT_FINE && !names_occur(&c))
         code = EXIT_USAGE;
@@ -313,7 +286,6 @@ int compare_command(int argc, char **argv) {
                 stderr, "mochi: compare: expected figures for the same data, task, head, metric and k, found none\n");
             code = EXIT_FAILED;
         } else {
-            show_aggregates(&c);
             if (!o.json)
                 print_compare_end(&c);
         }

@@ -1,9 +1,7 @@
 /* tools/eval/eval.c - `mochi eval`: evaluates trained weights and the baselines on graphs outside the training pool,
  * named one by one or by a suite. */
-#include "tools/eval/aggregate.h"
-#include "tools/eval/eval_average.h"
-#include "tools/eval/eval_effect.h"
 #include "tools/eval/eval_ranks.h"
+#include "tools/eval/eval_run.h"
 #include "tools/ranks.h"
 
 #include <stb/stb_ds.h>
@@ -60,8 +58,6 @@ static void print_legend(const evaluation *e) {
     printf("\n%s; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
         !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n", hop[MO_TASK_NC],
         hop[MO_TASK_LP], hop[MO_TASK_GC]);
-    if (e->options->average)
-        printf("average: the mean over %d weights; ± is the standard deviation between them\n", e->n_subjects);
     if (e->in_paper && public)
         puts("other methods as their sources give them (public.json among the embedded data)");
     else if (e->in_paper)
@@ -71,20 +67,6 @@ static void print_legend(const evaluation *e) {
     for (int i = 0; i < e->absent.count; i++)
         printf("%s%s%s", i ? ", " : "not run, as the data are not there: ", e->absent.items[i],
             i == e->absent.count - 1 ? "\n" : "");
-}
-
-static void print_eval_end(evaluation *e) {
-    aggregate *scores = e->suite ? aggregate_results((const results *const[]){&e->rows}, 1) : NULL;
-    if (e->options->json) {
-        for (int i = 0; i < arrlen(scores) && !e->lost_output; i++)
-            e->lost_output = !print_aggregate(&scores[i]);
-    } else {
-        print_aggregates(scores);
-        if (e->options->evaluation.protocol == MO_PROTOCOL_PUBLIC)
-            print_public_means(&e->rows, &e->paper);
-        print_legend(e);
-    }
-    arrfree(scores);
 }
 
 static void print_start(evaluation *e) {
@@ -105,8 +87,6 @@ static void evaluate_choices(evaluation *e) {
     if (!eval_same_settings(e))
         return;
     refuse_eval_options(o, e->subjects, e->n_subjects, e->suite);
-    if (o->average)
-        require_one_recipe(e);
     if (o->json && mo_ok(e->ctx))
         print_start(e);
     if (!eval_agree(e))
@@ -121,8 +101,8 @@ static void evaluate_choices(evaluation *e) {
 static int end_evaluation(evaluation *e) {
     if (!eval_leads(e))
         return mo_ok(e->ctx) && !e->lost_output ? EXIT_FINE : EXIT_FAILED;
-    if (mo_ok(e->ctx) && !e->lost_output)
-        print_eval_end(e);
+    if (mo_ok(e->ctx) && !e->lost_output && !e->options->json)
+        print_legend(e);
     return !mo_ok(e->ctx) ? report_failure(e->ctx) : e->lost_output ? EXIT_FAILED : EXIT_FINE;
 }
 
@@ -156,7 +136,8 @@ int eval_command(int argc, char **argv) {
         o.json = false;
         o.quiet = o.given.silent = true;
     }
-    o.device.threads = !o.threads && e.ranks.size > 1 ? 1 : o.threads;
+    if (e.ranks.size > 1 && !o.device.threads)
+        o.device.threads = 1;
     e.ctx = joined ? open_context_on(o.device) : NULL;
     if (e.ctx) {
         code = evaluate_in_context(&e);

@@ -1,13 +1,10 @@
 /* tools/eval/eval_data.c - evaluates data sets one after another: opens each, runs the candidates of every subject on
  * it, collects the figures and prints its table or lines. */
 #include "tools/data/default_data.h"
-#include "tools/eval/eval_average.h"
 #include "tools/eval/eval_draws.h"
-#include "tools/eval/eval_effect.h"
 #include "tools/eval/eval_ranks.h"
 #include "tools/eval/eval_table.h"
 #include "tools/eval/pairs.h"
-#include "tools/memory.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -96,25 +93,17 @@ static bool can_do(const mo_candidate *c, mo_task task) {
     return !(c->transductive && task == MO_TASK_LP) && !(c->dot && task != MO_TASK_LP);
 }
 
-/* Gives a graph the user's split in place of the one that came with it; of protocol public, divisions where none came.
- */
+/* Of protocol public, gives divisions to a graph that came with none. */
 static void divide_nodes(evaluation *e, mo_graph *graph, bool first) {
     const eval_options *o = e->options;
-    if (!o->train && !o->test) {
-        if (o->evaluation.protocol != MO_PROTOCOL_PUBLIC || graph->division)
-            return;
-        char line[200];
-        int64_t n = mo_graph_divide(graph, DRAWN_DIVISIONS, o->evaluation.seed);
-        snprintf(line, sizeof line, "%.100s: came with no division; %d are drawn, of %lld training nodes in proportion",
-            graph->name, DRAWN_DIVISIONS, (long long)n);
-        if (n && first)
-            print_eval_notice(line, e);
+    if (o->evaluation.protocol != MO_PROTOCOL_PUBLIC || graph->division)
         return;
-    }
-    free(graph->division);
-    graph->division = needed(malloc((size_t)graph->nodes + 1));
-    graph->divisions = 1;
-    mo_division_read(graph, o->train, o->test, "nodes", graph->division);
+    char line[200];
+    int64_t n = mo_graph_divide(graph, DRAWN_DIVISIONS, o->evaluation.seed);
+    snprintf(line, sizeof line, "%.100s: came with no division; %d are drawn, of %lld training nodes in proportion",
+        graph->name, DRAWN_DIVISIONS, (long long)n);
+    if (n && first)
+        print_eval_notice(line, e);
 }
 
 /* The candidates of a subject that can do the task of a source. Returns how many. */
@@ -155,12 +144,7 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
         note_seen(e->seen, source->graph->name, s->seen);
     }
     int n = choose_candidates(s, source, able);
-    mo_source own = *source;
-    if (s->n_gin && mo_ok(e->ctx))
-        own.features = gin_features(s->gin, s->n_gin, source);
-    mo_evaluate(e->ctx, &own, able, n, &options, take_eval_row, e);
-    if (own.features != source->features)
-        mo_features_release(own.features);
+    mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
     eval_agree(e); /* on lost output */
 }
 
@@ -179,13 +163,10 @@ void evaluate_name(evaluation *e, const char *name, int task) {
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
-    if (mo_ok(e->ctx) && e->options->average)
-        add_averages(e, first);
     if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
         e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
     if (mo_ok(e->ctx) && !e->options->json && eval_leads(e))
-        e->in_paper |=
-            print_eval_table(&e->rows, first, &e->paper, e->options->average ? "average" : e->subjects[0].label);
+        e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
     eval_agree(e);
 }
 

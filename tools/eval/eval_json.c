@@ -77,30 +77,7 @@ bool print_eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen seen, 
     return print_json(cell);
 }
 
-bool print_eval_average(
-    const eval_options *o, const mo_eval_row *r, mo_seen seen, const char *block, const double *means, int n) {
-    json_t *cell = eval_cell(o, r, seen, block), *each = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(each, json_number(means[i]));
-    json_object_set_new(cell, "weights", json_integer(n));
-    json_object_set_new(cell, "sd_weights", json_number(mo_summarize(means, n).sd));
-    json_object_set_new(cell, "means", each);
-    return print_json(cell);
-}
-
 bool print_eval_absent(const mo_suite_task *t) {
     return print_json(json_pack("{s:s, s:s, s:s, s:s}", "kind", "absent", "data", t->data, "task",
         mo_task_name(t->task), "reason", "the data set is not there"));
-}
-
-bool print_aggregate(const aggregate *score) {
-    json_t *o = json_pack("{s:s, s:s, s:s, s:o}", "kind", "aggregate", "features", score->features, "head", score->head,
-        "S", json_number(score->S));
-    if (score->label)
-        json_object_set_new(o, "file", json_string(score->label));
-    for (int task = 0; task < MO_TASKS; task++)
-        if (score->cells[task])
-            json_object_set_new(o, mo_task_name((mo_task)task),
-                json_pack("{s:o, s:i}", "S", json_number(score->family[task]), "cells", score->cells[task]));
-    return print_json(o);
 }

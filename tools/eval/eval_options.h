@@ -2,7 +2,7 @@
 #ifndef EVAL_OPTIONS_H
 #define EVAL_OPTIONS_H
 
-#include "tools/given.h"
+#include "tools/options.h"
 
 enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
@@ -29,13 +29,11 @@ typedef struct eval_options {
     int dim;                   /* width of untrained encoders */
     double lambda;             /* 0: not given */
     const char *cache, *draws; /* folders, or NULL */
-    const char *train, *test;  /* lists of a split of the user's own, or NULL */
     int64_t memory;            /* most bytes for the features of a graph; 0: any */
     mo_feature_place place;
     mo_dtype stack;
-    int threads;
-    mo_context_options device; /* device and math mode */
-    bool transductive, average, json, quiet;
+    mo_context_options device; /* device, math mode and threads */
+    bool transductive, json, quiet;
     int argc; /* the command's words; argv[0] is its full name */
     char **argv;
 } eval_options;
@@ -43,7 +41,9 @@ typedef struct eval_options {
 /* Reads the command line; ends the program on wrong usage. */
 void parse_eval_options(eval_options *o, int argc, char **argv);
 void free_eval_options(eval_options *o);
-/* The protocol of a task as the figures name it: "own" for a split of the user's own. */
+/* The metrics of a task, as bits of their numbers. */
+unsigned metrics_of(mo_task task);
+/* The protocol of a task as the figures name it. */
 const char *eval_protocol_name(const eval_options *o, const char *task);
 
 #endif

@@ -81,10 +81,10 @@ bool eval_same_settings(evaluation *e) {
         return compare_with_first(e, NULL);
     int n = e->suite ? e->suite->n : o->data.count;
     return compare_with_first(
-        e, json_pack("{s:o, s:o, s:i, s:o, s:s, s:i, s:i, s:b, s:b, s:i, s:i, s:i}", "weights", list_subjects(e),
-               "plugins", list_plugins(e), "data_sets", n, "there", list_data(e), "protocol", eval_protocol_name(o, ""),
-               "task", o->task, "metrics", (int)o->metrics, "transductive", o->transductive, "average", o->average,
-               "device", (int)o->device.device, "math", (int)o->device.math, "features", (int)o->place));
+        e, json_pack("{s:o, s:o, s:i, s:o, s:s, s:i, s:i, s:b, s:i, s:i, s:i}", "weights", list_subjects(e), "plugins",
+               list_plugins(e), "data_sets", n, "there", list_data(e), "protocol", eval_protocol_name(o, ""), "task",
+               o->task, "metrics", (int)o->metrics, "transductive", o->transductive, "device", (int)o->device.device,
+               "math", (int)o->device.math, "features", (int)o->place));
 }
 
 bool eval_same_sources(evaluation *e, const mo_pool *pool) {

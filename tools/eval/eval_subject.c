@@ -103,32 +103,9 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, w
         mo_fail(ctx, MO_UNSUPPORTED, "--head dot: expected rows of nodes, which the recipe best has not; name a head");
 }
 
-/* Adds a GIN, trained and, as a baseline, untrained, under every head (none given: ridge), beside single hops: its
- * embeddings are the hops behind the last one. */
-static void add_gin(mo_context *ctx, const eval_options *o, subject *s, wanted w) {
-    static const char *const features[] = {NULL, "random", "x0", "hop"};
-    bool given = o->n_heads || o->dot;
-    if (o->place != MO_FEATURES_AUTO || o->memory)
-        mo_fail(
-            ctx, MO_UNSUPPORTED, "weights of a GIN read whole graphs in memory; expected no --features or --memory");
-    if (mo_ok(ctx))
-        gin_load(w.weights, &s->gin[s->n_gin++]);
-    if (mo_ok(ctx) && w.baselines && w.untrained)
-        gin_create(ctx, s->features.dim, o->evaluation.seed, &s->gin[s->n_gin++]);
-    for (int i = 0; i < (given ? o->n_heads + o->dot : 1) && mo_ok(ctx); i++) {
-        const mo_head *head = !given ? &mo_head_ridge : i == o->n_heads ? &dot : o->heads[i];
-        for (int j = 0; j < (w.baselines ? 4 : 1); j++)
-            if (j != 1 || s->n_gin > 1)
-                add_candidate(s, (mo_candidate){.features = j ? features[j] : s->label,
-                                     .hop = j < 2 ? s->features.hops + 1 + j : 0,
-                                     .head = head,
-                                     .dot = head == &dot});
-    }
-}
-
 /* Names a column by the file's recipe if there are several files. */
 static void choose_label(const eval_options *o, const subject *others, int n, subject *s, const mo_weights *weights) {
-    bool alone = (o->weights.count == 1 && !gin_is(weights)) || !weights->recipe[0];
+    bool alone = o->weights.count == 1 || !weights->recipe[0];
     snprintf(s->label, sizeof s->label, "%s", alone ? "trained" : weights->recipe);
     for (int i = 0; i < n; i++)
         if (!strcmp(others[i].label, s->label))
@@ -158,8 +135,7 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
             name, weights->head);
     require_recipe(ctx, weights, name, o->recipe);
-    if (!gin_is(weights) || o->encoder)
-        require_encoder(ctx, weights, name, o->encoder);
+    require_encoder(ctx, weights, name, o->encoder);
     if (!weights && o->encoder && mo_ok(ctx))
         mo_fail(ctx, MO_INVALID, "--encoder: expected --weights of that encoder beside it, found %s", name);
     if (mo_ok(ctx)) {
@@ -169,14 +145,12 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
             s->weights = (eval_weights){.file = name, .hash = {weights->hash[0], weights->hash[1]}};
             snprintf(s->weights.recipe, sizeof s->weights.recipe, "%s", weights->recipe);
         }
-        (gin_is(weights) ? add_gin : add_candidates)(ctx, o, s, (wanted){weights, n == 0, !none});
+        add_candidates(ctx, o, s, (wanted){weights, n == 0, !none});
     }
 }
 
 void release_subject(subject *s) {
     for (int i = 0; i < s->n_models; i++)
         mo_model_release(s->models[i]);
-    for (int i = 0; i < s->n_gin; i++)
-        gin_release(&s->gin[i]);
     mo_weights_release(s->read);
 }

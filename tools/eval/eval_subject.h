@@ -3,7 +3,6 @@
 #define EVAL_SUBJECT_H
 
 #include "tools/eval/eval_json.h"
-#include "tools/gin/gin.h"
 
 enum { MAX_CANDIDATES = 5 * (MAX_HEADS + 1) };
 
@@ -17,17 +16,18 @@ typedef struct subject {
     int best_hop[MO_TASKS];
     mo_model *models[2 * (MAX_HEADS + 1)]; /* trained and random for each head */
     mo_candidate candidates[MAX_CANDIDATES];
-    gin gin[2]; /* of weights of `mochi gin`: trained and untrained, whose rows are behind the last hop */
-    int n_models, n_candidates, n_gin;
+    int n_models, n_candidates;
     bool has_weights;
     eval_weights weights;
     mo_weights *read; /* of has_weights: the file, which says what it was trained on */
     mo_seen seen;     /* whether on the graph that is evaluated now */
 } subject;
 
-/* Fills s from weights (a file, of `mochi gin` too, "none" or "random"), after n earlier subjects; the first has the
+/* Fills s from weights (a file, "none" or "random"), after n earlier subjects; the first has the
  * baselines. Failures are raised on the context; release s in any case. */
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s);
 void release_subject(subject *s);
+/* Ends the program if an option of the command line has no effect on these subjects and tasks (eval_options.c). */
+void refuse_eval_options(const eval_options *o, const subject *subjects, int n, const mo_suite *suite);
 
 #endif

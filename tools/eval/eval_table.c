@@ -113,7 +113,7 @@ void print_figures(const table_column *columns, int n, const result *block, int6
     printf("%6" PRId64, k);
     for (int i = 0; i < n; i++) {
         const result *x = find_result(columns[i].list, block, k, columns[i].features, block->block);
-        double width = !x ? NAN : columns[i].list->paper ? x->sd : x->n_weights ? x->sd_weights : x->ci95;
+        double width = !x ? NAN : columns[i].list->paper ? x->sd : x->ci95;
         print_value(x ? x->mean : NAN, width);
     }
 }
@@ -133,10 +133,6 @@ static const char *other_head(const table_column *column, const result *block) {
 static void print_repeats(const result *block) {
     if (!strcmp(block->protocol, "public")) {
         printf(block->n > 1 ? ", n = %" PRId64 " public splits" : ", the public split", block->n);
-        return;
-    }
-    if (!strcmp(block->protocol, "own")) {
-        printf(", the split of --train and --test");
         return;
     }
     bool episodes = !strcmp(block->protocol, "episode") && strcmp(block->task, "lp") != 0;
@@ -172,7 +168,7 @@ static void print_experts(const results *list, int first, const char *trained) {
 
 /* Prints one line if a problem leaves classes out. */
 static void print_left_out_classes(const result *block) {
-    bool divided = !strcmp(block->protocol, "public") || !strcmp(block->protocol, "own");
+    bool divided = !strcmp(block->protocol, "public");
     const char *classes = block->left_out == 1 ? "class" : "classes";
     if (block->left_out && divided)
         printf("left out: %s%" PRId64 " %s without a training node%s, with the test nodes\n",
@@ -227,60 +223,4 @@ bool print_eval_table(const results *list, int first, const results *paper, cons
     }
     fflush(stdout);
     return any;
-}
-
-/* ---- protocol public: means over graphs ---- */
-
-/* The mean over all divisions of a graph, or over the first two alone. */
-static double mean_of_divisions(const result *x, bool first_two) {
-    return first_two && x->values && x->n > 1 ? (x->values[0] + x->values[1]) / 2 : x->mean;
-}
-
-/* The mean of a column over the graphs that it and, where one is given, the column beside it have. */
-static double mean_over_graphs(
-    const results *list, const table_column *c, const table_column *beside, bool first_two, int *n) {
-    double sum = 0;
-    *n = 0;
-    for (int i = 0; i < arrlen(list->items); i++) {
-        const result *row = &list->items[i];
-        const result *x = find_result(c->list, row, row->k, c->features, row->block);
-        if (strcmp(row->metric, "accuracy") != 0 || strcmp(row->features, list->items[0].features) != 0 || !x ||
-            (beside && !find_result(beside->list, row, row->k, beside->features, row->block)))
-            continue;
-        sum += mean_of_divisions(x, first_two);
-        ++*n;
-    }
-    return *n ? sum / *n : NAN;
-}
-
-void print_public_means(const results *list, const results *published) {
-    table_column columns[MAX_COLUMNS];
-    int n = arrlen(list->items) ? add_columns(columns, 0, list, &list->items[0]) : 0, graphs = 0, kept = n, all;
-    for (int i = 0; i < n; i++)
-        mean_over_graphs(list, &columns[i], NULL, false, &graphs);
-    if (graphs < 2)
-        return;
-    printf("\nmean over %d graphs (on their first two divisions):", graphs);
-    for (int i = 0; i < n; i++)
-        printf("%s %s %.1f (%.1f)", i ? "," : "", columns[i].title,
-            mean_over_graphs(list, &columns[i], NULL, false, &all),
-            mean_over_graphs(list, &columns[i], NULL, true, &all));
-    for (int i = 0; i < arrlen(list->items) && n < MAX_COLUMNS; i++) {
-        table_column more[MAX_COLUMNS];
-        int found = add_columns(more, 0, published, &list->items[i]);
-        for (int j = 0; j < found && n < MAX_COLUMNS; j++) {
-            int known = kept;
-            while (known < n && strcmp(columns[known].features, more[j].features) != 0)
-                known++;
-            if (known == n)
-                columns[n++] = more[j];
-        }
-    }
-    for (int i = kept; i < n; i++) {
-        double other = mean_over_graphs(list, &columns[i], &columns[0], false, &graphs);
-        printf("\n%s on %d of them %.1f; %s there %.1f (%.1f)", columns[i].title, graphs, other, columns[0].title,
-            mean_over_graphs(list, &columns[0], &columns[i], false, &all),
-            mean_over_graphs(list, &columns[0], &columns[i], true, &all));
-    }
-    putchar('\n');
 }

@@ -23,8 +23,7 @@ int add_columns(table_column columns[MAX_COLUMNS], int n, const results *list, c
 /* "cora nc, mixture head (x0: ridge, hop: ridge), accuracy in %": names the columns of another head. */
 void print_subject(const table_column *columns, int n, const result *block);
 void print_titles(const table_column *columns, int n);
-/* One line without its newline: k, then a figure per column; the paper's with its standard deviation, a mean over
- * weights with that between them. */
+/* One line without its newline: k, then a figure per column; the paper's with its standard deviation. */
 void print_figures(const table_column *columns, int n, const result *block, int64_t k);
 /* What stands behind the name of a column, or a star, of a graph that the weights were trained on, or perhaps were:
  * "†",
@@ -41,9 +40,5 @@ void print_value(double mean, double width);
  * `trained` is above the untrained encoder's and the best hop's, and where it is below the former. True where the paper
  * had a figure. */
 bool print_eval_table(const results *list, int first, const results *paper, const char *trained);
-
-/* Protocol public, of two graphs or more: the mean of every column over the graphs, over all divisions of each and over
- * the first two alone, as GraphAny's published averages are; and beside every published method on the graphs it has. */
-void print_public_means(const results *list, const results *published);
 
 #endif

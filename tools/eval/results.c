@@ -95,8 +95,6 @@ bool results_add_cell(results *r, const json_t *o) {
     row.values = copy;
     results_add_row(r, &row, protocol);
     free(copy);
-    arrlast(r->items).n_weights = json_integer_value(json_object_get(o, "weights"));
-    arrlast(r->items).sd_weights = number_of(o, "sd_weights");
     arrlast(r->items).seen = seen_of_cell(o);
     if (json_object_get(o, "block"))
         put_printable(

@@ -14,8 +14,6 @@ typedef struct result {
     int64_t n;                                /* seeds or episodes */
     int64_t small_classes, left_out, classes; /* as in mo_eval_row; 0 if unknown */
     int64_t n_test;                           /* queries per seed or episode; 0 if unknown */
-    int64_t n_weights;                        /* the weights that the figure is the mean of; 0: it is of one */
-    double sd_weights;                        /* and the standard deviation between them */
     char experts[320];                        /* what its readout rests on, in words; "" if it does not say */
     double *values;                           /* one per seed or episode; owned, NULL if unknown */
     mo_seen seen;                             /* whether the weights were trained on the graph; baselines never are */

@@ -180,6 +180,6 @@ void lu_factors(mo_tape *t, mo_tensor *PA, mo_tensor **L, mo_tensor **U);
 
 extern const topic topic_solve, topic_triangular, topic_cholesky, topic_lu, topic_qr, topic_eigh, topic_logdet,
     topic_least_squares, topic_matmul, topic_softmax_cross_entropy, topic_logistic, topic_ridge, topic_leave_one_out,
-    topic_svm, topic_implicit, topic_unrolled, topic_neumann, topic_second_order, topic_shift, topic_hull;
+    topic_svm, topic_implicit, topic_unrolled, topic_neumann, topic_second_order;
 
 #endif

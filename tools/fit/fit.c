@@ -243,7 +243,7 @@ static void run_fits(report *r) {
 int fit_command(int argc, char **argv) {
     fit_options o;
     parse_fit_options(&o, argc, argv);
-    o.device.threads = o.threads;
+
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;

@@ -2,7 +2,7 @@
 #ifndef FIT_OPTIONS_H
 #define FIT_OPTIONS_H
 
-#include "tools/given.h"
+#include "tools/options.h"
 
 enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
 
@@ -17,16 +17,16 @@ typedef struct fit_options {
     int64_t shots[FIT_SHOTS];
     mo_fit_options fit;
     double lambda, epsilon;
-    mo_context_options device; /* device and math mode */
-    int threads, argc;
+    mo_context_options device; /* device, math mode and threads */
+    const char *tune;          /* "loo", or NULL */
+    int argc;
     char **argv;
+    bool standardise, centre, normalise; /* at most one */
     bool diagnose, no_geometry, pairs, probabilities, json, quiet;
     given_options given;
 } fit_options;
 
 /* Reads the command line; ends the program on wrong usage. */
 void parse_fit_options(fit_options *o, int argc, char **argv);
-/* Ends the program where an option has no effect (fit_effect.c). */
-void refuse_fit_options(const fit_options *o);
 
 #endif

@@ -58,10 +58,8 @@ typedef struct lab_kind {
 
 struct lab_problem {
     mo_context *ctx;
-    const lab_kind *kind; /* own */
-    lab_kind own;         /* at the size of this problem */
-    const mo_lab_problem *plugin;
-    void *state;                           /* of the plugin */
+    const lab_kind *kind;                  /* own */
+    lab_kind own;                          /* at the size of this problem */
     mo_tensor *theta;                      /* float64 leaf */
     mo_tensor *inputs, *targets;           /* w is fitted to them; for root: A, and no targets */
     mo_tensor *held_inputs, *held_targets; /* the loss is computed on them */
@@ -75,13 +73,6 @@ void lab_open(lab_problem *p, mo_context *ctx, const lab_kind *kind, uint64_t se
 void lab_close(lab_problem *p);
 /* The solution to rounding, differentiable in theta by the Jacobian written out. */
 mo_tensor *lab_solve(mo_tape *t, const lab_problem *p, mo_tensor *theta);
-
-/* ---- lab_plugin.c ---- */
-
-/* Whether --problem names a shared object rather than a problem of the program. */
-bool lab_is_plugin(const char *text);
-/* Opens the mo_lab_plugin of a shared object, which stays loaded; check mo_ok(ctx). */
-void lab_open_plugin(lab_problem *p, mo_context *ctx, const char *path, uint64_t seed, int64_t n);
 
 /* ---- lab_methods.c ---- */
 
@@ -98,9 +89,9 @@ enum { MOST_ITERATIONS = 16 };
 typedef struct lab_options {
     int experiment; /* -1: none yet */
     int problem, threads, runs;
-    const char *plugin; /* a shared object in place of problem; NULL: none */
     bool methods[LAB_METHODS];
-    int iterations[MOST_ITERATIONS], n_iterations;
+    int n_iterations;
+    int64_t iterations[MOST_ITERATIONS];
     int64_t n; /* size; 0: the experiment's own */
     uint64_t seed;
     bool json;
@@ -110,8 +101,6 @@ typedef struct lab_options {
 void lab_adjoint(mo_context *ctx, const lab_options *o, lab_table *table);
 void lab_conditioning(mo_context *ctx, const lab_options *o, lab_table *table);
 void lab_truncation(mo_context *ctx, const lab_options *o, lab_table *table);
-void lab_differences(mo_context *ctx, const lab_options *o, lab_table *table);
-void lab_checkpointing(mo_context *ctx, const lab_options *o, lab_table *table);
 
 /* ---- lab_measure.c ---- */
 

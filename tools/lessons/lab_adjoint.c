@@ -82,10 +82,7 @@ static void measure_all(const lab_problem *p, const lab_options *o, lab_table *t
 
 void lab_adjoint(mo_context *ctx, const lab_options *o, lab_table *table) {
     lab_problem p;
-    if (o->plugin)
-        lab_open_plugin(&p, ctx, o->plugin, o->seed, o->n);
-    else
-        lab_open(&p, ctx, &lab_kinds[o->problem], o->seed, o->n);
+    lab_open(&p, ctx, &lab_kinds[o->problem], o->seed, o->n);
     snprintf(table->title, sizeof table->title, "Gradient through a solver: %s", mo_ok(ctx) ? p.kind->meaning : "");
     table->series_name = table->series_head = "method";
     for (int i = 0; i < LAB_METHODS; i++)

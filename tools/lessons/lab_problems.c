@@ -185,8 +185,6 @@ void lab_close(lab_problem *p) {
     mo_tensor *all[] = {p->theta, p->inputs, p->targets, p->held_inputs, p->held_targets};
     for (int i = 0; i < 5; i++)
         mo_tensor_release(all[i]);
-    if (p->plugin && p->plugin->close)
-        p->plugin->close(p->state);
 }
 
 mo_tensor *lab_solve(mo_tape *t, const lab_problem *p, mo_tensor *theta) {

@@ -2,7 +2,7 @@
  * embeddings.
  */
 #include "tools/lessons/pitfalls.h"
-#include "tools/given.h"
+#include "tools/options.h"
 
 #include "tools/fit/fit_report.h"
 #include "tools/lessons/cone.h"
@@ -10,8 +10,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { KEY_SEEDS = 0x100, KEY_EPSILON, KEY_THREADS, KEY_JSON };
 
 typedef struct pitfalls_options {
     int which;
@@ -26,19 +24,21 @@ typedef struct pitfalls_options {
 
 static const char *const experiments[] = {"origin", "hull", "calibration", "all", "cone"};
 
-static const struct argp_option options[] = {
-    {"seeds", KEY_SEEDS, "N", 0, "draws of each synthetic experiment: NumPy's default_rng(0) and so on (default 20)",
-        0},
-    {"epsilon", KEY_EPSILON, "E", 0,
-        "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)", 0},
+#define AT(field) offsetof(pitfalls_options, field)
+
+static const option table[] = {
+    {OPTION_INT64, "seeds", "N", AT(seeds),
+        "draws of each synthetic experiment: NumPy's default_rng(0) and so on (default 20)", 1, 100000},
+    {OPTION_POSITIVE, "epsilon", "E", AT(epsilon),
+        "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)"},
     EXPAND_OPTION,
-    {"threads", KEY_THREADS, "N", 0, "CPU threads (default 1: the problems are small)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object per figure on standard output, nothing else; mochi-report draws them",
-        0},
-    {0},
+    THREADS_OPTION(pitfalls_options, threads),
+    JSON_OPTION(
+        pitfalls_options, json, "one JSON object per figure on standard output, nothing else; mochi-report draws them"),
+    {OPTION_END},
 };
 
-static const char description[] =
+static const char about[] =
     "Shows how class means fail as a readout under inner products: the paper's three synthetic experiments.\n\n"
     "origin: all embeddings are moved; distances stay, prototypes fall to chance, a ridge does not.\n"
     "hull: a class of two modes has its mean where others win; with Z and y, the same question to your embeddings: how "
@@ -57,7 +57,8 @@ static const char description[] =
     "  mochi pitfalls hull Z.npy y.npy\n"
     "  mochi embed --data cora --out Z.npy; mochi pitfalls cone Z.npy cora";
 
-static void take_argument(pitfalls_options *o, char *text, const struct argp_state *state) {
+static void take_argument(void *options, const char *text, const struct argp_state *state) {
+    pitfalls_options *o = options;
     static const int bits[] = {PITFALL_ORIGIN, PITFALL_HULL, PITFALL_CALIBRATION,
         PITFALL_ORIGIN | PITFALL_HULL | PITFALL_CALIBRATION, PITFALL_CONE};
     if (state->arg_num == 0)
@@ -72,7 +73,8 @@ static void take_argument(pitfalls_options *o, char *text, const struct argp_sta
             text);
 }
 
-static void check_pitfalls_options(const pitfalls_options *o, const struct argp_state *state) {
+static void check_pitfalls_options(void *options, const struct argp_state *state) {
+    const pitfalls_options *o = options;
     if (!o->which)
         usage_error(state, "EXPERIMENT", "origin, hull, calibration, all or cone", "nothing");
     if (o->rows && !o->labels)
@@ -86,27 +88,11 @@ static void check_pitfalls_options(const pitfalls_options *o, const struct argp_
     refuse_given(&o->given, "max-expand", !o->rows, "expected hull Z y or cone Z GRAPH, which alone read files");
 }
 
-static error_t take_pitfalls_option(int key, char *text, struct argp_state *state) {
-    pitfalls_options *o = state->input;
-    note_given(&o->given, key);
-    if (take_expand(key, text, state))
-        return 0;
-    if (key == KEY_SEEDS)
-        o->seeds = parse_integer(state, "--seeds", text, 1, 100000);
-    else if (key == KEY_EPSILON)
-        o->epsilon = parse_positive(state, "--epsilon", text);
-    else if (key == KEY_THREADS)
-        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_JSON)
-        o->json = true;
-    else if (key == ARGP_KEY_ARG)
-        take_argument(o, text, state);
-    else if (key == ARGP_KEY_END)
-        check_pitfalls_options(o, state);
-    else
-        return ARGP_ERR_UNKNOWN;
-    return 0;
-}
+const command_line pitfalls_line = {.table = table,
+    .words = "origin|hull|calibration|all\nhull Z y\ncone Z.npy GRAPH",
+    .about = about,
+    .take_word = take_argument,
+    .end = check_pitfalls_options};
 
 /* Returns false if a line could not be written. */
 static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
@@ -160,13 +146,8 @@ static bool measure_embeddings(mo_context *ctx, const pitfalls_options *o) {
 }
 
 int pitfalls_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options,
-        .parser = take_pitfalls_option,
-        .args_doc = "origin|hull|calibration|all\nhull Z y\ncone Z.npy GRAPH",
-        .doc = description};
     pitfalls_options o = {.argc = argc, .argv = argv, .seeds = 20, .epsilon = 0.1, .threads = 1};
-    o.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&pitfalls_line, argc, argv, &o, &o.given);
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;

@@ -1,7 +1,7 @@
 /* tools/predict/predict.c - `mochi predict`: the labels of a graph's nodes, or of the graphs of a set, from a few that
  * are known. */
-#include "tools/given.h"
 #include "tools/memory.h"
+#include "tools/options.h"
 #include "tools/predict/predict_readout.h"
 #include "tools/progress.h"
 #include "train/graphs/label_column.h"
@@ -12,27 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    KEY_WEIGHTS = 0x100,
-    KEY_DATA,
-    KEY_TASK,
-    KEY_LABELS,
-    KEY_KNOWN,
-    KEY_PAIRS,
-    KEY_OUT,
-    KEY_SAVE,
-    KEY_READOUT,
-    KEY_HEAD,
-    KEY_LAMBDA,
-    KEY_TRANSDUCTIVE,
-    KEY_EXPERT,
-    KEY_PROBABILITIES,
-    KEY_PCA,
-    KEY_MIN_CONFIDENCE,
-    KEY_THREADS,
-    KEY_QUIET
-};
-
 typedef struct predict_options {
     const char *data, *labels, *known, *pairs, *out, *save, *readout, *cache;
     int task; /* -1: that of the data */
@@ -40,60 +19,71 @@ typedef struct predict_options {
     mo_few_shot_options few_shot;
     names experts;
     mo_context_options device;
-    int threads;
     bool probabilities, pca, quiet;
     given_options given;
 } predict_options;
 
-static const struct argp_option options[] = {
-    {"data", KEY_DATA, "NAME", 0, "a graph, or a set of graphs: a name of `mochi data list`, or a path", 0},
-    {"task", KEY_TASK, "TASK", 0,
-        "nc (nodes), gc (graphs) or lp (links); default: nodes of a single graph, graphs of a set", 0},
-    {"labels", KEY_LABELS, "FILE", 0,
+#define AT(field) offsetof(predict_options, field)
+#define OF_CLASSES .not_with = "pairs", .why = "links, of --pairs, have no such thing"
+#define ITS_OWN .not_with = "readout", .why = "a kept readout has its own"
+
+static const option table[] = {
+    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+        .choices = "@graphs"},
+    {OPTION_CHOICE, "task", "TASK", AT(task),
+        "nc (nodes), gc (graphs) or lp (links); default: nodes of a single graph, graphs of a set",
+        .choices = "nc|lp|gc"},
+    {OPTION_TEXT, "labels", "FILE", AT(labels),
         "the labels that are known: CSV or TSV of lines NODE,CLASS, below a header or none (nodes by their names in "
         "the "
         "data, or by their numbers from 0; a class is any text, empty where unknown), of a file, a pipe or -, standard "
-        "input, or of several with commas between; or .npy, for each example a whole number, "
-        "negative where unknown, or a text, empty where unknown; of links, CSV or TSV of columns from, to, linked "
-        "(yes, no) and, if you like, fit (how often, 1)",
-        0},
-    {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
-    {"pairs", KEY_PAIRS, "FILE", 0,
-        "of --task lp: pairs of nodes to score, CSV or TSV; the readout is fitted on --labels, or on "
-        "links of the graph itself",
-        0},
-    {"out", KEY_OUT, "FILE", 0,
+        "input, or of several with commas between; or .npy, for each example a whole number, negative where unknown, "
+        "or a text, empty where unknown; of links, CSV or TSV of columns from, to, linked (yes, no) and, if you like, "
+        "fit (how often, 1)"},
+    {OPTION_TEXT, "known", "MASK.npy", AT(known),
+        "in place of --labels: the data's own labels, where the mask is not 0", OF_CLASSES},
+    {OPTION_TEXT, "pairs", "FILE", AT(pairs),
+        "of --task lp: pairs of nodes to score, CSV or TSV; the readout is fitted on --labels, or on links of the "
+        "graph "
+        "itself"},
+    {OPTION_OUTPUT, "out", "FILE", AT(out),
         "predictions of all other examples, by its suffix as .csv, .tsv, .jsonl (label, probability, margin to the "
         "second class) or .npy (numbers of classes of all examples asked for); default: CSV on standard output",
-        0},
-    {"save", KEY_SAVE, "FILE", 0, "keep the fit: labels, readout and the digests of weights and data (safetensors)", 0},
-    {"readout", KEY_READOUT, "FILE", 0,
-        "in place of --labels: a fit that was kept, of the same weights and data; the predictions are the same bytes",
-        0},
-    {"probabilities", KEY_PROBABILITIES, NULL, 0, "also the probability of every class", 0},
-    {"pca", KEY_PCA, NULL, 0,
+        .choices = PREDICTIONS},
+    {OPTION_OUTPUT, "save", "FILE", AT(save),
+        "keep the fit: labels, readout and the digests of weights and data (safetensors)", .choices = ".safetensors",
+        .not_with = "readout", .why = "it is kept already"},
+    {OPTION_TEXT, "readout", "FILE", AT(readout),
+        "in place of --labels: a fit that was kept, of the same weights and data; the predictions are the same bytes"},
+    {OPTION_FLAG, "probabilities", NULL, AT(probabilities), "also the probability of every class", OF_CLASSES},
+    {OPTION_FLAG, "pca", NULL, AT(pca),
         "for mochi-report: also the examples whose label is known, the class that the data itself has for each, and "
-        "its place in the plane of the embedding's first two principal components (known, truth, x, y)",
-        0},
-    {"min-confidence", KEY_MIN_CONFIDENCE, "P", 0,
-        "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0},
-    {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
-    {"head", KEY_HEAD, "NAME|FILE.so", 0, "readout: " HEADS ", or FILE.so (default: that of the weights)", 0},
-    {"lambda", KEY_LAMBDA, "L", 0, "penalty of a --head that has one (default: that of the weights)", 0},
-    {"transductive", KEY_TRANSDUCTIVE, "no|yes|auto", 0,
-        "refit the readout on its own predictions for all examples, with equally many assumed per class; default "
-        "auto: where labels left out in turn are predicted no worse, of 100,000 examples or fewer",
-        0},
-    {"expert", KEY_EXPERT, "ROWS.npy,..", 0,
-        "rows of your own for the nodes, by which they are compared too, beside those of the weights", 0},
-    KEEPING_OPTIONS,
-    {"threads", KEY_THREADS, "N", 0, "CPU threads; the predictions do not depend on it (default: all processors)", 0},
-    DEVICE_OPTIONS,
-    {"quiet", KEY_QUIET, NULL, 0, "no summary on standard error", 0},
-    {0},
+        "its "
+        "place in the plane of the embedding's first two principal components (known, truth, x, y)",
+        OF_CLASSES},
+    {OPTION_REAL, "min-confidence", "P", AT(least),
+        "examples whose probability is below P get no label; probabilities are rough below 4 labels of a class", 0, 1,
+        OF_CLASSES},
+    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
+        "weights.safetensors of a run (default best: those that come with mochi)", .choices = "best"},
+    {OPTION_HEAD, "head", "NAME|FILE.so", AT(few_shot.head),
+        "readout: " HEADS ", or FILE.so (default: that of the weights)", ITS_OWN},
+    {OPTION_POSITIVE, "lambda", "L", AT(few_shot.lambda),
+        "penalty of a --head that has one (default: that of the weights)", ITS_OWN},
+    {OPTION_CHOICE, "transductive", "WHETHER", AT(few_shot.transductive),
+        "refit the readout on its own predictions for all examples, with equally many assumed per class: no, yes or "
+        "auto, where labels left out in turn are predicted no worse, of 100,000 examples or fewer (default: auto)",
+        .choices = "no|yes|auto", OF_CLASSES},
+    {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
+        "rows of your own for the nodes, by which they are compared too, beside those of the weights", OF_CLASSES},
+    KEEPING_OPTIONS(predict_options, few_shot.memory, cache),
+    THREADS_OPTION(predict_options, device.threads),
+    DEVICE_OPTIONS(predict_options, device),
+    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no summary on standard error", OF_CLASSES},
+    {OPTION_END},
 };
 
-static const char description[] =
+static const char about[] =
     "Predicts the labels of a graph's nodes, or of the graphs of a set, from a few that are known. Says on standard "
     "error how accurate the predictions should be, from known labels that are left out in turn. Or scores pairs that "
     "lack a link.\vExamples:\n"
@@ -101,27 +91,10 @@ static const char description[] =
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --known mask.npy --head logistic --probabilities";
 
-/* Options without effect on what is asked for. */
-static void refuse_options(const predict_options *o) {
-    static const char why[] = "a kept readout has its own";
-    refuse_given(&o->given, "head", o->readout, why);
-    refuse_given(&o->given, "lambda", o->readout, why);
-    refuse_given(&o->given, "transductive", o->readout, why);
-    refuse_given(&o->given, "expert", o->readout, why);
-    refuse_given(&o->given, "save", o->readout, "it is kept already");
-    refuse_given(&o->given, "save", o->experts.count > 0, "a readout is kept without rows of --expert");
-    static const char *const of_classes[] = {
-        "known", "probabilities", "pca", "min-confidence", "transductive", "expert", "quiet"};
-    for (size_t i = 0; i < sizeof of_classes / sizeof *of_classes; i++)
-        refuse_given(&o->given, of_classes[i], o->pairs != NULL, "links, of --pairs, have no such thing");
-    refuse_given(&o->given, "labels", o->readout && o->pairs, why);
-    refuse_given(&o->given, "pca", o->out && mo_path_ends_with(o->out, ".npy"), "an array of classes has no places");
-    refuse_math_on_cpu(&o->given, &o->device);
-}
-
 /* What is there, and goes together. */
-static void check_options(const predict_options *o, const struct argp_state *state) {
-    bool links = o->pairs;
+static void check_options(void *options, const struct argp_state *state) {
+    const predict_options *o = options;
+    bool links = o->pairs, npy = o->out && mo_path_ends_with(o->out, ".npy");
     if (!o->data)
         refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
     else if (o->task == MO_TASK_LP && !links)
@@ -130,62 +103,16 @@ static void check_options(const predict_options *o, const struct argp_state *sta
         refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
     else if (!links && !!o->labels + !!o->known + !!o->readout != 1)
         refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
-    else if (links && o->out && mo_path_ends_with(o->out, ".npy"))
+    else if (links && npy)
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
-    refuse_options(o);
+    refuse_given(&o->given, "labels transductive expert", o->readout, "a kept readout has its own");
+    refuse_given(&o->given, "save", o->experts.count > 0, "a readout is kept without rows of --expert");
+    refuse_given(&o->given, "pca", npy, "an array of classes has no places");
+    refuse_math_on_cpu(&o->given, &o->device);
 }
 
-static error_t take_option(int key, char *text, struct argp_state *state) {
-    static const char *const tasks[] = {"nc", "lp", "gc"};
-    predict_options *o = state->input;
-    note_given(&o->given, key);
-    if (take_device(&o->device, key, text, state) || take_keeping(&o->few_shot.memory, &o->cache, key, text, state))
-        return 0;
-    if (key == KEY_DATA)
-        o->data = text;
-    else if (key == KEY_TASK)
-        o->task = parse_choice(state, "--task", text, tasks, 3);
-    else if (key == KEY_LABELS)
-        o->labels = text;
-    else if (key == KEY_KNOWN)
-        o->known = text;
-    else if (key == KEY_PAIRS)
-        o->pairs = text;
-    else if (key == KEY_OUT)
-        o->out = take_output(state, "--out", text, PREDICTIONS);
-    else if (key == KEY_SAVE)
-        o->save = take_output(state, "--save", text, ".safetensors");
-    else if (key == KEY_READOUT)
-        o->readout = text;
-    else if (key == KEY_WEIGHTS)
-        o->few_shot.weights = text;
-    else if (key == KEY_HEAD)
-        o->few_shot.head = parse_head(state, text);
-    else if (key == KEY_LAMBDA)
-        o->few_shot.lambda = parse_positive(state, "--lambda", text);
-    else if (key == KEY_TRANSDUCTIVE)
-        o->few_shot.transductive = (mo_transductive)parse_choice(state, "--transductive", text, transductive_names, 3);
-    else if (key == KEY_EXPERT)
-        o->experts = parse_names(state, "--expert", text);
-    else if (key == KEY_PROBABILITIES)
-        o->probabilities = true;
-    else if (key == KEY_PCA)
-        o->pca = true;
-    else if (key == KEY_MIN_CONFIDENCE)
-        o->least = parse_real(state, "--min-confidence", text, 0, 1);
-    else if (key == KEY_THREADS)
-        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_QUIET)
-        o->quiet = true;
-    else if (key == ARGP_KEY_ARG)
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END)
-        check_options(o, state);
-    else
-        return key < KEY_WEIGHTS || key > KEY_QUIET ? ARGP_ERR_UNKNOWN : 0;
-    return 0;
-}
+const command_line predict_line = {.table = table, .about = about, .end = check_options};
 
 /* Numbers of the examples without a known label; returns how many. */
 static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *id) {
@@ -267,12 +194,8 @@ static bool predict(mo_context *ctx, predict_options *o, mo_graph *graph, const 
 }
 
 int predict_command(int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_option, .doc = description, .help_filter = name_heads};
     predict_options o = {.task = -1, .few_shot.transductive = MO_TRANSDUCTIVE_AUTO};
-    o.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &o);
-    o.device.threads = o.threads;
+    read_command_line(&predict_line, argc, argv, &o, &o.given);
     o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
     o.few_shot.notice = o.quiet ? NULL : print_event;
     mo_context *ctx = open_context_on(o.device);

@@ -1,6 +1,6 @@
 /* tools/predict/suggest.c - `mochi suggest`: which nodes of a graph, or graphs of a set, to label next. */
-#include "tools/given.h"
 #include "tools/memory.h"
+#include "tools/options.h"
 #include "tools/predict/predict.h"
 #include "tools/progress.h"
 #include "tools/table_file.h"
@@ -8,8 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-enum { KEY_WEIGHTS = 0x100, KEY_DATA, KEY_LABELS, KEY_KNOWN, KEY_N, KEY_OUT, KEY_THREADS };
 
 typedef struct suggest_options {
     const char *data, *labels, *known, *out, *cache;
@@ -19,24 +17,29 @@ typedef struct suggest_options {
     given_options given;
 } suggest_options;
 
-static const struct argp_option options[] = {
-    {"data", KEY_DATA, "NAME", 0, "a graph, or a set of graphs: a name of `mochi data list`, or a path", 0},
-    {"n", KEY_N, "N", 0, "how many examples to name, the most useful first (default 20)", 0},
-    {"labels", KEY_LABELS, "FILE", 0,
-        "what is labelled already, as `mochi predict` reads it: the lists of earlier rounds, with commas between", 0},
-    {"known", KEY_KNOWN, "MASK.npy", 0, "in place of --labels: the data's own labels, where the mask is not 0", 0},
-    {"out", KEY_OUT, "FILE", 0,
+#define AT(field) offsetof(suggest_options, field)
+
+static const option table[] = {
+    {OPTION_TEXT, "data", "NAME", AT(data), "a graph, or a set of graphs: a name of `mochi data list`, or a path",
+        .choices = "@graphs"},
+    {OPTION_INT64, "n", "N", AT(n), "how many examples to name, the most useful first (default 20)", 1, INT32_MAX},
+    {OPTION_TEXT, "labels", "FILE", AT(labels),
+        "what is labelled already, as `mochi predict` reads it: the lists of earlier rounds, with commas between"},
+    {OPTION_TEXT, "known", "MASK.npy", AT(known),
+        "in place of --labels: the data's own labels, where the mask is not 0"},
+    {OPTION_OUTPUT, "out", "FILE", AT(out),
         "a table for `mochi predict --labels` with its classes left to fill in: .csv or .tsv (default: CSV on standard "
         "output)",
-        0},
-    {"weights", KEY_WEIGHTS, "FILE", 0, "weights.safetensors of a run (default best: those that come with mochi)", 0},
-    KEEPING_OPTIONS,
-    {"threads", KEY_THREADS, "N", 0, "CPU threads; the list does not depend on it (default: all processors)", 0},
-    DEVICE_OPTIONS,
-    {0},
+        .choices = ".csv or .tsv"},
+    {OPTION_TEXT, "weights", "FILE", AT(few_shot.weights),
+        "weights.safetensors of a run (default best: those that come with mochi)", .choices = "best"},
+    KEEPING_OPTIONS(suggest_options, few_shot.memory, cache),
+    THREADS_OPTION(suggest_options, device.threads),
+    DEVICE_OPTIONS(suggest_options, device),
+    {OPTION_END},
 };
 
-static const char description[] =
+static const char about[] =
     "Names the nodes of a graph, or the graphs of a set, that are worth labelling next: those that together tell a "
     "ridge "
     "readout the most about all others. The classes play no part; without any label the list covers the data.\v"
@@ -45,37 +48,16 @@ static const char description[] =
     "  mochi suggest --data cora --labels first.csv --n 7 --out next.csv\n"
     "  mochi predict --data cora --labels first.csv,next.csv";
 
-static error_t take_suggest_option(int key, char *text, struct argp_state *state) {
-    suggest_options *o = state->input;
-    note_given(&o->given, key);
-    if (take_device(&o->device, key, text, state) || take_keeping(&o->few_shot.memory, &o->cache, key, text, state))
-        return 0;
-    if (key == KEY_DATA)
-        o->data = text;
-    else if (key == KEY_N)
-        o->n = parse_integer(state, "--n", text, 1, INT32_MAX);
-    else if (key == KEY_LABELS)
-        o->labels = text;
-    else if (key == KEY_KNOWN)
-        o->known = text;
-    else if (key == KEY_OUT)
-        o->out = take_output(state, "--out", text, ".csv or .tsv");
-    else if (key == KEY_WEIGHTS)
-        o->few_shot.weights = text;
-    else if (key == KEY_THREADS)
-        o->device.threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == ARGP_KEY_ARG)
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END && !o->data)
+static void check_options(void *options, const struct argp_state *state) {
+    const suggest_options *o = options;
+    if (!o->data)
         refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
-    else if (key == ARGP_KEY_END && o->labels && o->known)
+    if (o->labels && o->known)
         refuse_command_line(state, EXIT_USAGE, "expected --labels FILE or --known MASK.npy, found both");
-    else if (key == ARGP_KEY_END)
-        refuse_math_on_cpu(&o->given, &o->device);
-    else
-        return key < KEY_WEIGHTS || key > KEY_THREADS ? ARGP_ERR_UNKNOWN : 0;
-    return 0;
+    refuse_math_on_cpu(&o->given, &o->device);
 }
+
+const command_line suggest_line = {.table = table, .about = about, .end = check_options};
 
 static bool write_suggestions(const mo_graph *graph, const char *path, const int64_t *id, int64_t n) {
     table_file t;
@@ -103,10 +85,8 @@ static bool suggest(const suggest_options *o, mo_graph *graph, const mo_labels *
 }
 
 int suggest_command(int argc, char **argv) {
-    static const struct argp argp = {.options = options, .parser = take_suggest_option, .doc = description};
     suggest_options o = {.n = 20};
-    o.given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, &o);
+    read_command_line(&suggest_line, argc, argv, &o, &o.given);
     o.few_shot.cache = o.cache ? o.cache : getenv("MOCHI_CACHE");
     o.few_shot.notice = print_event;
     mo_context *ctx = open_context_on(o.device);

@@ -30,7 +30,6 @@ const char *const temperature_names[2] = {"logit", "embed"};
 const char *const combine_names[2] = {"sum", "concat"};
 const char *const feature_norm_names[2] = {"layer", "none"};
 const char *const hop_activation_names[2] = {"none", "relu"};
-const char *const place_names[3] = {"device", "host", "disk"};
 
 static void make_best(recipe *r) {
     r->features.form = MO_FEATURES_OF_EXAMPLES;

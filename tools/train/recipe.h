@@ -5,11 +5,11 @@
 #include "tools/command.h"
 
 enum { RECIPE_PAPER, RECIPE_PAPER_PLUS, RECIPE_RELEASED, RECIPE_BEST, N_RECIPES };
+#define RECIPES "paper|paper++|released|best" /* in their order, for tables of options */
 extern const char *const recipe_names[N_RECIPES];
 extern const char *const temperature_names[2],
     *const combine_names[2], *const feature_norm_names[2],
                                  *const hop_activation_names[2]; /* in the order of the library's enums */
-extern const char *const place_names[3];                         /* of --features, from MO_FEATURES_ON_DEVICE on */
 
 /* All settings that decide the weights of a run, and no others. */
 typedef struct recipe {

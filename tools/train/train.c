@@ -201,7 +201,8 @@ int train_command(int argc, char **argv) {
     o.quiet |= !run_leads(&now);
     o.json &= run_leads(&now);
     now.progress.form = choose_form(&o);
-    o.device.threads = !o.threads && now.ranks.size > 1 ? 1 : o.threads;
+    if (now.ranks.size > 1 && !o.device.threads)
+        o.device.threads = 1;
     now.ranks.deterministic = o.deterministic;
     choose_device(&o, &now.ranks);
     mo_context *ctx = open_context_on(o.device);

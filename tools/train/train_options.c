@@ -1,116 +1,200 @@
-/* tools/train/train_options.c - the command line of `mochi train`.
+/* tools/train/train_options.c - the command line of `mochi train`: its table, options that have no effect on a run or
+ * contradict the one that is resumed.
  *
- * The words are read twice: first the options that decide the defaults (--recipe, --resume, --out), then the options
+ * The words are read twice: first for the options that decide the defaults (--recipe, --resume, --out), then for those
  * that change them, so that their order does not matter. */
-#include "tools/memory.h"
-#include "tools/train/recipe_options.h"
+#include "tools/train/train_options.h"
 
+#include "tools/memory.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "What to train on", 1},
-    {"pool", KEY_POOL, "NAMES|POOL|FILE.json", 0,
+/* ---- options that set more than one field ---- */
+
+static void take_train_pool(void *options, const char *text, const struct argp_state *state) {
+    train_options *o = options;
+    recipe *r = &o->recipe;
+    pool_choice choice;
+    parse_pool(state, "--pool", text, &choice);
+    free_names(&r->pool);
+    r->pool = choice.graphs;
+    memcpy(r->family, choice.family, sizeof r->family);
+    if (choice.link_share > 0 && !is_given(&o->given, "link-share"))
+        r->link_share = choice.link_share;
+}
+
+static void take_k(void *plan, const char *text, const struct argp_state *state) {
+    mo_plan_options *p = plan;
+    int64_t range[2] = {0};
+    parse_range(state, "--k", text, range);
+    p->k_min = range[0];
+    p->k_max = range[1];
+}
+
+static void take_q(void *plan, const char *text, const struct argp_state *state) {
+    mo_plan_options *p = plan;
+    int64_t range[2] = {0};
+    parse_range(state, "--q", text, range);
+    p->q_min = range[0];
+    p->q_max = range[1];
+}
+
+static void take_train_encoder(void *of, const char *text, const struct argp_state *state) {
+    recipe *r = of;
+    r->encoder = parse_encoder(state, text);
+    snprintf(r->encoder_file, sizeof r->encoder_file, "%s", text);
+}
+
+static void take_train_head(void *of, const char *text, const struct argp_state *state) {
+    recipe *r = of;
+    r->model.head = parse_head(state, text);
+    snprintf(r->head, sizeof r->head, "%s", text);
+}
+
+static void take_hops(void *of, const char *text, const struct argp_state *state) {
+    recipe *r = of;
+    r->model.encoder.hops = r->invariant.hops = (int)parse_integer(state, "--hops", text, 0, 12);
+}
+
+static void take_activation(void *relu_hops, const char *text, const struct argp_state *state) {
+    *(bool *)relu_hops = parse_choice(state, "--hop-activation", text, hop_activation_names, 2);
+}
+
+static void take_without(void *without, const char *text, const struct argp_state *state) {
+    char word[64];
+    if (!mo_invariant_read_parts(text, without, word, sizeof word))
+        usage_error(state, "--without", "parts of the invariant encoder", word);
+}
+
+static void take_smoothing(void *of, const char *text, const struct argp_state *state) {
+    recipe *r = of;
+    r->model.smoothing = r->invariant.smoothing = parse_real(state, "--smoothing", text, 0, 0.999);
+}
+
+static void take_train_device(void *options, const char *text, const struct argp_state *state) {
+    train_options *o = options;
+    o->numbered = strchr(text, ':') != NULL;
+    take_device(&o->device, text, state);
+}
+
+/* ---- the table ---- */
+
+#define AT(field) offsetof(train_options, field)
+#define BEST_HAS_OTHERS "the recipe best has its own encoder; name another --recipe"
+
+static const option table[] = {
+    {OPTION_GROUP, .help = "What to train on"},
+    {OPTION_OTHER, "pool", "NAMES|POOL|FILE.json", 0,
         "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts a graph to those "
         "tasks, "
         "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: the graphs "
-        "that the "
-        "article trains on, or the part of them available offline; or a file of that form (train/episodes/README.md)",
-        0},
-    {"link-share", KEY_LINK_SHARE, "S", 0,
-        "share of each graph's edges held out of its features, for the "
-        "link episodes (default 0.2)",
-        0},
-    {"max-classes", KEY_CLASSES, "C", 0, "most classes per episode (default 64)", 0},
-    {"k", KEY_K, "A:B", 0,
+        "that the article trains on, or the part of them available offline; or a file of that form "
+        "(train/episodes/README.md)",
+        .choices = "paper|paper-offline|@graphs", .take = take_train_pool},
+    {OPTION_REAL, "link-share", "S", AT(recipe.link_share),
+        "share of each graph's edges held out of its features, for the link episodes (default 0.2)", 0.001, 0.9},
+    {OPTION_INT64, "max-classes", "C", AT(recipe.plan.max_classes), "most classes per episode (default 64)", 2,
+        1 << 20},
+    {OPTION_OTHER, "k", "A:B", AT(recipe.plan),
         "support examples per class, drawn between A and B (default 4:64, twice that for links; paper 8:32; released "
         "96)",
-        0},
-    {"q", KEY_Q, "A:B", 0,
-        "query examples per class (default 24, twice that for links and graphs; paper 16:64; released 192)", 0},
-    {NULL, 0, NULL, 0, "The model", 2},
-    {"recipe", KEY_RECIPE, "NAME", 0,
+        .take = take_k},
+    {OPTION_OTHER, "q", "A:B", AT(recipe.plan),
+        "query examples per class (default 24, twice that for links and graphs; paper 16:64; released 192)",
+        .take = take_q},
+    {OPTION_GROUP, .help = "The model"},
+    {OPTION_CHOICE, "recipe", "NAME", AT(recipe_number),
         "best: an encoder that does not see the basis of an SVD, 28 numbers (default); paper: as the article says; "
         "paper++: with one episode of each task family per step; released: as the authors' program does",
-        0},
-    {"layers", KEY_LAYERS, "2|3", 0, "layers of the output MLP; 3 has a residual (default 3)", 0},
-    {"dim", KEY_DIM, "D", 0, "width of features and embeddings (default 256; paper 512)", 0},
-    {"encoder", KEY_ENCODER, "FILE.so", 0,
-        "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)", 0},
-    {"head", KEY_HEAD, "NAME|FILE.so", 0,
+        .choices = RECIPES},
+    {OPTION_INT, "layers", "2|3", AT(recipe.model.encoder.layers),
+        "layers of the output MLP; 3 has a residual (default 3)", 2, 3, .choices = "2|3"},
+    {OPTION_INT, "dim", "D", AT(recipe.features.dim), "width of features and embeddings (default 256; paper 512)", 1,
+        65536},
+    {OPTION_OTHER, "encoder", "FILE.so", AT(recipe),
+        "your own encoder in place of the recipe's (`mochi new encoder NAME` writes one to start from)",
+        .take = take_train_encoder},
+    {OPTION_OTHER, "head", "NAME|FILE.so", AT(recipe),
         "readout that the encoder learns under: " HEADS ", or FILE.so with your own (default mixture, which in the "
         "recipe best is its own readout; else ridge)",
-        0},
-    {"lambda", KEY_LAMBDA, "L", 0, "the head's penalty (default 10; 3 for best under a head other than its own)", 0},
-    {"temperature", KEY_TEMPERATURE, "WHERE", 0,
-        "learned temperature on the logit, or on the unit-norm embed(ding) "
-        "(default logit; released embed)",
-        0},
-    {"combine", KEY_COMBINE, "HOW", 0,
+        .choices = HEADS, .take = take_train_head},
+    {OPTION_POSITIVE, "lambda", "L", AT(recipe.model.lambda),
+        "the head's penalty (default 10; 3 for best under a head other than its own)"},
+    {OPTION_CHOICE, "temperature", "WHERE", AT(recipe.model.temperature),
+        "learned temperature on the logit, or on the unit-norm embed(ding) (default logit; released embed)",
+        .choices = "logit|embed"},
+    {OPTION_CHOICE, "combine", "HOW", AT(recipe.features.combine),
         "the SVDs of adjacency and node features: concat, half of the width each (default), or their sum (released)",
-        0},
-    {"feature-norm", KEY_FEATURE_NORM, "WHICH", 0,
-        "normalisation of the rows before the hops: none (default), or layer, LayerNorm without affine (released)", 0},
-    {"hops", KEY_HOPS, "L", 0, "hops read beside the row itself (default 3)", 0},
-    {"hop-activation", KEY_HOP_ACTIVATION, "WHICH", 0,
-        "activation of each hop's layer: none (default), or relu (released)", 0},
-    {"without", KEY_WITHOUT, "PARTS", 0,
+        .choices = "sum|concat"},
+    {OPTION_CHOICE, "feature-norm", "WHICH", AT(recipe.features.norm),
+        "normalisation of the rows before the hops: none (default), or layer, LayerNorm without affine (released)",
+        .choices = "layer|none"},
+    {OPTION_OTHER, "hops", "L", AT(recipe), "hops read beside the row itself (default 3)", .take = take_hops},
+    {OPTION_OTHER, "hop-activation", "WHICH", AT(recipe.model.encoder.relu_hops),
+        "activation of each hop's layer: none (default), or relu (released)", .choices = "none|relu",
+        .take = take_activation},
+    {OPTION_OTHER, "without", "PARTS", AT(recipe.invariant.without),
         "leave parts out of the encoder of the recipe best, a comma between: diffused, initial, statistics, subtrees, "
         "waves, walks, matches",
-        0},
-    {"dropout", KEY_DROPOUT, "RATE", 0, "dropout after every ReLU (default 0)", 0},
-    {"power-iterations", KEY_POWER, "N", 0, "power iterations of the randomized SVD; -1: until converged (default 2)",
-        0},
-    {NULL, 0, NULL, 0, "The optimiser", 3},
-    {"steps", KEY_STEPS, "N", 0, "optimiser steps (default 400; paper 10000; released 12991)", 0},
-    {"episodes-per-step", KEY_EPISODES, "E", 0,
+        .choices = "diffused|initial|statistics|subtrees|waves|walks|matches", .take = take_without},
+    {OPTION_REAL, "dropout", "RATE", AT(recipe.model.encoder.dropout), "dropout after every ReLU (default 0)", 0, 0.99},
+    {OPTION_INT, "power-iterations", "N", AT(recipe.features.power_iterations),
+        "power iterations of the randomized SVD; -1: until converged (default 2)", -1, 100},
+    {OPTION_GROUP, .help = "The optimiser"},
+    {OPTION_INT64, "steps", "N", AT(recipe.steps), "optimiser steps (default 400; paper 10000; released 12991)", 1,
+        INT32_MAX},
+    {OPTION_INT, "episodes-per-step", "E", AT(recipe.episodes_per_step),
         "episodes whose mean loss is a step's, 1 to 65535; from 2 on the task families take turns (default 3; paper 1)",
-        0},
-    {"lr", KEY_LR, "RATE", 0, "learning rate at the start of the cosine (default 1e-2; paper 3e-4)", 0},
-    {"weight-decay", KEY_WEIGHT_DECAY, "D", 0, "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0},
-    {"clip", KEY_CLIP, "NORM", 0, "largest norm of the gradient; 0: any (default 1)", 0},
-    {"smoothing", KEY_SMOOTHING, "S", 0, "label smoothing of the loss, 0 or more and below 1 (default 0.1)", 0},
-    {"seed", KEY_SEED, "S", 0, "seed of all random numbers; equal seeds give equal weights (default 0)", 0},
-    {NULL, 0, NULL, 0, "The run", 4},
-    {"out", KEY_OUT, "RUN", 0, "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json", 0},
-    {"resume", KEY_RESUME, NULL, 0, "continue from RUN's checkpoint, with the settings of RUN/run.json", 0},
-    {"new-lr", KEY_NEW_LR, "RATE", 0,
-        "with --resume: continue at another learning rate after a failed step; the only setting that may change", 0},
-    {"checkpoint-every", KEY_CHECKPOINT, "N", 0, "steps between checkpoints; 0: only at the end (default 500)", 0},
-    {"digest", KEY_DIGEST, NULL, 0,
-        "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters: two "
-        "runs with equal files went the same way",
-        0},
-    {"solve-health", KEY_SOLVES, NULL, 0,
+        1, 65535},
+    {OPTION_POSITIVE, "lr", "RATE", AT(recipe.adamw.lr),
+        "learning rate at the start of the cosine (default 1e-2; paper 3e-4)"},
+    {OPTION_REAL, "weight-decay", "D", AT(recipe.adamw.weight_decay),
+        "decoupled weight decay of all parameters, 0 or more (default 1e-4)", 0, 1e6},
+    {OPTION_REAL, "clip", "NORM", AT(recipe.adamw.clip), "largest norm of the gradient; 0: any (default 1)", 0, 1e300},
+    {OPTION_OTHER, "smoothing", "S", AT(recipe), "label smoothing of the loss, 0 or more and below 1 (default 0.1)",
+        .take = take_smoothing},
+    SEED_OPTION(train_options, recipe.seed, "all random numbers; equal seeds give equal weights"),
+    {OPTION_GROUP, .help = "The run"},
+    {OPTION_TEXT, "out", "RUN", AT(out),
+        "folder for weights.safetensors, checkpoint.safetensors, log.jsonl and run.json"},
+    {OPTION_FLAG, "resume", NULL, AT(resume), "continue from RUN's checkpoint, with the settings of RUN/run.json"},
+    {OPTION_POSITIVE, "new-lr", "RATE", AT(new_lr),
+        "with --resume: continue at another learning rate after a failed step; the only setting that may change",
+        .needs = "resume", .why = "expected --resume, of a run that goes on at another rate"},
+    {OPTION_INT64, "checkpoint-every", "N", AT(checkpoint_every),
+        "steps between checkpoints; 0: only at the end (default 500)"},
+    {OPTION_FLAG, "digest", NULL, AT(digest),
+        "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters: two runs with equal "
+        "files went the same way",
+        .not_with = "replay", .why = "expected no --replay, whose gradients cannot be read"},
+    {OPTION_FLAG, "solve-health", NULL, AT(solves),
         "log the worst reciprocal condition and residual of each step's linear systems; costs an inverse in float64 of "
         "each",
-        0},
-    {"max-rows", KEY_MAX_ROWS, "N", 0,
+        .not_with = "replay", .why = "expected no --replay, whose solves cannot be read"},
+    MAX_ROWS_OPTION(train_options, recipe.max_rows,
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
-        "(default 0)",
-        0},
-    {"features", KEY_FEATURES, "PLACE", 0,
-        "where features are kept: device, host memory, or disk, as files in --cache; rows of an episode are fetched "
-        "from there by a thread ahead of its step "
-        "(default: device, and host for a graph whose features do not fit)",
-        0},
-    KEEPING_OPTIONS,
-    DEVICE_OPTIONS,
-    {"replay", KEY_REPLAY, NULL, 0,
+        "(default 0)"),
+    PLACE_OPTION(train_options, place),
+    KEEPING_OPTIONS(train_options, memory, cache),
+    {OPTION_OTHER, "device", "NAME", 0, "cpu, cuda or, of several, cuda:N (default: cpu)", .choices = "cpu|cuda|cuda:1",
+        .take = take_train_device},
+    MATH_OPTIONS(train_options, device),
+    {OPTION_FLAG, "replay", NULL, AT(replay),
         "record the work of an episode on cuda and replay it as a graph when one of its shape comes again; pays where "
-        "--k and --q are single numbers; the weights do not depend on it",
-        0},
-    {"deterministic", KEY_DETERMINISTIC, NULL, 0,
+        "--k and --q are single numbers; the weights do not depend on it"},
+    {OPTION_FLAG, "deterministic", NULL, AT(deterministic),
         "processes with a GPU each add up their gradients in the order of one process, through host memory, and not by "
-        "NCCL: the same weights for every number of them",
-        0},
-    {"threads", KEY_THREADS, "N", 0, "CPU threads; the weights do not depend on it (default: all processors)", 0},
-    {"json", KEY_JSON, NULL, 0, "one JSON object per step on standard output", 0},
-    {"quiet", KEY_QUIET, NULL, 0, "no progress", 0},
-    {0},
+        "NCCL: the same weights for every number of them"},
+    THREADS_OPTION(train_options, device.threads),
+    JSON_OPTION(train_options, json, "one JSON object per step on standard output"),
+    {OPTION_FLAG, "quiet", NULL, AT(quiet), "no progress", .not_with = "json",
+        .why = "--json has no progress to leave out"},
+    {OPTION_END},
 };
 
-static const char description[] =
+static const char about[] =
     "Meta-trains MOCHI on a pool of graphs: every step solves few-shot problems drawn from them with a ridge head, and "
     "sends the gradient of its query loss through the solve into the encoder.\v"
     "Ctrl-C ends the run after the current step, writes its checkpoint, says how to resume and exits with 130; a "
@@ -121,59 +205,109 @@ static const char description[] =
     "  MOCHI_DATA=../data mochi train --pool pubmed:nc+lp,dd --out runs/b\n"
     "  mochi train --out runs/a --resume";
 
-/* Pass 1. */
-static void take_source(train_options *o, int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_RECIPE)
-        o->recipe_number = parse_choice(state, "--recipe", text, recipe_names, N_RECIPES);
-    else if (key == KEY_OUT)
-        o->out = text;
-    else if (key == KEY_RESUME)
-        o->resume = true;
-}
-
-static void take_run(train_options *o, int key, const char *text, const struct argp_state *state) {
-    if (key == KEY_CHECKPOINT)
-        o->checkpoint_every = parse_integer(state, "--checkpoint-every", text, 0, INT64_MAX);
-    else if (key == KEY_DIGEST)
-        o->digest = true;
-    else if (key == KEY_SOLVES)
-        o->solves = true;
-    else if (key == KEY_FEATURES)
-        o->place = MO_FEATURES_ON_DEVICE + parse_choice(state, "--features", text, place_names, 3);
-    else if (key == KEY_NEW_LR)
-        o->new_lr = parse_positive(state, "--new-lr", text);
-    else if (key == KEY_REPLAY)
-        o->replay = true;
-    else if (key == KEY_DETERMINISTIC)
-        o->deterministic = true;
-    else if (key == KEY_THREADS)
-        o->threads = (int)parse_integer(state, "--threads", text, 1, 1024);
-    else if (key == KEY_JSON)
-        o->json = true;
-    else if (key == KEY_QUIET)
-        o->quiet = true;
-}
-
-static error_t take_train_option(int key, char *text, struct argp_state *state) {
-    train_options *o = state->input;
-    note_given(&o->given, key);
-    if (key == KEY_DEVICE)
-        o->numbered = strchr(text, ':') != NULL;
-    if (take_device(&o->device, key, text, state) || take_keeping(&o->memory, &o->cache, key, text, state))
-        return 0;
-    if (key == ARGP_KEY_ARG)
-        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
-    else if (key == ARGP_KEY_END && !o->out)
+static void check_out(void *options, const struct argp_state *state) {
+    const train_options *o = options;
+    if (!o->out)
         refuse_command_line(state, EXIT_USAGE, "--out RUN is missing: the folder that the run is written to");
-    else if (key < KEY_POOL || key > KEY_QUIET)
-        return ARGP_ERR_UNKNOWN;
-    else if (!o->sourced)
-        take_source(o, key, text, state);
-    else {
-        take_recipe_option(o, key, text, state);
-        take_run(o, key, text, state);
+}
+
+const command_line train_line = {.table = table, .about = about, .end = check_out};
+
+/* ---- options without effect ---- */
+
+/* Refuses options of the recipe's encoder if --encoder replaces it. */
+static void refuse_by_encoder(const train_options *o) {
+    refuse_given(&o->given, "layers hop-activation dropout without", true,
+        "expected no --encoder, which stands in place of the recipe's");
+    refuse_given(&o->given, "feature-norm combine", o->recipe.encoder->of_examples,
+        "the encoder reads rows of examples, which keep structure and attributes apart");
+}
+
+/* Refuses options of encoders other than the recipe `best`'s; options of a head if the encoder's own readout is used;
+ * and options of that readout if it is not used. */
+static void refuse_by_recipe(const train_options *o) {
+    bool best = o->recipe.number == RECIPE_BEST;
+    refuse_given(&o->given, "layers combine feature-norm hop-activation dropout", best, BEST_HAS_OTHERS);
+    refuse_given(&o->given, "lambda temperature", reads_itself(&o->recipe),
+        "the recipe best's own readout, mixture, has its own; name another --head or --recipe");
+    refuse_given(&o->given, "without", !best, "expected --recipe best, which alone has parts to leave out");
+}
+
+static void refuse_train_options(const train_options *o) {
+    const given_options *g = &o->given;
+    (o->recipe.encoder ? refuse_by_encoder : refuse_by_recipe)(o);
+    refuse_given(
+        g, "lambda", !head_has(o->recipe.model.head, "lambda"), "the head of --head has no parameter of that name");
+    refuse_given(g, "replay", o->device.device == MO_CPU, "expected --device cuda; the cpu has nothing to replay");
+    refuse_given(g, "deterministic", o->device.device == MO_CPU,
+        "expected --device cuda; on the cpu every number of processes gives the same weights");
+    refuse_math_on_cpu(g, &o->device);
+}
+
+bool share_is_used(const train_options *o, const mo_pool *pool) {
+    int links = 0, own = 0; /* graphs with links; graphs with a share of their own */
+    for (int i = 0; i < mo_pool_size(pool); i++)
+        links += mo_pool_source(pool, i)->task == MO_TASK_LP;
+    for (int i = 0; i < o->recipe.pool.count; i++)
+        own += strchr(o->recipe.pool.items[i], '@') != NULL;
+    return !is_given(&o->given, "link-share") || links > own;
+}
+
+/* ---- resumed runs ---- */
+
+static char *encode_effect(const json_t *value) {
+    return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
+}
+
+/* Reports in one line the setting of run.json that differs, by the name of its option, with both values. Returns
+ * true. */
+static bool tell_contradiction(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
+    char option[64], *before = encode_effect(kept), *after = encode_effect(now);
+    snprintf(option, sizeof option, "%s", strcmp(key, "families") ? key : "pool");
+    for (char *c = option; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    fprintf(stderr, "%s: --%s: the run in %s has %s, found %s; a resumed run keeps its settings\n", o->given.command,
+        option, o->out, before ? before : "none", after ? after : "none");
+    free(before);
+    free(after);
+    return true;
+}
+
+/* Whether a setting is compared as text. Graphs are compared by content once they are open, as another machine may name
+ * them differently. */
+static bool is_compared(const char *key) {
+    return strcmp(key, "pool") != 0;
+}
+
+/* Ends the program if an option differs from the settings of the resumed run, as they were before options changed them.
+ */
+static void refuse_contradictions(const train_options *o, const char *kept_text) {
+    char *text = recipe_text(&o->recipe);
+    json_t *kept = json_loads(kept_text, 0, NULL), *now = json_loads(text, 0, NULL), *value;
+    const char *key;
+    bool refused = false;
+    json_object_foreach(now, key, value) {
+        if (!refused && is_compared(key) && !json_equal(value, json_object_get(kept, key)))
+            refused = tell_contradiction(o, key, json_object_get(kept, key), value);
     }
-    return 0;
+    json_object_foreach(kept, key, value) {
+        if (!refused && is_compared(key) && !json_object_get(now, key))
+            refused = tell_contradiction(o, key, value, NULL);
+    }
+    json_decref(kept);
+    json_decref(now);
+    free(text);
+    if (refused)
+        exit(EXIT_USAGE);
+}
+
+/* The products of a run that goes on are those that it began with; refuses another --math. */
+static void take_math_of_run(train_options *o, mo_math kept) {
+    char why[4200];
+    snprintf(why, sizeof why, "the run in %s has \"%s\", found \"%s\"; a resumed run keeps its settings", o->out,
+        math_names[kept], math_names[o->device.math]);
+    refuse_given(&o->given, "math", o->device.math != kept, why);
+    o->device.math = kept;
 }
 
 /* Writes the new rate into the run's settings. */
@@ -189,23 +323,20 @@ static void take_new_rate(train_options *o) {
 }
 
 bool parse_train_options(train_options *o, int argc, char **argv) {
-    static const struct argp argp = {
-        .options = options, .parser = take_train_option, .doc = description, .help_filter = name_heads};
-    *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
-    o->given = (given_options){.table = options, .command = argv[0]};
-    parse_options(&argp, argc, argv, o);
-    o->recipe = recipe_defaults(o->recipe_number);
     mo_math math = MO_MATH_FP32;
+    *o = (train_options){.recipe_number = RECIPE_BEST, .checkpoint_every = 500};
+    read_command_line(&train_line, argc, argv, o, &o->given);
+    free_names(&o->recipe.pool);
+    o->recipe = recipe_defaults(o->recipe_number);
     if (o->resume && !recipe_read(&o->recipe, o->out, &o->kept_text, &math))
         return false;
     char *kept = o->resume ? recipe_text(&o->recipe) : NULL;
     if (o->resume && is_given(&o->given, "recipe"))
         o->recipe.number = o->recipe_number;
-    o->sourced = true;
-    parse_options(&argp, argc, argv, o);
+    read_command_line(&train_line, argc, argv, o, &o->given);
     if (kept) {
         refuse_contradictions(o, kept);
-        take_math_of_run(&o->given, o->out, math, &o->device);
+        take_math_of_run(o, math);
     }
     if (o->resume && o->new_lr > 0)
         take_new_rate(o);

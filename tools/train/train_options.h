@@ -2,7 +2,7 @@
 #ifndef TRAIN_OPTIONS_H
 #define TRAIN_OPTIONS_H
 
-#include "tools/given.h"
+#include "tools/options.h"
 #include "tools/train/recipe.h"
 
 typedef struct train_options {
@@ -14,12 +14,10 @@ typedef struct train_options {
     bool numbered;   /* --device has a number */
     char *kept_text; /* resumed runs: the settings as in run.json, owned */
     bool resume, json, quiet;
-    int threads;
-    mo_context_options device; /* device and math mode */
+    mo_context_options device; /* device, math mode and threads */
     int64_t checkpoint_every;
     double new_lr; /* 0: the run's own */
     int recipe_number;
-    bool sourced; /* the defaults are set */
     given_options given;
 } train_options;
 
@@ -28,13 +26,7 @@ typedef struct train_options {
 bool parse_train_options(train_options *o, int argc, char **argv);
 void free_train_options(train_options *o);
 
-/* ---- train_effect.c ---- */
-
 /* Whether a graph of the pool uses the share of --link-share; true if the option was not given. */
 bool share_is_used(const train_options *o, const mo_pool *pool);
-/* Ends the program with EXIT_USAGE and one line if an option has no effect on this run. */
-void refuse_train_options(const train_options *o);
-/* Does the same if an option differs from the settings of the resumed run, as they were before options changed them. */
-void refuse_contradictions(const train_options *o, const char *kept_text);
 
 #endif

@@ -12,9 +12,9 @@
  *
  * The 95% interval is Wilson's (1927) for fewer trials than examples were held out, since the folds share most of their
  * examples, so that their errors vary together. No estimate of that covariance is unbiased (Bengio and Grandvalet
- * 2004); the factor below is measured (`mochi bench expect`): so that 90 of 100 intervals and more hold the accuracy of
- * the examples that have no label. The temperature minimises the held-out cross-entropy with Platt's targets
- * (mo_fit_temperature); a mixture of kernels has chosen its own, from all labels. Predictions play no part. */
+ * 2004); the factor below is measured (train/few_shot/README.md): so that 90 of 100 intervals and more hold the
+ * accuracy of the examples that have no label. The temperature minimises the held-out cross-entropy with Platt's
+ * targets (mo_fit_temperature); a mixture of kernels has chosen its own, from all labels. Predictions play no part. */
 #include "tensor/hidden.h"
 #include "train/few_shot/few_shot.h"
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# States what training steps queue on a device that does nothing, and the host's processor time for one, which tools/bench/bench_host measures with more runs; fails where tensor/cuda/README.md gives
-# other counts, or where a step queues more than the limit below. Usage: test_null_step.sh MOCHI
+# States what training steps queue on a device that does nothing, and the host's processor time for one, as mochi-bench measures it; fails where tensor/cuda/README.md gives
+# other counts, or where a step queues more than the limit below. Usage: test_null_step.sh MOCHI_BENCH
 set -euo pipefail
-mochi=$1
+bench=$1
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 # Writes the work of one step of a case in a mode to NAME: what the last run queues between two waits.
 step() {
-    MOCHI_CUDA_NULL_TRACE=$folder/trace "$mochi" bench step "$1" --device cuda --math "$2" --warmup 2 --runs 1 --json >"$folder/json"
+    MOCHI_CUDA_NULL_TRACE=$folder/trace "$bench" step "$1" --device cuda --math "$2" --warmup 2 --runs 1 --json >"$folder/json"
     awk '/^wait/ { if (n > 20) { last = work } n = 0; work = ""; next } !/load/ { n++; work = work $0 "\n" } END { printf "%s", last }' \
         "$folder/trace" | sed '/^event/d; /^order/d' >"$folder/$3"
 }
@@ -26,7 +26,7 @@ step nc15 tf32 rule
 MOCHI_CUDA_LIBRARIES=never step nc15 tf32 never
 pieces=$(wc -l <"$folder/rule") products=$(grep -c '^product' "$folder/rule") never=$(wc -l <"$folder/never")
 cut -d' ' -f1 "$folder/rule" | sort | uniq -c | sort -rn
-MOCHI=$mochi tools/bench/bench_host nc15 --math tf32 --rounds 1 --runs 50
+"$bench" step nc15 --device cuda --math tf32 --warmup 20 --runs 50 --json | grep -o '"processor_ms":[0-9.]*'
 limit nc15 tf32 78
 limit nc15 bf16 95
 limit nc64 tf32 89

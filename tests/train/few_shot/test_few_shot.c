@@ -415,3 +415,41 @@ TEST(rows_that_cannot_be_read_are_refused) {
     mo_tensor_release(holed);
     mo_graph_release(graph);
 }
+
+/* Of true labels Cora's readout is the better for its unlabelled nodes; of labels drawn at random it is whatever the
+ * held-out labels say. The choice is one of the two readouts to the bit. */
+TEST(held_out_labels_choose_whether_all_examples_are_read) {
+    (void)state;
+    mo_context *ctx = mo_context_create(NULL);
+    mo_register_ops(ctx);
+    mo_graph *graph = mo_graph_open(ctx, "cora");
+    int64_t id[SUPPORT], label[SUPPORT];
+    first_labels(graph, id, label);
+    double nll[2][3], p[2][3];
+    for (int choice = 0; choice < 3; choice++) {
+        mo_few_shot *f =
+            mo_few_shot_open(graph, MO_TASK_NC, &(mo_few_shot_options){.transductive = (mo_transductive)choice});
+        for (int drawn = 0; drawn < 2; drawn++) {
+            double row[CORA_CLASSES];
+            for (int i = 0; i < SUPPORT; i++)
+                label[i] = drawn ? (i * 5 + i / 7) % CORA_CLASSES : i / PER_CLASS;
+            mo_few_shot_fit(f, id, label, SUPPORT);
+            mo_few_shot_estimate e = mo_few_shot_expect(f);
+            assert_int_equal(mo_few_shot_probabilities(f, (int64_t[]){2707}, 1, row), MO_OK);
+            nll[drawn][choice] = e.nll;
+            p[drawn][choice] = row[0];
+            if (choice < MO_TRANSDUCTIVE_AUTO) {
+                assert_true(e.transductive == (choice == MO_TRANSDUCTIVE_ON));
+                assert_true(isnan(e.other) && isnan(e.other_nll));
+                continue;
+            }
+            int on = e.transductive;
+            assert_true(drawn || on);
+            assert_true(e.nll == nll[drawn][on] && e.other_nll == nll[drawn][!on] && e.nll <= e.other_nll);
+            assert_true(p[drawn][2] == p[drawn][on]);
+        }
+        mo_few_shot_release(f);
+    }
+    mo_graph_release(graph);
+    mo_context_release(ctx);
+}

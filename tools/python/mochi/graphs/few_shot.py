@@ -86,7 +86,7 @@ class FewShot(Handle):
         labels: Any = None,
         head: str | Head | None = None,
         lam: float = 0.0,
-        transductive: bool | str = False,
+        transductive: bool | str = "auto",
         experts: Any = (),
         cache: str | None = None,
     ):

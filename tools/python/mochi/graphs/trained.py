@@ -174,7 +174,7 @@ class Trained:
         labels: Any = None,
         head: str | Head | None = None,
         lam: float = 0.0,
-        transductive: bool | str = False,
+        transductive: bool | str = "auto",
         experts: Any = (),
         cache: str | None = None,
     ) -> FewShot:
@@ -194,7 +194,7 @@ class Trained:
             The penalty of a readout that has one, above 0; 0: the trained one.
         transductive : bool or "auto"
             Refit the readout on its own predictions for all examples, classes of equal size; "auto": where labels left
-            out in turn are predicted no worse by it.
+            out in turn are predicted no worse by it, of 100,000 examples or fewer.
         experts : sequence or dict of array_like
             Rows [nodes, w] of one's own, under names in a dict, by which nodes are compared too.
 

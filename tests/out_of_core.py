@@ -2,8 +2,8 @@
 """Times training on a hop stack that is a file, in a memory cgroup of a third of its size or less, beside training with
 the stack in memory.
 
-    tools/bench/bench_out_of_core                                     # 300,000 nodes, d = 512: 2.5 GB in 782 MiB
-    tools/bench/bench_out_of_core --nodes 400000 --dim 256 --k 8 --q 16
+    tests/out_of_core.py                                     # 300,000 nodes, d = 512: 2.5 GB in 782 MiB
+    tests/out_of_core.py --nodes 400000 --dim 256 --k 8 --q 16
 
 Draws a graph of a mean degree of 4 and 10 classes, and trains paper++ on its nodes: with `--features host`, with `--features
 disk`, and with that in the cgroup, in turn; the file is out of the page cache when a run begins. The cgroup counts the
@@ -31,7 +31,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools" / "data"))
 from graph_npz import sorted_rows, write_npz  # noqa: E402
 
@@ -105,7 +105,7 @@ class Group:
                 return self.folder.rmdir()
             except OSError:  # the last process is on its way out
                 time.sleep(0.1)
-        return print(f"bench_out_of_core: {self.folder} stays behind")
+        return print(f"out_of_core: {self.folder} stays behind")
 
     def put(self, name, value):
         (self.folder / name).write_text(str(value))
@@ -184,7 +184,7 @@ def timed(a, place, side, group):
     run.wait()
     watcher.join()
     if run.returncode:
-        sys.exit(f"bench_out_of_core: {side}: the run ended with {run.returncode}" +
+        sys.exit(f"out_of_core: {side}: the run ended with {run.returncode}" +
                  (", more than its group may hold" if run.returncode == -9 else ""))
     seconds = [json.loads(line)["seconds"] for line in open(out / "log.jsonl")][FIRST:]
     return {"rate": len(seconds) / sum(seconds), "peak": group.peak() if group else None,

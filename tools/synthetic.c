@@ -1,5 +1,5 @@
-/* tools/bench/synthetic.c - episodes of standard normal rows, for commands that need a training step and no graph. */
-#include "tools/bench/synthetic.h"
+/* tools/synthetic.c - episodes of standard normal rows, for commands that need a training step and no graph. */
+#include "tools/synthetic.h"
 
 #include <stdlib.h>
 

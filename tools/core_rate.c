@@ -1,6 +1,10 @@
-/* tools/bench/core_rate.c - measures the speed of a set of OpenBLAS kernels. The library chooses its set once, when it
- * is loaded, so each set is measured by a child process: `mochi doctor --measure` with OPENBLAS_CORETYPE set. */
-#include "tools/bench/core_rate.h"
+/* tools/core_rate.c - the rate of a matrix product, and of one by each set of OpenBLAS kernels. The library chooses its
+ * set once, when it is loaded, so each set is measured by a child process: `mochi doctor measure` with
+ * OPENBLAS_CORETYPE set. */
+#include "tools/core_rate.h"
+
+#include "tensor/hidden.h"
+#include "tools/synthetic.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -14,9 +18,28 @@
 
 extern char **environ;
 
+double measure_product(mo_context *ctx, int64_t n, mo_dtype dtype, int runs) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *A = synthetic_normal_of(ctx, dtype, 2, (int64_t[]){n, n}, 0);
+    mo_tensor *B = synthetic_normal_of(ctx, dtype, 2, (int64_t[]){n, n}, 1);
+    double fastest = INFINITY;
+    for (int i = 0; i <= runs && mo_ok(ctx); i++) { /* the first run warms up */
+        double start = mo_clock(CLOCK_MONOTONIC);
+        mo_matmul(t, A, B);
+        mo_tape_reset(t);
+        mo_context_wait(ctx);
+        if (i)
+            fastest = fmin(fastest, mo_clock(CLOCK_MONOTONIC) - start);
+    }
+    mo_tape_release(t);
+    mo_tensor_release(A);
+    mo_tensor_release(B);
+    return mo_ok(ctx) ? 2e-9 * (double)n * (double)n * (double)n / fastest : NAN;
+}
+
 /* Starts the child, its standard output at the end of a pipe. -1 on failure. */
 static pid_t start_child(int threads, int output) {
-    char count[16], *argv[] = {"mochi", "doctor", "--measure", "--threads", count, NULL};
+    char count[16], *argv[] = {"mochi", "doctor", "measure", "--threads", count, NULL};
     posix_spawn_file_actions_t actions;
     pid_t child;
     snprintf(count, sizeof count, "%d", threads);

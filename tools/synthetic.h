@@ -1,4 +1,4 @@
-/* tools/bench/synthetic.h - episodes of standard normal rows, for commands that need a training step and no graph. */
+/* tools/synthetic.h - episodes of standard normal rows, for commands that need a training step and no graph. */
 #ifndef SYNTHETIC_H
 #define SYNTHETIC_H
 

@@ -1,0 +1,320 @@
+/* tools/options.c - reads a command line by its table of options, and prints the table for --help, the manual page and
+ * completion. argp formats --help and splits words into options. */
+#include "tools/options.h"
+
+#include "tools/memory.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FIRST_KEY = 0x100 }; /* of argp: an option's key is its place behind this */
+
+static bool is_option(const option *row) {
+    return row->kind != OPTION_GROUP;
+}
+
+/* The word's place among choices that | separates; -1 if it is none of them. */
+static int place_of(const char *choices, const char *word) {
+    size_t n = strlen(word);
+    for (int i = 0;; i++, choices++) {
+        size_t length = strcspn(choices, "|");
+        if (length == n && !strncmp(choices, word, n))
+            return i;
+        choices += length;
+        if (!*choices)
+            return -1;
+    }
+}
+
+/* "a|b|c" as "a, b or c". */
+static void list_choices(const char *choices, char *text, size_t bytes) {
+    const char *last = strrchr(choices, '|');
+    size_t used = 0;
+    for (; *choices && used + 5 < bytes; choices++)
+        if (*choices != '|')
+            text[used++] = *choices;
+        else
+            used += (size_t)snprintf(text + used, bytes - used, choices == last ? " or " : ", ");
+    text[used] = '\0';
+}
+
+static void take_choice(const option *row, int *field, const char *text, const struct argp_state *state) {
+    char expected[256], name[48];
+    int place = place_of(row->choices, text);
+    list_choices(row->choices, expected, sizeof expected);
+    snprintf(name, sizeof name, "--%s", row->name);
+    if (place < 0)
+        usage_error(state, name, expected, text);
+    *field = (int)row->low + place;
+}
+
+static void take_value(const option *row, void *options, const char *text, const struct argp_state *state) {
+    void *field = (char *)options + row->field;
+    char name[48];
+    snprintf(name, sizeof name, "--%s", row->name);
+    int64_t low = (int64_t)row->low, high = row->high ? (int64_t)row->high : INT64_MAX;
+    switch (row->kind) {
+    case OPTION_FLAG:
+        *(bool *)field = true;
+        break;
+    case OPTION_INT:
+        *(int *)field = (int)parse_integer(state, name, text, low, high < INT_MAX ? high : INT_MAX);
+        break;
+    case OPTION_INT64:
+        *(int64_t *)field = parse_integer(state, name, text, low, high);
+        break;
+    case OPTION_REAL:
+        *(double *)field = parse_real(state, name, text, row->low, row->high);
+        break;
+    case OPTION_POSITIVE:
+        *(double *)field = parse_positive(state, name, text);
+        break;
+    case OPTION_TEXT:
+        *(const char **)field = text;
+        break;
+    case OPTION_WORD:
+        take_choice(row, &(int){0}, text, state);
+        *(const char **)field = text;
+        break;
+    case OPTION_NAMES:
+        free_names(field);
+        *(names *)field = parse_names(state, name, text);
+        if (row->high && ((names *)field)->count > row->high)
+            usage_error(state, name, row->high == 8 ? "at most 8 names" : "fewer names", text);
+        break;
+    case OPTION_CHOICE:
+        take_choice(row, field, text, state);
+        break;
+    case OPTION_RANGE:
+        parse_range(state, name, text, field);
+        break;
+    case OPTION_BYTES:
+        *(int64_t *)field = parse_bytes(state, name, text);
+        break;
+    case OPTION_AGE:
+        *(int64_t *)field = parse_age(state, name, text);
+        break;
+    case OPTION_OUTPUT:
+        *(const char **)field = take_output(state, needed(strdup(name)), text, row->choices); /* which keeps the name */
+        break;
+    case OPTION_HEAD:
+        *(const mo_head **)field = parse_head(state, text);
+        break;
+    case OPTION_ENCODER:
+        *(const mo_encoder **)field = parse_encoder(state, text);
+        break;
+    default:
+        row->take(field, text, state);
+    }
+}
+
+/* ---- reading ---- */
+
+typedef struct reading {
+    const command_line *line;
+    void *options;
+    given_options *given;
+} reading;
+
+static error_t take_argument(int key, char *text, struct argp_state *state) {
+    reading *r = state->input;
+    if (key >= FIRST_KEY && key < FIRST_KEY + MOST_OPTIONS) {
+        r->given->given[key - FIRST_KEY] = true;
+        take_value(&r->line->table[key - FIRST_KEY], r->options, text, state);
+    } else if (key == ARGP_KEY_ARG && r->line->take_word) {
+        r->line->take_word(r->options, text, state);
+    } else if (key == ARGP_KEY_ARG) {
+        refuse_command_line(state, EXIT_USAGE, "'%s': expected options only", text);
+    } else if (key == ARGP_KEY_END && r->line->end) {
+        r->line->end(r->options, state);
+    } else {
+        return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+/* The table in the form of argp. */
+static void list_for_argp(const option *table, struct argp_option *list) {
+    int group = 0;
+    for (int i = 0; table[i].kind; i++) {
+        assert(i < MOST_OPTIONS);
+        bool optional = table[i].value && table[i].value[0] == '[';
+        if (!is_option(&table[i]))
+            list[i] = (struct argp_option){.doc = table[i].help, .group = ++group};
+        else
+            list[i] = (struct argp_option){.name = table[i].name,
+                .key = FIRST_KEY + i,
+                .arg = optional ? "N" : table[i].value,
+                .flags = optional ? OPTION_ARG_OPTIONAL : 0,
+                .doc = table[i].help,
+                .group = group};
+    }
+}
+
+static void refuse_useless(const given_options *g) {
+    for (int i = 0; g->table[i].kind; i++) {
+        const option *row = &g->table[i];
+        if (row->needs && !is_given(g, row->needs))
+            refuse_given(g, row->name, true, row->why);
+        if (row->not_with && is_given(g, row->not_with))
+            refuse_given(g, row->name, true, row->why);
+    }
+}
+
+void read_command_line(const command_line *line, int argc, char **argv, void *options, given_options *given) {
+    struct argp_option list[MOST_OPTIONS + 1] = {0};
+    struct argp argp = {.options = list,
+        .parser = take_argument,
+        .args_doc = line->words,
+        .doc = line->about,
+        .help_filter = name_heads};
+    reading r = {.line = line, .options = options, .given = given};
+    given->table = line->table;
+    given->command = argv[0];
+    list_for_argp(line->table, list);
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp repeats an unknown option as it is */
+        size_t name = strcspn(argv[i], "=");
+        for (size_t at = 0; argv[i][0] == '-' && at < name; at++)
+            if (argv[i][at] != printable(argv[i][at]))
+                refuse_command_line(
+                    NULL, EXIT_USAGE, "no option is named '%.*s'; see %s --help", (int)name, argv[i], argv[0]);
+    }
+    error_t code = argp_parse(&argp, argc, argv, 0, NULL, &r);
+    if (code == ENOMEM)
+        end_out_of_memory();
+    if (code)
+        refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
+    check_outputs(&argp, argc, argv);
+    refuse_useless(given);
+}
+
+/* ---- what was given ---- */
+
+bool is_given(const given_options *g, const char *name) {
+    int i = 0;
+    while (g->table[i].kind && !(is_option(&g->table[i]) && !strcmp(g->table[i].name, name)))
+        i++;
+    assert(g->table[i].kind); /* the table must have every name */
+    return g->given[i];
+}
+
+void refuse_given(const given_options *g, const char *names, bool useless, const char *why) {
+    while (*names) {
+        char name[32];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(names, " "), names);
+        names += strlen(name) + (names[strlen(name)] == ' ');
+        if (!is_given(g, name) || !useless)
+            continue;
+        if (!g->silent)
+            fprintf(stderr, "%s: --%s: %s\n", g->command, name, why);
+        exit(EXIT_USAGE);
+    }
+}
+
+void refuse_math_on_cpu(const given_options *g, const mo_context_options *device) {
+    refuse_given(g, "math", device->device == MO_CPU && device->math == MO_MATH_TF32,
+        "expected --device cuda: products on the cpu are of fp32 or bf16");
+    refuse_given(g, "device-memory", device->device == MO_CPU, "expected --device cuda beside it");
+}
+
+/* ---- shared rows ---- */
+
+void take_device(void *device, const char *text, const struct argp_state *state) {
+    mo_context_options *o = device;
+    bool numbered = !strncmp(text, "cuda:", 5);
+    o->index = numbered ? (int)parse_integer(state, "--device cuda:N", text + 5, 0, INT_MAX) : 0;
+    if (!numbered && strcmp(text, "cpu") != 0 && strcmp(text, "cuda") != 0)
+        usage_error(state, "--device", "cpu or cuda", text);
+    o->device = !strcmp(text, "cpu") ? MO_CPU : MO_CUDA;
+}
+
+void take_expand(void *unused, const char *text, const struct argp_state *state) {
+    (void)unused;
+    set_max_expand(parse_positive(state, "--max-expand", text));
+}
+
+void take_stack(void *stack, const char *text, const struct argp_state *state) {
+    if (strcmp(text, "float32") != 0 && strcmp(text, "float16") != 0)
+        usage_error(state, "--stack", "float32 or float16", text);
+    *(mo_dtype *)stack = !strcmp(text, "float16") ? MO_F16 : MO_F32;
+}
+
+/* ---- the manual page and completion ---- */
+
+/* A text of a table as scdoc takes it; @heads as the names of the heads. */
+static void put_for_manual(const char *text, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (n - i >= strlen(HEADS) && !strncmp(text + i, HEADS, strlen(HEADS))) {
+            fputs("a head", stdout);
+            i += strlen(HEADS) - 1;
+        } else {
+            if (strchr("_*\\`#~<>", text[i]))
+                putchar('\\');
+            putchar(text[i]);
+        }
+}
+
+void print_manual(const char *command, const char *summary, const command_line *line) {
+    printf("## %s", command);
+    if (line->words)
+        putchar(' '), put_for_manual(line->words, strlen(line->words));
+    printf("\n\n");
+    put_for_manual(summary, strlen(summary));
+    printf(". ");
+    put_for_manual(line->about, strcspn(line->about, "\v"));
+    printf("\n\n");
+    for (const option *row = line->table; row->kind; row++) {
+        if (is_option(row))
+            printf("*--%s*%s%s%s\n\t", row->name, row->value ? " _" : "", row->value ? row->value : "",
+                row->value ? "_" : "");
+        put_for_manual(row->help, strlen(row->help));
+        printf("\n\n");
+    }
+}
+
+static void put_graph(const char *name, const char *path, bool embedded, void *state) {
+    (void)path, (void)embedded, (void)state;
+    puts(name);
+}
+
+/* The choices, one a line; @graphs are the names of graphs that are there. */
+static void put_choices(const char *choices) {
+    while (*choices) {
+        size_t n = strcspn(choices, "|");
+        if (n == 7 && !strncmp(choices, "@graphs", n)) {
+            mo_context *ctx = open_context(1);
+            if (ctx)
+                mo_graph_list(ctx, put_graph, NULL);
+            mo_context_release(ctx);
+        } else if (*choices != '.') { /* suffixes of files: the shell lists files */
+            printf("%.*s\n", (int)n, choices);
+        }
+        choices += n + (choices[n] == '|');
+    }
+}
+
+void print_completions(const command_line *line, const char *before) {
+    for (const option *row = line->table; row->kind; row++) {
+        if (!is_option(row) || !row->value || strncmp(before, "--", 2) != 0 || strcmp(before + 2, row->name) != 0)
+            continue;
+        if (row->kind == OPTION_HEAD || (row->choices && !strcmp(row->choices, HEADS)))
+            for (int i = 0; mo_head_at(i); i++)
+                puts(mo_head_at(i)->name);
+        else if (row->choices)
+            put_choices(row->choices);
+        return; /* else files */
+    }
+    for (const option *row = line->table; row->kind; row++)
+        if (is_option(row))
+            printf("--%s\n", row->name);
+    /* Words in small letters are to be typed as they are: "hull" of "hull Z y". */
+    for (const char *at = line->words ? line->words : ""; *at;
+         at += at[strcspn(at, " |\n")] ? strcspn(at, " |\n") + 1 : strlen(at))
+        if (strspn(at, "abcdefghijklmnopqrstuvwxyz") == strcspn(at, " |\n"))
+            printf("%.*s\n", (int)strcspn(at, " |\n"), at);
+}
