@@ -1,4 +1,5 @@
-/* tests/autograd/test_gradcheck.c - the checker accepts right rules and catches wrong ones. */
+/* tests/autograd/test_gradcheck.c - the checker accepts right rules, certifies them, and names what it cannot check;
+ * that it catches wrong ones is test_wrong_rules.c. */
 #include "tests/toy_ops.h"
 
 static const fixtures around_each = {toy_create, toy_release};
@@ -51,31 +52,6 @@ static void right_vjp(mo_vjp *v) {
         v->in_bar[1] = product(v, swapped(v, v->in[0]), v->out_bar[0]);
 }
 
-static void missing_transpose(mo_vjp *v) {
-    right_vjp(v);
-    if (v->needs[1])
-        v->in_bar[1] = product(v, v->in[0], v->out_bar[0]);
-}
-
-static void wrong_sign(mo_vjp *v) {
-    right_vjp(v);
-    mo_tensor *minus = mo_full(v->t, mo_tensor_dtype(v->in[0]), 2, v->in[0]->shape, -1);
-    if (v->needs[0])
-        v->in_bar[0] = toy_mul(v->t, v->in_bar[0], minus);
-}
-
-static void forgotten_input(mo_vjp *v) {
-    right_vjp(v);
-    v->in_bar[1] = NULL;
-}
-
-static void off_by_a_hundred_thousandth(mo_vjp *v) {
-    right_vjp(v);
-    mo_tensor *nearly = mo_full(v->t, mo_tensor_dtype(v->in[0]), 2, v->in[0]->shape, 1 + 1e-5);
-    if (v->needs[0])
-        v->in_bar[0] = toy_mul(v->t, v->in_bar[0], nearly);
-}
-
 /* Right at order 1, but with the cotangent as data: the jvp, which differentiates in the cotangent, is lost. */
 static void cut_cotangent(mo_vjp *v) {
     mo_tensor *bar = mo_stop_gradient(v->t, v->out_bar[0]);
@@ -83,15 +59,6 @@ static void cut_cotangent(mo_vjp *v) {
         v->in_bar[0] = product(v, bar, swapped(v, v->in[1]));
     if (v->needs[1])
         v->in_bar[1] = product(v, swapped(v, v->in[0]), bar);
-}
-
-/* Right, but with B as data: its own derivative is lost. */
-static void cut_at_second_order(mo_vjp *v) {
-    mo_tensor *B = mo_stop_gradient(v->t, v->in[1]);
-    if (v->needs[0])
-        v->in_bar[0] = product(v, v->out_bar[0], swapped(v, B));
-    if (v->needs[1])
-        v->in_bar[1] = product(v, swapped(v, v->in[0]), v->out_bar[0]);
 }
 
 static mo_op product_with(void (*vjp)(mo_vjp *v)) {
@@ -115,39 +82,6 @@ TEST(right_rules_pass_both_orders) {
     }
 }
 
-static void assert_caught(toy *y, void (*vjp)(mo_vjp *v), int order, const char *part) {
-    mo_op op = product_with(vjp);
-    for (uint64_t seed = 0; seed < 5; seed++) {
-        mo_check_result r = mo_check_op(y->ctx, &op, order, seed);
-        if (r.pass || r.error <= 1e-6 || !strstr(r.worst, part))
-            fail_msg("seed %d: pass %d, error %g, worst \"%s\"", (int)seed, r.pass, r.error, r.worst);
-        assert_true(mo_ok(y->ctx));
-    }
-}
-
-TEST(wrong_sign_is_caught) {
-    assert_caught(*state, wrong_sign, 1, "sample \"square\", input 0: vjp ");
-}
-
-TEST(missing_transpose_is_caught) {
-    assert_caught(*state, missing_transpose, 1, "sample \"square\", input 1: vjp ");
-}
-
-TEST(forgotten_input_is_caught) {
-    assert_caught(*state, forgotten_input, 1, "input 1: vjp 0, difference quotient");
-}
-
-TEST(small_errors_are_caught) {
-    assert_caught(*state, off_by_a_hundred_thousandth, 1, "input 0");
-}
-
-TEST(a_cut_in_the_rule_is_caught_at_order_two) {
-    toy *y = *state;
-    mo_op op = product_with(cut_at_second_order);
-    assert_true(mo_check_op(y->ctx, &op, 1, 3).pass);
-    assert_caught(y, cut_at_second_order, 2, "input 1");
-}
-
 TEST(the_certificate_sees_a_lost_cotangent) {
     toy *y = *state;
     mo_op right = product_with(right_vjp), cut = product_with(cut_cotangent);
@@ -155,7 +89,9 @@ TEST(the_certificate_sees_a_lost_cotangent) {
     if (!r.pass || r.samples != 1)
         fail_msg("%d samples: %s", r.samples, r.worst);
     assert_true(mo_check_op(y->ctx, &cut, 1, 1).pass);
-    assert_caught(y, cut_cotangent, 0, "sample \"square\": <J v, w> 0, <v, J^T w> ");
+    r = mo_check_op(y->ctx, &cut, 0, 1);
+    assert_false(r.pass);
+    assert_non_null(strstr(r.worst, "sample \"square\": <J v, w> 0, <v, J^T w> "));
 }
 
 TEST(ops_without_samples_fail) {

@@ -23,6 +23,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 PHASE = re.compile(r"^mochi [^\n]*, \d+ s\n", re.M)
 ESCAPE = re.compile(r"\\(?:([ntr\\])|x([0-9a-f]{2}))")
@@ -51,7 +52,7 @@ class Scope(dict):
         super().__init__(vars(__import__("math")))
         self.folder, self.environment = folder, environment
         self.update(struct=struct, re=re, json=json, os=os, folder=str(folder), source=environment['SOURCE'], program=environment['PATH'].split(':')[0] + '/mochi', out="", err="", code=0)
-        for name in ("read", "raw", "write", "same", "exists", "names", "members", "npy", "rows", "number", "tensors", "metadata"):
+        for name in ("read", "raw", "write", "same", "exists", "names", "members", "npy", "rows", "number", "tensors", "metadata", "graph"):
             self[name] = getattr(self, name)
 
     def read(self, name):
@@ -99,6 +100,27 @@ class Scope(dict):
         self.npy("y.npy", "<i8", (90,), [i % 3 for i in range(90)])
         return values
 
+    def graph(self, name):
+        """The arrays of what `mochi data convert` makes of a graph, by name; `edges`: its pairs, u < v, and `left_out`: what is said of them."""
+        path = self.folder / "graph.npz"
+        done = subprocess.run(["mochi", "data", "convert", name, path], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+        if done.returncode:
+            raise Wrong(f"{name}: {done.stderr}")
+        arrays = {"left_out": done.stderr}
+        with zipfile.ZipFile(path) as archive:
+            for member in archive.namelist():
+                data = archive.read(member)
+                start = 10 + struct.unpack("<H", data[8:10])[0]
+                kind = {"f4": "f", "f8": "d", "i8": "q", "i4": "i", "u1": "B"}[re.search(rb"'descr': '.(\w+)'", data)[1].decode()]
+                arrays[member[:-4]] = [value for (value,) in struct.iter_unpack("<" + kind, data[start:])]
+        for key in ("names_text", "class_names_text"):
+            if key in arrays:
+                arrays[key] = bytes(arrays[key]).decode().split("\0")[:-1]
+        rows = [u for u, (a, b) in enumerate(zip(arrays["adj_indptr"], arrays["adj_indptr"][1:])) for _ in range(b - a)]
+        arrays["edges"] = list(zip(rows, arrays["adj_indices"]))
+        path.unlink()
+        return arrays
+
     def tensors(self, name, metadata, arrays):
         """A file of tensors with our digests; arrays: by name its type, shape and bytes."""
         header, at = {"__metadata__": metadata}, 0
@@ -137,9 +159,11 @@ class Runner:
         done = subprocess.run(["bash", "-c", command], cwd=self.scope.folder, env=self.environment, stdin=subprocess.DEVNULL, capture_output=True)
         out, err = (text.decode(errors="surrogateescape") for text in (done.stdout, done.stderr))
         self.code = done.returncode if done.returncode >= 0 else 128 - done.returncode
-        lines = out.splitlines() if out.startswith("{") else []
         self.scope.update(out=out, err=PHASE.sub("", err), code=self.code, lines=out.splitlines())
-        self.scope["J"] = [json.loads(line, object_pairs_hook=unique) for line in lines]
+        try:
+            self.scope["J"] = [json.loads(line, object_pairs_hook=unique) for line in out.splitlines()]
+        except json.JSONDecodeError:
+            self.scope["J"] = None
         self.command, self.looked = command, False
 
     def ended(self):
