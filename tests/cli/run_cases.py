@@ -52,7 +52,7 @@ class Scope(dict):
         super().__init__(vars(__import__("math")))
         self.folder, self.environment = folder, environment
         self.update(struct=struct, re=re, json=json, os=os, folder=str(folder), source=environment['SOURCE'], program=environment['PATH'].split(':')[0] + '/mochi', out="", err="", code=0)
-        for name in ("read", "raw", "write", "same", "exists", "names", "members", "npy", "rows", "number", "tensors", "metadata", "graph"):
+        for name in ("read", "raw", "write", "same", "exists", "names", "members", "npy", "rows", "number", "tensors", "metadata", "graph", "refuses"):
             self[name] = getattr(self, name)
 
     def read(self, name):
@@ -99,6 +99,14 @@ class Scope(dict):
         self.npy("Z8.npy", "<f8", (90, 4), values)
         self.npy("y.npy", "<i8", (90,), [i % 3 for i in range(90)])
         return values
+
+    def refuses(self, command, *parts):
+        """Whether the command ends with 1 and one line on standard error that holds the parts; for many of them."""
+        done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, capture_output=True, stdin=subprocess.DEVNULL)
+        said = done.stderr.decode(errors="surrogateescape")
+        if done.returncode != 1 or said.count("\n") != 1 or not all(part in said for part in parts):
+            raise Wrong(f"{command}: ended with {done.returncode}, expected 1 and {parts}: {said}")
+        return True
 
     def graph(self, name):
         """The arrays of what `mochi data convert` makes of a graph, by name; `edges`: its pairs, u < v, and `left_out`: what is said of them."""

@@ -205,21 +205,6 @@ TEST(members_are_checked_as_npy) {
     assert_refused(s->ctx, make_zip(&empty, 1), MO_FORMAT, PARTS("member 'x'", "expected an .npy array", "found ''"));
 }
 
-TEST(files_that_cannot_be_read_are_named) {
-    scratch *s = *state;
-    assert_null(mo_npz_read(s->ctx, scratch_path(s, "missing.npz")));
-    assert_failed(s->ctx, MO_IO, PARTS("npz: ", "missing.npz", "No such file"));
-    assert_null(mo_npz_read(s->ctx, s->folder));
-    assert_failed(s->ctx, MO_IO, PARTS("expected a file, found a directory"));
-    assert_null(mo_npz_read(s->ctx, scratch_write(s, "empty.npz", "", 0)));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("empty.npz", "the file is empty"));
-    assert_null(mo_npz_read(s->ctx, "tests/arrays/f4.npy"));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("f4.npy", "(it begins with PK), found 152: '?NUM'"));
-    assert_null(mo_npz_read(s->ctx, "tests/arrays/object.npz"));
-    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("tests/arrays/object.npz: member 'who' holds Python objects"));
-    scratch_files(s, true);
-}
-
 TEST(nothing_is_left) {
     nothing_is_left_behind(state);
 }
