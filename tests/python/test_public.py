@@ -8,6 +8,8 @@ import mochi
 import numpy as np
 import pytest
 
+pytest.importorskip("sklearn")  # of mochi.sklearn
+
 
 def test_methods_are_ops():
     A = np.array([[4.0, 1.0], [1.0, 3.0]])
