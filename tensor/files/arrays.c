@@ -4,6 +4,7 @@
 #include "tensor/files/file.h"
 #include "tensor/storage.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 mo_arrays *mo_arrays_create(mo_context *ctx) {
