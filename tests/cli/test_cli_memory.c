@@ -304,29 +304,6 @@ static void two_processes_write_one_stack(void **state) {
     assert_same_weights(p, "both0", "both1");
 }
 
-static void a_stack_in_float16_is_half_the_file(void **state) {
-    program *p = *state;
-    const char *const type[] = {"float32", "float16"};
-    double bytes[2], accuracy[2];
-    for (int i = 0; i < 2; i++) {
-        char cache[300], path[1024];
-        struct stat st;
-        snprintf(cache, sizeof cache, "%s/%s", p->folder, type[i]);
-        RUN(p, "eval", "--data", "cora", "--task", "nc", "--weights", "none", "--dim", "64", "--protocol", "episode",
-            "--episodes", "5", "--shots", "16", "--hop", "2", "--features", "disk", "--cache", cache, "--stack",
-            type[i]);
-        assert_ended(p, 0, NULL);
-        assert_int_equal(folder_files(cache, ".npy", path), 1);
-        assert_int_equal(stat(path, &st), 0);
-        bytes[i] = (double)st.st_size;
-        assert_int_equal(sscanf(strstr(p->out, "\n    16"), "%*d %lf", &accuracy[i]), 1);
-    }
-    assert_true(bytes[1] < 0.55 * bytes[0]);
-    assert_true(accuracy[0] > 30 && fabs(accuracy[1] - accuracy[0]) < 1);
-    RUN(p, "eval", "--data", "cora", "--stack", "float8");
-    assert_ended(p, 2, "expected float32 or float16");
-}
-
 static void a_size_must_be_one(void **state) {
     program *p = *state;
     static const char *const bad[] = {"", "4X", "-1", "G", "99999999T"};
@@ -380,7 +357,6 @@ int main(void) {
         cmocka_unit_test(numbers_alone_claim_little),
         cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
         cmocka_unit_test(two_processes_write_one_stack),
-        cmocka_unit_test(a_stack_in_float16_is_half_the_file),
         cmocka_unit_test(a_size_must_be_one),
     };
     return cmocka_run_group_tests(tests, create, program_release);

@@ -66,7 +66,7 @@ static bool check_evaluation(
     return mo_ok(ctx);
 }
 
-bool mo_eval_figures_create(const mo_evaluation *ev, mo_eval_figures *f) {
+static bool create_figures(const mo_evaluation *ev, mo_eval_figures *f) {
     size_t shots = (size_t)ev->options->n_shots, cells = (size_t)ev->n * shots;
     size_t values = cells * (size_t)(ev->metrics + ev->experts) * (size_t)ev->repeats;
     *f = (mo_eval_figures){0};
@@ -80,21 +80,13 @@ bool mo_eval_figures_create(const mo_evaluation *ev, mo_eval_figures *f) {
     return true;
 }
 
-void mo_eval_figures_release(const mo_evaluation *ev, mo_eval_figures *f) {
-    mo_host_free(ev->ctx, f->last, f->bytes);
-    *f = (mo_eval_figures){0};
-}
-
-mo_eval_problem mo_eval_join(mo_eval_problem a, mo_eval_problem b) {
-    mo_eval_problem all = a.number > b.number ? a : b, other = a.number > b.number ? b : a;
-    all.left_out = other.left_out > all.left_out ? other.left_out : all.left_out;
-    all.public_k = other.public_k && other.public_k < all.public_k ? other.public_k : all.public_k;
-    return all;
-}
-
 void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small) {
     mo_eval_figures *f = &ev->figures;
-    *f->last = mo_eval_join(*f->last, problem);
+    const mo_eval_problem before = *f->last;
+    *f->last = problem;
+    f->last->left_out = before.left_out > problem.left_out ? before.left_out : problem.left_out;
+    if (before.public_k && before.public_k < problem.public_k)
+        f->last->public_k = before.public_k;
     f->small[shot] = small > f->small[shot] ? small : f->small[shot];
 }
 
@@ -150,7 +142,7 @@ static bool prepare_evaluation(mo_evaluation *ev) {
     ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
     ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     open_kernels(ev);
-    mo_eval_figures_create(ev, &ev->figures);
+    create_figures(ev, &ev->figures);
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
@@ -179,7 +171,7 @@ static void finish_evaluation(mo_evaluation *ev) {
     mo_example_kernels_release(ev->kernels);
     mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
     mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
-    mo_eval_figures_release(ev, &ev->figures);
+    mo_host_free(ev->ctx, ev->figures.last, ev->figures.bytes);
 }
 
 /* Mean shares of a candidate at a shot; returns their number, 0 where its readout has none. */
@@ -232,14 +224,10 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
 
 mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state) {
-    const mo_ranks *ranks = options && options->ranks && options->ranks->size > 1 ? options->ranks : NULL;
-    mo_evaluation ev = {
-        .ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options, .ranks = ranks};
-    bool fine = mo_given(ctx, "evaluate", "the source", source) &&
-                mo_given(ctx, "evaluate", "its graph", source->graph) &&
-                mo_given(ctx, "evaluate", "options", options) && mo_given(ctx, "evaluate", "candidates", candidates) &&
-                check_evaluation(ctx, source, candidates, n, options);
-    if (ranks ? !mo_eval_same_inputs(&ev) : !fine)
+    mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};
+    if (!mo_given(ctx, "evaluate", "the source", source) || !mo_given(ctx, "evaluate", "its graph", source->graph) ||
+        !mo_given(ctx, "evaluate", "options", options) || !mo_given(ctx, "evaluate", "candidates", candidates) ||
+        !check_evaluation(ctx, source, candidates, n, options))
         return mo_code_of(ctx);
     ev.own = *source;
     ev.source = &ev.own;
@@ -250,7 +238,7 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
         else
             mo_evaluate_classes(&ev);
     }
-    if (mo_eval_gather(&ev) && !(ranks && ranks->rank))
+    if (mo_ok(ctx))
         visit_all(&ev, visit, state);
     finish_evaluation(&ev);
     mo_tried(ctx);
