@@ -14,8 +14,7 @@ typedef struct sized {
 
 typedef struct job {
     const mo_graph *graph;
-    const mo_context *host; /* of the CPU, where threads are used */
-    mo_graph_range range;
+    const mo_context *host;
     mo_graph_work work;
     void *state;
     int64_t failed; /* the first graph that failed, or -1 */
@@ -31,13 +30,12 @@ static int64_t nodes_of(const mo_graph *graph, int64_t g) {
     return graph->graph_offset[g + 1] - graph->graph_offset[g];
 }
 
-static sized *by_size(const mo_graph *graph, mo_graph_range range) {
-    int64_t count = range.end - range.first;
-    sized *order = mo_host_array(graph->ctx, count, sizeof *order);
-    for (int64_t i = 0; order && i < count; i++)
-        order[i] = (sized){nodes_of(graph, range.first + i), range.first + i};
+static sized *by_size(const mo_graph *graph) {
+    sized *order = mo_host_array(graph->ctx, graph->graphs, sizeof *order);
+    for (int64_t g = 0; order && g < graph->graphs; g++)
+        order[g] = (sized){nodes_of(graph, g), g};
     if (order)
-        qsort(order, (size_t)count, sizeof *order, larger_first);
+        qsort(order, (size_t)graph->graphs, sizeof *order, larger_first);
     return order;
 }
 
@@ -53,21 +51,17 @@ static void settle_graph(job *j, mo_context *ctx, int64_t g) {
     mo_clear_error(ctx);
 }
 
-static bool in_turn(job *j) {
-    mo_context *ctx = j->graph->ctx;
-    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    for (int64_t g = j->range.first; g < j->range.end && t && mo_ok(ctx); g++)
-        if (nodes_of(j->graph, g) > 0) {
-            j->work(j->state, t, g);
-            mo_tape_reset(t);
-        }
+static bool alone(const mo_graph *graph, mo_graph_work work, void *state) {
+    mo_tape *t = mo_tape_create(graph->ctx, MO_EVAL);
+    if (t && nodes_of(graph, 0) > 0)
+        work(state, t, 0);
     mo_tape_release(t);
-    return mo_ok(ctx);
+    return mo_ok(graph->ctx);
 }
 
 static bool in_parallel(job *j) {
     mo_context *ctx = j->graph->ctx;
-    sized *order = by_size(j->graph, j->range);
+    sized *order = by_size(j->graph);
     if (!order)
         return false;
     bool started = true;
@@ -79,7 +73,7 @@ static bool in_parallel(job *j) {
 #pragma omp atomic write
             started = false;
 #pragma omp for schedule(dynamic)
-        for (int64_t i = 0; i < j->range.end - j->range.first; i++)
+        for (int64_t i = 0; i < j->graph->graphs; i++)
             if (t && order[i].nodes > 0) {
                 j->work(j->state, t, order[i].g);
                 settle_graph(j, own, order[i].g);
@@ -97,17 +91,7 @@ static bool in_parallel(job *j) {
     return mo_ok(ctx);
 }
 
-bool mo_each_graph_in_turn(const mo_graph *graph, mo_graph_range range, mo_graph_work work, void *state) {
-    return in_turn(&(job){.graph = graph, .range = range, .work = work, .state = state});
-}
-
-bool mo_each_graph_on_threads(
-    const mo_graph *graph, const mo_context *host, mo_graph_range range, mo_graph_work work, void *state) {
-    return in_parallel(&(job){graph, host, range, work, state, .failed = -1});
-}
-
-bool mo_each_graph(const mo_graph *graph, mo_graph_work work, void *state) {
-    mo_graph_range all = {0, graph->graphs};
-    return graph->graphs == 1 ? mo_each_graph_in_turn(graph, all, work, state)
-                              : mo_each_graph_on_threads(graph, graph->ctx, all, work, state);
+bool mo_each_graph(const mo_graph *graph, const mo_context *host, mo_graph_work work, void *state) {
+    job j = {.graph = graph, .host = host, .work = work, .state = state, .failed = -1};
+    return graph->graphs == 1 ? alone(graph, work, state) : in_parallel(&j);
 }

@@ -4,21 +4,11 @@
 
 #include "train/inside.h"
 
-/* Graphs of a set: from `first` up to, and without, `end`. */
-typedef struct mo_graph_range {
-    int64_t first, end;
-} mo_graph_range;
-
 /* Works on graph g, which has nodes, on the tape of a context of its own; the tape is reset afterwards. */
 typedef void (*mo_graph_work)(void *state, mo_tape *t, int64_t g);
 
 /* Calls work for every graph that has nodes; returns false on failure, with the first failed graph in the error. A
- * single graph is worked on in the graph's own context, several, whose context is of the CPU, on its threads. */
-bool mo_each_graph(const mo_graph *graph, mo_graph_work work, void *state);
-/* The same for some of them: on the threads of a context of the CPU, wherever the graph's own is; or one after the
- * other in the graph's context. */
-bool mo_each_graph_on_threads(
-    const mo_graph *graph, const mo_context *host, mo_graph_range range, mo_graph_work work, void *state);
-bool mo_each_graph_in_turn(const mo_graph *graph, mo_graph_range range, mo_graph_work work, void *state);
+ * single graph is worked on in the graph's own context, those of a set on the threads of a context of the CPU. */
+bool mo_each_graph(const mo_graph *graph, const mo_context *host, mo_graph_work work, void *state);
 
 #endif

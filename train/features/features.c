@@ -7,10 +7,10 @@
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/storage.h"
+#include "train/features/each_graph.h"
 #include "train/features/feature_memory.h"
 #include "train/features/first_hop.h"
 #include "train/features/hop_store.h"
-#include "train/features/set_hops.h"
 #include "train/features/sets/set_blocks.h"
 #include "train/inside.h"
 #include "train/svd/adjacency.h"
@@ -37,9 +37,27 @@ mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     return mo_stack(t, H, hops + 1, MO_AXIS(0));
 }
 
+/* The hops of a set of graphs on the host, each graph by itself. */
+typedef struct set_hops {
+    const mo_graph *graph;
+    const mo_tensor *hops;
+} set_hops;
+
+static void propagate_graph(void *state, mo_tape *t, int64_t g) {
+    const set_hops *s = state;
+    mo_context *ctx = mo_tape_context(t);
+    int64_t first = s->graph->graph_offset[g], n = s->graph->graph_offset[g + 1] - first;
+    mo_csr *A = mo_normalize_block(ctx, first, n, s->graph->row_pointer, s->graph->column, MO_F32);
+    for (int64_t k = 1; A && k < mo_dim(s->hops, 0); k++) {
+        mo_view x = mo_rows_of_hop(s->hops, k - 1, first, n), y = mo_rows_of_hop(s->hops, k, first, n);
+        mo_spmm_into(A, 0, &x, &y);
+    }
+    mo_csr_release(A);
+}
+
 static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
     if (graph->graphs > 1 && mo_context_device(graph->ctx) == MO_CPU)
-        return mo_propagate_set(graph, hops);
+        return mo_each_graph(graph, graph->ctx, propagate_graph, &(set_hops){graph, hops});
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
     if (!A)
         return false;
@@ -128,7 +146,7 @@ static bool store_first_hop(mo_first_hop *j, mo_features *f) {
     char key[256], hops[300];
     mo_context *ctx = j->graph->ctx;
     write_hop_key(j->graph, j->options, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d %s", key, j->options->hops, mo_dtype_name(j->options->stack));
+    snprintf(hops, sizeof hops, "%s hops %d float32", key, j->options->hops);
     mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
         .key = hops,
         .name = j->graph->name,
@@ -137,7 +155,6 @@ static bool store_first_hop(mo_first_hop *j, mo_features *f) {
         .hops = j->options->hops + 1,
         .nodes = j->graph->nodes,
         .columns = j->options->dim,
-        .dtype = j->options->stack,
         .first = first_of_nodes,
         .state = j};
     mo_tensor *stack = mo_hop_store_open(&s);

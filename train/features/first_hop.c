@@ -1,8 +1,8 @@
 /* train/features/first_hop.c - hop 0 of a graph or of a set of graphs.
  *
- * Every graph of a set has its own SVD, so that the graphs of a set can be handed out to threads. On a device too: an
+ * Every graph of a set has its own SVD, so that the graphs of a set can be handed out to threads. For a device too: an
  * SVD there queues a hundred pieces of work and waits twenty times for one, whatever the size of the graph. The rows of
- * consecutive graphs are computed in host memory and copied over at once. */
+ * the set are computed in host memory and copied over at once. */
 #include "train/features/first_hop.h"
 
 #include "autograd/tape.h"
@@ -10,11 +10,6 @@
 #include "train/features/each_graph.h"
 
 #include <math.h>
-
-enum {
-    ON_THREADS = 1024,      /* nodes: a larger graph of a set is decomposed on the device */
-    STAGED_VALUES = 1 << 24 /* of the rows in host memory at a time, 64 MiB */
-};
 
 mo_view mo_rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int64_t n) {
     mo_view v = mo_tensor_view(hops);
@@ -44,7 +39,7 @@ static void compute_graph(void *state, mo_tape *t, int64_t g) {
     mo_basis_quality quality = {0};
     mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, &quality);
     if (mo_ok(ctx)) {
-        mo_view x = mo_tensor_view(X0), y = mo_rows_of_hop(j->hops, 0, first - j->first_node, n);
+        mo_view x = mo_tensor_view(X0), y = mo_rows_of_hop(j->hops, 0, first, n);
         if (j->options->norm == MO_FEATURE_NORM_LAYER)
             mo_layer_norm_into(ctx, MO_NORM_EPSILON, &x, &y);
         else
@@ -53,32 +48,19 @@ static void compute_graph(void *state, mo_tape *t, int64_t g) {
     mo_first_hop_worsen(j, quality);
 }
 
-/* The end of the graphs from g on that are computed together on threads: g where there is none. */
-static int64_t staged_until(const mo_first_hop *j, int64_t g) {
-    const int64_t *offset = j->graph->graph_offset, first = offset[g];
-    int64_t rows = STAGED_VALUES / j->options->dim;
-    while (g < j->graph->graphs && offset[g + 1] - offset[g] <= ON_THREADS &&
-           offset[g + 1] - first <= (rows > ON_THREADS ? rows : ON_THREADS))
-        g++;
-    return g;
-}
-
-/* Hop 0 of the graphs of the range, by threads of the CPU. */
-static bool compute_staged(mo_first_hop *j, mo_graph_range range) {
-    int64_t first = j->graph->graph_offset[range.first], n = j->graph->graph_offset[range.end] - first;
-    if (n == 0)
-        return true;
+/* By threads of the CPU, for a device. */
+static bool compute_staged(mo_first_hop *j) {
     mo_context *ctx = j->graph->ctx;
     mo_context *host = mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx)});
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
-    mo_first_hop staged = {.graph = j->graph, .options = j->options, .first_node = first};
-    staged.hops = mo_tensor_uninitialized(host, MO_F32, 3, (int64_t[]){1, n, j->options->dim});
+    mo_first_hop staged = {.graph = j->graph, .options = j->options};
+    staged.hops = mo_tensor_uninitialized(host, MO_F32, 3, (int64_t[]){1, j->graph->nodes, j->options->dim});
     if (!mo_ok(host))
         mo_fail(ctx, mo_context_status(host)->code, "features: %s", mo_context_status(host)->message);
-    else if (t && mo_each_graph_on_threads(j->graph, host, range, compute_graph, &staged)) {
-        mo_tensor *rows = mo_slice(t, mo_slice(t, j->hops, MO_AXIS(0), 0, 1), MO_AXIS(1), first, first + n);
-        mo_tensor_write(rows, mo_tensor_view(staged.hops).data, (size_t)mo_numel(staged.hops) * sizeof(float));
-        mo_first_hop_worsen(j, staged.quality);
+    else if (t && mo_each_graph(j->graph, host, compute_graph, &staged)) {
+        mo_tensor *first = mo_slice(t, j->hops, MO_AXIS(0), 0, 1);
+        mo_tensor_write(first, mo_tensor_view(staged.hops).data, (size_t)mo_numel(staged.hops) * sizeof(float));
+        j->quality = staged.quality;
     }
     mo_tape_release(t);
     mo_tensor_release(staged.hops);
@@ -86,19 +68,7 @@ static bool compute_staged(mo_first_hop *j, mo_graph_range range) {
     return mo_ok(ctx);
 }
 
-static bool compute_on_device(mo_first_hop *j) {
-    mo_graph_range r = {0, 0};
-    for (; r.first < j->graph->graphs && mo_ok(j->graph->ctx); r.first = r.end) {
-        r.end = staged_until(j, r.first);
-        if (r.end > r.first)
-            compute_staged(j, r);
-        else
-            mo_each_graph_in_turn(j->graph, (mo_graph_range){r.first, ++r.end}, compute_graph, j);
-    }
-    return mo_ok(j->graph->ctx);
-}
-
 bool mo_first_hop_compute(mo_first_hop *j) {
     bool on_device = j->graph->graphs > 1 && mo_context_device(j->graph->ctx) != MO_CPU;
-    return on_device ? compute_on_device(j) : mo_each_graph(j->graph, compute_graph, j);
+    return on_device ? compute_staged(j) : mo_each_graph(j->graph, j->graph->ctx, compute_graph, j);
 }

@@ -11,7 +11,6 @@ typedef struct mo_first_hop {
     const mo_graph *graph;
     const mo_feature_options *options;
     mo_tensor *hops;          /* [1 or more, nodes, dim]: hop 0 is filled */
-    int64_t first_node;       /* that hops begin with */
     mo_basis_quality quality; /* the worst over all graphs */
 } mo_first_hop;
 
