@@ -194,9 +194,10 @@ def check_options(guides, place):
 
 
 def check_example():
-    program = (ROOT / "tools" / "examples" / "ridge.c").read_text()
-    claim("README.md: the program is tools/examples/ridge.c", "" if f"```c\n{program}```" in (ROOT / "README.md").read_text()
-          else "expected its text, found another")
+    for guide, name in (("README.md", "first.c"), ("tools/guides/heads.md", "ridge.c")):
+        program = (ROOT / "tools" / "examples" / name).read_text()
+        claim(f"{guide}: the program is tools/examples/{name}", "" if f"```c\n{program}```" in (ROOT / guide).read_text()
+              else "expected its text, found another")
 
 
 class Options:

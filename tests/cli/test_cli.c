@@ -55,9 +55,9 @@ static void help_names_a_command_or_an_action(void **state) {
         {"train", NULL, "--without"},
         {"fit", NULL, "--tune"},
         {"data", "list", "--all"},
-        {"data", "info", "--manifest"},
+        {"data", "info", "--max-expand"},
         {"data", "get", "--sha256"},
-        {"data", "verify", "--manifest"},
+        {"data", "verify", "--max-expand"},
         {"data", "convert", "OUT.npz"},
         {"data", "cache", "--older"},
     };

@@ -19,7 +19,6 @@ static const char *const uses[][9] = {
     {"pitfalls", "hull", "@", "tests/arrays/i8.npy"},
     {"data", "info", "@"},
     {"data", "convert", "@", "OUT.npz"},
-    {"data", "verify", "--manifest", "@"},
     {"eval", "--weights", "@", "--data", "mutag"},
     {"eval", "--weights", "none", "--hop", "1", "--quiet", "--data", "@"},
     {"eval", "--weights", "none", "--suite", "@"},

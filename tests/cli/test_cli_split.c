@@ -61,7 +61,7 @@ static void bad_lists_are_named(void **state) {
         {"none.txt", NULL, "none.txt: expected a list of rows, found none"},
         {"none.npy", NULL, "none.npy: expected a list of rows, found none"},
         {"missing.txt", NULL, "missing.txt: cannot open"},
-        {"few.txt", NULL, "expected rows to learn from, of two classes or more"},
+        {"few.txt", NULL, "expected rows to learn from of every class, found none of class"},
     };
     RUN(p, "embed", "--weights", "none", "--hop", "0", "--data", "cora", "--out", in_folder(p, "Z.npy"), "--labels",
         in_folder(p, "y.npy"), "--quiet");

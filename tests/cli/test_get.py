@@ -130,6 +130,7 @@ class Get(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
         self.environment = {**os.environ, "MOCHI_DATA": str(self.folder / "data"), "XDG_CACHE_HOME": str(self.folder / "cache"),
                             "no_proxy": "127.0.0.1"}
+        (self.folder / "get.py").symlink_to(ROOT / "tools" / "data" / "get.py")  # beside the manifest, as the program's own files are
         ASKED.clear()
 
     def manifest(self, how, edges=3000, url=None, **more):
@@ -143,8 +144,8 @@ class Get(unittest.TestCase):
         return path
 
     def run_get(self, manifest, *options, name="ring", before=()):
-        return subprocess.run([*before, PROGRAM, "data", "get", name, "--manifest", manifest, "--timeout", "1", "--limit", "0.01", *options],
-                              env=self.environment, capture_output=True, text=True, timeout=60)
+        return subprocess.run([*before, PROGRAM, "data", "get", name, "--timeout", "1", "--limit", "0.01", *options],
+                              env={**self.environment, "MOCHI_EMBEDDED": manifest.parent}, capture_output=True, text=True, timeout=60)
 
     def left(self, where="data"):
         return sorted(str(path.relative_to(self.folder / where)) for path in (self.folder / where).rglob("*") if path.is_file())
@@ -206,10 +207,7 @@ class Get(unittest.TestCase):
         self.refused(self.run_get(self.known("plain/no_such.txt")), "/plain/no_such.txt: expected a file, found the answer 404")
         self.refused(self.run_get(self.known("", url="http://127.0.0.1:1/edges.txt")), "http://127.0.0.1:1/edges.txt: ")
         self.refused(self.run_get(self.known("plain/edges.txt"), name="rign"), "'rign': expected a name of the manifest")
-        self.refused(self.run_get(self.write("no list")), "manifest.json: datasets: expected a list")
-        for path in ("../edges.txt", "/tmp/edges.txt", "p/../../edges.txt"):
-            manifest = self.known("plain/edges.txt", path=path)
-            self.refused(self.run_get(manifest), "path: expected a path below the data folder")
+        self.refused(self.run_get(self.write("no list")), "expected a manifest: no list")
 
     def test_downloads_have_a_limit(self):
         self.refused(self.run_get(self.known("endless/edges.txt")), "expected at most 10737418 bytes, found more")
@@ -243,7 +241,8 @@ class Get(unittest.TestCase):
 
     def test_offline_says_what_is_missing(self):
         manifest = self.known("plain/edges.txt")
-        offline = [PROGRAM, "data", "get", "ring", "--manifest", manifest, "--offline", "--max-expand", "64"]
+        self.environment["MOCHI_EMBEDDED"] = str(manifest.parent)
+        offline = [PROGRAM, "data", "get", "ring", "--offline", "--max-expand", "64"]
         ran = subprocess.run(offline, env=self.environment, capture_output=True, text=True)
         self.refused(ran, "ring: not complete below ")
         self.assertIn(f"ring: p/edges.txt is missing, from {HOST}/plain/edges.txt", ran.stdout)
@@ -254,7 +253,8 @@ class Get(unittest.TestCase):
     def test_an_interruption_leaves_nothing(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             ASKED.clear()
-            child = subprocess.Popen([PROGRAM, "data", "get", "ring", "--manifest", self.known("stall/edges.txt")], env=self.environment,
+            self.known("stall/edges.txt")
+            child = subprocess.Popen([PROGRAM, "data", "get", "ring"], env={**self.environment, "MOCHI_EMBEDDED": str(self.folder)},
                                      stderr=subprocess.PIPE, text=True)
             while not ASKED:
                 time.sleep(.02)
@@ -314,7 +314,7 @@ class Get(unittest.TestCase):
         shared = pathlib.Path(os.environ.get("MOCHI_SHARED", ROOT / "../shared")) / "data"
         sources = shared if shared.is_dir() else ROOT / "tests/sources"
         FILES.update({path.name: path.read_bytes() for path in (sources / "cora/planetoid").iterdir()})
-        manifest = self.folder / "real.json"
+        manifest = self.folder / "manifest.json"
         manifest.write_text(re.sub(r'https://raw[^"]*/data/ind', f"{HOST}/plain/ind", (ROOT / "train/data/manifest.json").read_text()))
         ran = self.run_get(manifest, "--json", name="cora")
         self.assertEqual((ran.returncode, ran.stderr), (0, ""))

@@ -87,9 +87,9 @@ def main():
                 faults.append(f"{whose}: {flag} more than once")
         if whose.startswith("pkg-config") and "-lmochi" not in flags:
             faults.append(f"{whose}: no -lmochi")
-    readme = (ROOT / "README.md").read_text()
-    if " ".join(packages) not in " ".join(readme.split()):
-        faults.append("README.md: expected the packages of tools/packages.txt, in their order: " + " ".join(packages))
+    guide = (ROOT / "tools/guides/building.md").read_text()
+    if " ".join(packages) not in " ".join(guide.split()):
+        faults.append("tools/guides/building.md: expected the packages of tools/packages.txt, in their order: " + " ".join(packages))
     print(*faults, f"{len(lines)} link lines, {len(packages)} packages, {len(faults)} faults", sep="\n")
     return 1 if faults or len(lines) < 4 else 0
 

@@ -9,10 +9,9 @@
     convert.py cstag FILE.csv OUT.npz        columns node_id, label, neighbour
     convert.py weights IN.pt OUT.safetensors a state dict; names stay as they are
     convert.py free BEST OUT.safetensors     those weights with nothing learned: first values, and s^0.75 of attributes
-    convert.py embedded DATA [NAME ...]      train/data/NAME.npz (developers; needs numpy)
 
 Pickles are read as data: a name that arrays, matrices, containers and tensors do not need is an error (unpickle.py). All
-but `embedded` (numpy), `graph` of GraphML (networkx) and .mtx (SciPy) need the standard library alone. A file appears whole or not at all; equal input gives equal bytes.
+but `graph` of GraphML (networkx) and .mtx (SciPy) need the standard library alone. A file appears whole or not at all; equal input gives equal bytes.
 """
 
 import array
@@ -285,10 +284,6 @@ COMMANDS = {"graph": graph, "features": features, "planetoid": planetoid, "anygr
 
 
 def main(arguments):
-    if arguments[:1] == ["embedded"] and len(arguments) > 1:
-        import embed_graphs  # which needs numpy
-        embed_graphs.main(arguments[1:])
-        return
     if len(arguments) != 3 or arguments[0] not in COMMANDS:
         sys.exit(__doc__)
     try:

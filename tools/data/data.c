@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #define AT(field) offsetof(data_options, field)
-#define MANIFEST_OPTION                                                                                                \
-    { OPTION_TEXT, "manifest", "FILE", AT(manifest), "another manifest than the program's" }
 #define JSON JSON_OPTION(data_options, json, "one JSON object a line on standard output")
 #define CONVERTED ".npz or .safetensors"
 
@@ -50,8 +48,6 @@ static void check_convert(void *options, const struct argp_state *state) {
 const command_line data_list_line = {
     .table = (const option[]){JSON,
         {OPTION_FLAG, "all", NULL, AT(all), "also the data sets of the paper that are not there, with their licence"},
-        {OPTION_TEXT, "manifest", "FILE", AT(manifest), "of --all: another manifest than the program's", .needs = "all",
-            .why = "expected --all, which alone reads the manifest"},
         {OPTION_END}},
     .words = "",
     .about = "Lists the graphs that every command knows by name: those that come with the program, and those in the "
@@ -60,7 +56,7 @@ const command_line data_list_line = {
     .take_word = take_data_word,
     .end = check_list};
 
-static const option described[] = {JSON, MANIFEST_OPTION, EXPAND_OPTION, {OPTION_END}};
+static const option described[] = {JSON, EXPAND_OPTION, {OPTION_END}};
 
 const command_line data_info_line = {.table = described,
     .words = "NAME|PATH...",
@@ -122,7 +118,7 @@ bool open_data_folder(mo_context *ctx, char *folder, size_t bytes) {
 
 int data_info(mo_context *ctx, const data_options *o) {
     int code = EXIT_FINE;
-    manifest *m = manifest_read(ctx, o->manifest);
+    json_t *m = manifest_read(ctx);
     if (!m)
         return report_failure(ctx);
     for (int i = 0; i < o->words.count; i++) /* goes on after a bad file */
@@ -130,7 +126,7 @@ int data_info(mo_context *ctx, const data_options *o) {
             code = report_failure(ctx);
             mo_clear_error(ctx);
         }
-    manifest_release(m);
+    json_decref(m);
     return code;
 }
 

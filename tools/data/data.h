@@ -7,8 +7,7 @@
 typedef struct data_options {
     names words; /* what the action acts on */
     bool json;
-    bool all;             /* list */
-    const char *manifest; /* NULL: the program's own manifest */
+    bool all; /* list */
 } data_options;
 
 /* Each acts on o->words and returns the exit code. */

@@ -3,9 +3,8 @@
  * The kind of a file follows from its name, except that an .npz is a graph if it has the members of one. */
 #include "tools/data/data_info.h"
 
-#include "tools/data/data_about.h"
-
 #include <inttypes.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -160,8 +159,7 @@ static void print_graph(const mo_graph *graph, const int64_t *members, int64_t u
     printf("\n  hash       %016" PRIx64 "%016" PRIx64 "\n", graph->hash[1], graph->hash[0]);
 }
 
-static void print_graph_object(
-    const mo_graph *graph, const int64_t *members, int64_t unlabelled, const manifest_entry *entry) {
+static void print_graph_object(const mo_graph *graph, const int64_t *members, int64_t unlabelled, const json_t *entry) {
     degrees d = find_degrees(graph);
     char hash[40];
     snprintf(hash, sizeof hash, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
@@ -195,26 +193,27 @@ static void print_graph_object(
 }
 
 /* Prints the manifest's entry of a data set that is not installed. */
-static void describe_absent(const manifest_entry *entry, bool json) {
+static void describe_absent(const json_t *entry, bool json) {
     if (json)
-        print_json(
-            json_pack("{s:s, s:s, s:o}", "kind", "absent", "name", entry->name, "manifest", about_object(entry, NULL)));
+        print_json(json_pack("{s:s, s:s, s:o}", "kind", "absent", "name", manifest_text(entry, "name"), "manifest",
+            about_object(entry, NULL)));
     else
         print_about(entry, NULL);
 }
 
 /* Opens a graph; a name of the manifest at the path where `mochi data get` puts it. entry: NULL for other names. */
-static mo_graph *open_graph(mo_context *ctx, const char *name, const manifest_entry *entry) {
+static mo_graph *open_graph(mo_context *ctx, const char *name, const json_t *entry) {
     char folder[PATH_MAX], path[PATH_MAX];
+    const char *own = manifest_text(entry, "path");
     if (!entry || mo_graph_exists(name))
         return mo_graph_open(ctx, name);
-    if (!entry->path || !mo_data_folder(folder, sizeof folder) ||
-        snprintf(path, sizeof path, "%s/%s", folder, entry->path) >= (int)sizeof path || !mo_graph_exists(path))
+    if (!own || !mo_data_folder(folder, sizeof folder) ||
+        snprintf(path, sizeof path, "%s/%s", folder, own) >= (int)sizeof path || !mo_graph_exists(path))
         return NULL;
     return mo_graph_open(ctx, path);
 }
 
-static void describe_graph(mo_context *ctx, const char *name, const manifest_entry *entry, bool json) {
+static void describe_graph(mo_context *ctx, const char *name, const json_t *entry, bool json) {
     mo_graph *graph = open_graph(ctx, name, entry);
     if (!graph && entry && mo_ok(ctx))
         describe_absent(entry, json);
@@ -235,7 +234,7 @@ static void describe_graph(mo_context *ctx, const char *name, const manifest_ent
     mo_graph_release(graph);
 }
 
-bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool json) {
+bool describe_data(mo_context *ctx, const char *name, const json_t *m, bool json) {
     mo_arrays *arrays = NULL;
     const char *kind = "array";
     if (mo_path_ends_with(name, ".tape")) {
@@ -256,7 +255,7 @@ bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool js
             describe_graph(ctx, name, NULL, json);
         }
     } else {
-        describe_graph(ctx, name, m ? manifest_look(m, name) : NULL, json);
+        describe_graph(ctx, name, manifest_look(m, name), json);
     }
     if (arrays && mo_ok(ctx))
         describe_arrays(ctx, name, kind, arrays, json);

@@ -4,8 +4,8 @@
 
 #include "tools/data/manifest.h"
 
-/* Describes a graph, array or weights file on standard output, and the entry of its name in the manifest (NULL: no
- * manifest). Returns false with the context's error set. */
-bool describe_data(mo_context *ctx, const char *name, const manifest *m, bool json);
+/* Describes a graph, array or weights file on standard output, and the entry of its name in the manifest. Returns false
+ * with the context's error set. */
+bool describe_data(mo_context *ctx, const char *name, const json_t *m, bool json);
 
 #endif

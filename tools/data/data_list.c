@@ -40,35 +40,41 @@ static const char *uses_in_paper(const json_t *paper, char *text, size_t bytes) 
 }
 
 /* "verified" if every download of the entry has a SHA-256; "by hand" if there is no download. */
-static const char *trust_of(const manifest_entry *e) {
+static const char *trust_of(const json_t *e) {
     bool any = false, all = true;
-    for (int i = 0; i < e->n_files; i++) {
-        any |= e->files[i].url != NULL;
-        all &= !e->files[i].url || (e->files[i].sha256 && !e->files[i].member);
+    const json_t *files = json_object_get(e, "files");
+    for (size_t i = 0; i < json_array_size(files); i++) {
+        const json_t *f = json_array_get(files, i);
+        bool url = manifest_text(f, "url");
+        any |= url;
+        all &= !url || (manifest_text(f, "sha256") && !manifest_text(f, "member"));
     }
     return !any ? "by hand" : all ? "verified" : "unverified";
 }
 
-static void print_all(const manifest_entry *e, const located *l) {
+static void print_all(const json_t *e, const located *l) {
     char uses[96];
+    const char *name = manifest_text(e, "name"), *licence = manifest_text(e, "licence");
+    json_t *paper = json_object_get(e, "paper");
     int i = 0;
-    while (i < l->count && strcmp(l->items[i].name, e->name))
+    while (i < l->count && strcmp(l->items[i].name, name))
         i++;
     const char *where = i == l->count ? "-" : l->items[i].embedded ? "embedded" : "here";
-    uses_in_paper(e->paper, uses, sizeof uses);
+    uses_in_paper(paper, uses, sizeof uses);
     if (l->options->json)
-        print_json(json_pack("{s:s, s:s, s:s, s:O?, s:s, s:O?, s:s, s:s?}", "name", e->name, "state", where, "download",
-            trust_of(e), "paper", e->paper, "licence", e->licence, "cite", e->cite, "page", e->page, "note", e->note));
+        print_json(json_pack("{s:s, s:s, s:s, s:O?, s:s, s:O?, s:s, s:s?}", "name", name, "state", where, "download",
+            trust_of(e), "paper", paper, "licence", licence, "cite", json_object_get(e, "cite"), "page",
+            manifest_text(e, "page"), "note", manifest_text(e, "note")));
     else
-        printf("%-16s %-9s %-11s %-19s %s\n", e->name, where, trust_of(e), uses, e->licence);
+        printf("%-16s %-9s %-11s %-19s %s\n", name, where, trust_of(e), uses, licence);
 }
 
 int data_list(mo_context *ctx, const data_options *o) {
     located l = {.options = o};
     mo_graph_list(ctx, keep_name, &l);
-    manifest *m = mo_ok(ctx) && o->all ? manifest_read(ctx, o->manifest) : NULL;
-    for (int i = 0; m && i < m->count; i++)
-        print_all(&m->entries[i], &l);
+    json_t *m = mo_ok(ctx) && o->all ? manifest_read(ctx) : NULL;
+    for (size_t i = 0; i < json_array_size(m); i++)
+        print_all(json_array_get(m, i), &l);
     for (int i = 0; i < l.count; i++) {
         const char *path = l.items[i].path;
         if (!o->all && o->json)
@@ -79,6 +85,6 @@ int data_list(mo_context *ctx, const data_options *o) {
         free(l.items[i].path);
     }
     free(l.items);
-    manifest_release(m);
+    json_decref(m);
     return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
 }

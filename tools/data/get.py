@@ -59,7 +59,6 @@ def arguments():
     parser.add_argument("--limit", metavar="GIB", type=positive, help="largest download, and largest unpacked file "
                         "(default: 16)")
     parser.add_argument("--json", action="store_true", help="one JSON object a data set on standard output")
-    parser.add_argument("--manifest", metavar="FILE", help="another manifest than the program's")
     parser.add_argument("--max-expand", metavar="RATIO", help="compressed files may unfold to 64 MiB and RATIO times their size "
                         "(default: 32)")
     options = parser.parse_args()
@@ -85,7 +84,7 @@ def positive(text):
 
 def verify(name, options, folder):
     """What `mochi data verify` says of a data set in a folder: whether it is whole, a line for each path, and its errors."""
-    more = ["--manifest", options.manifest] * bool(options.manifest) + ["--max-expand", options.max_expand] * bool(options.max_expand)
+    more = ["--max-expand", options.max_expand] * bool(options.max_expand)
     ran = subprocess.run([PROGRAM, "data", "verify", name, "--json", *more], capture_output=True, text=True,
                          env={**os.environ, "MOCHI_DATA": str(folder)})
     lines = [json.loads(line) for line in ran.stdout.splitlines()]
@@ -287,8 +286,8 @@ def main():
     options = arguments()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, interrupted)
-    own = [HERE / "manifest.json", HERE / "../../train/data/manifest.json"]
-    manifest = options.manifest or next(path for path in own if path.exists())
+    own = [pathlib.Path(os.environ["MOCHI_EMBEDDED"])] if "MOCHI_EMBEDDED" in os.environ else [HERE, HERE / "../../train/data"]
+    manifest = next((path / "manifest.json" for path in own if (path / "manifest.json").exists()), own[0] / "manifest.json")
     status = 0
     for name in options.names:  # goes on after a failure
         try:

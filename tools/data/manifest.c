@@ -1,209 +1,134 @@
-/* tools/data/manifest.c - reads the manifest with jansson. A manifest is not trusted: its paths must stay below the
- * data folder, its addresses must be http or https. */
+/* tools/data/manifest.c - reads the manifest, and sets an entry beside the graph found. */
 #include "tools/data/manifest.h"
 
 #include "tools/input.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-const char *const count_names[COUNTS] = {"graphs", "nodes", "edges", "features", "classes"};
-
-/* The place in the file that an error names: "FILE: cora: files[3]". */
-typedef struct place {
-    mo_context *ctx;
-    char text[512];
-} place;
-
-static bool refuse_manifest(const place *at, const char *key, const char *expected, const json_t *found) {
-    char *text = found ? json_dumps(found, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
-    mo_fail(at->ctx, MO_FORMAT, "%s: %s: expected %s, found %.80s", at->text, key, expected, text ? text : "nothing");
-    free(text);
-    return false;
-}
-
-/* Reads the text under a key; an absent one is NULL unless it is `required`. */
-static bool read_manifest_text(const place *at, const json_t *o, const char *key, bool required, const char **text) {
-    const json_t *value = json_object_get(o, key);
-    *text = json_string_value(value);
-    return (value ? json_is_string(value) && **text : !required) || refuse_manifest(at, key, "a text", value);
-}
-
-static bool read_count(const place *at, const json_t *o, const char *key, int64_t *count) {
-    const json_t *value = json_object_get(o, key);
-    *count = value ? json_integer_value(value) : -1;
-    return !value || (json_is_integer(value) && *count >= 0) ||
-           refuse_manifest(at, key, "a number of at least 0", value);
-}
-
-static bool is_sha256(const char *text) {
-    return !text || (strlen(text) == SHA256_TEXT - 1 && strspn(text, "0123456789abcdef") == SHA256_TEXT - 1);
-}
-
-bool is_safe_path(const char *path) {
-    for (const char *part = path;; part++) {
-        size_t n = strcspn(part, "/");
-        if (n == 0 || (n <= 2 && !strncmp(part, "..", n)) || memchr(part, '\\', n))
-            return false;
-        part += n;
-        if (!*part)
-            return true;
-    }
-}
-
-static bool is_web(const char *url) {
-    return !url || !strncmp(url, "https://", 8) || !strncmp(url, "http://", 7);
-}
-
-static bool read_manifest_file(const place *at, const json_t *o, manifest_file *f) {
-    if (!json_is_object(o))
-        return refuse_manifest(at, "files", "objects", o);
-    return read_manifest_text(at, o, "path", true, &f->path) && read_manifest_text(at, o, "url", false, &f->url) &&
-           read_manifest_text(at, o, "member", false, &f->member) &&
-           read_manifest_text(at, o, "sha256", false, &f->sha256) &&
-           read_manifest_text(at, o, "copy_sha256", false, &f->copy) && read_count(at, o, "bytes", &f->bytes) &&
-           (is_safe_path(f->path) ||
-               refuse_manifest(at, "path", "a path below the data folder", json_object_get(o, "path"))) &&
-           (is_web(f->url) || refuse_manifest(at, "url", "an http or https address", json_object_get(o, "url"))) &&
-           (!f->member || f->url || refuse_manifest(at, "url", "the archive of the member", NULL)) &&
-           (is_sha256(f->sha256) ||
-               refuse_manifest(at, "sha256", "64 lower-case hexadecimal digits", json_object_get(o, "sha256"))) &&
-           (is_sha256(f->copy) || refuse_manifest(at, "copy_sha256", "64 lower-case hexadecimal digits",
-                                      json_object_get(o, "copy_sha256")));
-}
-
-static bool read_files(const place *at, const json_t *list, manifest_entry *e) {
-    if (!json_is_array(list))
-        return refuse_manifest(at, "files", "a list", list);
-    e->files = calloc(json_array_size(list) + 1, sizeof *e->files);
-    if (!e->files)
-        mo_fail(at->ctx, MO_MEMORY, "manifest: out of memory");
-    for (size_t i = 0; e->files && i < json_array_size(list); i++)
-        if (!read_manifest_file(at, json_array_get(list, i), &e->files[e->n_files++]))
-            return false;
-    return mo_ok(at->ctx);
-}
-
-/* Reads a list of texts; an absent list has none. */
-static bool read_texts(const place *at, const json_t *o, const char *key, const json_t **list) {
-    *list = json_object_get(o, key);
-    for (size_t i = 0; i < json_array_size(*list); i++)
-        if (!json_is_string(json_array_get(*list, i)))
-            return refuse_manifest(at, key, "texts", json_array_get(*list, i));
-    return !*list || json_is_array(*list) || refuse_manifest(at, key, "a list", *list);
-}
-
-static bool read_converter(const place *at, const json_t *o, manifest_entry *e) {
-    const json_t *list;
-    if (!read_texts(at, o, "convert", &list) || !list)
-        return mo_ok(at->ctx);
-    for (size_t i = 0; i < 3 && json_array_size(list) == 3; i++) {
-        e->converter[i] = json_string_value(json_array_get(list, i));
-        if (i > 0 && !is_safe_path(e->converter[i]))
-            return refuse_manifest(at, "convert", "paths below the data folder", json_array_get(list, i));
-    }
-    return json_array_size(list) == 3 || refuse_manifest(at, "convert", "form, input and output", list);
-}
-
-static bool read_manifest_entry(const place *file, const json_t *o, size_t i, manifest_entry *e) {
-    place at = *file;
-    snprintf(at.text, sizeof at.text, "%.400s: datasets[%zu]", file->text, i);
-    if (!json_is_object(o) || !read_manifest_text(&at, o, "name", true, &e->name))
-        return json_is_object(o) ? false : refuse_manifest(&at, "datasets", "objects", o);
-    snprintf(at.text, sizeof at.text, "%.400s: %.100s", file->text, e->name);
-    const json_t *counts = json_object_get(o, "counts");
-    for (int k = 0; k < COUNTS; k++)
-        if (!read_count(&at, counts, count_names[k], &e->counts[k]))
-            return false;
-    return read_manifest_text(&at, o, "licence", true, &e->licence) &&
-           read_manifest_text(&at, o, "page", true, &e->page) && read_manifest_text(&at, o, "note", false, &e->note) &&
-           read_manifest_text(&at, o, "path", false, &e->path) &&
-           (!e->path || is_safe_path(e->path) ||
-               refuse_manifest(&at, "path", "a path below the data folder", json_object_get(o, "path"))) &&
-           read_texts(&at, o, "paper", &e->paper) && read_texts(&at, o, "cite", &e->cite) &&
-           read_converter(&at, o, e) && read_files(&at, json_object_get(o, "files"), e);
-}
-
-static bool read_entries(manifest *m, const place *at) {
-    const json_t *list = json_object_get(m->root, "datasets");
-    if (!json_is_array(list))
-        return refuse_manifest(at, "datasets", "a list", list);
-    m->entries = calloc(json_array_size(list) + 1, sizeof *m->entries);
-    if (!m->entries)
-        mo_fail(at->ctx, MO_MEMORY, "manifest: out of memory");
-    for (size_t i = 0; m->entries && i < json_array_size(list); i++)
-        if (!read_manifest_entry(at, json_array_get(list, i), i, &m->entries[m->count++]))
-            return false;
-    return m->entries;
-}
-
-manifest *manifest_read(mo_context *ctx, const char *path) {
-    char own[PATH_MAX];
-    if (!path && !mo_data_file("manifest.json", own, sizeof own)) {
+json_t *manifest_read(mo_context *ctx) {
+    char path[PATH_MAX];
+    json_error_t error;
+    if (!mo_data_file("manifest.json", path, sizeof path)) {
         mo_fail(ctx, MO_IO, "manifest.json: not found among the files of the program");
         return NULL;
     }
-    place at = {.ctx = ctx};
-    snprintf(at.text, sizeof at.text, "%.500s", path ? path : own);
-    json_error_t error;
-    manifest *m = calloc(1, sizeof *m);
-    if (!m) {
-        mo_fail(ctx, MO_MEMORY, "manifest: out of memory");
-        return NULL;
+    json_t *root = read_json_file(path, JSON_REJECT_DUPLICATES, &error);
+    json_t *list = json_incref(json_object_get(root, "datasets"));
+    if (!json_is_array(list))
+        mo_fail(ctx, MO_FORMAT, "%s:%d: expected a manifest: %s", path, root ? 1 : error.line,
+            root ? "no list \"datasets\"" : error.text);
+    json_decref(root);
+    return list;
+}
+
+const json_t *manifest_look(const json_t *manifest, const char *name) {
+    for (size_t i = 0; i < json_array_size(manifest); i++)
+        if (!strcasecmp(manifest_text(json_array_get(manifest, i), "name"), name))
+            return json_array_get(manifest, i);
+    return NULL;
+}
+
+const json_t *manifest_find(mo_context *ctx, const json_t *manifest, const char *name) {
+    const json_t *e = manifest_look(manifest, name);
+    if (!e)
+        mo_fail(ctx, MO_INVALID, "'%.200s': expected a name of the manifest; mochi data list --all shows them", name);
+    return e;
+}
+
+const char *manifest_text(const json_t *o, const char *key) {
+    return json_string_value(json_object_get(o, key));
+}
+
+/* ---- counts ---- */
+
+json_t *find_counts(const mo_graph *graph) {
+    return json_pack("{s:I, s:I, s:I, s:I, s:I}", "graphs", (json_int_t)graph->graphs, "nodes",
+        (json_int_t)graph->nodes, "edges", (json_int_t)graph->nnz / 2, "features",
+        (json_int_t)(graph->features - graph->attributes), "classes", (json_int_t)graph->classes);
+}
+
+/* The name of the first count that a graph does not have; NULL: it has all that are stated. */
+static const char *find_other_count(const json_t *entry, const json_t *found) {
+    const char *name;
+    json_t *n;
+    json_object_foreach((json_t *)found, name, n) {
+        const json_t *stated = json_object_get(json_object_get(entry, "counts"), name);
+        if (stated && !json_equal(stated, n))
+            return name;
     }
-    m->root = read_json_file(path ? path : own, JSON_REJECT_DUPLICATES, &error);
-    if (!m->root)
-        mo_fail(ctx, MO_FORMAT, "%s:%d: expected a manifest: %s", at.text, error.line > 0 ? error.line : 1, error.text);
-    if (m->root && read_entries(m, &at))
-        return m;
-    manifest_release(m);
     return NULL;
 }
 
-void manifest_release(manifest *m) {
-    if (!m)
-        return;
-    for (int i = 0; i < m->count; i++)
-        free(m->entries[i].files);
-    free(m->entries);
-    json_decref(m->root);
-    free(m);
+bool check_counts(const json_t *entry, const mo_graph *graph) {
+    json_t *found = find_counts(graph);
+    const char *other = find_other_count(entry, found);
+    if (other)
+        mo_fail(graph->ctx, MO_FORMAT, "%s: expected %" PRId64 " %s, found %" PRId64 " in %s",
+            manifest_text(entry, "name"),
+            (int64_t)json_integer_value(json_object_get(json_object_get(entry, "counts"), other)), other,
+            (int64_t)json_integer_value(json_object_get(found, other)), graph->source);
+    json_decref(found);
+    return !other;
 }
 
-const manifest_entry *manifest_look(const manifest *m, const char *name) {
-    for (int i = 0; i < m->count; i++)
-        if (!strcasecmp(m->entries[i].name, name))
-            return &m->entries[i];
-    return NULL;
+/* ---- an entry beside a graph ---- */
+
+static bool can_be_downloaded(const json_t *entry) {
+    const json_t *files = json_object_get(entry, "files");
+    for (size_t i = 0; i < json_array_size(files); i++)
+        if (manifest_text(json_array_get(files, i), "url"))
+            return true;
+    return false;
 }
 
-const manifest_entry *manifest_find(mo_context *ctx, const manifest *m, const char *name) {
-    const manifest_entry *e = manifest_look(m, name);
-    if (e)
-        return e;
-    mo_fail(ctx, MO_INVALID, "'%.200s': expected a name of the manifest; mochi data list --all shows them", name);
-    return NULL;
+static void print_about_line(const char *label, const char *text) {
+    if (text)
+        printf("  %-10s %s\n", label, text);
 }
 
-void find_counts(const mo_graph *graph, int64_t found[COUNTS]) {
-    found[COUNT_GRAPHS] = graph->graphs;
-    found[COUNT_NODES] = graph->nodes;
-    found[COUNT_EDGES] = graph->nnz / 2;
-    found[COUNT_FEATURES] = graph->features - graph->attributes;
-    found[COUNT_CLASSES] = graph->classes;
+/* "expected   2708 nodes, 5278 edges (found 5279)". found: NULL where there is no graph. */
+static void print_expected_counts(const json_t *entry, const json_t *found) {
+    const char *between = "", *name;
+    json_t *n;
+    printf("  %-10s ", "expected");
+    json_object_foreach(json_object_get(entry, "counts"), name, n) {
+        printf("%s%" PRId64 " %s", between, (int64_t)json_integer_value(n), name);
+        if (found && !json_equal(json_object_get(found, name), n))
+            printf(" (found %" PRId64 ")", (int64_t)json_integer_value(json_object_get(found, name)));
+        between = ", ";
+    }
+    puts(!*between                         ? "no counts stated"
+         : !found                          ? ""
+         : !find_other_count(entry, found) ? "; all found"
+                                           : "; NOT all found");
 }
 
-bool check_counts(const manifest_entry *entry, const mo_graph *graph) {
-    int64_t found[COUNTS];
-    find_counts(graph, found);
-    for (int k = 0; k < COUNTS; k++)
-        if (entry->counts[k] >= 0 && entry->counts[k] != found[k]) {
-            mo_fail(graph->ctx, MO_FORMAT, "%s: expected %" PRId64 " %s, found %" PRId64 " in %s", entry->name,
-                entry->counts[k], count_names[k], found[k], graph->source);
-            return false;
-        }
-    return true;
+void print_about(const json_t *entry, const mo_graph *graph) {
+    const char *name = manifest_text(entry, "name");
+    json_t *found = graph ? find_counts(graph) : NULL;
+    if (!graph && can_be_downloaded(entry))
+        printf("%s: not here; mochi data get %s\n", name, name);
+    else if (!graph)
+        printf("%s: not here, nor an address to download it from\n", name);
+    print_expected_counts(entry, found);
+    print_about_line("licence", manifest_text(entry, "licence"));
+    for (size_t i = 0; i < json_array_size(json_object_get(entry, "cite")); i++)
+        print_about_line(i ? "" : "cite", json_string_value(json_array_get(json_object_get(entry, "cite"), i)));
+    print_about_line("source", manifest_text(entry, "page"));
+    print_about_line("note", manifest_text(entry, "note"));
+    json_decref(found);
+}
+
+json_t *about_object(const json_t *entry, const mo_graph *graph) {
+    json_t *found = graph ? find_counts(graph) : NULL, *stated = json_object_get(entry, "counts");
+    json_t *agrees = found && json_object_size(stated) ? json_boolean(!find_other_count(entry, found)) : json_null();
+    json_decref(found);
+    return json_pack("{s:s, s:s, s:s?, s:O?, s:s?, s:o, s:o}", "name", manifest_text(entry, "name"), "licence",
+        manifest_text(entry, "licence"), "page", manifest_text(entry, "page"), "cite", json_object_get(entry, "cite"),
+        "note", manifest_text(entry, "note"), "expected", stated ? json_incref(stated) : json_object(), "agrees",
+        agrees);
 }

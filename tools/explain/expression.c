@@ -1,9 +1,9 @@
-/* tools/explain/expression.c - a formula that a reader types, such as "A^-T X_bar" or "-sym(U A^T) / lambda", computed
- * on the lesson's own values by the library's ops.
+/* tools/explain/expression.c - a formula of a lesson, or one that a reader types, such as "A^-T X_bar" or "-sym(U A^T)
+ * / lambda", computed on the lesson's own values by the library's ops.
  *
  *     sum     = ["-"] product {("+" | "-") product}
  *     product = power {["o" | "*" | "/"] power}           a product without a sign is one of matrices
- *     power   = base {"^T" | "^-1" | "^-T" | "^2"}
+ *     power   = base {"^T" | "^-1" | "^-T" | "^2" | "^3"}
  *     base    = number | value | function power | "(" sum ")" | "<" sum "," sum ">"
  *
  * Values are those that the lesson has shown, and the gradients that it has told (NAME_bar). "o" multiplies and "/"
@@ -124,18 +124,18 @@ static mo_tensor *take_base(reader *r) {
 }
 
 static mo_tensor *take_power(reader *r) {
-    static const char *const exponents[] = {"-T", "-1", "T", "2"};
+    static const char *const exponents[] = {"-T", "-1", "T", "2", "3"};
     mo_tensor *X = take_base(r);
     while (X && take(r, '^')) {
         int kind = 0;
-        while (kind < 4 && strncmp(r->at, exponents[kind], strlen(exponents[kind])) != 0)
+        while (kind < 5 && strncmp(r->at, exponents[kind], strlen(exponents[kind])) != 0)
             kind++;
-        if (kind == 4)
-            return refuse(r, "expected ^T, ^-1, ^-T or ^2, found '^%.*s'", r->at, 10);
+        if (kind == 5)
+            return refuse(r, "expected ^T, ^-1, ^-T, ^2 or ^3, found '^%.*s'", r->at, 10);
         r->at += strlen(exponents[kind]);
         mo_tape *t = r->l->t;
-        if (kind == 3)
-            X = mo_square(t, X);
+        if (kind >= 3)
+            X = kind == 3 ? mo_square(t, X) : mo_mul(t, X, mo_square(t, X));
         else
             X = kind == 2 ? transposed(t, X) : inverse(t, kind == 0 ? transposed(t, X) : X);
     }
@@ -179,6 +179,18 @@ static mo_tensor *take_sum(reader *r) {
         X = minus ? mo_sub(t, X, Y) : mo_add(t, X, Y);
     }
     return X;
+}
+
+mo_tensor *lesson_compute(lesson *l, const char *formula, size_t n) {
+    char text[256], why[200] = "";
+    snprintf(text, sizeof text, "%.*s", (int)n, formula);
+    reader r = {.l = l, .at = text, .asked = "", .why = why, .bytes = sizeof why};
+    mo_tensor *X = take_sum(&r);
+    if (X && next(&r))
+        X = refuse(&r, "expected an end at '%.*s'", r.at, 20);
+    if (!X && mo_ok(l->ctx))
+        mo_fail(l->ctx, MO_INVALID, "explain: %s: %s", text, why);
+    return X ? X : mo_null_tensor(l->ctx);
 }
 
 bool lesson_evaluate(lesson *l, const char *formula, const char *asked, matrix *m, char *why, size_t bytes) {

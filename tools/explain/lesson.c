@@ -85,10 +85,6 @@ void lesson_formula(lesson *l, const char *formula) {
     lesson_put(l, &(block){.kind = BLOCK_FORMULA, .text = formula});
 }
 
-void lesson_table(lesson *l, const char *text) {
-    lesson_put(l, &(block){.kind = BLOCK_TABLE, .text = text});
-}
-
 /* ---- matrices ---- */
 
 void lesson_show(lesson *l, const char *names) {
@@ -133,7 +129,7 @@ static bool of_one_size(lesson *l, const char *name, const matrix *a, const matr
     return false;
 }
 
-void lesson_line(lesson *l, const char *name, space moves, const char *formula, mo_tensor *bar) {
+void lesson_line_of(lesson *l, const char *name, space moves, const char *equation, mo_tensor *bar) {
     matrix both[2], grad;
     named_value *v = lesson_find(l, name);
     if (!v || !read_matrix(l, "by the formula", bar, &both[0]) || !lesson_differences(l, name, moves, &both[1]))
@@ -145,7 +141,7 @@ void lesson_line(lesson *l, const char *name, space moves, const char *formula, 
         l->from_mo_grad = fmax(l->from_mo_grad, largest_difference(&both[0], &grad));
     l->largest = fmax(l->largest, difference);
     lesson_put(l, &(block){.kind = BLOCK_LINE,
-                      .text = formula,
+                      .text = equation,
                       .matrices = both,
                       .n = 2,
                       .number = ++l->lines,
@@ -153,7 +149,7 @@ void lesson_line(lesson *l, const char *name, space moves, const char *formula, 
     v->told = v->gradient != NULL;
 }
 
-void lesson_agree(lesson *l, const char *equation, mo_tensor *left, mo_tensor *right) {
+void lesson_agree_of(lesson *l, const char *equation, mo_tensor *left, mo_tensor *right) {
     matrix both[2];
     if (!read_matrix(l, "left side", left, &both[0]) || !read_matrix(l, "right side", right, &both[1]) ||
         !of_one_size(l, equation, &both[0], &both[1]))
@@ -161,4 +157,37 @@ void lesson_agree(lesson *l, const char *equation, mo_tensor *left, mo_tensor *r
     double difference = largest_difference(&both[0], &both[1]);
     l->largest = fmax(l->largest, difference);
     lesson_put(l, &(block){.kind = BLOCK_AGREE, .text = equation, .matrices = both, .n = 2, .difference = difference});
+}
+
+/* ---- formulas that are computed as they are written ---- */
+
+/* The right side of "M = ..", or all of a formula without one. */
+static const char *right_side(const char *equation) {
+    const char *sign = strstr(equation, " = ");
+    return sign ? sign + 3 : equation;
+}
+
+void lesson_know(lesson *l, const char *name, const char *heading, mo_tensor *value) {
+    lesson_at(l, name, value);
+    if (heading)
+        lesson_show_as(l, heading, value);
+}
+
+void lesson_let(lesson *l, const char *equation) {
+    const char *formula = right_side(equation);
+    char name[NAME_BYTES];
+    mo_tensor *value = lesson_compute(l, formula, strlen(formula));
+    snprintf(name, sizeof name, "%.*s", formula == equation ? 0 : (int)(formula - equation) - 3, equation);
+    lesson_know(l, name, equation, value);
+}
+
+void lesson_line(lesson *l, const char *name, space moves, const char *equation) {
+    const char *formula = right_side(equation);
+    lesson_line_of(l, name, moves, equation, lesson_compute(l, formula, strlen(formula)));
+}
+
+void lesson_agree(lesson *l, const char *equation) {
+    const char *right = right_side(equation);
+    mo_tensor *left = lesson_compute(l, equation, (size_t)(right - equation) - 3);
+    lesson_agree_of(l, equation, left, lesson_compute(l, right, strlen(right)));
 }

@@ -64,7 +64,6 @@ typedef enum block_kind {
     BLOCK_MATRICES, /* n matrices side by side */
     BLOCK_LINE,     /* a line of the adjoint: text is its formula; its value, and the same by differences */
     BLOCK_AGREE,    /* an equation: text; both sides */
-    BLOCK_TABLE,    /* text as it is, in columns */
     BLOCK_END       /* text */
 } block_kind;
 
@@ -121,16 +120,23 @@ mo_tensor *mirrored_lower_part(mo_tape *t, mo_tensor *M);
 void lesson_section(lesson *l, const char *heading);
 void lesson_say(lesson *l, const char *prose, ...) __attribute__((format(printf, 2, 3)));
 void lesson_formula(lesson *l, const char *formula);
-/* Text in columns, as it is. */
-void lesson_table(lesson *l, const char *text);
 /* Named values side by side: names separated by blanks. */
 void lesson_show(lesson *l, const char *names);
 /* A matrix under any heading. */
 void lesson_show_as(lesson *l, const char *heading, mo_tensor *T);
-/* A line of the adjoint: dl/d(name) by a formula, beside central differences of the loss in that value. */
-void lesson_line(lesson *l, const char *name, space moves, const char *formula, mo_tensor *bar);
-/* An equation, both sides computed. */
-void lesson_agree(lesson *l, const char *equation, mo_tensor *left, mo_tensor *right);
+/* Shows "M = L^-T Phi(L^T L_bar) L^-1", computed as it is written (expression.c); formulas behind it know M. Without a
+ * name, "A^-1", it is shown alone. */
+void lesson_let(lesson *l, const char *equation);
+/* Gives a value that formulas behind it use a name; it is shown under the heading unless that is NULL. */
+void lesson_know(lesson *l, const char *name, const char *heading, mo_tensor *value);
+/* A line of the adjoint: dl/d(name) by the right side of an equation such as "A_bar = -B_bar X^T", computed as it is
+ * written, beside central differences of the loss in that value. */
+void lesson_line(lesson *l, const char *name, space moves, const char *equation);
+/* An equation, both sides computed as they are written. */
+void lesson_agree(lesson *l, const char *equation);
+/* The same of formulas that expression.c does not read, with their values. */
+void lesson_line_of(lesson *l, const char *name, space moves, const char *equation, mo_tensor *bar);
+void lesson_agree_of(lesson *l, const char *equation, mo_tensor *left, mo_tensor *right);
 
 /* ---- lesson_run.c ---- */
 
@@ -164,6 +170,8 @@ void put_in_json(lesson *l, const block *b);
 
 /* ---- expression.c, latex.c: formulas ---- */
 
+/* A formula computed on the lesson's values; `n` characters of it. Raises what it cannot read. */
+mo_tensor *lesson_compute(lesson *l, const char *formula, size_t n);
 /* Computes a formula on the lesson's values into m. asked: the name of what is wanted. Returns false with one line in
  * why. */
 bool lesson_evaluate(lesson *l, const char *formula, const char *asked, matrix *m, char *why, size_t bytes);

@@ -50,8 +50,7 @@ static json_t *prose_parts(const char *text) {
 }
 
 void put_in_json(lesson *l, const block *b) {
-    static const char *const kinds[] = {
-        "title", "section", "prose", "formula", "matrices", "line", "agree", "table", "end"};
+    static const char *const kinds[] = {"title", "section", "prose", "formula", "matrices", "line", "agree", "end"};
     json_t *o = json_pack("{s:s}", "kind", kinds[b->kind]);
     if (b->kind == BLOCK_PROSE || b->kind == BLOCK_END)
         json_object_set_new(o, "parts", prose_parts(b->text));

@@ -101,7 +101,7 @@ static void tell_end(lesson *l) {
 
 int lesson_run(lesson *l) {
     const block title = {.kind = BLOCK_TITLE, .text = l->topic->title, .source = l->topic->source};
-    if (l->topic->forward && mo_ok(l->ctx))
+    if (mo_ok(l->ctx))
         run_forward(l);
     if (mo_ok(l->ctx)) {
         (l->json ? put_in_json : put_on_terminal)(l, &title);

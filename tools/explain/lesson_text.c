@@ -165,9 +165,6 @@ void put_on_terminal(lesson *l, const block *b) {
         putchar('\n');
         print_both(b->matrices, "and:");
         break;
-    case BLOCK_TABLE:
-        fputs(b->text, stdout);
-        break;
     case BLOCK_END:
         putchar('\n');
         print_wrapped(b->text, 0);

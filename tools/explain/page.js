@@ -94,7 +94,6 @@ const write = {
     matrices: b => `<div class="beside">\n${b.matrices.map(m => figure(math(m.latex), m.rows)).join("")}</div>\n`,
     line,
     agree: b => `<div class="adjoint"><div class="wide">${math(b.latex)}</div>\n${compared(b, "left side", "right side")}</div>\n`,
-    table: b => `<pre>${escaped(b.text)}</pre>\n`,
     end: b => `<h2>All lines</h2>\n${prose(b.parts)}`,
 };
 

@@ -18,15 +18,12 @@ static mo_tensor *eigh_gaps(mo_tape *t, mo_tensor *w) {
 }
 
 static void eigh_tell(lesson *l) {
-    mo_tape *t = l->t;
-    mo_tensor *A = lesson_value(l, "A"), *w = lesson_value(l, "w"), *V = lesson_value(l, "V");
-    mo_tensor *Vt = transposed(t, V), *F = eigh_gaps(t, w);
     lesson_section(l, "Forward");
     lesson_show(l, "A");
     lesson_show(l, "w V");
     lesson_say(l, "w rises; the columns of V are orthonormal, and the largest entry of each is made positive, since "
                   "the sign of an eigenvector is arbitrary.");
-    lesson_agree(l, "A V = V diag(w)", mo_matmul(t, A, V), mo_mul(t, V, w));
+    lesson_agree(l, "A V = V diag(w)");
     lesson_section(l, "Saved for backward");
     lesson_say(l, "Nothing beyond w and V.");
     lesson_section(l, "Adjoint");
@@ -36,12 +33,9 @@ static void eigh_tell(lesson *l) {
     lesson_say(l, "C is antisymmetric, so the diagonal gives `dw` and the rest gives `C_ij = F_ij (V^T dA V)_ij` with "
                   "`F_ij = 1 / (w_j - w_i)`: the gradient of eigenvectors grows as two eigenvalues meet, that of "
                   "eigenvalues does not (Giles 2008).");
-    lesson_show_as(l, "F", F);
-    mo_tensor *rotated = mo_mul(t, F, mo_matmul(t, Vt, lesson_value(l, "V_bar")));
-    mo_tensor *middle = mo_add(t, mo_diagonal_embed(t, lesson_value(l, "w_bar")), rotated);
-    mo_tensor *M = mo_matmul(t, mo_matmul(t, V, middle), Vt);
-    lesson_show_as(l, "M = V (diag(w_bar) + F o V^T V_bar) V^T", M);
-    lesson_line(l, "A", SPACE_SYMMETRIC, "A_bar = (M + M^T) / 2", symmetric_part(t, M));
+    lesson_know(l, "F", "F", eigh_gaps(l->t, lesson_value(l, "w")));
+    lesson_let(l, "M = V (diag(w_bar) + F o (V^T V_bar)) V^T");
+    lesson_line(l, "A", SPACE_SYMMETRIC, "A_bar = (M + M^T) / 2");
 }
 
 const topic topic_eigh = {

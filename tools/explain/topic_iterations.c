@@ -38,14 +38,14 @@ static void unrolled_tell_adjoint(lesson *l) {
     for (int k = STEPS - 1; k >= 0; k--) {
         if (k < STEPS - 1) {
             bar = mo_matmul(t, Mt, bar);
-            lesson_line(l, step_names[k], SPACE_ALL, formulas[k], bar);
+            lesson_line_of(l, step_names[k], SPACE_ALL, formulas[k], bar);
         }
         sum = mo_add(t, sum, bar);
         if (k > 0)
             outer = mo_add(t, outer, mo_matmul(t, bar, mo_transpose(t, lesson_value(l, step_names[k - 1]))));
     }
-    lesson_line(l, "b", SPACE_ALL, "b_bar = h sum_k w_k_bar", mo_scale(t, sum, l->held, 0));
-    lesson_line(l, "A", SPACE_ALL, "A_bar = -h sum_k w_{k+1}_bar w_k^T", mo_scale(t, outer, -l->held, 0));
+    lesson_line_of(l, "b", SPACE_ALL, "b_bar = h sum_k w_k_bar", mo_scale(t, sum, l->held, 0));
+    lesson_line_of(l, "A", SPACE_ALL, "A_bar = -h sum_k w_{k+1}_bar w_k^T", mo_scale(t, outer, -l->held, 0));
     lesson_show_as(l, "A^-T w_4_bar", mo_solve(t, transposed(t, A), lesson_value(l, "w_4_bar")));
     lesson_say(l, "is the gradient in b of the exact solution. The lines above are exact too, for the four steps: "
                   "the difference is what truncation costs (`mochi lab truncation`).");
@@ -107,7 +107,7 @@ static void neumann_tell_series(lesson *l, mo_tensor *u) {
         if ((k & (k - 1)) != 0)
             continue;
         snprintf(heading, sizeof heading, "u - u_{%d} = (I - h A^T)^{%d} u", k, k);
-        lesson_agree(l, heading, mo_sub(t, u, sum), left);
+        lesson_agree_of(l, heading, mo_sub(t, u, sum), left);
     }
 }
 
@@ -123,8 +123,8 @@ static void neumann_tell(lesson *l) {
     lesson_say(l, "For `l = <w_bar, w>` with `A w = b`, the system `A^T u = w_bar` gives both gradients:");
     lesson_show(l, "w_bar");
     lesson_show_as(l, "u = A^-T w_bar", u);
-    lesson_line(l, "b", SPACE_ALL, "b_bar = u", u);
-    lesson_line(l, "A", SPACE_ALL, "A_bar = -u w^T", mo_neg(t, mo_matmul(t, u, mo_transpose(t, w))));
+    lesson_line_of(l, "b", SPACE_ALL, "b_bar = u", u);
+    lesson_line_of(l, "A", SPACE_ALL, "A_bar = -u w^T", mo_neg(t, mo_matmul(t, u, mo_transpose(t, w))));
     lesson_section(l, "The series");
     lesson_say(l,
         "Where only products with `A^T` can be had, u is a sum of them, with `h = 1 / trace A` = %.4f; cut "

@@ -19,7 +19,7 @@ static mo_tensor *logistic_hessian(mo_tape *t, mo_tensor *X, mo_tensor *P, mo_te
     return mo_add_diag(t, mo_reshape(t, H, 2, (int64_t[]){d * C, d * C}), lambda);
 }
 
-static void logistic_tell_adjoint(lesson *l, mo_tensor *P, mo_tensor *R) {
+static void logistic_tell_adjoint(lesson *l, mo_tensor *P) {
     mo_tape *t = l->t;
     mo_tensor *X = lesson_value(l, "X"), *W = lesson_value(l, "W"), *W_bar = lesson_value(l, "W_bar");
     const int64_t size[2] = {mo_dim(W, 0), mo_dim(W, 1)};
@@ -32,32 +32,28 @@ static void logistic_tell_adjoint(lesson *l, mo_tensor *P, mo_tensor *R) {
         (int)(size[0] * size[1]), (int)(size[0] * size[1]));
     mo_tensor *H = logistic_hessian(t, X, P, lesson_value(l, "lambda"));
     mo_tensor *U = mo_solve_spd(t, H, mo_reshape(t, W_bar, 2, (int64_t[]){size[0] * size[1], 1}));
-    U = mo_reshape(t, U, 2, size);
-    mo_tensor *E = mo_matmul(t, X, U), *mean = mo_sum(t, mo_mul(t, P, E), MO_AXIS(1), MO_KEEP_AXES);
-    mo_tensor *SE = mo_mul(t, P, mo_sub(t, E, mean));
-    lesson_show_as(l, "U = H^-1 W_bar", U);
-    lesson_show_as(l, "E = X U", E);
-    mo_tensor *X_bar = mo_neg(t, mo_add(t, mo_matmul(t, R, mo_transpose(t, U)), mo_matmul(t, SE, mo_transpose(t, W))));
-    lesson_line(l, "X", SPACE_ALL, "X_bar = -(R U^T + S[E] W^T)", X_bar);
-    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = -<U, W>", mo_neg(t, inner(t, U, W)));
+    lesson_know(l, "U", "U = H^-1 W_bar", mo_reshape(t, U, 2, size));
+    lesson_let(l, "E = X U");
+    mo_tensor *E = lesson_value(l, "E"), *mean = mo_sum(t, mo_mul(t, P, E), MO_AXIS(1), MO_KEEP_AXES);
+    lesson_know(l, "S_E", NULL, mo_mul(t, P, mo_sub(t, E, mean)));
+    lesson_line_of(l, "X", SPACE_ALL, "X_bar = -(R U^T + S[E] W^T)", lesson_compute(l, "-(R U^T + S_E W^T)", 18));
+    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = -<U, W>");
     lesson_say(l, "No step of the search appears: any method that ends at W has this gradient.");
 }
 
 static void logistic_tell(lesson *l) {
     mo_tape *t = l->t;
-    mo_tensor *X = lesson_value(l, "X"), *W = lesson_value(l, "W"), *lambda = lesson_value(l, "lambda");
-    mo_tensor *P = mo_softmax(t, mo_matmul(t, X, W), MO_AXIS(-1)), *R = mo_sub(t, P, lesson_value(l, "Y"));
-    mo_tensor *gradient = mo_add(t, mo_matmul(t, mo_transpose(t, X), R), mo_mul(t, lambda, W));
+    mo_tensor *W = lesson_value(l, "W"), *P = mo_softmax(t, mo_matmul(t, lesson_value(l, "X"), W), MO_AXIS(-1));
     lesson_section(l, "Forward");
     lesson_show(l, "X Y lambda");
     lesson_say(l, "There is no formula for W: Newton's method finds it.");
     lesson_show(l, "W");
-    lesson_show_as(l, "P = softmax(X W)", P);
-    lesson_show_as(l, "R = P - Y", R);
-    lesson_agree(l, "X^T R + lambda W = 0", gradient, mo_scale(t, W, 0, 0));
+    lesson_know(l, "P", "P = softmax(X W)", P);
+    lesson_let(l, "R = P - Y");
+    lesson_agree_of(l, "X^T R + lambda W = 0", lesson_compute(l, "X^T R + lambda W", 16), mo_scale(t, W, 0, 0));
     lesson_section(l, "Saved for backward");
     lesson_say(l, "X, Y, W and a preconditioner at W: memory that does not depend on the iterations.");
-    logistic_tell_adjoint(l, P, R);
+    logistic_tell_adjoint(l, P);
 }
 
 const topic topic_logistic = {

@@ -54,23 +54,15 @@ static mo_tensor *lu_forward(lesson *l, mo_tensor *const *in) {
     return mo_add(t, inner(t, in[1], L), inner(t, in[2], U));
 }
 
-/* S U^-T = (U^-1 S^T)^T, then L^-T from the left. */
-static mo_tensor *lu_between(mo_tape *t, mo_tensor *L, mo_tensor *S, mo_tensor *U) {
-    mo_tensor *right = transposed(t, mo_solve_triangular(t, U, transposed(t, S), MO_UPPER));
-    return mo_solve_triangular(t, L, right, MO_LOWER_TRANSPOSED);
-}
-
 static void lu_tell(lesson *l) {
-    mo_tape *t = l->t;
-    mo_tensor *A = lesson_value(l, "A"), *L = lesson_value(l, "L"), *U = lesson_value(l, "U");
-    mo_tensor *P = lu_permutation(t, A), *product = mo_matmul(t, mo_transpose(t, L), lesson_value(l, "L_bar"));
+    lesson_know(l, "P", NULL, lu_permutation(l->t, lesson_value(l, "A")));
     lesson_section(l, "Forward");
     lesson_show(l, "A");
     lesson_say(l, "P brings the largest entry of each column to the diagonal; `C = P A` is then eliminated column by "
                   "column: `L` holds the multipliers, `U` what is left of the rows.");
     lesson_show(l, "C");
     lesson_show(l, "L U");
-    lesson_agree(l, "L U = C", mo_matmul(t, L, U), mo_matmul(t, P, A));
+    lesson_agree(l, "L U = C");
     lesson_section(l, "Saved for backward");
     lesson_say(l, "L, U and P. Here mo_grad does not know that: it goes back through each step of the elimination, "
                   "and comes to the same numbers.");
@@ -81,12 +73,9 @@ static void lu_tell(lesson *l) {
     lesson_say(l, "`L^-1 dL` is strictly lower triangular, since the diagonal of L stays 1, and `dU U^-1` is upper "
                   "triangular: with `D = L^-1 dC U^-1`, `dL = L stril(D)` and `dU = triu(D) U`.");
     lesson_formula(l, "dl = <stril(L^T L_bar) + triu(U_bar U^T), D>");
-    mo_tensor *strict = strict_lower_part(t, product);
-    mo_tensor *S = mo_add(t, strict, mo_triu(t, mo_matmul(t, lesson_value(l, "U_bar"), mo_transpose(t, U))));
-    lesson_show_as(l, "S = stril(L^T L_bar) + triu(U_bar U^T)", S);
-    mo_tensor *C_bar = lu_between(t, L, S, U);
-    lesson_line(l, "C", SPACE_ALL, "C_bar = L^-T S U^-T", C_bar);
-    lesson_line(l, "A", SPACE_ALL, "A_bar = P^T C_bar", mo_matmul(t, transposed(t, P), C_bar));
+    lesson_let(l, "S = stril(L^T L_bar) + triu(U_bar U^T)");
+    lesson_line(l, "C", SPACE_ALL, "C_bar = L^-T S U^-T");
+    lesson_line(l, "A", SPACE_ALL, "A_bar = P^T C_bar");
     lesson_say(l, "P is piecewise constant: where two candidates for a pivot are equal, L and U have no derivative, "
                   "though the solution of a system has one.");
 }

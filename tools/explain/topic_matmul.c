@@ -6,8 +6,6 @@ static mo_tensor *matmul_forward(lesson *l, mo_tensor *const *in) {
 }
 
 static void matmul_tell(lesson *l) {
-    mo_tape *t = l->t;
-    mo_tensor *C_bar = lesson_value(l, "C_bar");
     lesson_section(l, "Forward");
     lesson_show(l, "A B C");
     lesson_section(l, "Saved for backward");
@@ -19,8 +17,8 @@ static void matmul_tell(lesson *l) {
     lesson_formula(l, "dl = <C_bar, dA B> + <C_bar, A dB> = <C_bar B^T, dA> + <A^T C_bar, dB>");
     lesson_say(l, "A factor that leaves an inner product on one side comes back transposed on the other: all rules for "
                   "products are made of that step.");
-    lesson_line(l, "A", SPACE_ALL, "A_bar = C_bar B^T", mo_matmul(t, C_bar, mo_transpose(t, lesson_value(l, "B"))));
-    lesson_line(l, "B", SPACE_ALL, "B_bar = A^T C_bar", mo_matmul(t, mo_transpose(t, lesson_value(l, "A")), C_bar));
+    lesson_line(l, "A", SPACE_ALL, "A_bar = C_bar B^T");
+    lesson_line(l, "B", SPACE_ALL, "B_bar = A^T C_bar");
 }
 
 const topic topic_matmul = {
@@ -43,10 +41,9 @@ static mo_tensor *cross_entropy_forward(lesson *l, mo_tensor *const *in) {
 
 static void cross_entropy_tell(lesson *l) {
     mo_tape *t = l->t;
-    mo_tensor *x = lesson_value(l, "x"), *T = lesson_value(l, "T"), *P = mo_softmax(t, x, MO_AXIS(-1));
+    mo_tensor *x = lesson_value(l, "x"), *P = mo_softmax(t, x, MO_AXIS(-1));
     mo_tensor *m = mo_max(t, x, MO_AXIS(1), MO_KEEP_AXES), *e = mo_exp(t, mo_sub(t, x, m));
     mo_tensor *s = mo_sum(t, e, MO_AXIS(1), MO_KEEP_AXES);
-    const double n = (double)mo_dim(x, 0);
     lesson_section(l, "Forward");
     lesson_say(l, "Logits x and targets T, one-hot labels:");
     lesson_show(l, "x T");
@@ -54,7 +51,7 @@ static void cross_entropy_tell(lesson *l) {
                   "overflowing; log softmax is never the log of a softmax.");
     lesson_show_as(l, "m = max_c x_c", m);
     lesson_show_as(l, "exp(x - m)", e);
-    lesson_agree(l, "P = exp(x - m) / sum_c exp(x_c - m)", P, mo_div(t, e, s));
+    lesson_agree_of(l, "P = exp(x - m) / sum_c exp(x_c - m)", P, mo_div(t, e, s));
     lesson_show_as(l, "log P", mo_log_softmax(t, x, MO_AXIS(-1)));
     lesson_show(l, "l");
     lesson_section(l, "Saved for backward");
@@ -63,7 +60,9 @@ static void cross_entropy_tell(lesson *l) {
     lesson_formula(l, "d log P_ic = dx_ic - sum_k P_ik dx_ik");
     lesson_formula(l, "dl = 1 / n sum_ic (P - T)_ic dx_ic");
     lesson_say(l, "the softmax less the one-hot labels; each row sums to 0.");
-    lesson_line(l, "x", SPACE_ALL, "x_bar = (P - T) / n", mo_scale(t, mo_sub(t, P, T), 1 / n, 0));
+    lesson_know(l, "P", NULL, P);
+    lesson_know(l, "n", NULL, mo_scalar(t, MO_F64, (double)mo_dim(x, 0)));
+    lesson_line(l, "x", SPACE_ALL, "x_bar = (P - T) / n");
 }
 
 const topic topic_softmax_cross_entropy = {

@@ -1,11 +1,6 @@
 /* tools/explain/topic_qr.c - the topics `qr` and `least_squares`. */
 #include "tools/explain/lesson.h"
 
-/* X R^-T = (R^-1 X^T)^T */
-static mo_tensor *qr_over_transpose(mo_tape *t, mo_tensor *X, mo_tensor *R) {
-    return transposed(t, mo_solve_triangular(t, R, transposed(t, X), MO_UPPER));
-}
-
 static mo_tensor *qr_forward(lesson *l, mo_tensor *const *in) {
     mo_tensor *Q, *R;
     mo_qr(l->t, in[0], &Q, &R);
@@ -16,13 +11,13 @@ static mo_tensor *qr_forward(lesson *l, mo_tensor *const *in) {
 
 static void qr_tell(lesson *l) {
     mo_tape *t = l->t;
-    mo_tensor *Q = lesson_value(l, "Q"), *R = lesson_value(l, "R"), *Q_bar = lesson_value(l, "Q_bar");
+    mo_tensor *Q = lesson_value(l, "Q");
     lesson_section(l, "Forward");
     lesson_show(l, "A Q R");
     lesson_say(l, "The columns of Q are orthonormal, R is upper triangular, and its diagonal is positive, which makes "
                   "both unique.");
-    lesson_agree(l, "Q^T Q = I", mo_matmul(t, mo_transpose(t, Q), Q), mo_eye(t, MO_F64, mo_dim(R, 0)));
-    lesson_agree(l, "Q R = A", mo_matmul(t, Q, R), lesson_value(l, "A"));
+    lesson_agree_of(l, "Q^T Q = I", mo_matmul(t, mo_transpose(t, Q), Q), mo_eye(t, MO_F64, mo_dim(Q, 1)));
+    lesson_agree(l, "Q R = A");
     lesson_section(l, "Saved for backward");
     lesson_say(l, "Nothing beyond Q and R.");
     lesson_section(l, "Adjoint");
@@ -33,13 +28,9 @@ static void qr_tell(lesson *l) {
         "`C` is antisymmetric, as `Q^T Q` does not change, and `dR R^-1` is upper triangular: the strict lower "
         "triangle of `Q^T dA R^-1` is that of C. Gathered beside `dA` (Walter and Lehmann 2012), with "
         "copyltu, which copies the lower triangle to the upper one:");
-    mo_tensor *M =
-        mo_sub(t, mo_matmul(t, R, mo_transpose(t, lesson_value(l, "R_bar"))), mo_matmul(t, mo_transpose(t, Q_bar), Q));
-    mo_tensor *S = mirrored_lower_part(t, M);
-    lesson_show_as(l, "M = R R_bar^T - Q_bar^T Q", M);
-    lesson_show_as(l, "copyltu(M)", S);
-    lesson_line(l, "A", SPACE_ALL, "A_bar = (Q_bar + Q copyltu(M)) R^-T",
-        qr_over_transpose(t, mo_add(t, Q_bar, mo_matmul(t, Q, S)), R));
+    lesson_let(l, "M = R R_bar^T - Q_bar^T Q");
+    lesson_let(l, "copyltu(M)");
+    lesson_line(l, "A", SPACE_ALL, "A_bar = (Q_bar + Q copyltu(M)) R^-T");
 }
 
 const topic topic_qr = {
@@ -62,30 +53,26 @@ static mo_tensor *least_squares_forward(lesson *l, mo_tensor *const *in) {
 
 static void least_squares_tell(lesson *l) {
     mo_tape *t = l->t;
-    mo_tensor *A = lesson_value(l, "A"), *B = lesson_value(l, "B"), *X = lesson_value(l, "X"), *Q, *R;
-    mo_tensor *rest = mo_sub(t, B, mo_matmul(t, A, X));
+    mo_tensor *A = lesson_value(l, "A"), *Q, *R;
     mo_qr(t, A, &Q, &R);
     lesson_section(l, "Forward");
     lesson_show(l, "A B");
     lesson_say(l, "More equations than unknowns. `A = Q R`, then `R X = Q^T B`: the condition number of A, where the "
                   "normal equations `A^T A X = A^T B` have its square.");
     lesson_show_as(l, "Q", Q);
-    lesson_show_as(l, "R", R);
+    lesson_know(l, "R", "R", R);
     lesson_show(l, "X");
-    lesson_show_as(l, "E = B - A X", rest);
-    lesson_agree(l, "A^T E = 0", mo_matmul(t, mo_transpose(t, A), rest), mo_scale(t, X, 0, 0));
+    lesson_let(l, "E = B - A X");
+    lesson_agree_of(l, "A^T E = 0", lesson_compute(l, "A^T E", 5), mo_scale(t, lesson_value(l, "X"), 0, 0));
     lesson_section(l, "Saved for backward");
     lesson_say(l, "Q, R and X.");
     lesson_section(l, "Adjoint");
     lesson_say(l, "For `l = <X_bar, X>`, by the differential of `A^T (B - A X) = 0`:");
     lesson_show(l, "X_bar");
     lesson_formula(l, "A^T A dX = dA^T E + A^T (dB - dA X)");
-    mo_tensor *V = mo_solve_triangular(t, R, lesson_value(l, "X_bar"), MO_UPPER_TRANSPOSED);
-    mo_tensor *W = mo_solve_triangular(t, R, V, MO_UPPER), *B_bar = mo_matmul(t, A, W);
-    lesson_show_as(l, "W = R^-1 R^-T X_bar", W);
-    lesson_line(l, "B", SPACE_ALL, "B_bar = A W", B_bar);
-    lesson_line(l, "A", SPACE_ALL, "A_bar = E W^T - B_bar X^T",
-        mo_sub(t, mo_matmul(t, rest, mo_transpose(t, W)), mo_matmul(t, B_bar, mo_transpose(t, X))));
+    lesson_let(l, "W = R^-1 R^-T X_bar");
+    lesson_line(l, "B", SPACE_ALL, "B_bar = A W");
+    lesson_line(l, "A", SPACE_ALL, "A_bar = E W^T - B_bar X^T");
     lesson_say(l, "Where A is square, E is 0, and the lines are those of `mochi explain solve`.");
 }
 

@@ -15,40 +15,29 @@ static mo_tensor *ridge_forward(lesson *l, mo_tensor *const *in) {
 }
 
 static void ridge_tell_adjoint(lesson *l) {
-    mo_tape *t = l->t;
-    mo_tensor *K = lesson_value(l, "K"), *Z1 = lesson_value(l, "Z1"), *alpha = lesson_value(l, "alpha");
-    mo_tensor *W_bar = lesson_value(l, "W_bar"), *alpha_bar = mo_matmul(t, Z1, W_bar);
-    mo_tensor *Y_bar = mo_solve_spd(t, K, alpha_bar);
-    mo_tensor *K_bar = symmetric_part(t, mo_neg(t, mo_matmul(t, Y_bar, mo_transpose(t, alpha))));
-    mo_tensor *Z1_bar =
-        mo_add(t, mo_matmul(t, alpha, mo_transpose(t, W_bar)), mo_scale(t, mo_matmul(t, K_bar, Z1), 2, 0));
     lesson_section(l, "Adjoint");
     lesson_say(l, "For `l = <W_bar, W>`, back through `W = Z1^T alpha`, `K alpha = Y`, `K = Z1 Z1^T + lambda I`, `Z1 = "
                   "[Z | 1]`:");
     lesson_show(l, "W_bar");
-    lesson_line(l, "alpha", SPACE_ALL, "alpha_bar = Z1 W_bar", alpha_bar);
-    lesson_line(l, "Y", SPACE_ALL, "Y_bar = K^-1 alpha_bar", Y_bar);
+    lesson_line(l, "alpha", SPACE_ALL, "alpha_bar = Z1 W_bar");
+    lesson_line(l, "Y", SPACE_ALL, "Y_bar = K^-1 alpha_bar");
     lesson_say(l, "by the saved factor.");
-    lesson_line(l, "K", SPACE_SYMMETRIC, "K_bar = sym(-Y_bar alpha^T)", K_bar);
-    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = trace K_bar", mo_trace(t, K_bar));
-    lesson_line(l, "Z1", SPACE_ALL, "Z1_bar = alpha W_bar^T + 2 K_bar Z1", Z1_bar);
-    lesson_line(l, "Z", SPACE_ALL, "Z_bar = Z1_bar \"without its last column\"",
-        mo_contiguous(t, mo_slice(t, Z1_bar, MO_AXIS(1), 0, l->m)));
+    lesson_line(l, "K", SPACE_SYMMETRIC, "K_bar = sym(-Y_bar alpha^T)");
+    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = trace K_bar");
+    lesson_line(l, "Z1", SPACE_ALL, "Z1_bar = alpha W_bar^T + 2 K_bar Z1");
+    lesson_line_of(l, "Z", SPACE_ALL, "Z_bar = Z1_bar \"without its last column\"",
+        mo_contiguous(l->t, mo_slice(l->t, lesson_compute(l, "Z1_bar", 6), MO_AXIS(1), 0, l->m)));
 }
 
 static void ridge_tell(lesson *l) {
-    mo_tape *t = l->t;
-    mo_tensor *K = lesson_value(l, "K"), *Z1 = lesson_value(l, "Z1"), *Y = lesson_value(l, "Y");
-    mo_tensor *alpha = lesson_value(l, "alpha"), *lambda = lesson_value(l, "lambda");
     lesson_section(l, "Forward");
     lesson_say(l, "%d support rows, two classes, a penalty; the last row of W is the bias.", l->n);
     lesson_show(l, "Z Y lambda");
     lesson_say(l, "As many unknowns as rows: dual form, a system of %d x %d whatever the width of Z.", l->n, l->n);
     lesson_show(l, "K");
-    lesson_show_as(l, "L \"with\" K = L L^T", mo_cholesky(t, K));
+    lesson_show_as(l, "L \"with\" K = L L^T", mo_cholesky(l->t, lesson_value(l, "K")));
     lesson_show(l, "alpha W");
-    lesson_agree(
-        l, "Y - Z1 W = lambda alpha", mo_sub(t, Y, mo_matmul(t, Z1, lesson_value(l, "W"))), mo_mul(t, lambda, alpha));
+    lesson_agree(l, "Y - Z1 W = lambda alpha");
     lesson_say(l, "is what the penalty leaves of the labels.");
     lesson_section(l, "Saved for backward");
     lesson_say(l, "Z1, K and its factor, alpha.");
@@ -105,25 +94,18 @@ static mo_tensor *loo_by_refits(lesson *l) {
 }
 
 static void loo_tell_adjoint(lesson *l) {
-    mo_tape *t = l->t;
-    mo_tensor *e = lesson_value(l, "e"), *g = lesson_value(l, "g"), *G = lesson_value(l, "G");
-    mo_tensor *alpha_bar = mo_div(t, e, g), *g_bar = mo_neg(t, mo_div(t, mo_mul(t, e, e), g));
-    mo_tensor *on_diagonal = mo_diagonal_embed(t, mo_reshape(t, g_bar, 1, (int64_t[]){l->n}));
-    mo_tensor *G_bar = mo_add(t, mo_matmul(t, alpha_bar, mo_transpose(t, lesson_value(l, "Y"))), on_diagonal);
-    mo_tensor *K_bar = symmetric_part(t, mo_neg(t, mo_matmul(t, mo_matmul(t, G, G_bar), G)));
-    mo_tensor *Z1_bar = mo_scale(t, mo_matmul(t, K_bar, lesson_value(l, "Z1")), 2, 0);
     lesson_section(l, "Adjoint");
     lesson_say(l, "Of `l = |e|^2 / 2`, the error of rows that were left out:");
-    lesson_line(l, "e", SPACE_ALL, "e_bar = e", e);
-    lesson_line(l, "alpha", SPACE_ALL, "alpha_bar = e_bar / g", alpha_bar);
-    lesson_line(l, "g", SPACE_ALL, "g_bar = -e_bar o e / g", g_bar);
-    lesson_line(l, "G", SPACE_ALL, "G_bar = alpha_bar Y^T + diag(g_bar)", G_bar);
-    lesson_line(l, "K", SPACE_SYMMETRIC, "K_bar = sym(-G G_bar G)", K_bar);
+    lesson_line(l, "e", SPACE_ALL, "e_bar = e");
+    lesson_line(l, "alpha", SPACE_ALL, "alpha_bar = e_bar / g");
+    lesson_line(l, "g", SPACE_ALL, "g_bar = -e_bar o e / g");
+    lesson_line(l, "G", SPACE_ALL, "G_bar = alpha_bar Y^T + diag(g_bar)");
+    lesson_line(l, "K", SPACE_SYMMETRIC, "K_bar = sym(-G G_bar G)");
     lesson_say(l, "as `dG = -G dK G` for an inverse.");
-    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = trace K_bar", mo_trace(t, K_bar));
+    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = trace K_bar");
     lesson_say(l, "The sign says which way to move the penalty so that rows left out are predicted better: no held-out "
                   "set, and no loop over the rows.");
-    lesson_line(l, "Z1", SPACE_ALL, "Z1_bar = 2 K_bar Z1", Z1_bar);
+    lesson_line(l, "Z1", SPACE_ALL, "Z1_bar = 2 K_bar Z1");
 }
 
 static void loo_tell(lesson *l) {
@@ -133,7 +115,7 @@ static void loo_tell(lesson *l) {
                   "the fit to all others, from one inverse (Allen 1974).");
     lesson_show(l, "K G");
     lesson_show(l, "alpha g e");
-    lesson_agree(l, "e_i = alpha_i / G_ii = Y_i - z_i W_{-i}", lesson_value(l, "e"), loo_by_refits(l));
+    lesson_agree_of(l, "e_i = alpha_i / G_ii = Y_i - z_i W_{-i}", lesson_value(l, "e"), loo_by_refits(l));
     lesson_say(l, "The right side refits the readout %d times, in primal form, without the row in question.", l->n);
     lesson_section(l, "Saved for backward");
     lesson_say(l, "G and alpha: the factor of K gave both.");

@@ -15,27 +15,24 @@ static void tell_differential(lesson *l) {
 
 static void solve_tell(lesson *l) {
     mo_tape *t = l->t;
-    mo_tensor *A = lesson_value(l, "A"), *B = lesson_value(l, "B"), *X = lesson_value(l, "X"), *L, *U;
-    mo_tensor *P = lu_permutation(t, A), *PB = mo_matmul(t, P, B);
+    mo_tensor *A = lesson_value(l, "A"), *P = lu_permutation(t, A), *L, *U;
     lu_factors(t, mo_matmul(t, P, A), &L, &U);
     lesson_section(l, "Forward");
     lesson_show(l, "A B");
     lesson_say(l, "One factorization, `P A = L U`, where P exchanges rows so that pivots are large:");
-    lesson_show_as(l, "P", P);
-    lesson_show_as(l, "L", L);
-    lesson_show_as(l, "U", U);
+    lesson_know(l, "P", "P", P);
+    lesson_know(l, "L", "L", L);
+    lesson_know(l, "U", "U", U);
     lesson_say(l, "and two triangular solves: `L V = P B`, then `U X = V`.");
-    mo_tensor *V = mo_solve_triangular(t, L, PB, MO_LOWER);
-    lesson_show_as(l, "V", V);
-    lesson_agree(l, "X = U^-1 V", X, mo_solve_triangular(t, U, V, MO_UPPER));
+    lesson_know(l, "V", "V", mo_solve_triangular(t, L, mo_matmul(t, P, lesson_value(l, "B")), MO_LOWER));
+    lesson_agree(l, "X = U^-1 V");
     lesson_section(l, "Saved for backward");
     lesson_say(l, "A, L and U in one matrix, the pivots, X.");
     lesson_section(l, "Adjoint");
     tell_differential(l);
-    mo_tensor *B_bar = mo_solve(t, transposed(t, A), lesson_value(l, "X_bar"));
-    lesson_line(l, "B", SPACE_ALL, "B_bar = A^-T X_bar", B_bar);
+    lesson_line(l, "B", SPACE_ALL, "B_bar = A^-T X_bar");
     lesson_say(l, "by `U^T`, then `L^T`: the factors of forward, and no new ones.");
-    lesson_line(l, "A", SPACE_ALL, "A_bar = -B_bar X^T", mo_neg(t, mo_matmul(t, B_bar, mo_transpose(t, X))));
+    lesson_line(l, "A", SPACE_ALL, "A_bar = -B_bar X^T");
 }
 
 const topic topic_solve = {
@@ -56,15 +53,13 @@ static mo_tensor *triangular_forward(lesson *l, mo_tensor *const *in) {
 }
 
 static void triangular_tell(lesson *l) {
-    mo_tape *t = l->t;
-    mo_tensor *L = lesson_value(l, "L"), *X = lesson_value(l, "X"), *B = lesson_value(l, "B");
     lesson_section(l, "Forward");
     lesson_show(l, "L B");
     lesson_say(l, "No factorization: the first row has one unknown, each further row one more (forward substitution). "
                   "It takes `n^2` operations a column, where a factorization takes about `n^3`.");
     lesson_formula(l, "X_i = (B_i - sum_{j<i} L_ij X_j) / L_ii");
     lesson_show(l, "X");
-    lesson_agree(l, "L X = B", mo_matmul(t, L, X), B);
+    lesson_agree(l, "L X = B");
     lesson_section(l, "Saved for backward");
     lesson_say(l, "Nothing beyond L and X.");
     lesson_section(l, "Adjoint");
@@ -72,11 +67,9 @@ static void triangular_tell(lesson *l) {
                   "the lower triangle of its gradient counts.");
     lesson_show(l, "X_bar");
     lesson_formula(l, "dX = L^-1 (dB - dL X)");
-    mo_tensor *B_bar = mo_solve_triangular(t, L, lesson_value(l, "X_bar"), MO_LOWER_TRANSPOSED);
-    lesson_line(l, "B", SPACE_ALL, "B_bar = L^-T X_bar", B_bar);
+    lesson_line(l, "B", SPACE_ALL, "B_bar = L^-T X_bar");
     lesson_say(l, "by substitution from the last row up: `L^T` is upper triangular.");
-    mo_tensor *full = mo_neg(t, mo_matmul(t, B_bar, mo_transpose(t, X)));
-    lesson_line(l, "L", SPACE_LOWER, "L_bar = tril(-B_bar X^T)", mo_tril(t, full));
+    lesson_line(l, "L", SPACE_LOWER, "L_bar = tril(-B_bar X^T)");
 }
 
 const topic topic_triangular = {

@@ -89,29 +89,22 @@ static mo_tensor *svm_adjoint_system(lesson *l, const svm_values *v, mo_tensor *
 
 static void svm_tell_adjoint(lesson *l, const svm_values *v) {
     mo_tape *t = l->t;
-    mo_tensor *lambda = lesson_value(l, "lambda"), *Q1 = mo_append_ones(t, lesson_value(l, "Q"));
-    mo_tensor *W_bar = mo_matmul(t, mo_transpose(t, Q1), lesson_value(l, "F_bar"));
-    mo_tensor *A_bar = mo_div(t, mo_matmul(t, v->Z1, W_bar), lambda), *U = svm_adjoint_system(l, v, A_bar);
-    mo_tensor *K_bar = symmetric_part(t, mo_neg(t, mo_matmul(t, U, mo_transpose(t, v->A))));
     lesson_section(l, "Adjoint");
     lesson_say(l, "For `l = <F_bar, F>`. Entries of alpha that are 0 stay 0 nearby; the others obey their own "
                   "equations, with `Pi` the projection onto moves that keep the zeros and the sum of each row:");
     lesson_show(l, "F_bar");
     lesson_formula(l, "Pi (K A - lambda Y) = 0  =>  Pi K Pi dA = Pi (dlambda Y - dK A)");
-    lesson_show_as(l, "W_bar = Q1^T F_bar", W_bar);
-    lesson_show_as(l, "A_bar = Z1 W_bar / lambda", A_bar);
-    lesson_show_as(l, "U \"with\" Pi K Pi U = Pi A_bar", U);
-    lesson_show_as(l, "K_bar = sym(-U A^T)", K_bar);
-    mo_tensor *direct = mo_div(t, inner(t, W_bar, v->W), lambda);
-    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = <U, Y> - <W_bar, W> / lambda",
-        mo_sub(t, inner(t, U, lesson_value(l, "Y")), direct));
-    mo_tensor *through_W = mo_div(t, mo_matmul(t, v->A, mo_transpose(t, W_bar)), lambda);
-    mo_tensor *Z1_bar = mo_add(t, through_W, mo_scale(t, mo_matmul(t, K_bar, v->Z1), 2, 0));
-    lesson_line(l, "Z", SPACE_ALL, "Z_bar = A W_bar^T / lambda + 2 K_bar Z1 \"without its last column\"",
+    lesson_know(l, "Q1", NULL, mo_append_ones(t, lesson_value(l, "Q")));
+    lesson_let(l, "W_bar = Q1^T F_bar");
+    lesson_let(l, "A_bar = Z1 W_bar / lambda");
+    lesson_know(l, "U", "U \"with\" Pi K Pi U = Pi A_bar", svm_adjoint_system(l, v, lesson_value(l, "A_bar")));
+    lesson_let(l, "K_bar = sym(-U A^T)");
+    lesson_line(l, "lambda", SPACE_ALL, "lambda_bar = <U, Y> - <W_bar, W> / lambda");
+    mo_tensor *Z1_bar = lesson_compute(l, "A W_bar^T / lambda + 2 K_bar Z1", 31);
+    lesson_line_of(l, "Z", SPACE_ALL, "Z_bar = A W_bar^T / lambda + 2 K_bar Z1 \"without its last column\"",
         mo_contiguous(t, mo_slice(t, Z1_bar, MO_AXIS(1), 0, l->m)));
-    lesson_line(l, "Q", SPACE_ALL, "Q_bar = F_bar W^T \"without its last column\"",
-        mo_contiguous(
-            t, mo_slice(t, mo_matmul(t, lesson_value(l, "F_bar"), mo_transpose(t, v->W)), MO_AXIS(1), 0, l->m)));
+    lesson_line_of(l, "Q", SPACE_ALL, "Q_bar = F_bar W^T \"without its last column\"",
+        mo_contiguous(t, mo_slice(t, lesson_compute(l, "F_bar W^T", 9), MO_AXIS(1), 0, l->m)));
     lesson_say(
         l, "A row whose alpha is its label has no part in W: its gradient is 0, and only support vectors learn.");
 }
@@ -124,15 +117,17 @@ static void svm_tell(lesson *l) {
         "With `Z1 = [Z | 1]` and `K = Z1 Z1^T`, the dual problem has a row of alpha, which sums to 1, for each "
         "example (Crammer and Singer 2001):");
     lesson_formula(l, "alpha = argmin trace(A^T K A) / (2 lambda) + <Y, alpha>,  A = Y - alpha");
-    lesson_show_as(l, "K", v.K);
-    lesson_show_as(l, "alpha", v.alpha);
-    lesson_show_as(l, "W = Z1^T A / lambda", v.W);
+    lesson_know(l, "Z1", NULL, v.Z1);
+    lesson_know(l, "A", NULL, v.A);
+    lesson_know(l, "K", "K", v.K);
+    lesson_know(l, "alpha", "alpha", v.alpha);
+    lesson_know(l, "W", "W = Z1^T A / lambda", v.W);
     lesson_say(l, "What the primal problem costs at W is what the dual one promises: no gap is left.");
     lesson_formula(l, "p = sum_i max_c (z_i W_c + 1 - Y_ic) - <Y, Z1 W> + lambda / 2 |W|^2");
     lesson_formula(l, "q = n - trace(A^T K A) / (2 lambda) - <Y, alpha>");
-    lesson_agree(l, "p = q", svm_primal(l, &v), svm_dual(l, &v));
+    lesson_agree_of(l, "p = q", svm_primal(l, &v), svm_dual(l, &v));
     lesson_show(l, "Q F");
-    lesson_agree(
+    lesson_agree_of(
         l, "F = [Q | 1] W", lesson_value(l, "F"), mo_matmul(l->t, mo_append_ones(l->t, lesson_value(l, "Q")), v.W));
     lesson_section(l, "Saved for backward");
     lesson_say(l, "K, alpha, and which entries of alpha are 0.");

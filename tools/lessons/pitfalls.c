@@ -28,7 +28,7 @@ static const char *const experiments[] = {"origin", "hull", "calibration", "all"
 
 static const option table[] = {
     {OPTION_INT64, "seeds", "N", AT(seeds),
-        "draws of each synthetic experiment: NumPy's default_rng(0) and so on (default 20)", 1, 100000},
+        "draws of each synthetic experiment (default 20)", 1, 100000},
     {OPTION_POSITIVE, "epsilon", "E", AT(epsilon),
         "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)"},
     EXPAND_OPTION,

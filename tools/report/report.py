@@ -34,7 +34,6 @@ KINDS = {
     "cell": ("kind", "cell", "data:t task:t protocol:t features:t head:t k:i metric:t mean:n sd:n ci95:n block?t"),
     "absent": ("kind", "absent", "data:t task:t reason:t"),
     "pair": ("kind", "pair", "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"),
-    "aggregate": ("kind", "aggregate", "features:t head:t S:n nc?o lp?o gc?o"),
     "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n ece_temperature:n seconds:n"),
     "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i"),
     "prototype": ("diagnosis", "class", "class:i rows:i norm:n hull_distance:n hull_distance_normalised:n inside:f outer:f flagged:f"
@@ -43,15 +42,11 @@ KINDS = {
     "readout": ("diagnosis", "reliability", "head:t k:i n:b right:b confidence:b"),
     "pitfall": ("kind", "pitfall", "pitfall:t setting:t x:n head:t metric:t mean:n ci95:n values:v"),
     "reliability": ("kind", "reliability", "setting:t head:t n:b right:b confidence:b"),
-    "bench": ("gemm_share", None, "case:t variant:t rows:i gflop:n med_ms:n gemm_share:n peak_mb:n"),
-    "op": ("kind", "op", "case:t op:t where:t calls:i ms:n gflop:n mb:n"),
     "adjoint": ("iterations", None, "method:t iterations:i error:n peak_bytes:n ms:n"),
     "conditioning": ("kappa", None, "arithmetic:t kappa:n value_error:n gradient_error:n"),
     "truncation": ("radius", None, "radius:t steps:i solution_error:n unrolled_error:n implicit_error:n neumann_error:n"),
-    "differences": ("rule", None, "rule:t step:n error:n"),
-    "checkpointing": ("segment", None, "chain:t segment:i peak_bytes:n ms:n difference:n"),
 }
-LABS = ("adjoint", "conditioning", "truncation", "differences", "checkpointing")
+LABS = ("adjoint", "conditioning", "truncation")
 
 
 def is_number(v, types=(int, float)):
@@ -420,7 +415,7 @@ class Report:
             o = parse(line, place)
             kind = next((kind for kind, (sign, value, _) in KINDS.items() if sign in o and value in (None, o[sign])), None)
             if not kind:
-                raise Refused(f"{place}: expected a line of mochi eval, fit, pitfalls, lab or bench step with --json, found another object")
+                raise Refused(f"{place}: expected a line of mochi eval, fit, pitfalls or lab with --json, found another object")
             check(o, KINDS[kind][2], place)
             run = o if kind == "run" else run
             o["#file"], o["#run"] = len(self.files) - 1, run
@@ -541,25 +536,32 @@ class Report:
         links = any(c["task"] == "lp" for c in cells)
         yield ("p", EVAL_NOTE + ("; those of links stand beside k = 512 alone." if links else "."), "soft")
         yield ("figures", [self.eval_chart(*block) for block in self.blocks if is_main(block[1][0])])
-        if self.lines["aggregate"]:
+        files = list(self.by_file("cell"))
+        methods, beside = self.aggregates()
+        if methods:
             yield ("h3", "Normalised aggregate S: the mean share of the best figure of any method on a cell")
-            yield ("table", ["features", Left("head"), "S", "nodes", "links", "graphs"], [[x["features"], x["head"], figure(x["S"], 3)] + [
-                figure(S if is_number(S := x.get(task, {}).get("S")) else NAN, 3) for task in ("nc", "lp", "gc")]
-                for x in self.lines["aggregate"]])
+            yield ("p", f"Over the figures that {'the inputs and the paper' if beside else 'all inputs'} have; – where a method lacks one.", "soft")
+            yield ("fold", [("table", ["file", Left("features"), Left("head"), "S"], [
+                [files[i] if i < len(files) else "paper", features, head, figure(S, 3)] for (i, features, head), S in methods])], "All methods")
         for x in self.lines["absent"]:
             yield ("p", f"Not run: {x['data']}, {x['reason']}", "soft")
         yield ("fold", [part for block in self.blocks for part in self.eval_table(*block)], "All figures as tables")
         yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
 
+    def aggregates(self):
+        """([((list, features, head), S)], best first, and whether they stand beside the paper's), which else has none of the figures."""
+        own = list(self.by_file("cell").values())
+        beside = aggregate([*own, self.paper])
+        return sorted((beside or aggregate(own)).items(), key=lambda m: (math.isnan(m[1]), -m[1])), bool(beside)
+
     def costs(self):
         """The paper's figure "Training cost (hours) vs. performance". Weights whose run is not an input have no cost here."""
         own = list(self.by_file("cell").values())
-        methods = aggregate([*own, self.paper])
-        beside = bool(methods)  # else the paper has none of the figures, and S is over the methods of the inputs alone
+        methods, beside = self.aggregates()
         trained = {(i, w["features"]): run for i, cells in enumerate(own) for c in cells if c["#run"] for w in c["#run"].get("weights", [])
                    for run in self.runs if run["weights"] and run["weights"] == w["xxh3"]}
         series, theirs = [], []
-        for (i, features, head), S in sorted((methods or aggregate(own)).items(), key=lambda m: -m[1]):
+        for (i, features, head), S in methods:
             if (i, features) in trained:
                 series.append((f"{features}, {head}", self.colour(features), "points", [(trained[i, features]["seconds"] / 3600, S)]))
             elif i == len(own) and features in self.hours and not math.isnan(S):
@@ -671,24 +673,6 @@ class Report:
                        "All figures as a table")
                 yield f"mochi lab {lab}: {path}"
 
-    def benches(self):
-        lines = self.lines["bench"]
-        if not lines:
-            return
-        yield ("table", ["case", Left("variant"), "rows", "GFLOP", "ms, median", "GFLOP/s", "of the GEMM rate, %", "peak MB"], [
-            [x["case"], x["variant"], x["rows"], figure(x["gflop"], 1), figure(x["med_ms"], 1),
-             figure(ratio(1e3 * x["gflop"], x["med_ms"]), 0), figure(100 * x["gemm_share"], 0), figure(x["peak_mb"], 0)] for x in lines])
-        for x in lines:
-            ops = [o for o in self.lines["op"] if (o["#file"], o["case"]) == (x["#file"], x["case"])]
-            total = sum(o["ms"] for o in ops)
-            if ops:
-                yield ("h3", f"Where the time of {x['case']} goes")
-                yield ("table", ["op", Left("where"), "calls", "ms", "GFLOP/s", "%", Left("")], [
-                    [o["op"], o["where"], o["calls"], figure(o["ms"], 1), figure(ratio(1e3 * o["gflop"], o["ms"]), 1),
-                     figure(ratio(100 * o["ms"], total), 1), {"bar": ratio(12.5 * o["ms"], total)}]
-                    for o in sorted(ops, key=lambda o: -o["ms"])[:15]])
-        yield "Profile of a training step"
-
     def repeat(self):
         yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
                "kernels.", "soft")
@@ -716,7 +700,7 @@ class Report:
     def sections(self):
         """[(heading, blocks)]; a section yields its heading last, one with nothing to show yields nothing."""
         for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls, self.pitfalls, self.labs,
-                        self.benches, self.repeat):
+                        self.repeat):
             blocks: list = []
             for part in section():
                 if isinstance(part, str):
@@ -752,9 +736,6 @@ class Report:
             yield f"{t['path']} has {len(t['rows']) - known} predictions from {known} labels{right}."
         for x in sorted(self.lines["fit"], key=lambda x: math.isnan(x["accuracy"]) or -x["accuracy"])[:1]:
             yield f"Of the readouts on embeddings, head {x['head']} at k = {x['k']} is the most accurate, {x['accuracy']:.1f}%."
-        for x in self.lines["bench"][:1]:
-            yield (f"Benchmark {x['case']} takes {x['med_ms']:.2f} ms (median), {100 * x['gemm_share']:.0f}% of the machine's rate of matrix "
-                   "products.")
 
 
 # ---- the page ----
@@ -855,7 +836,7 @@ def main(words=None):
                                      "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
                                      "runs/a eval.jsonl --out report.html")
     parser.add_argument("input", nargs="+", metavar="INPUT", help="a folder of mochi train; a table .csv or .tsv of mochi predict (with places: "
-                        "--pca); or lines of mochi eval, fit (--diagnose), pitfalls, lab or bench step (--profile) with --json")
+                        "--pca); or lines of mochi eval, fit (--diagnose), pitfalls or lab with --json")
     parser.add_argument("--out", required=True, metavar="FILE.html", help="the page")
     o = parser.parse_args(words)
     new = f"{o.out}.{os.getpid()}.new"
@@ -878,7 +859,6 @@ def main(words=None):
             os.remove(new)
         parser.exit(1, f"mochi-report: {o.out}: cannot be written: {why.strerror}\n")
     print(f"{o.out} written")
-
 
 
 if __name__ == "__main__":

@@ -98,6 +98,17 @@ static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, c
     return kept + fmax(encoded, fmax(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
 }
 
+/* Whether there is a transductive readout to choose, for few enough examples and with room for their rows. */
+static bool may_choose(mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
+    double swap, room = o->memory > 0 ? (double)o->memory : mo_free_memory("", &swap);
+    if (!f->candidate.model->readout || mo_graph_examples(f->source.graph) > MOST_CHOSEN)
+        return false;
+    f->candidate.transductive = true;
+    double bytes = bytes_beside(f, o, features);
+    f->candidate.transductive = false;
+    return bytes <= room / 2; /* the features are beside them */
+}
+
 /* Model, features and, of rows of nodes, the embeddings of all examples. */
 static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     mo_feature_options features;
@@ -107,11 +118,10 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     }
     if (mo_few_shot_candidate(f->ctx, o, &f->candidate, &features) != MO_OK)
         return;
-    f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && f->candidate.model->readout &&
-                 mo_graph_examples(f->source.graph) <= MOST_CHOSEN;
-    f->candidate.transductive |= f->chooses;
     if (features.form == MO_FEATURES_OF_EXAMPLES)
         f->max_rows = MO_EXAMPLE_ROWS;
+    f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && may_choose(f, o, &features);
+    f->candidate.transductive |= f->chooses;
     features.beside = (int64_t)bytes_beside(f, o, &features);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && f->candidate.model->readout)

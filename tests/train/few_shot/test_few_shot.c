@@ -448,6 +448,12 @@ static void held_out_labels_choose_whether_all_examples_are_read(void **state) {
         }
         mo_few_shot_release(f);
     }
+    /* Where the rows of all have no room beside the features there is no choice. */
+    mo_few_shot *f = mo_few_shot_open(
+        graph, MO_TASK_NC, &(mo_few_shot_options){.transductive = MO_TRANSDUCTIVE_AUTO, .memory = 300 << 20});
+    mo_few_shot_fit(f, id, label, SUPPORT);
+    assert_true(mo_ok(ctx) && !mo_few_shot_expect(f).transductive && isnan(mo_few_shot_expect(f).other));
+    mo_few_shot_release(f);
     mo_graph_release(graph);
     mo_context_release(ctx);
 }
