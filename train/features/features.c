@@ -1,4 +1,5 @@
-/* train/features/features.c - the hop stack of a graph or of a set of graphs, computed once and kept.
+/* train/features/features.c - the features of a task, made or taken from the cache: rows of examples, or the hop stack
+ * of a graph or of a set of graphs.
  *
  * hops[0] = LayerNorm(X0), or X0 if the options say so, hops[k] = A~ hops[k-1], all in one tensor. The cache holds
  * hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a file
@@ -12,6 +13,7 @@
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/storage.h"
+#include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
 #include "train/features/hop_store.h"
 #include "train/features/sets/set_blocks.h"
@@ -27,7 +29,7 @@
 
 #define NORM_EPSILON 1e-5 /* of LayerNorm */
 
-enum { FORMAT = 7, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
+enum { FORMAT = 7 }; /* FORMAT rises when the values of the same settings change */
 
 mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     mo_context *ctx = mo_tape_context(t);
@@ -244,35 +246,15 @@ static bool fill_hop_features(first_hop *j, mo_features *f) {
 
 /* ---- on disk ---- */
 
-/* LayerNorm of rows in place, a block at a time. */
-static void normalize_rows(mo_tape *t, mo_tensor *X) {
-    for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += NORM_ROWS) {
-        int64_t mark = t->n_tensors, end = i + NORM_ROWS < mo_dim(X, 0) ? i + NORM_ROWS : mo_dim(X, 0);
-        mo_tensor *rows = mo_slice(t, X, MO_AXIS(0), i, end), *normal = mo_layer_norm(t, rows, NORM_EPSILON);
-        if (mo_ok(t->ctx))
-            mo_tensor_copy(rows, normal);
-        mo_tape_sweep(t, mark, NULL, 0);
-    }
-}
-
 static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
     first_hop *j = s->state;
-    mo_tensor *X;
     (void)side;
-    if (j->graph->graphs == 1) {
-        mo_basis_quality quality;
-        X = mo_contiguous(t, mo_node_basis(t, j->graph, 0, j->options, &quality));
-        worsen_quality(j, quality);
-        if (j->options->norm == MO_FEATURE_NORM_LAYER)
-            normalize_rows(t, X);
-    } else {
-        X = j->hops = mo_tensor_uninitialized(t->ctx, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
-        if (mo_ok(t->ctx))
-            compute_first_hop(j);
-    }
+    j->hops = mo_tape_tensor(t, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
+    if (mo_ok(t->ctx))
+        compute_first_hop(j);
     s->quality[0] = j->quality.residual;
     s->quality[1] = j->quality.orthogonality;
-    return X;
+    return j->hops;
 }
 
 static bool store_first_hop(first_hop *j, mo_features *f) {
@@ -299,7 +281,6 @@ static bool store_first_hop(first_hop *j, mo_features *f) {
     f->from_cache = s.from_cache;
     f->svd_residual = s.quality[0];
     f->svd_orthogonality = s.quality[1];
-    mo_tensor_release(j->hops);
     mo_csr_release((mo_csr *)(uintptr_t)s.A);
     return mo_arrays_take(f->arrays, "hops", stack) == MO_OK;
 }
@@ -310,55 +291,80 @@ static bool hold_first_hop(first_hop *j, mo_features *f) {
     return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill_hop_features(j, f);
 }
 
-static bool features_valid(const mo_graph *graph, const mo_feature_options *o) {
+/* Rows of nodes: hop 0 and its hops, in memory or in a file. */
+static bool make_hops(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_graph scaled = *graph;
+    float *own = NULL;
+    first_hop j = {.graph = &scaled, .options = o};
+    bool disk = mo_hops_go_to_disk(graph, o, 1);
+    bool made = mo_ok(graph->ctx) && mo_set_scale(&scaled, &own) && (disk ? store_first_hop : hold_first_hop)(&j, f);
+    free(own);
+    return made;
+}
+
+/* ---- features of a task ---- */
+
+const char *mo_feature_form_name(mo_feature_form form) {
+    return form == MO_FEATURES_OF_EXAMPLES ? "examples" : "nodes";
+}
+
+static bool features_valid(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o, bool of_examples) {
     mo_context *ctx = graph->ctx;
     if (!mo_ok(ctx))
         return false;
-    if (o->dim < 1 || o->hops < 0)
+    if (of_examples && (o->dim < 1 || o->hops < 0 || o->hops >= MO_MAX_INPUTS))
+        mo_fail(ctx, MO_INVALID, "features: dim %d and %d hops, expected 1 or more and 0 to %d", o->dim, o->hops,
+            MO_MAX_INPUTS - 1);
+    else if (o->dim < 1 || o->hops < 0)
         mo_fail(ctx, MO_INVALID, "features: dim %d and %d hops, expected 1 or more and 0 or more", o->dim, o->hops);
+    else if (of_examples && (task == MO_TASK_LP) != (links != NULL))
+        mo_fail(ctx, MO_INVALID, "features: %s:%s %s held-out links", graph->name, mo_task_name(task),
+            links ? "has no use for" : "needs");
     return mo_ok(ctx) && mo_features_fit_products(graph);
 }
 
-mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {
-    if (!graph || !mo_given(graph->ctx, "features", "options", options))
+static mo_features *open_rows(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o, bool of_examples) {
+    if (!graph || !mo_given(graph->ctx, "features", "options", o))
         return NULL;
     mo_context *ctx = graph->ctx;
-    if (!features_valid(graph, options))
+    mo_features *f = features_valid(graph, task, links, o, of_examples) ? mo_host_array(ctx, 1, sizeof *f) : NULL;
+    if (!f)
         return NULL;
-    mo_features *f = calloc(1, sizeof *f);
-    if (!f) {
-        mo_fail(ctx, MO_MEMORY, "features: out of memory");
-        return NULL;
-    }
-    f->nodes = graph->nodes;
-    f->dim = options->dim;
-    f->hops = options->hops;
-    f->power_iterations = options->power_iterations;
-    f->seed = options->seed;
-    f->arrays = mo_arrays_create(ctx);
-    mo_graph scaled = *graph;
-    float *own = NULL;
-    first_hop j = {.graph = &scaled, .options = options};
-    bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
+    *f = (mo_features){.arrays = mo_arrays_create(ctx),
+        .nodes = graph->nodes,
+        .dim = o->dim,
+        .hops = o->hops,
+        .power_iterations = o->power_iterations,
+        .seed = o->seed};
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
-    bool done =
-        f->arrays && mo_ok(ctx) && mo_set_scale(&scaled, &own) && (disk ? store_first_hop : hold_first_hop)(&j, f);
+    bool done = f->arrays && (!of_examples            ? make_hops(graph, o, f)
+                                 : task == MO_TASK_LP ? mo_pair_rows(links, o, f)
+                                 : task == MO_TASK_GC ? mo_graph_rows(graph, o, f)
+                                                      : mo_node_rows(graph, o, f));
     ctx->math = math;
-    free(own);
     if (done) {
-        mo_tell_quality(options, graph, f);
+        mo_tell_quality(o, graph, f);
         return f;
     }
     mo_features_release(f);
     return NULL;
 }
 
+mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {
+    return open_rows(graph, MO_TASK_NC, NULL, options, false);
+}
+
+mo_features *mo_example_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
+    return open_rows(graph, task, links, options, true);
+}
+
 mo_features *mo_task_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
-    if (options && options->form == MO_FEATURES_OF_EXAMPLES)
-        return mo_example_features_open(graph, task, links, options);
-    return mo_features_open(graph, options);
+    return open_rows(graph, task, links, options, options && options->form == MO_FEATURES_OF_EXAMPLES);
 }
 
 void mo_features_release(mo_features *features) {
