@@ -230,7 +230,7 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
             if (shot > 0 && ev->candidate[c].dot)
                 continue;
             score_pairs(&d, c, ev->options->shots[shot]);
-            bool failed = mo_eval_failed(ev, c, shot, repeat);
+            bool failed = mo_eval_failed(ev, c, shot);
             if (failed)
                 for (int metric = 0; metric < MO_LINK_METRICS; metric++)
                     mo_eval_values(ev, c, shot, metric)[repeat] = NAN;

@@ -80,7 +80,7 @@ void mo_evaluate_classes(mo_evaluation *ev) {
                 ev->options->on_plan(ev->source, &plan, plan.k, repeat, ev->options->state);
             for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
                 put_figures(ev, c, shot, repeat, &plan);
-                mo_eval_failed(ev, c, shot, repeat); /* the value stays NaN */
+                mo_eval_failed(ev, c, shot); /* the value stays NaN */
             }
             mo_plan_release(&plan);
         }

@@ -13,21 +13,6 @@ typedef struct mo_eval_problem {
     int64_t left_out, public_k;
 } mo_eval_problem;
 
-/* Why a candidate has no figure at a shot: the first repeat that failed, and its error; "" if none did. */
-typedef struct mo_eval_failure {
-    int64_t repeat;
-    char reason[MO_EVAL_REASON];
-} mo_eval_failure;
-
-/* What the problems gave, in one block of memory. */
-typedef struct mo_eval_figures {
-    mo_eval_problem *last;
-    double *value;            /* [n, n_shots, metrics + experts, repeats]: in percent, then shares */
-    int64_t *small;           /* [n_shots]: the most classes of a problem with too few examples for the support */
-    mo_eval_failure *failure; /* [n, n_shots] */
-    size_t bytes;
-} mo_eval_figures;
-
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
@@ -43,12 +28,15 @@ typedef struct mo_evaluation {
     int metrics;
     int experts; /* of readouts of nodes or graphs, 0 if no candidate has one */
     int64_t repeats;
-    mo_eval_figures figures;
+    mo_eval_problem last;
+    double *value;  /* [n, n_shots, metrics + experts, repeats]: in percent, then shares */
+    int64_t *small; /* [n_shots]: the most classes of a problem with too few examples for the support */
+    char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the first error of a candidate; "": none */
 } mo_evaluation;
 
 /* A numerical failure of a candidate at a shot leaves its figure without a value and does not end the evaluation.
  * Returns whether one occurred; its reason is kept and the error cleared. */
-bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot, int64_t repeat);
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
 
 /* Notes a problem of that shot, and how many of its classes have too few examples for the support. */
 void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small);
