@@ -6,6 +6,8 @@
 #include "tools/predict/predict_readout.h"
 #include "train/features/hop_store.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 typedef struct subject {
     mo_context *ctx;
     mo_trainer *trainer;
@@ -128,7 +130,7 @@ static void damage_readout(scratch *s, const char *weights) {
 }
 
 /* A finished run of the invariant encoder, whose files are small. */
-static void small_files_are_refused_damaged(void **state) {
+TEST(small_files_are_refused_damaged) {
     scratch *s = *state;
     char folder[400];
     mo_feature_options features = planted_features();
@@ -176,7 +178,7 @@ static mo_arrays *make_entry(mo_context *ctx, float first) {
     return arrays;
 }
 
-static void small_entries_are_refused_damaged(void **state) {
+TEST(small_entries_are_refused_damaged) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400];
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -190,7 +192,7 @@ static void small_entries_are_refused_damaged(void **state) {
     folder_remove(folder);
 }
 
-static void small_stacks_are_refused_damaged(void **state) {
+TEST(small_stacks_are_refused_damaged) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400];
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -203,7 +205,7 @@ static void small_stacks_are_refused_damaged(void **state) {
 }
 
 /* A header of the same words without their blanks: with them it would not fit into its page. */
-static void a_header_in_other_words_is_damage(void **state) {
+TEST(a_header_in_other_words_is_damage) {
     scratch *s = *state;
     static const char words[] = "\x93NUMPY\x01\0\xf6\x0f"
                                 "{'descr':'<f4','fortran_order':False,'shape':(1,1,3,2),}# mochi hop stack 3:";
@@ -227,7 +229,7 @@ static void take_notice(const char *line, void *state) {
 }
 
 /* An entry of another graph, whole, under this one's name: told, and not used. */
-static void an_entry_is_bound_to_its_key(void **state) {
+TEST(an_entry_is_bound_to_its_key) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400], from[600], to[600], said[1200] = "";
     int told = 0;
@@ -253,7 +255,7 @@ static void an_entry_is_bound_to_its_key(void **state) {
 }
 
 /* Values changed by a program that leaves the digests out. */
-static void an_entry_without_digests_is_not_used(void **state) {
+TEST(an_entry_without_digests_is_not_used) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400], path[600], said[1200] = "";
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -271,7 +273,7 @@ static void an_entry_without_digests_is_not_used(void **state) {
     scratch_files(s, true);
 }
 
-static void files_without_digests_say_how_to_convert(void **state) {
+TEST(files_without_digests_say_how_to_convert) {
     scratch *s = *state;
     char folder[400], path[600];
     snprintf(folder, sizeof folder, "%s/run", s->folder);
@@ -311,7 +313,7 @@ static void replace_metadata(mo_context *ctx, const char *path, const char *from
 }
 
 /* Digests that are right say nothing of the values. */
-static void settings_are_refused_out_of_their_range(void **state) {
+TEST(settings_are_refused_out_of_their_range) {
     scratch *s = *state;
     static const char *const of_weights[][3] = {
         {"\"hop_lambda\":\"", "\"hop_lambda\":\"inf\",\"x\":\"",
@@ -326,7 +328,8 @@ static void settings_are_refused_out_of_their_range(void **state) {
         {"\"lambda\":\"", "\"lambda\":\"-1\",\"x\":\"", "expected a number of 0 or more as its lambda, found '-1'"},
         {"\"lambda\":\"", "\"lambda\":\"inf\",\"x\":\"", "as its lambda, found 'inf'"},
         {"\"lambda\":\"", "\"lambda\":\"\",\"x\":\"", "as its lambda, found ''"},
-        {"\"transductive\":\"no", "\"transductive\":\"maybe", "expected no, yes or auto as its transductive, found 'maybe'"},
+        {"\"transductive\":\"no", "\"transductive\":\"maybe",
+            "expected no, yes or auto as its transductive, found 'maybe'"},
         {"[\\\"0\\\",\\\"1\\\"]", "[\\\"a\\\",\\\"a\\\"]", "classes of different names, found 'a' twice"},
     };
     char folder[400];
@@ -365,16 +368,6 @@ static void settings_are_refused_out_of_their_range(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_files_are_refused_damaged),
-        cmocka_unit_test(settings_are_refused_out_of_their_range),
-        cmocka_unit_test(small_entries_are_refused_damaged),
-        cmocka_unit_test(small_stacks_are_refused_damaged),
-        cmocka_unit_test(a_header_in_other_words_is_damage),
-        cmocka_unit_test(an_entry_is_bound_to_its_key),
-        cmocka_unit_test(an_entry_without_digests_is_not_used),
-        cmocka_unit_test(files_without_digests_say_how_to_convert),
-    };
     every = argc > 1 && !strcmp(argv[1], "every");
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
+    return run_suite();
 }

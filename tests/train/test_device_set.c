@@ -40,7 +40,7 @@ static void expect_hops(const int64_t *sizes, int64_t columns, int dim) {
     free(x);
 }
 
-static void hop_zero_has_the_bits_of_the_cpu(void **state) {
+TEST(hop_zero_has_the_bits_of_the_cpu) {
     (void)state;
     static const int64_t sets[][9] = {
         {7, 0, 120, 1, 33, 90, 2, -1}, {12, 12, 12, 12, -1}, {0, 1, 1, 2, 0, -1}, {70, 3, 150, 64, 65, 149, 5, -1}};
@@ -51,7 +51,7 @@ static void hop_zero_has_the_bits_of_the_cpu(void **state) {
     }
 }
 
-static void the_graph_that_fails_is_named(void **state) {
+TEST(the_graph_that_fails_is_named) {
     (void)state;
     static const int64_t sizes[] = {20, 5, 9, -1};
     mo_context *ctx = device_context(test_device());
@@ -63,12 +63,4 @@ static void the_graph_that_fails_is_named(void **state) {
     assert_failed(ctx, MO_INVALID, PARTS("features: graph 1 of 'drawn'", "leads to node"));
     mo_graph_release(graph);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hop_zero_has_the_bits_of_the_cpu),
-        cmocka_unit_test(the_graph_that_fails_is_named),
-    };
-    return cmocka_run_group_tests_name("device_set", tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static mo_feature_options cached_options(scratch *s, const char *folder) {
     mo_feature_options o = plain;
     o.cache = scratch_path(s, folder);
@@ -25,7 +27,7 @@ static void expect_from(const mo_graph *graph, const mo_feature_options *options
     free(y);
 }
 
-static void a_hit_equals_what_is_computed(void **state) {
+TEST(a_hit_equals_what_is_computed) {
     scratch *s = *state;
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
     mkdir(scratch_path(s, "deep"), 0777);
@@ -57,7 +59,7 @@ static void a_hit_equals_what_is_computed(void **state) {
     rmdir(scratch_path(s, "deep"));
 }
 
-static void a_damaged_file_is_replaced_without_an_error(void **state) {
+TEST(a_damaged_file_is_replaced_without_an_error) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
     mo_feature_options o = cached_options(s, "damaged");
@@ -93,7 +95,7 @@ static void a_damaged_file_is_replaced_without_an_error(void **state) {
 }
 
 /* Names of entries follow from the graph and the options, so that another user of a shared folder knows them. */
-static void a_link_in_the_folder_is_not_written_through(void **state) {
+TEST(a_link_in_the_folder_is_not_written_through) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
     mo_feature_options o = cached_options(s, "shared-by-users");
@@ -116,7 +118,7 @@ static void a_link_in_the_folder_is_not_written_through(void **state) {
     folder_remove(folder);
 }
 
-static void a_folder_that_cannot_be_written_is_no_error(void **state) {
+TEST(a_folder_that_cannot_be_written_is_no_error) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
     mo_feature_options o = plain;
@@ -131,7 +133,7 @@ static void a_folder_that_cannot_be_written_is_no_error(void **state) {
     mo_graph_release(graph);
 }
 
-static void processes_may_share_a_cache(void **state) {
+TEST(processes_may_share_a_cache) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 11);
     char folder[512];
@@ -195,7 +197,7 @@ static seen visit(mo_context *ctx, const char *folder, bool verify) {
     return n;
 }
 
-static void entries_are_listed_verified_and_pruned(void **state) {
+TEST(entries_are_listed_verified_and_pruned) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 12), *other = draw_graph(s->ctx, small, 0, 13);
     char folder[512], path[1024], foreign[600];
@@ -243,7 +245,7 @@ static void entries_are_listed_verified_and_pruned(void **state) {
 }
 
 /* Files of other programs whose names look like those of entries. */
-static void what_is_no_entry_stays(void **state) {
+TEST(what_is_no_entry_stays) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 0, 14);
     static const char *const names[] = {"0123456789abcdef0123456789abcdef.safetensors",
@@ -274,17 +276,4 @@ static void what_is_no_entry_stays(void **state) {
     mo_arrays_release(weights);
     mo_graph_release(graph);
     folder_remove(folder);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hit_equals_what_is_computed),
-        cmocka_unit_test(a_damaged_file_is_replaced_without_an_error),
-        cmocka_unit_test(a_link_in_the_folder_is_not_written_through),
-        cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
-        cmocka_unit_test(processes_may_share_a_cache),
-        cmocka_unit_test(entries_are_listed_verified_and_pruned),
-        cmocka_unit_test(what_is_no_entry_stays),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

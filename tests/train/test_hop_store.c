@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { WIDE_HOPS = 7, PAGE = 4096 };
 
 typedef struct told {
@@ -61,7 +63,7 @@ static void overwrite(const char *path, long offset, unsigned char mask) {
     fclose(file);
 }
 
-static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
+TEST(a_stack_on_disk_equals_the_one_in_memory) {
     scratch *s = *state;
     mo_graph *graphs[] = {
         draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
@@ -81,7 +83,7 @@ static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
     folder_remove(folder);
 }
 
-static void blocks_kept_apart_are_the_same_on_disk(void **state) {
+TEST(blocks_kept_apart_are_the_same_on_disk) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 4);
     char folder[512];
@@ -112,7 +114,7 @@ static void blocks_kept_apart_are_the_same_on_disk(void **state) {
 }
 
 /* A .partial file is what a killed run leaves: also where its rows are all there, without the checksums behind them. */
-static void what_a_killed_run_has_left_is_made_again(void **state) {
+TEST(what_a_killed_run_has_left_is_made_again) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 5);
     char folder[512], path[1024], partial[1100];
@@ -134,7 +136,7 @@ static void what_a_killed_run_has_left_is_made_again(void **state) {
     folder_remove(folder);
 }
 
-static void damage_is_found_told_and_made_good(void **state) {
+TEST(damage_is_found_told_and_made_good) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 6);
     char folder[512], path[1024];
@@ -165,7 +167,7 @@ static void on_entry(const mo_cache_entry *entry, void *state) {
     counts[1] += entry->damage != NULL;
 }
 
-static void the_cache_knows_stacks(void **state) {
+TEST(the_cache_knows_stacks) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 9);
     char folder[512], path[1024];
@@ -187,7 +189,7 @@ static void the_cache_knows_stacks(void **state) {
 }
 
 /* Of a process that computes an SVD for hours between two writes. */
-static void pruning_spares_a_stack_that_is_being_written(void **state) {
+TEST(pruning_spares_a_stack_that_is_being_written) {
     scratch *s = *state;
     char folder[512], partial[600], found[1024];
     snprintf(folder, sizeof folder, "%s", scratch_path(s, "written"));
@@ -207,7 +209,7 @@ static void pruning_spares_a_stack_that_is_being_written(void **state) {
 
 /* In a folder that several users share. A stack is opened in place: nothing is written through a link that lies there
  * under its name. */
-static void a_link_in_the_cache_is_not_written_through(void **state) {
+TEST(a_link_in_the_cache_is_not_written_through) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 11);
     char folder[512], path[1024], partial[1100], thesis[512];
@@ -252,7 +254,7 @@ static void open_features(const mo_graph *graph, const mo_feature_options *o) {
     mo_features_release(f);
 }
 
-static void without_a_limit_what_is_free_counts(void **state) {
+TEST(without_a_limit_what_is_free_counts) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 12);
     char folder[512], path[1024];
@@ -294,7 +296,7 @@ static void without_a_limit_what_is_free_counts(void **state) {
     folder_remove(folder);
 }
 
-static void too_little_memory_says_what_is_needed(void **state) {
+TEST(too_little_memory_says_what_is_needed) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 7);
     told t;
@@ -311,7 +313,7 @@ static void too_little_memory_says_what_is_needed(void **state) {
 }
 
 /* A limit on the size of files stands in for a full disk. */
-static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
+TEST(a_full_disk_is_one_line_and_leaves_no_file) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 8);
     char folder[512], path[1024];
@@ -331,20 +333,4 @@ static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
     expect_equal(graph, &o, false);
     mo_graph_release(graph);
     folder_remove(folder);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stack_on_disk_equals_the_one_in_memory),
-        cmocka_unit_test(blocks_kept_apart_are_the_same_on_disk),
-        cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
-        cmocka_unit_test(damage_is_found_told_and_made_good),
-        cmocka_unit_test(the_cache_knows_stacks),
-        cmocka_unit_test(pruning_spares_a_stack_that_is_being_written),
-        cmocka_unit_test(a_link_in_the_cache_is_not_written_through),
-        cmocka_unit_test(without_a_limit_what_is_free_counts),
-        cmocka_unit_test(too_little_memory_says_what_is_needed),
-        cmocka_unit_test(a_full_disk_is_one_line_and_leaves_no_file),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }
