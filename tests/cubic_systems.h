@@ -5,14 +5,11 @@
 #include "ops/inside.h"
 #include "tensor/storage.h"
 #include "tests/solver_fixture.h"
+#include "tests/suite.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* F(x; A, c) = A x + x^3 / 3 - c of every item: x, c [items, m], A [items, m, m]. */
 static inline mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
@@ -80,6 +77,6 @@ static inline void expect_near(double got, double expected, double tolerance) {
         fail_msg("%.17g, expected %.17g to %g", got, expected, tolerance);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+static const fixtures around_each = {set_up, tear_down};
 
 #endif

@@ -4,15 +4,12 @@
 
 #include "ops/inside.h"
 #include "tensor/storage.h"
+#include "tests/suite.h"
 
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 /* LAPACK's tests pass a residual ratio below 30 (Anderson et al. 1999, LAPACK Working Note 41). */
 static const double threshold = 30;

@@ -2,15 +2,10 @@
 #ifndef ORACLE_H
 #define ORACLE_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/suite.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 /* The first of MOCHI_PYTHON, python3 and Debian's own that imports the modules ("numpy, sklearn"); skips the test,
  * saying so, where none does. */

@@ -3,13 +3,8 @@
 #define SCRATCH_H
 
 #include "tensor/inside.h"
+#include "tests/suite.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include <dirent.h>
 #include <stdio.h>

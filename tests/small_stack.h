@@ -28,7 +28,6 @@ static inline double small_stack_of(mo_context *ctx, const char *folder, const c
         .hops = hops,
         .nodes = 3,
         .columns = 2,
-        .dtype = MO_F32,
         .first = small_first_hop,
         .state = read_only};
     mo_tensor *stack = mo_hop_store_open(&store);

@@ -9,11 +9,13 @@ static int watched_create(void **state) {
     return 0;
 }
 
+static const fixtures around_each = {watched_create, toy_release};
+
 static mo_tensor *leaf_of(mo_context *ctx, int ndim, const int64_t *shape, const double *values) {
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, ndim, shape, values));
 }
 
-static void forward_names_op_output_index_and_value(void **state) {
+TEST(forward_names_op_output_index_and_value) {
     toy *y = *state;
     mo_tensor *a = leaf_of(y->ctx, 2, (int64_t[]){2, 3}, (double[]){1, 2, 3, 4, 5, -1});
     mo_tensor *b = mo_square(y->t, a), *c = mo_log(y->t, a);
@@ -28,7 +30,7 @@ static void forward_names_op_output_index_and_value(void **state) {
     mo_tensor_release(a);
 }
 
-static void backward_names_the_rule_it_ran_in(void **state) {
+TEST(backward_names_the_rule_it_ran_in) {
     toy *y = *state;
     mo_tensor *a = leaf_of(y->ctx, 1, (int64_t[]){3}, (double[]){4, 1, 0}), *g;
     mo_tensor *loss = mo_sum(y->t, mo_sqrt(y->t, mo_scale(y->t, a, 1, 0)), MO_ALL, MO_DROP_AXES);
@@ -40,7 +42,7 @@ static void backward_names_the_rule_it_ran_in(void **state) {
     mo_tensor_release(a);
 }
 
-static void second_order_is_looked_at_too(void **state) {
+TEST(second_order_is_looked_at_too) {
     toy *y = *state;
     /* f = sqrt(x + 1e-300) at 0: the slope is 5e149, the curvature -2.5e449 */
     mo_tensor *a = leaf_of(y->ctx, 1, (int64_t[]){2}, (double[]){1, 0}), *g, *h;
@@ -52,7 +54,7 @@ static void second_order_is_looked_at_too(void **state) {
     mo_tensor_release(a);
 }
 
-static void values_that_were_bad_before_are_told_apart(void **state) {
+TEST(values_that_were_bad_before_are_told_apart) {
     toy *y = *state;
     mo_tensor *w = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 1, 2), *g;
     mo_tensor_write(w, (double[]){1, INFINITY}, 16);
@@ -68,7 +70,7 @@ static void values_that_were_bad_before_are_told_apart(void **state) {
     mo_tensor_release(seed);
 }
 
-static void sums_of_contributions_are_looked_at(void **state) {
+TEST(sums_of_contributions_are_looked_at) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 0.1, 0.2), *g;
     mo_tensor *ys[] = {mo_scale(y->t, a, 1e308, 0), mo_scale(y->t, a, 0.9e308, 0)};
@@ -79,7 +81,7 @@ static void sums_of_contributions_are_looked_at(void **state) {
     mo_tensor_release(a);
 }
 
-static void gradients_are_those_of_the_usual_mode(void **state) {
+TEST(gradients_are_those_of_the_usual_mode) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     for (int watched = 0; watched < 2; watched++) {
@@ -96,7 +98,7 @@ static void gradients_are_those_of_the_usual_mode(void **state) {
     mo_tensor_release(a);
 }
 
-static void off_and_views_say_nothing(void **state) {
+TEST(off_and_views_say_nothing) {
     toy *y = *state;
     mo_tensor *a = leaf_of(y->ctx, 2, (int64_t[]){2, 2}, (double[]){1, -INFINITY, 2, 3});
     assert_false(mo_is_null(mo_transpose(y->t, a))); /* a view of data computes no value */
@@ -107,7 +109,7 @@ static void off_and_views_say_nothing(void **state) {
     mo_tensor_release(a);
 }
 
-static void every_float_type_and_mode_is_looked_at(void **state) {
+TEST(every_float_type_and_mode_is_looked_at) {
     toy *y = *state;
     mo_tape_set_mode(y->t, MO_EVAL);
     mo_tensor *a = toy_leaf(y->ctx, 1, -1e6);
@@ -119,18 +121,4 @@ static void every_float_type_and_mode_is_looked_at(void **state) {
     mo_cast(y->t, mo_cast(y->t, large, MO_F32), MO_BF16);
     assert_failed(y->ctx, MO_NUMERICAL, PARTS("cast made -inf at [1] of output 0 [2] bfloat16"));
     mo_tensor_release(a);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(forward_names_op_output_index_and_value, watched_create, toy_release),
-        cmocka_unit_test_setup_teardown(backward_names_the_rule_it_ran_in, watched_create, toy_release),
-        cmocka_unit_test_setup_teardown(second_order_is_looked_at_too, watched_create, toy_release),
-        cmocka_unit_test_setup_teardown(values_that_were_bad_before_are_told_apart, watched_create, toy_release),
-        cmocka_unit_test_setup_teardown(sums_of_contributions_are_looked_at, watched_create, toy_release),
-        cmocka_unit_test_setup_teardown(gradients_are_those_of_the_usual_mode, watched_create, toy_release),
-        cmocka_unit_test_setup_teardown(off_and_views_say_nothing, watched_create, toy_release),
-        cmocka_unit_test_setup_teardown(every_float_type_and_mode_is_looked_at, watched_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,9 @@
 /* tests/autograd/test_autograd.c - gradients, and gradients of gradients, on toy ops. */
 #include "tests/toy_ops.h"
 
-static void grad_equals_backward(void **state) {
+static const fixtures around_each = {toy_create, toy_release};
+
+TEST(grad_equals_backward) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *grads[2];
     mo_tensor *loss = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, a, b), a)); /* a a b */
@@ -16,7 +18,7 @@ static void grad_equals_backward(void **state) {
     mo_tensor_release(b);
 }
 
-static void backward_adds_to_leaves_until_they_are_zeroed(void **state) {
+TEST(backward_adds_to_leaves_until_they_are_zeroed) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     for (int i = 1; i <= 3; i++) {
@@ -28,7 +30,7 @@ static void backward_adds_to_leaves_until_they_are_zeroed(void **state) {
     mo_tensor_release(a);
 }
 
-static void third_derivative_of_the_fourth_power(void **state) {
+TEST(third_derivative_of_the_fourth_power) {
     toy *y = *state;
     mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = x;
     d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
@@ -43,7 +45,7 @@ static void third_derivative_of_the_fourth_power(void **state) {
     mo_tensor_release(x);
 }
 
-static void cotangents_weigh_the_outputs_and_may_be_missing(void **state) {
+TEST(cotangents_weigh_the_outputs_and_may_be_missing) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *g;
     mo_tensor *ys[] = {toy_mul(y->t, a, a), toy_add(y->t, a, a)};
@@ -53,7 +55,7 @@ static void cotangents_weigh_the_outputs_and_may_be_missing(void **state) {
     mo_tensor_release(a);
 }
 
-static void gradients_of_intermediate_values(void **state) {
+TEST(gradients_of_intermediate_values) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *c = toy_mul(y->t, b, b), *grads[3];
     /* each as if it alone changed: in c, in b through c, in a through b and c */
@@ -64,7 +66,7 @@ static void gradients_of_intermediate_values(void **state) {
     mo_tensor_release(a);
 }
 
-static void unconnected_inputs_have_zero_gradient(void **state) {
+TEST(unconnected_inputs_have_zero_gradient) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *data = toy_leaf(y->ctx, 1, 1), *grads[3];
     data->requires_grad = false;
@@ -78,7 +80,7 @@ static void unconnected_inputs_have_zero_gradient(void **state) {
 }
 
 /* Zeros would look like a gradient: PyTorch raises too. */
-static void outputs_that_need_no_gradient_are_an_error_unless_allowed(void **state) {
+TEST(outputs_that_need_no_gradient_are_an_error_unless_allowed) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 1, 1), *g, *h;
     data->requires_grad = false;
@@ -109,7 +111,7 @@ static void outputs_that_need_no_gradient_are_an_error_unless_allowed(void **sta
     mo_tensor_release(data);
 }
 
-static void only_tensors_that_need_it_get_a_gradient(void **state) {
+TEST(only_tensors_that_need_it_get_a_gradient) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 5, 7);
     data->requires_grad = false;
@@ -125,7 +127,7 @@ static void only_tensors_that_need_it_get_a_gradient(void **state) {
     mo_tensor_release(data);
 }
 
-static void stop_gradient_holds_a_factor_fixed(void **state) {
+TEST(stop_gradient_holds_a_factor_fixed) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, mo_stop_gradient(y->t, a))));
@@ -133,7 +135,7 @@ static void stop_gradient_holds_a_factor_fixed(void **state) {
     mo_tensor_release(a);
 }
 
-static void constants_of_a_tape_can_be_leaves(void **state) {
+TEST(constants_of_a_tape_can_be_leaves) {
     toy *y = *state;
     mo_tensor *c = mo_require_grad(mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){2, 3}));
     mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, c, c)));
@@ -143,7 +145,7 @@ static void constants_of_a_tape_can_be_leaves(void **state) {
     assert_failed(y->ctx, MO_STATE, PARTS("computed by toy_mul", "only leaves"));
 }
 
-static void tapes_share_parameters(void **state) {
+TEST(tapes_share_parameters) {
     toy *y = *state;
     mo_tensor *p = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2});
     mo_tensor_write(p, (double[]){2, 3}, 16);
@@ -181,7 +183,7 @@ static const mo_op cube_op = {.name = "cube",
     .samples = (const mo_sample[]){{.name = "vector", .in = "[3]"}},
     .n_samples = 1};
 
-static void more_attributes_than_a_node_holds_are_refused(void **state) {
+TEST(more_attributes_than_a_node_holds_are_refused) {
     toy *y = *state;
     mo_op wide = cube_op;
     wide.attributes_size = 4 * MO_MAX_ATTRIBUTES;
@@ -194,7 +196,7 @@ static void more_attributes_than_a_node_holds_are_refused(void **state) {
     mo_tensor_release(a);
 }
 
-static void a_rule_may_take_gradients_itself(void **state) {
+TEST(a_rule_may_take_gradients_itself) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, -3);
     mo_tensor *loss = toy_sum(y->t, mo_apply(y->t, &cube_op, &a, 1, NULL));
@@ -211,7 +213,7 @@ static void a_rule_may_take_gradients_itself(void **state) {
     mo_tensor_release(a);
 }
 
-static void errors_of_backward_say_what_is_wrong(void **state) {
+TEST(errors_of_backward_say_what_is_wrong) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *data = toy_leaf(y->ctx, 2, 3), *g;
     data->requires_grad = false;
@@ -262,7 +264,7 @@ static void refusing(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out
 }
 
 /* Once for each first error, at the place that raised it; not what the checker tries and forgives. */
-static void on_error_hears_the_first_error(void **state) {
+BARE_TEST(on_error_hears_the_first_error) {
     (void)state;
     heard h = {0};
     mo_context *ctx = mo_context_create(&(mo_context_options){.on_error = hear, .on_error_state = &h});
@@ -283,26 +285,4 @@ static void on_error_hears_the_first_error(void **state) {
     mo_tape_release(t);
     mo_tensor_release(a);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(grad_equals_backward, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(backward_adds_to_leaves_until_they_are_zeroed, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(third_derivative_of_the_fourth_power, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(cotangents_weigh_the_outputs_and_may_be_missing, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(gradients_of_intermediate_values, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(unconnected_inputs_have_zero_gradient, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(
-            outputs_that_need_no_gradient_are_an_error_unless_allowed, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(only_tensors_that_need_it_get_a_gradient, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(stop_gradient_holds_a_factor_fixed, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(constants_of_a_tape_can_be_leaves, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(tapes_share_parameters, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(more_attributes_than_a_node_holds_are_refused, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_rule_may_take_gradients_itself, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(errors_of_backward_say_what_is_wrong, toy_create, toy_release),
-        cmocka_unit_test(on_error_hears_the_first_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

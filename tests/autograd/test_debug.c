@@ -15,6 +15,8 @@ static int debug_create(void **state) {
     return y->ctx && y->t && mo_ok(y->ctx) ? 0 : -1;
 }
 
+static const fixtures around_each = {debug_create, toy_release}, ordinary = {toy_create, toy_release};
+
 static void take_steps(mo_tape *t, mo_tensor *a, int n) {
     for (int i = 0; i < n; i++) {
         assert_int_equal(mo_backward(t, toy_sum(t, toy_mul(t, a, a))), MO_OK);
@@ -22,7 +24,7 @@ static void take_steps(mo_tape *t, mo_tensor *a, int n) {
     }
 }
 
-static void a_value_is_named_a_thousand_resets_later(void **state) {
+TEST(a_value_is_named_a_thousand_resets_later) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *kept = mo_keep(toy_mul(mo_tape_at(y->t, "fit.c", 31), a, a));
     mo_tape_at(y->t, NULL, 0);
@@ -33,7 +35,7 @@ static void a_value_is_named_a_thousand_resets_later(void **state) {
     mo_tensor_release(a);
 }
 
-static void a_value_of_a_scope_is_named_after_later_ones(void **state) {
+TEST(a_value_of_a_scope_is_named_after_later_ones) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *stale = NULL;
     for (int i = 0; i < 10; i++) {
@@ -48,7 +50,7 @@ static void a_value_of_a_scope_is_named_after_later_ones(void **state) {
     mo_tensor_release(a);
 }
 
-static void released_tensors_and_tapes_are_named_until_their_context_goes(void **state) {
+TEST(released_tensors_and_tapes_are_named_until_their_context_goes) {
     toy *y = *state;
     mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 2, 3);
     mo_tensor_release(W);
@@ -74,7 +76,7 @@ static void released_tensors_and_tapes_are_named_until_their_context_goes(void *
     mo_tensor_release(a);
 }
 
-static void a_released_sparse_matrix_is_named(void **state) {
+TEST(a_released_sparse_matrix_is_named) {
     toy *y = *state;
     mo_csr *A = mo_csr_create(y->ctx, 1, 2, (int64_t[]){0, 2}, (int32_t[]){0, 1}, MO_F64, NULL);
     mo_tensor *X = mo_require_grad(mo_full(y->t, MO_F64, 2, (int64_t[]){2, 1}, 1)), *g;
@@ -89,7 +91,7 @@ static void a_released_sparse_matrix_is_named(void **state) {
 }
 
 /* Messages of any length keep the line. */
-static void errors_name_the_callers_line(void **state) {
+TEST_AROUND(errors_name_the_callers_line, &ordinary) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1);
     toy_mul(MO_HERE(y->t), a, one);
@@ -126,7 +128,7 @@ static double gradient_of_a_step(bool debug, double x) {
     return g;
 }
 
-static void results_keep_their_bits(void **state) {
+BARE_TEST(results_keep_their_bits) {
     (void)state;
     for (int i = 0; i < 20; i++) {
         double plain = gradient_of_a_step(false, 0.3 + i), debug = gradient_of_a_step(true, 0.3 + i);
@@ -134,8 +136,7 @@ static void results_keep_their_bits(void **state) {
     }
 }
 
-static void memory_without_a_value_is_poisoned(void **state) {
-    toy *y = *state;
+static void expect_poison(toy *y) {
     if (!__asan_address_is_poisoned)
         skip(); /* without AddressSanitizer nothing is poisoned */
     mo_tensor *T = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 7), *kept = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 8);
@@ -153,17 +154,10 @@ static void memory_without_a_value_is_poisoned(void **state) {
     assert_true(!__asan_address_is_poisoned(again) && again[2] == 7);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_value_is_named_a_thousand_resets_later, debug_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_value_of_a_scope_is_named_after_later_ones, debug_create, toy_release),
-        cmocka_unit_test_setup_teardown(
-            released_tensors_and_tapes_are_named_until_their_context_goes, debug_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_released_sparse_matrix_is_named, debug_create, toy_release),
-        cmocka_unit_test_setup_teardown(errors_name_the_callers_line, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(memory_without_a_value_is_poisoned, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(memory_without_a_value_is_poisoned, debug_create, toy_release),
-        cmocka_unit_test(results_keep_their_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+TEST(memory_without_a_value_is_poisoned) {
+    expect_poison(*state);
+}
+
+TEST_AROUND(so_it_is_in_an_ordinary_context, &ordinary) {
+    expect_poison(*state);
 }

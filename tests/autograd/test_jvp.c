@@ -2,12 +2,14 @@
  */
 #include "tests/toy_ops.h"
 
+static const fixtures around_each = {toy_create, toy_release};
+
 static mo_tensor *pair(toy *y, double first, double second) {
     return mo_from(y->t, MO_F64, 1, (int64_t[]){2}, (double[]){first, second});
 }
 
 /* y1 = a a b, y2 = sum(b b): dy1 = 2 a b da + a a db, dy2 = 2 <b, db>. */
-static void tangents_are_the_differential(void **state) {
+TEST(tangents_are_the_differential) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *tangents[2];
     mo_tensor *ys[] = {toy_mul(y->t, toy_mul(y->t, a, a), b), toy_sum(y->t, toy_mul(y->t, b, b))};
@@ -21,7 +23,7 @@ static void tangents_are_the_differential(void **state) {
 }
 
 /* Along v = 1 the derivative of x^4 is 4 x^3, its derivative 12 x^2, then 24 x. */
-static void tangents_of_tangents(void **state) {
+TEST(tangents_of_tangents) {
     toy *y = *state;
     mo_tensor *x = toy_leaf(y->ctx, 2, -3), *d = toy_mul(y->t, toy_mul(y->t, x, x), toy_mul(y->t, x, x));
     mo_tensor *ones = pair(y, 1, 1);
@@ -37,7 +39,7 @@ static void tangents_of_tangents(void **state) {
 }
 
 /* f = sum(a a b): H [u; v] = [2 b u + 2 a v; 2 a u]. */
-static void tangent_of_a_gradient_is_the_product_with_the_hessian(void **state) {
+TEST(tangent_of_a_gradient_is_the_product_with_the_hessian) {
     toy *y = *state;
     mo_tensor *xs[] = {toy_leaf(y->ctx, 2, 3), toy_leaf(y->ctx, 5, 7)}, *grads[2], *tangents[2];
     mo_tensor *f = toy_sum(y->t, toy_mul(y->t, toy_mul(y->t, xs[0], xs[0]), xs[1]));
@@ -51,7 +53,7 @@ static void tangent_of_a_gradient_is_the_product_with_the_hessian(void **state) 
 }
 
 /* A second jvp and a backward find the graph as it was, and repeated calls add the tangents alone to the tape. */
-static void the_graph_stays_as_it_was(void **state) {
+TEST(the_graph_stays_as_it_was) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *tangent;
     mo_tensor *square = toy_mul(y->t, a, a), *cube = toy_mul(y->t, square, a), *loss = toy_sum(y->t, cube);
@@ -70,7 +72,7 @@ static void the_graph_stays_as_it_was(void **state) {
     mo_tensor_release(a);
 }
 
-static void no_path_gives_zeros(void **state) {
+TEST(no_path_gives_zeros) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 5, 7), *v = pair(y, 1, 1), *tangent;
     mo_tensor *f = toy_mul(y->t, b, b), *data = pair(y, 1, 2);
@@ -87,7 +89,7 @@ static void no_path_gives_zeros(void **state) {
     mo_tensor_release(b);
 }
 
-static void wrong_arguments_are_named(void **state) {
+TEST(wrong_arguments_are_named) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *v = pair(y, 1, 1), *f = toy_mul(y->t, a, a), *data = pair(y, 1, 2);
     mo_tensor *wide = mo_full(y->t, MO_F64, 1, (int64_t[]){3}, 1), *narrow = mo_full(y->t, MO_F32, 1, a->shape, 1);
@@ -108,16 +110,4 @@ static void wrong_arguments_are_named(void **state) {
     assert_int_equal(mo_jvp(y->t, &f, 1, &a, &v, 1, &tangent, 0), MO_OK); /* usable after all these */
     assert_values(tangent, 4, 6);
     mo_tensor_release(a);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(tangents_are_the_differential, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(tangents_of_tangents, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(tangent_of_a_gradient_is_the_product_with_the_hessian, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(the_graph_stays_as_it_was, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(no_path_gives_zeros, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(wrong_arguments_are_named, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,6 +14,8 @@ static int release_with_context(void **state) {
     return 0;
 }
 
+static const fixtures around_each = {toy_create, toy_release}, freed_with_context = {toy_create, release_with_context};
+
 static const char *print(toy *y, const mo_print_options *options) {
     static text_sink sink;
     sink.n = 0;
@@ -35,7 +37,7 @@ static mo_tensor *small_graph(toy *y, mo_tensor **W) {
     return mo_sum(y->t, mo_matmul(y->t, x, mo_transpose(y->t, *W)), MO_ALL, MO_DROP_AXES);
 }
 
-static void text_shows_ops_inputs_shapes_and_types(void **state) {
+TEST(text_shows_ops_inputs_shapes_and_types) {
     toy *y = *state;
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_label labels[] = {{"loss", loss}};
@@ -48,7 +50,7 @@ static void text_shows_ops_inputs_shapes_and_types(void **state) {
     mo_tensor_release(W);
 }
 
-static void values_are_shown_where_few(void **state) {
+TEST(values_are_shown_where_few) {
     toy *y = *state;
     mo_tensor *W;
     small_graph(y, &W);
@@ -61,7 +63,7 @@ static void values_are_shown_where_few(void **state) {
     mo_tensor_release(W);
 }
 
-static void many_values_are_shown_whole(void **state) {
+TEST_AROUND(many_values_are_shown_whole, &freed_with_context) {
     toy *y = *state;
     mo_tensor *X = mo_parameter(y->t->ctx, "X", MO_F64, 2, (int64_t[]){10, 10});
     double x[100];
@@ -73,7 +75,7 @@ static void many_values_are_shown_whole(void **state) {
     mo_tensor_release(X);
 }
 
-static void released_values_say_so(void **state) {
+TEST_AROUND(released_values_say_so, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_backward(y->t, loss);
@@ -83,7 +85,7 @@ static void released_values_say_so(void **state) {
     mo_tensor_release(W);
 }
 
-static void recorded_backward_names_its_rules(void **state) {
+TEST(recorded_backward_names_its_rules) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), MO_ALL, MO_DROP_AXES),
               *g;
@@ -97,7 +99,7 @@ static void recorded_backward_names_its_rules(void **state) {
     mo_tensor_release(a);
 }
 
-static void several_outputs_are_numbered(void **state) {
+TEST_AROUND(several_outputs_are_numbered, &freed_with_context) {
     toy *y = *state;
     mo_tensor *A = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 0, 0, 2}));
     mo_tensor *w, *V;
@@ -110,7 +112,7 @@ static void several_outputs_are_numbered(void **state) {
     mo_tensor_release(A);
 }
 
-static void dot_has_a_line_for_each_node_leaf_and_edge(void **state) {
+TEST(dot_has_a_line_for_each_node_leaf_and_edge) {
     toy *y = *state;
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_label labels[] = {{"loss", loss}};
@@ -130,7 +132,7 @@ static void dot_has_a_line_for_each_node_leaf_and_edge(void **state) {
     mo_tensor_release(W);
 }
 
-static void names_are_quoted_for_graphviz(void **state) {
+TEST(names_are_quoted_for_graphviz) {
     toy *y = *state;
     mo_tensor *p = mo_parameter(y->ctx, "a\"b\\c", MO_F64, 0, NULL);
     mo_square(y->t, p);
@@ -138,13 +140,13 @@ static void names_are_quoted_for_graphviz(void **state) {
     mo_tensor_release(p);
 }
 
-static void an_empty_tape_is_an_empty_graph(void **state) {
+TEST(an_empty_tape_is_an_empty_graph) {
     toy *y = *state;
     assert_text(print(y, &plain), "");
     assert_text(print(y, &dot), "digraph tape {\n  node [shape=box, style=filled, fontsize=10];\n}\n");
 }
 
-static void the_error_state_is_no_obstacle_and_stays(void **state) {
+TEST(the_error_state_is_no_obstacle_and_stays) {
     toy *y = *state;
     mo_tensor *W, *loss = small_graph(y, &W);
     mo_add(y->t, loss, mo_from(y->t, MO_F32, 0, NULL, &(float){1}));
@@ -158,7 +160,7 @@ static void count_line(const char *text, void *state) {
     *(int64_t *)state += strchr(text, '\n') != NULL;
 }
 
-static void many_leaves_are_told_apart(void **state) {
+TEST(many_leaves_are_told_apart) {
     toy *y = *state;
     enum { N = 3000 };
     mo_tensor *leaves[N], *x = NULL;
@@ -207,7 +209,7 @@ static mo_tensor *two_sections(toy *y, mo_tensor **W) {
     return loss;
 }
 
-static void dot_has_values_gradients_and_clusters(void **state) {
+TEST_AROUND(dot_has_values_gradients_and_clusters, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W;
     two_sections(y, &W);
@@ -221,7 +223,7 @@ static void dot_has_values_gradients_and_clusters(void **state) {
 }
 
 /* A picture leaves the tape as it was: the same backward afterwards, and the gradients that it announced. */
-static void a_picture_leaves_the_tape_as_it_was(void **state) {
+TEST_AROUND(a_picture_leaves_the_tape_as_it_was, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = two_sections(y, &W);
     int64_t nodes = mo_tape_nodes(y->t);
@@ -233,7 +235,7 @@ static void a_picture_leaves_the_tape_as_it_was(void **state) {
     mo_tensor_release(W);
 }
 
-static void after_backward_leaves_have_gradients_and_values_are_freed(void **state) {
+TEST_AROUND(after_backward_leaves_have_gradients_and_values_are_freed, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = two_sections(y, &W);
     mo_backward(y->t, loss);
@@ -244,7 +246,7 @@ static void after_backward_leaves_have_gradients_and_values_are_freed(void **sta
     mo_tensor_release(W);
 }
 
-static void a_leaf_that_was_released_is_no_obstacle(void **state) {
+TEST_AROUND(a_leaf_that_was_released_is_no_obstacle, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = two_sections(y, &W);
     mo_backward(y->t, loss);
@@ -253,7 +255,7 @@ static void a_leaf_that_was_released_is_no_obstacle(void **state) {
     assert_has(content("x.dot"), "label=\"W\\nfloat64 [2, 2]\\nreleased\"];\n");
 }
 
-static void sections_of_backward_are_those_of_forward(void **state) {
+TEST_AROUND(sections_of_backward_are_those_of_forward, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = two_sections(y, &W), *g;
     mo_grad(y->t, &loss, NULL, 1, &W, &g, 1, MO_CREATE_GRAPH);
@@ -265,7 +267,7 @@ static void sections_of_backward_are_those_of_forward(void **state) {
 }
 
 /* The metadata hold the graph, with quotes escaped once; the tensors its elements and gradients. */
-static void a_tape_file_holds_the_graph(void **state) {
+TEST_AROUND(a_tape_file_holds_the_graph, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = two_sections(y, &W);
     mo_print_options options = {
@@ -299,26 +301,4 @@ static int remove_folder(void **state) {
     return rmdir(folder);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(text_shows_ops_inputs_shapes_and_types, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(values_are_shown_where_few, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(many_values_are_shown_whole, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(released_values_say_so, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(recorded_backward_names_its_rules, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(several_outputs_are_numbered, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(dot_has_a_line_for_each_node_leaf_and_edge, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(names_are_quoted_for_graphviz, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(an_empty_tape_is_an_empty_graph, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(the_error_state_is_no_obstacle_and_stays, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(many_leaves_are_told_apart, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(dot_has_values_gradients_and_clusters, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(a_picture_leaves_the_tape_as_it_was, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(
-            after_backward_leaves_have_gradients_and_values_are_freed, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(a_leaf_that_was_released_is_no_obstacle, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(sections_of_backward_are_those_of_forward, toy_create, release_with_context),
-        cmocka_unit_test_setup_teardown(a_tape_file_holds_the_graph, toy_create, release_with_context),
-    };
-    return cmocka_run_group_tests(tests, open_folder, remove_folder);
-}
+static const fixtures around_all = {open_folder, remove_folder};

@@ -4,6 +4,8 @@
 
 #include <time.h>
 
+static const fixtures around_each = {toy_create, toy_release};
+
 /* The entry of an op in a place; fails if there is none. */
 static mo_profile_entry entry(const mo_context *ctx, const char *op, bool backward, const char *vjp_of) {
     mo_profile_entry e[256];
@@ -20,7 +22,7 @@ static mo_tensor *vector(mo_context *ctx, int64_t n) {
     return mo_require_grad(mo_tensor_create(ctx, MO_F64, 1, &n));
 }
 
-static void calls_flops_and_bytes_are_counted(void **state) {
+TEST(calls_flops_and_bytes_are_counted) {
     toy *y = *state;
     mo_tensor *a = vector(y->ctx, 1000);
     mo_profile_start(y->ctx);
@@ -45,7 +47,7 @@ static double hundred(const mo_call *c) {
     return 100;
 }
 
-static void the_op_says_its_flops_and_broadcasts_count_once(void **state) {
+TEST(the_op_says_its_flops_and_broadcasts_count_once) {
     toy *y = *state;
     mo_op op = toy_mul_op;
     op.flops = hundred;
@@ -59,7 +61,7 @@ static void the_op_says_its_flops_and_broadcasts_count_once(void **state) {
     mo_tensor_release(a);
 }
 
-static void forward_and_backward_are_apart(void **state) {
+TEST(forward_and_backward_are_apart) {
     toy *y = *state;
     mo_tensor *a = vector(y->ctx, 10);
     mo_profile_start(y->ctx);
@@ -99,7 +101,7 @@ static void outer_forward(mo_call *c) {
 
 static const mo_op outer_op = {.name = "outer", .n_in = 1, .shape = toy_shape, .forward = outer_forward};
 
-static void time_is_counted_once(void **state) {
+TEST(time_is_counted_once) {
     toy *y = *state;
     mo_tensor *a = vector(y->ctx, 10);
     mo_profile_start(y->ctx);
@@ -115,7 +117,7 @@ static void time_is_counted_once(void **state) {
     mo_tensor_release(a);
 }
 
-static void off_counts_nothing_and_start_begins_at_zero(void **state) {
+TEST(off_counts_nothing_and_start_begins_at_zero) {
     toy *y = *state;
     mo_tensor *a = vector(y->ctx, 10);
     assert_int_equal(mo_profile_entries(y->ctx, NULL, 0), 0);
@@ -134,7 +136,7 @@ static void off_counts_nothing_and_start_begins_at_zero(void **state) {
     mo_tensor_release(a);
 }
 
-static void failed_ops_are_not_counted(void **state) {
+TEST(failed_ops_are_not_counted) {
     toy *y = *state;
     mo_tensor *a = vector(y->ctx, 10), *b = vector(y->ctx, 11);
     mo_profile_start(y->ctx);
@@ -145,7 +147,7 @@ static void failed_ops_are_not_counted(void **state) {
     mo_tensor_release(b);
 }
 
-static void any_number_of_ops_fits(void **state) {
+TEST(any_number_of_ops_fits) {
     toy *y = *state;
     static mo_op ops[200];
     static char names[200][8];
@@ -162,7 +164,7 @@ static void any_number_of_ops_fits(void **state) {
     mo_tensor_release(a);
 }
 
-static void the_report_is_a_table_with_sums(void **state) {
+TEST(the_report_is_a_table_with_sums) {
     toy *y = *state;
     text_sink sink = {.n = 0};
     mo_op op = toy_mul_op;
@@ -183,18 +185,4 @@ static void the_report_is_a_table_with_sums(void **state) {
     mo_profile_report(y->ctx, 0, sink_text, &sink);
     assert_null(strstr(sink.text, "50.0%"));
     mo_tensor_release(a);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(calls_flops_and_bytes_are_counted, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(the_op_says_its_flops_and_broadcasts_count_once, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(forward_and_backward_are_apart, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(time_is_counted_once, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(off_counts_nothing_and_start_begins_at_zero, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(failed_ops_are_not_counted, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(any_number_of_ops_fits, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(the_report_is_a_table_with_sums, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

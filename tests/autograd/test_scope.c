@@ -1,7 +1,9 @@
 /* tests/autograd/test_scope.c - scopes free the tensors of a loop or of an op's forward, on the toy ops. */
 #include "tests/toy_ops.h"
 
-static void a_loop_that_keeps_its_state_uses_constant_memory(void **state) {
+static const fixtures around_each = {toy_create, toy_release};
+
+TEST(a_loop_that_keeps_its_state_uses_constant_memory) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 1.001, 0.999), *x = toy_mul(y->t, a, a), *grad;
     mo_scope scope = mo_scope_open(y->t);
@@ -23,7 +25,7 @@ static void a_loop_that_keeps_its_state_uses_constant_memory(void **state) {
     mo_tensor_release(a);
 }
 
-static void what_is_kept_is_a_constant(void **state) {
+TEST(what_is_kept_is_a_constant) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
     mo_tensor *before = toy_mul(y->t, a, a);
@@ -40,7 +42,7 @@ static void what_is_kept_is_a_constant(void **state) {
     mo_tensor_release(a);
 }
 
-static void the_mode_is_again_what_it_was(void **state) {
+TEST(the_mode_is_again_what_it_was) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);
@@ -53,7 +55,7 @@ static void the_mode_is_again_what_it_was(void **state) {
     mo_tensor_release(a);
 }
 
-static void scopes_nest(void **state) {
+TEST(scopes_nest) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_scope outer = mo_scope_open(y->t);
@@ -91,7 +93,7 @@ static void slope_vjp(mo_vjp *v) { /* 6 x y_bar */
 static const mo_op slope_op = {
     .name = "slope_of_cube", .n_in = 1, .reads_in = 1, .shape = toy_shape, .forward = slope_forward, .vjp = slope_vjp};
 
-static void a_forward_may_take_gradients(void **state) {
+TEST(a_forward_may_take_gradients) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *grad;
     mo_tensor *slope = mo_apply(y->t, &slope_op, &a, 1, NULL);
@@ -105,15 +107,4 @@ static void a_forward_may_take_gradients(void **state) {
     assert_int_equal(mo_tape_nodes(y->t), 1);
     assert_int_equal(mo_tape_mode(y->t), MO_EVAL);
     mo_tensor_release(a);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_loop_that_keeps_its_state_uses_constant_memory, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(what_is_kept_is_a_constant, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(the_mode_is_again_what_it_was, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(scopes_nest, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_forward_may_take_gradients, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 #include <time.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { POINTS = 16, SUPPORT = 6, WIDTH = 8, WARM = 2000, STEPS = 100000 };
 
 typedef struct training {
@@ -50,7 +52,7 @@ static long data_kib(void) {
     return kib;
 }
 
-static void a_hundred_thousand_steps_grow_nothing(void **state) {
+TEST(a_hundred_thousand_steps_grow_nothing) {
     scratch *scratch = *state;
     training s = {.ctx = scratch->ctx, .r = mo_random_at(1, MO_PURPOSE_CHECK, 0)};
     s.t = mo_tape_create(s.ctx, MO_RECORD);
@@ -83,11 +85,4 @@ static void a_hundred_thousand_steps_grow_nothing(void **state) {
     mo_tape_release(s.t);
     mo_optimizer_release(s.adamw);
     mo_tensor_release(s.W);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hundred_thousand_steps_grow_nothing),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

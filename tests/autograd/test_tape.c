@@ -3,7 +3,9 @@
 
 #include <time.h>
 
-static void eval_records_nothing(void **state) {
+static const fixtures around_each = {toy_create, toy_release};
+
+TEST(eval_records_nothing) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_tape_set_mode(y->t, MO_EVAL);
@@ -19,7 +21,7 @@ static void eval_records_nothing(void **state) {
     mo_tensor_release(a);
 }
 
-static void backward_consumes_its_nodes_by_name(void **state) {
+TEST(backward_consumes_its_nodes_by_name) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(y->t, a, a), *g;
     mo_tensor *loss = toy_sum(y->t, b);
@@ -39,7 +41,7 @@ static void backward_consumes_its_nodes_by_name(void **state) {
     mo_tensor_release(a);
 }
 
-static void retain_lets_backward_run_again(void **state) {
+TEST(retain_lets_backward_run_again) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *loss = toy_sum(y->t, toy_mul(y->t, a, a)), *g;
     for (int i = 0; i < 3; i++) {
@@ -52,7 +54,7 @@ static void retain_lets_backward_run_again(void **state) {
     mo_tensor_release(a);
 }
 
-static void kept_values_survive_backward(void **state) {
+TEST(kept_values_survive_backward) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = mo_keep(toy_mul(y->t, a, a)), *c = toy_mul(y->t, b, b);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, c)), MO_OK);
@@ -62,7 +64,7 @@ static void kept_values_survive_backward(void **state) {
     mo_tensor_release(a);
 }
 
-static void changed_values_are_found_by_name(void **state) {
+TEST(changed_values_are_found_by_name) {
     toy *y = *state;
     mo_tensor *p = mo_parameter(y->ctx, "weight", MO_F64, 1, (int64_t[]){2});
     mo_tensor *square = toy_mul(y->t, p, p), *sum = toy_add(y->t, p, p);
@@ -86,7 +88,7 @@ static void wrong_vjp(mo_vjp *v) {
     v->in_bar[0] = v->out_bar[0]; /* a scalar in place of a vector */
 }
 
-static void rules_that_break_the_contract_are_named(void **state) {
+TEST(rules_that_break_the_contract_are_named) {
     toy *y = *state;
     mo_op wrong = {.name = "wrong", .n_in = 1, .shape = wrong_shape};
     wrong.forward = wrong_forward;
@@ -101,7 +103,7 @@ static void rules_that_break_the_contract_are_named(void **state) {
     mo_tensor_release(a);
 }
 
-static void first_error_stops_all_later_ops(void **state) {
+TEST(first_error_stops_all_later_ops) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *one = mo_scalar(y->t, MO_F64, 1), *g;
     mo_tensor *bad = toy_mul(y->t, a, one), *after = toy_add(y->t, a, a);
@@ -132,7 +134,7 @@ static double chain_seconds(toy *y, mo_tensor *a, int64_t n) {
     return (double)(after.tv_sec - before.tv_sec) + 1e-9 * (double)(after.tv_nsec - before.tv_nsec);
 }
 
-static void million_nodes_take_linear_time_and_no_stack(void **state) {
+TEST(million_nodes_take_linear_time_and_no_stack) {
     toy *y = *state;
     mo_tensor *a = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 0, NULL, &(double){1}));
     chain_seconds(y, a, 1000000); /* from here on the largest pages are mapped */
@@ -153,7 +155,7 @@ static void take_step(mo_tape *t, mo_tensor *a, mo_tensor *b) {
     mo_tape_reset(t);
 }
 
-static void second_step_allocates_nothing(void **state) {
+TEST(second_step_allocates_nothing) {
     toy *y = *state;
     int64_t n = 16000; /* 128 KB each: the first step outgrows the first slab many times */
     mo_tensor *a = mo_require_grad(mo_tensor_create(y->ctx, MO_F64, 1, &n));
@@ -186,7 +188,7 @@ static int64_t peak_of_chain(int layers, bool eval) {
     return peak;
 }
 
-static void backward_reuses_what_it_has_released(void **state) {
+BARE_TEST(backward_reuses_what_it_has_released) {
     (void)state;
     int64_t bytes = 8 << 18, peak = peak_of_chain(32, false);
     print_message("32 products: %.1f times one value at the peak\n", (double)peak / (double)bytes);
@@ -194,7 +196,7 @@ static void backward_reuses_what_it_has_released(void **state) {
     assert_true(peak <= 2 * (32 + 8) * bytes);
 }
 
-static void reset_frees_and_release_returns_everything(void **state) {
+TEST(reset_frees_and_release_returns_everything) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     int64_t before = mo_context_counters(y->ctx).bytes_live;
@@ -212,7 +214,7 @@ static void reset_frees_and_release_returns_everything(void **state) {
 }
 
 /* An invalid dtype is refused. */
-static void unknown_dtypes_are_refused_on_tapes(void **state) {
+TEST(unknown_dtypes_are_refused_on_tapes) {
     toy *y = *state;
     mo_dtype none = (mo_dtype)99;
     assert_true(mo_is_null(mo_tape_tensor(y->t, none, 0, NULL)));
@@ -223,22 +225,4 @@ static void unknown_dtypes_are_refused_on_tapes(void **state) {
     assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype 99"));
     assert_true(mo_is_null(mo_scalar(y->t, (mo_dtype)-1, 1)));
     assert_failed(y->ctx, MO_INVALID, PARTS("tape: unknown dtype"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(unknown_dtypes_are_refused_on_tapes, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(eval_records_nothing, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(backward_consumes_its_nodes_by_name, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(retain_lets_backward_run_again, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(kept_values_survive_backward, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(changed_values_are_found_by_name, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(rules_that_break_the_contract_are_named, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(first_error_stops_all_later_ops, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(million_nodes_take_linear_time_and_no_stack, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(second_step_allocates_nothing, toy_create, toy_release),
-        cmocka_unit_test(backward_reuses_what_it_has_released),
-        cmocka_unit_test_setup_teardown(reset_frees_and_release_returns_everything, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,8 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 #include <fcntl.h>
 #include <ftw.h>

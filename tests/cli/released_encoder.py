@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The released program's encoder in NumPy, for test_cli_released.c.
+"""The released program's encoder in NumPy, for released.cases.
 
   released_encoder.py write FOLDER              mochi.pt and mochi++.pt: state dicts of untrained encoders, d = 512, 4 hops
   released_encoder.py compare FOLDER VARIANT    Z.npy with the embeddings that VARIANT.pt computes from the frozen hops H0.npy .. H3.npy"""

@@ -10,6 +10,8 @@
 
 #include <time.h>
 
+static const fixtures around_all = {lines_create, program_release};
+
 enum { DRAWN = 3, KILLS = 5, MANY_KILLS = 200 };
 
 static bool every;
@@ -148,7 +150,7 @@ static void fault_line(program *p, const line *l, tally *t) {
     free_outcome(&whole);
 }
 
-static void a_fault_of_the_disk_is_told_or_changes_nothing(void **state) {
+TEST(a_fault_of_the_disk_is_told_or_changes_nothing) {
     program *p = *state;
     tally t = {0};
     skip_without(library);
@@ -218,7 +220,7 @@ static double next_span(double seconds, bool ended) {
     return seconds * (ended ? 0.96 : 1.01);
 }
 
-static void runs_killed_at_any_moment_end_with_the_same_bits(void **state) {
+TEST(runs_killed_at_any_moment_end_with_the_same_bits) {
     static outcome whole, o;
     program *p = *state;
     line l = {train, NULL};
@@ -257,10 +259,6 @@ static void runs_killed_at_any_moment_end_with_the_same_bits(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_of_the_disk_is_told_or_changes_nothing),
-        cmocka_unit_test(runs_killed_at_any_moment_end_with_the_same_bits),
-    };
     every = argc > 1 && !strcmp(argv[1], "every");
-    return cmocka_run_group_tests(tests, lines_create, program_release);
+    return run_suite();
 }

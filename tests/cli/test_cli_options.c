@@ -3,6 +3,8 @@
  * refused in one line. The test fails if the tables lack an option of --help. */
 #include "program.h"
 
+static const fixtures around_all = {program_create, program_release};
+
 enum { MOST_WORDS = 31, MOST_REFUSED = 3 };
 
 /* Sanitizers look at what each line does; that an option has its effect, a build without them says. */
@@ -87,7 +89,7 @@ static const option_row rows[] = {
     {"train", "seed", FILE_OF, PAPER, "--seed 1", "/run.json", {NULL}},
     {"train", "out", PASSES, "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 1 --quiet", "--out #", NULL, {NULL}},
     {"train", "resume", PASSES, "train --out @/done --quiet", "--resume", NULL, {NULL}},
-    {"train", "new-lr", ELSEWHERE, NULL, NULL, "test_cli_train.c", {BEST " --new-lr 0.01"}},
+    {"train", "new-lr", ELSEWHERE, NULL, NULL, "train.cases", {BEST " --new-lr 0.01"}},
     {"train", "checkpoint-every", COSTS, PAPER, "--checkpoint-every 1", "/weights.safetensors", {NULL}},
     {"train", "digest", FILE_OF, PAPER, "--digest", "/digests.jsonl", {PAPER " --digest --replay"}},
     {"train", "solve-health", FILE_OF, PAPER, "--solve-health", "/log.jsonl", {PAPER " --solve-health --replay"}},
@@ -145,8 +147,6 @@ static const option_row rows[] = {
     {"eval", "memory", COSTS, MUTAG, "--memory 4G", NULL, {NULL}},
     {"eval", "max-expand", COSTS, MUTAG, "--max-expand 64", NULL, {NULL}},
     {"eval", "cache", FOLDER_OF, MUTAG, "--cache #c", "c", {NULL}},
-    {"eval", "stack", FOLDER_OF, MUTAG " --features disk --cache #c", "--stack float16", "c",
-        {MUTAG " --stack float16"}},
     {"eval", "device", COSTS, MUTAG, "--device cpu", NULL, {NULL}},
     {"eval", "math", NEEDS_GPU, NULL, NULL, NULL, {MUTAG " --math tf32"}},
     {"eval", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {MUTAG " --device-memory 4G"}},
@@ -176,8 +176,6 @@ static const option_row rows[] = {
     {"embed", "memory", COSTS, EMBED, "--memory 4G", ".npy", {NULL}},
     {"embed", "max-expand", COSTS, EMBED, "--max-expand 64", ".npy", {NULL}},
     {"embed", "cache", FOLDER_OF, "embed --weights none --data mutag --out @/kept.npy", "--cache #c", "c", {NULL}},
-    {"embed", "stack", FILE_OF, "embed --data gnutella06 --out #.npy --max-rows 512 --memory 108M --cache #c",
-        "--stack float16", ".npy", {EMBED " --stack float16"}},
     {"embed", "device", COSTS, EMBED, "--device cpu", ".npy", {NULL}},
     {"embed", "math", NEEDS_GPU, NULL, NULL, NULL, {EMBED " --math tf32"}},
     {"embed", "device-memory", NEEDS_GPU, NULL, NULL, NULL, {EMBED " --device-memory 4G"}},
@@ -290,10 +288,10 @@ static const option_row rows[] = {
     {"data list", "json", SAYS, "data list", "--json", "{\"", {NULL}},
     {"data list", "all", CHANGES, "data list", "--all", NULL, {NULL}},
     {"data info", "json", SAYS, "data info mutag", "--json", "{\"", {NULL}},
-    {"data info", "max-expand", ELSEWHERE, NULL, NULL, "test_cli_data.c", {NULL}},
-    {"data verify", "json", ELSEWHERE, NULL, NULL, "test_cli_data.c", {NULL}},
-    {"data verify", "max-expand", ELSEWHERE, NULL, NULL, "test_cli_data.c", {NULL}},
-    {"data convert", "max-expand", ELSEWHERE, NULL, NULL, "test_cli_data.c", {NULL}},
+    {"data info", "max-expand", ELSEWHERE, NULL, NULL, "data.cases", {NULL}},
+    {"data verify", "json", ELSEWHERE, NULL, NULL, "data.cases", {NULL}},
+    {"data verify", "max-expand", ELSEWHERE, NULL, NULL, "data.cases", {NULL}},
+    {"data convert", "max-expand", ELSEWHERE, NULL, NULL, "data.cases", {NULL}},
     /* gradcheck */
     {"gradcheck", "order", CHANGES, "gradcheck mul", "--order 1", NULL, {NULL}},
     {"gradcheck", "seed", CHANGES, "gradcheck mul", "--seed 5", NULL, {NULL}},
@@ -339,8 +337,8 @@ static const option_row rows[] = {
     {"pitfalls", "threads", COSTS, "pitfalls origin --seeds 2", "--threads 2", NULL, {NULL}},
     {"pitfalls", "json", SAYS, "pitfalls origin --seeds 2", "--json", "\"pitfall\"", {NULL}},
     /* doctor */
-    {"doctor", "threads", ELSEWHERE, NULL, NULL, "test_cli_inspect.c", {NULL}},
-    {"doctor", "json", ELSEWHERE, NULL, NULL, "test_cli_inspect.c", {NULL}},
+    {"doctor", "threads", ELSEWHERE, NULL, NULL, "inspect.cases", {NULL}},
+    {"doctor", "json", ELSEWHERE, NULL, NULL, "inspect.cases", {NULL}},
 };
 enum { N_ROWS = sizeof rows / sizeof *rows };
 
@@ -612,7 +610,7 @@ static void prepare(program *p) {
     write_suite(p, "two.json", 8);
 }
 
-static void options_do_what_they_say(void **state) {
+TEST(options_do_what_they_say) {
     program *p = *state;
     int looked_at = 0;
     wrong = 0;
@@ -627,7 +625,7 @@ static void options_do_what_they_say(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-static void options_without_effect_are_refused(void **state) {
+TEST(options_without_effect_are_refused) {
     program *p = *state;
     wrong = 0;
     for (int i = 0; i < N_ROWS; i++)
@@ -637,7 +635,7 @@ static void options_without_effect_are_refused(void **state) {
 }
 
 /* Whether the source of a test holds the option as a word of its own. */
-static void options_of_other_tests_are_there(void **state) {
+TEST(options_of_other_tests_are_there) {
     (void)state;
     for (int i = 0; i < N_ROWS; i++) {
         char path[64], word[64], *text;
@@ -645,7 +643,7 @@ static void options_of_other_tests_are_there(void **state) {
         if (rows[i].effect != ELSEWHERE)
             continue;
         snprintf(path, sizeof path, "tests/cli/%s", rows[i].part);
-        snprintf(word, sizeof word, "\"--%s\"", rows[i].option);
+        snprintf(word, sizeof word, "--%s", rows[i].option);
         read_file(path, &text, &n);
         text[n] = '\0';
         if (!strstr(text, word))
@@ -691,7 +689,7 @@ static int check_command(program *p, const char *command) {
 
 /* Takes commands from the program's own list, and the actions of data, so that no command and no option can be
  * forgotten. */
-static void no_option_is_forgotten(void **state) {
+TEST(no_option_is_forgotten) {
     program *p = *state;
     static char page[MAX_TEXT];
     static const char *const actions[] = {"list", "info", "get", "verify", "convert"};
@@ -717,13 +715,8 @@ static void no_option_is_forgotten(void **state) {
 }
 
 /* Words: the commands to look at, or each with "-" before it all others; without them all. */
+
 int main(int argc, char **argv) {
     chosen = argc > 1 ? (const char **)argv + 1 : NULL;
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_option_is_forgotten),
-        cmocka_unit_test(options_of_other_tests_are_there),
-        cmocka_unit_test(options_do_what_they_say),
-        cmocka_unit_test(options_without_effect_are_refused),
-    };
-    return cmocka_run_group_tests(tests, program_create, program_release);
+    return run_suite();
 }

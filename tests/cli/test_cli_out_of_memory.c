@@ -8,6 +8,8 @@
 
 #include <sys/resource.h>
 
+static const fixtures around_all = {lines_create, program_release};
+
 enum { FIRST = 16, DRAWN = 20, MANY_DRAWN = 200, MOST = 2000 };
 
 static bool every;
@@ -64,7 +66,7 @@ static long count_of(const program *p) {
     return atol(text);
 }
 
-static void the_program_says_that_it_has_no_memory(void **state) {
+TEST(the_program_says_that_it_has_no_memory) {
     static outcome whole, o;
     program *p = *state;
     uint64_t x = 1;
@@ -92,7 +94,7 @@ static void the_program_says_that_it_has_no_memory(void **state) {
 
 /* Whatever the limit (ulimit -v), the program ends: as asked, or with one line. OpenBLAS would wait for a buffer for
  * ever, OpenMP end the process. */
-static void limits_of_addresses_end_in_one_line(void **state) {
+TEST(limits_of_addresses_end_in_one_line) {
     static const rlim_t mebibytes[] = {160, 200, 300, 500, 1000, 1500};
     static const char *const threads[] = {"1", "4", "64"};
     program *p = *state;
@@ -126,8 +128,6 @@ static void limits_of_addresses_end_in_one_line(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(the_program_says_that_it_has_no_memory),
-        cmocka_unit_test(limits_of_addresses_end_in_one_line)};
     every = argc > 1 && !strcmp(argv[1], "every");
-    return cmocka_run_group_tests(tests, lines_create, program_release);
+    return run_suite();
 }

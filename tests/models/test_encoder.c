@@ -2,6 +2,8 @@
  * once and in blocks, and their derivatives. */
 #include "tests/copies.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 /* X_0 a W + b, row by row. */
 static mo_tensor *encode(mo_tape *t, mo_tensor *const *parameter, const mo_episode *e) {
     assert_null(e->support_label); /* an encoder sees no labels */
@@ -40,7 +42,7 @@ static const mo_encoder of_examples = {.abi = MO_ENCODER_ABI,
     .parameters = scales,
     .encode = encode_examples};
 
-static void first_values_are_those_of_the_table(void **state) {
+TEST(first_values_are_those_of_the_table) {
     scratch *s = *state;
     mo_readout_options o = {.smoothing = 0.1};
     mo_model *m = mo_encoder_create(s->ctx, MO_F64, &of_nodes, (mo_encoder_rows){3, 16}, &o, 5);
@@ -62,7 +64,7 @@ static void first_values_are_those_of_the_table(void **state) {
     mo_model_release(m);
 }
 
-static void derivatives_hold(void **state) {
+TEST(derivatives_hold) {
     scratch *s = *state;
     mo_check_result a = mo_check_encoder(s->ctx, &of_nodes, 2, 1), b = mo_check_encoder(s->ctx, &of_examples, 2, 1);
     if (!a.pass || !b.pass)
@@ -70,7 +72,7 @@ static void derivatives_hold(void **state) {
 }
 
 /* In blocks the sums have another order: float32 at 1e-5 of the largest logit. */
-static void every_family_is_read_at_once_and_in_blocks(void **state) {
+TEST(every_family_is_read_at_once_and_in_blocks) {
     scratch *s = *state;
     mo_pool *pools[2] = {planted_pool(s->ctx), pool_of_copies(s->ctx, NULL)};
     mo_readout_options o = {.head = &mo_head_ridge, .lambda = 1, .smoothing = 0.1};
@@ -103,7 +105,7 @@ static void every_family_is_read_at_once_and_in_blocks(void **state) {
     }
 }
 
-static void what_an_encoder_lacks_is_named(void **state) {
+TEST(what_an_encoder_lacks_is_named) {
     scratch *s = *state;
     mo_encoder e = of_nodes;
     const mo_encoder wide = {.abi = MO_ENCODER_ABI,
@@ -148,14 +150,4 @@ static void what_an_encoder_lacks_is_named(void **state) {
         assert_false(mo_encoder_validate(s->ctx, &e));
         assert_failed(s->ctx, MO_INVALID, PARTS("encoder", bad[i].part));
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(first_values_are_those_of_the_table),
-        cmocka_unit_test(derivatives_hold),
-        cmocka_unit_test(every_family_is_read_at_once_and_in_blocks),
-        cmocka_unit_test(what_an_encoder_lacks_is_named),
-    };
-    return cmocka_run_group_tests_name("encoder", tests, scratch_create, planted_release);
 }

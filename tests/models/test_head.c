@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static int open_context(void **state) {
     *state = mo_context_create(NULL);
@@ -17,6 +17,8 @@ static int close_context(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {open_context, close_context};
 
 static mo_tensor *too_few_columns(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -46,7 +48,7 @@ static void assert_refused(mo_context *ctx, const mo_head *head, int64_t n_q, co
     mo_tape_release(t);
 }
 
-static void a_head_of_another_build_is_refused(void **state) {
+TEST(a_head_of_another_build_is_refused) {
     mo_head old = mo_head_prototype_inner, small = mo_head_prototype_inner, empty = mo_head_prototype_inner;
     char message[160];
     old.abi = 1;
@@ -64,7 +66,7 @@ static void a_head_of_another_build_is_refused(void **state) {
     assert_refused(*state, &untold, 4, "head prototype_inner: 3 samples without a table of them");
 }
 
-static void wrong_logits_are_refused_with_both_shapes(void **state) {
+TEST(wrong_logits_are_refused_with_both_shapes) {
     mo_head wrong = mo_head_prototype_inner;
     wrong.name = "mine";
     wrong.logits = too_few_columns;
@@ -73,7 +75,7 @@ static void wrong_logits_are_refused_with_both_shapes(void **state) {
     assert_refused(*state, &wrong, 4, "head mine: it returned no tensor");
 }
 
-static void rows_and_labels_of_different_length_are_refused(void **state) {
+TEST(rows_and_labels_of_different_length_are_refused) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Ys = mo_full(t, MO_F64, 2, (int64_t[]){5, 2}, 1);
@@ -100,7 +102,7 @@ static mo_tensor *weighted_without_gradient(
     return mo_head_mixture.weighted(t, mo_stop_gradient(t, Zs), Ys, weight, Zq, parameters);
 }
 
-static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
+TEST(the_checker_sees_a_wrong_gradient_and_a_mixed_batch) {
     mo_head wrong = mo_head_prototype_inner;
     wrong.logits = without_gradient;
     mo_check_result r = mo_check_head(*state, &wrong, 1, 0);
@@ -122,7 +124,7 @@ static void the_checker_sees_a_wrong_gradient_and_a_mixed_batch(void **state) {
     assert_true(mo_ok(*state));
 }
 
-static void every_head_passes_the_checker(void **state) {
+TEST(every_head_passes_the_checker) {
     mo_context *ctx = *state;
     const mo_head *head;
     int failed = 0;
@@ -137,22 +139,9 @@ static void every_head_passes_the_checker(void **state) {
     assert_int_equal(failed, 0);
 }
 
-static void heads_are_found_by_name(void **state) {
+TEST(heads_are_found_by_name) {
     (void)state;
     assert_ptr_equal(mo_find_head("ridge"), &mo_head_ridge);
     assert_ptr_equal(mo_find_head("prototype_inner"), &mo_head_prototype_inner);
     assert_null(mo_find_head("Ridge"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_head_of_another_build_is_refused, open_context, close_context),
-        cmocka_unit_test_setup_teardown(wrong_logits_are_refused_with_both_shapes, open_context, close_context),
-        cmocka_unit_test_setup_teardown(rows_and_labels_of_different_length_are_refused, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            the_checker_sees_a_wrong_gradient_and_a_mixed_batch, open_context, close_context),
-        cmocka_unit_test_setup_teardown(every_head_passes_the_checker, open_context, close_context),
-        cmocka_unit_test_setup_teardown(heads_are_found_by_name, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

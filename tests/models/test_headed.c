@@ -2,6 +2,8 @@
  * encoder's, logits are the head's on them, and weights are read back. */
 #include "tests/models/drawn_episode.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 enum { EMBEDDED = 2 * WIDTH + EXTRAS /* of nodes and graphs twice that: the initial row too */ };
 
 /* Class means in a learned projection. */
@@ -34,7 +36,7 @@ static mo_model *headed_model(mo_context *ctx, mo_temperature temperature) {
 }
 
 /* 1e-5, as for the invariant model itself. */
-static void gradients_hold_in_encoder_head_and_temperature(void **state) {
+TEST(gradients_hold_in_encoder_head_and_temperature) {
     scratch *s = *state;
     for (int i = 0; i < 2 * MO_TASKS; i++) {
         problem p = {headed_model(s->ctx, (mo_temperature)(i % 2)), (mo_task)(i / 2), NULL};
@@ -54,7 +56,7 @@ static void gradients_hold_in_encoder_head_and_temperature(void **state) {
 }
 
 /* Logits are the head's on the unchanged rows of mo_embed_all. */
-static void a_head_reads_the_rows_that_embed_gives(void **state) {
+TEST(a_head_reads_the_rows_that_embed_gives) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
     mo_readout_options o = {.head = &mo_head_logistic, .smoothing = 0.1};
@@ -122,7 +124,7 @@ static mo_model *under_mlp(mo_context *ctx, const mo_pool *pool) {
     return mo_model_under_head(encoder, &o, 1);
 }
 
-static void weights_come_back_with_what_the_head_has_learned(void **state) {
+TEST(weights_come_back_with_what_the_head_has_learned) {
     scratch *s = *state;
     char folder[300], path[400];
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
@@ -154,7 +156,7 @@ static void weights_come_back_with_what_the_head_has_learned(void **state) {
     folder_remove(folder);
 }
 
-static void options_out_of_their_domain_are_named(void **state) {
+TEST(options_out_of_their_domain_are_named) {
     scratch *s = *state;
     mo_readout_options o = {.smoothing = 2};
     assert_null(mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0));
@@ -162,14 +164,4 @@ static void options_out_of_their_domain_are_named(void **state) {
     o = (mo_readout_options){.head = &mo_head_svm, .width = {0, -1, 0}};
     assert_null(mo_model_under_head(mo_invariant_create(s->ctx, MO_F32, NULL), &o, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("head svm: embeddings of lp are -1 wide"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_hold_in_encoder_head_and_temperature),
-        cmocka_unit_test(a_head_reads_the_rows_that_embed_gives),
-        cmocka_unit_test(weights_come_back_with_what_the_head_has_learned),
-        cmocka_unit_test(options_out_of_their_domain_are_named),
-    };
-    return cmocka_run_group_tests_name("headed", tests, scratch_create, planted_release);
 }

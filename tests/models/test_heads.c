@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 #include "tests/largest_difference.h"
 
@@ -22,6 +22,8 @@ static int close_context(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {open_context, close_context};
 
 /* A float64 leaf of normal draws; rows from `repeat` on copy earlier ones. */
 static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {
@@ -72,7 +74,7 @@ static void compare_forms(mo_context *ctx, int64_t n_s, int64_t d, int64_t repea
     release_ridge(&p);
 }
 
-static void ridge_dual_equals_primal_in_value_and_gradient(void **state) {
+TEST(ridge_dual_equals_primal_in_value_and_gradient) {
     compare_forms(*state, 6, 11, 6);   /* n_s < d + 1 */
     compare_forms(*state, 12, 11, 12); /* n_s = d + 1 */
     compare_forms(*state, 40, 11, 40); /* n_s > d + 1 */
@@ -86,7 +88,7 @@ static void ridge_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor
     out[0] = ridge_logits(t, in, *(mo_ridge_form *)state);
 }
 
-static void ridge_gradients_hold_to_order_two(void **state) {
+TEST(ridge_gradients_hold_to_order_two) {
     mo_context *ctx = *state;
     for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
         mo_ridge_form f = (mo_ridge_form)form;
@@ -99,7 +101,7 @@ static void ridge_gradients_hold_to_order_two(void **state) {
     }
 }
 
-static void ridge_names_itself_where_its_labels_do_not_fit(void **state) {
+TEST(ridge_names_itself_where_its_labels_do_not_fit) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *Zs = mo_full(t, MO_F32, 2, (int64_t[]){6, 9}, 1), *Ys = mo_full(t, MO_F32, 2, (int64_t[]){5, 3}, 1);
@@ -119,7 +121,7 @@ static void ridge_names_itself_where_its_labels_do_not_fit(void **state) {
     mo_tape_release(t);
 }
 
-static void ridge_backward_never_factorizes(void **state) {
+TEST(ridge_backward_never_factorizes) {
     mo_context *ctx = *state;
     ridge_problem p = make_ridge(ctx, 6, 9, 6, 1);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -134,7 +136,7 @@ static void ridge_backward_never_factorizes(void **state) {
     release_ridge(&p);
 }
 
-static void ridge_of_a_batch_equals_single_problems(void **state) {
+TEST(ridge_of_a_batch_equals_single_problems) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     ridge_problem p[3];
@@ -155,7 +157,7 @@ static void ridge_of_a_batch_equals_single_problems(void **state) {
         release_ridge(&p[b]);
 }
 
-static void prototypes_give_the_values_worked_by_hand(void **state) {
+TEST(prototypes_give_the_values_worked_by_hand) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     double zs[] = {1, 0, 3, 0, 0, 2}, ys[] = {1, 0, 1, 0, 0, 1}, zq[] = {1, 1}, x[2];
@@ -185,24 +187,11 @@ static void assert_numerical(mo_context *ctx, const mo_head *head, int64_t n_s, 
     mo_tape_release(t);
 }
 
-static void singular_systems_are_refused_with_their_rank(void **state) {
+TEST(singular_systems_are_refused_with_their_rank) {
     mo_context *ctx = *state;
     assert_numerical(ctx, &mo_head_ridge, 4, 0, "ridge: lambda is 0 and the support's Gram matrix has rank 3 of 4");
     assert_numerical(ctx, &mo_head_ridge_intercept, 4, 0, "rank 2 of 3");
     assert_numerical(ctx, &mo_head_lda, 4, 0, "lda: shrinkage is 0 and the covariance has rank 2 of 3");
     assert_numerical(ctx, &mo_head_lda, 1, 0.5,
         "lda: 1 labelled rows of 2 classes have no covariance; expected two rows of a class");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(ridge_dual_equals_primal_in_value_and_gradient, open_context, close_context),
-        cmocka_unit_test_setup_teardown(ridge_gradients_hold_to_order_two, open_context, close_context),
-        cmocka_unit_test_setup_teardown(ridge_names_itself_where_its_labels_do_not_fit, open_context, close_context),
-        cmocka_unit_test_setup_teardown(ridge_backward_never_factorizes, open_context, close_context),
-        cmocka_unit_test_setup_teardown(ridge_of_a_batch_equals_single_problems, open_context, close_context),
-        cmocka_unit_test_setup_teardown(prototypes_give_the_values_worked_by_hand, open_context, close_context),
-        cmocka_unit_test_setup_teardown(singular_systems_are_refused_with_their_rank, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

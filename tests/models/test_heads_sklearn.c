@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { DIM = 48, KEPT = 40, CLASSES = 7, QUERIES = 5 };
 
 /* Reads Zs, ys, Zq; writes scikit-learn's scores of the queries, under the name of the case. */
@@ -107,18 +109,10 @@ static void compare(scratch *s, int64_t k) {
     scratch_files(s, true);
 }
 
-static void scores_equal_scikit_learns_with_fewer_rows_than_columns(void **state) {
+TEST(scores_equal_scikit_learns_with_fewer_rows_than_columns) {
     compare(*state, 4);
 }
 
-static void scores_equal_scikit_learns_with_more_rows_than_columns(void **state) {
+TEST(scores_equal_scikit_learns_with_more_rows_than_columns) {
     compare(*state, 20);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scores_equal_scikit_learns_with_fewer_rows_than_columns),
-        cmocka_unit_test(scores_equal_scikit_learns_with_more_rows_than_columns),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

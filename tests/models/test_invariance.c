@@ -4,6 +4,8 @@
 
 #include <dirent.h>
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 /* Logits of a few episodes of every source, one after another. */
 static int64_t logits_of(mo_pool *pool, mo_model *model, double *out, int64_t capacity) {
     mo_context *ctx = pool->ctx;
@@ -112,21 +114,13 @@ static double largest_change(scratch *s, double equal) {
     return worst;
 }
 
-static void another_valid_svd_changes_no_logit(void **state) {
+TEST(another_valid_svd_changes_no_logit) {
     double change = largest_change(*state, 1e-5);
     if (change > 1e-5)
         fail_msg("a logit moved by %g", change);
 }
 
 /* Rotations that no SVD would return do change logits: the test above can fail. */
-static void a_rotation_between_unequal_singular_values_changes_logits(void **state) {
+TEST(a_rotation_between_unequal_singular_values_changes_logits) {
     assert_true(largest_change(*state, 0.5) > 1e-3);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(another_valid_svd_changes_no_logit),
-        cmocka_unit_test(a_rotation_between_unequal_singular_values_changes_logits),
-    };
-    return cmocka_run_group_tests_name("invariance", tests, scratch_create, planted_release);
 }

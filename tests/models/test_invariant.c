@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-static void gradients_of_every_parameter_hold_to_order_two(void **state) {
+static const fixtures around_all = {scratch_create, planted_release};
+
+TEST(gradients_of_every_parameter_hold_to_order_two) {
     scratch *s = *state;
     mo_model *model = moved_model(s->ctx, MO_F64);
     mo_tensor *in[24];
@@ -53,7 +55,7 @@ static void assert_finite(mo_tensor *T) {
 }
 
 /* c' = 1.9 is where exp(c' l^2 / 4) leaves float32 at l = log(1e-6). */
-static void a_profile_of_any_size_leaves_loss_and_gradients_finite(void **state) {
+TEST(a_profile_of_any_size_leaves_loss_and_gradients_finite) {
     scratch *s = *state;
     static const float size[] = {-1e6F, -1e3F, -2, 0, 2, 1e3F, 1e6F};
     enum { SIZES = sizeof size / sizeof *size };
@@ -78,7 +80,7 @@ static void a_profile_of_any_size_leaves_loss_and_gradients_finite(void **state)
     mo_model_release(model);
 }
 
-static void what_a_profile_makes_of_zero_columns_reaches_no_embedding(void **state) {
+TEST(what_a_profile_makes_of_zero_columns_reaches_no_embedding) {
     scratch *s = *state;
     mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -95,7 +97,7 @@ static void what_a_profile_makes_of_zero_columns_reaches_no_embedding(void **sta
     mo_model_release(model);
 }
 
-static void rows_that_do_not_fit_are_named(void **state) {
+TEST(rows_that_do_not_fit_are_named) {
     scratch *s = *state;
     mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -114,7 +116,7 @@ static void rows_that_do_not_fit_are_named(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("invariant: 99 hops"));
 }
 
-static void a_pool_of_the_other_form_is_refused(void **state) {
+TEST(a_pool_of_the_other_form_is_refused) {
     scratch *s = *state;
     mo_pool *nodes = planted_pool(s->ctx), *examples = pool_of_copies(s->ctx, NULL);
     mo_model *invariant = mo_invariant_create(s->ctx, MO_F32, NULL);
@@ -160,7 +162,7 @@ static mo_code evaluate(mo_context *ctx, const mo_source *source, mo_model *mode
     return mo_evaluate(ctx, source, c, 2, &o, keep_mean, f);
 }
 
-static void the_transductive_readout_is_a_candidate_on_nodes_and_graphs(void **state) {
+TEST(the_transductive_readout_is_a_candidate_on_nodes_and_graphs) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL), *nodes = planted_pool(s->ctx);
     mo_model *model = mo_invariant_create(s->ctx, MO_F32, NULL);
@@ -215,7 +217,7 @@ static void run_steps(scratch *s, const char *folder, bool resume, int64_t steps
     mo_pool_release(pool);
 }
 
-static void a_resumed_run_ends_with_the_same_bytes_and_reads_back(void **state) {
+TEST(a_resumed_run_ends_with_the_same_bytes_and_reads_back) {
     scratch *s = *state;
     char whole[300], halves[300], path[400];
     snprintf(whole, sizeof whole, "%s/whole", s->folder);
@@ -246,17 +248,4 @@ static void a_resumed_run_ends_with_the_same_bytes_and_reads_back(void **state) 
     mo_weights_release(w);
     folder_remove(whole);
     folder_remove(halves);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_of_every_parameter_hold_to_order_two),
-        cmocka_unit_test(a_profile_of_any_size_leaves_loss_and_gradients_finite),
-        cmocka_unit_test(what_a_profile_makes_of_zero_columns_reaches_no_embedding),
-        cmocka_unit_test(rows_that_do_not_fit_are_named),
-        cmocka_unit_test(a_pool_of_the_other_form_is_refused),
-        cmocka_unit_test(the_transductive_readout_is_a_candidate_on_nodes_and_graphs),
-        cmocka_unit_test(a_resumed_run_ends_with_the_same_bytes_and_reads_back),
-    };
-    return cmocka_run_group_tests_name("invariant", tests, scratch_create, planted_release);
 }

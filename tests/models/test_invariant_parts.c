@@ -6,6 +6,8 @@
 #include "ops/inside.h"
 #include "tests/worst_of.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 enum { ROTATED = 8 };
 
 /* Adds the rows of every part of the task. */
@@ -36,7 +38,7 @@ static mo_model *create(mo_context *ctx, unsigned without) {
 
 /* ---- gradients ---- */
 
-static void gradients_hold_with_the_rows_of_every_part(void **state) {
+TEST(gradients_hold_with_the_rows_of_every_part) {
     scratch *s = *state;
     mo_model *model = moved_model(s->ctx, MO_F64);
     mo_tensor *in[24];
@@ -61,7 +63,7 @@ static void read_embeddings(mo_tape *t, mo_model *model, const mo_episode *e, do
     assert_int_equal(mo_tensor_read(Z, out, (size_t)mo_numel(Z) * sizeof *out), MO_OK);
 }
 
-static void a_part_left_out_reads_no_row_of_it(void **state) {
+TEST(a_part_left_out_reads_no_row_of_it) {
     scratch *s = *state;
     static double with[4096], without[4096];
     int64_t width[2];
@@ -85,7 +87,7 @@ static void a_part_left_out_reads_no_row_of_it(void **state) {
 }
 
 /* [z | z_0] / sqrt 2: behind the trained row of nodes that of an untrained model. */
-static void the_initial_row_stands_beside_the_trained_one(void **state) {
+TEST(the_initial_row_stands_beside_the_trained_one) {
     scratch *s = *state;
     static double moved[4096], first[4096];
     int64_t width[2];
@@ -108,7 +110,7 @@ static void the_initial_row_stands_beside_the_trained_one(void **state) {
     mo_model_release(untrained);
 }
 
-static void rows_of_parts_that_do_not_fit_are_named(void **state) {
+TEST(rows_of_parts_that_do_not_fit_are_named) {
     scratch *s = *state;
     mo_model *model = create(s->ctx, 0);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -124,7 +126,7 @@ static void rows_of_parts_that_do_not_fit_are_named(void **state) {
     mo_model_release(model);
 }
 
-static void lists_of_parts_are_read_as_written(void **state) {
+TEST(lists_of_parts_are_read_as_written) {
     (void)state;
     char list[128], word[16];
     unsigned parts;
@@ -207,20 +209,8 @@ static double change_of_logits(scratch *s, const char *part) {
 }
 
 /* The last line: what no rotation of an SVD does changes logits, so that the test can fail. */
-static void a_rotation_of_the_subtrees_changes_no_logit(void **state) {
+TEST(a_rotation_of_the_subtrees_changes_no_logit) {
     double subtrees = change_of_logits(*state, "subtrees"), blocks = change_of_logits(*state, "blocks");
     if (!(subtrees < 1e-5 && blocks > 1e-3))
         fail_msg("a logit moved by %g, and by %g", subtrees, blocks);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradients_hold_with_the_rows_of_every_part),
-        cmocka_unit_test(a_part_left_out_reads_no_row_of_it),
-        cmocka_unit_test(the_initial_row_stands_beside_the_trained_one),
-        cmocka_unit_test(rows_of_parts_that_do_not_fit_are_named),
-        cmocka_unit_test(lists_of_parts_are_read_as_written),
-        cmocka_unit_test(a_rotation_of_the_subtrees_changes_no_logit),
-    };
-    return cmocka_run_group_tests_name("invariant parts", tests, scratch_create, planted_release);
 }

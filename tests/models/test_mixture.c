@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
+
+static const fixtures around_each = {open_context, close_context};
 
 enum { E = 3, R = 3, N = 10, C = 4, Q = 4, D = 4 };
 
@@ -146,7 +148,7 @@ static mo_tensor *one_hot_labels(mo_tape *t) {
     return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){N}, label), C, MO_F64);
 }
 
-static void logits_and_shares_are_those_of_the_recipe(void **state) {
+TEST(logits_and_shares_are_those_of_the_recipe) {
     static const double once[N] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], logits[Q][C], pi[E][R];
@@ -165,7 +167,7 @@ static void logits_and_shares_are_those_of_the_recipe(void **state) {
 }
 
 /* A class of two nodes asked for four: its rows come twice, and count twice, and say nothing of one another. */
-static void copies_leave_with_their_example(void **state) {
+TEST(copies_leave_with_their_example) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], weight[N + 2];
     int64_t row[N + 2];
@@ -208,7 +210,7 @@ static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tenso
     out[1] = fit.share;
 }
 
-static void gradients_hold_to_order_two(void **state) {
+TEST(gradients_hold_to_order_two) {
     mo_context *ctx = *state;
     const double sharp = 0.3;
     for (int weighted = 0; weighted < 2; weighted++)
@@ -226,7 +228,7 @@ static void gradients_hold_to_order_two(void **state) {
         }
 }
 
-static void a_batch_is_its_problems(void **state) {
+TEST(a_batch_is_its_problems) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z = draw(*state, 4, (int64_t[]){2, E, N, D}, 0.5, 1);
     mo_tensor *K = mo_scale(t, mo_gram(t, Z), 1, 1), *Y = one_hot_labels(t);
@@ -242,7 +244,7 @@ static void a_batch_is_its_problems(void **state) {
     mo_tensor_release(Z);
 }
 
-static void equal_kernels_have_equal_shares_but_for_the_prior(void **state) {
+TEST(equal_kernels_have_equal_shares_but_for_the_prior) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     double K[E][N][N], Kq[E][Q][N], pi[2][R];
     draw_kernels(K, Kq);
@@ -258,7 +260,7 @@ static void equal_kernels_have_equal_shares_but_for_the_prior(void **state) {
 }
 
 /* One label a class: nothing is left of a class whose row is out, so shares are those of the prior. */
-static void one_label_of_each_class_leaves_the_prior(void **state) {
+TEST(one_label_of_each_class_leaves_the_prior) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z = draw(*state, 3, (int64_t[]){2, 3, D}, 0.5, 1), *Y = labels(*state, 3, 3);
     mo_expert_mixture mix = mixture_of(t, 2, NULL);
@@ -278,7 +280,7 @@ static void one_label_of_each_class_leaves_the_prior(void **state) {
 }
 
 /* The rows of K [E, N, N] and of its columns that are not 2, 5 and 8. */
-static void fits_without_rows_are_those_of_the_others(void **state) {
+TEST(fits_without_rows_are_those_of_the_others) {
     enum { LEFT = 3 };
     static const int64_t left[LEFT] = {2, 5, 8}, rest[N - LEFT] = {0, 1, 3, 4, 6, 7, 9};
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
@@ -311,7 +313,7 @@ static void fits_without_rows_are_those_of_the_others(void **state) {
 
 /* Rows of four numbers have kernels of rank five, which nine of fourteen rows tell exactly: with one expert and penalty
  * the ridge in the span of the centres is that of all rows, at the temperature of the centres. */
-static void centres_that_span_all_rows_lose_nothing(void **state) {
+TEST(centres_that_span_all_rows_lose_nothing) {
     enum { ALL = 14 };
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z = draw(*state, 3, (int64_t[]){1, ALL, D}, 0.5, 1), *Zq = draw(*state, 3, (int64_t[]){1, Q, D}, 0.5, 2);
@@ -344,7 +346,7 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
                  .learned;
 }
 
-static void gradients_through_centres_hold_to_order_two(void **state) {
+TEST(gradients_through_centres_hold_to_order_two) {
     mo_context *ctx = *state;
     mo_tensor *in[] = {draw(ctx, 3, (int64_t[]){2, 12, D}, 0.8, 1), draw(ctx, 1, (int64_t[]){R}, 0.5, 3)};
     mo_tensor *Y = labels(ctx, 12, C);
@@ -365,7 +367,7 @@ static mo_tensor *head_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tenso
 }
 
 /* Also of rows that are narrower than many, whose systems are as wide as the rows. */
-static void the_head_is_the_mixture_of_one_kernel(void **state) {
+TEST(the_head_is_the_mixture_of_one_kernel) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     for (int64_t d = 4; d <= 12; d += 8) {
@@ -385,7 +387,7 @@ static void the_head_is_the_mixture_of_one_kernel(void **state) {
     mo_tape_release(t);
 }
 
-static void shapes_that_do_not_fit_are_named(void **state) {
+TEST(shapes_that_do_not_fit_are_named) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *K = mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 5}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){6, 2}, 1);
@@ -399,21 +401,4 @@ static void shapes_that_do_not_fit_are_named(void **state) {
     mo_kernel_mixture(t, mo_full(t, MO_F64, 3, (int64_t[]){2, 6, 6}, 1), Y, &mix);
     assert_non_null(strstr(mo_context_status(ctx)->message, "prior [E]"));
     mo_tape_release(t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(logits_and_shares_are_those_of_the_recipe, open_context, close_context),
-        cmocka_unit_test_setup_teardown(copies_leave_with_their_example, open_context, close_context),
-        cmocka_unit_test_setup_teardown(gradients_hold_to_order_two, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_batch_is_its_problems, open_context, close_context),
-        cmocka_unit_test_setup_teardown(equal_kernels_have_equal_shares_but_for_the_prior, open_context, close_context),
-        cmocka_unit_test_setup_teardown(one_label_of_each_class_leaves_the_prior, open_context, close_context),
-        cmocka_unit_test_setup_teardown(fits_without_rows_are_those_of_the_others, open_context, close_context),
-        cmocka_unit_test_setup_teardown(centres_that_span_all_rows_lose_nothing, open_context, close_context),
-        cmocka_unit_test_setup_teardown(gradients_through_centres_hold_to_order_two, open_context, close_context),
-        cmocka_unit_test_setup_teardown(the_head_is_the_mixture_of_one_kernel, open_context, close_context),
-        cmocka_unit_test_setup_teardown(shapes_that_do_not_fit_are_named, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

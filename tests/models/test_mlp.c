@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 enum { LR = 0, STEPS, W1, B1 };
 
@@ -20,6 +20,8 @@ static int close_context(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {open_context, close_context};
 
 /* Two rings about the origin, of radius 1 and 3, alternating: no linear readout tells them apart. */
 static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {
@@ -46,7 +48,7 @@ static int count_right(mo_tensor *logits, mo_tensor *Y) {
     return right;
 }
 
-static void it_tells_rings_apart_where_ridge_cannot(void **state) {
+TEST(it_tells_rings_apart_where_ridge_cannot) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
@@ -58,7 +60,7 @@ static void it_tells_rings_apart_where_ridge_cannot(void **state) {
     mo_tape_release(t);
 }
 
-static void it_treats_classes_alike(void **state) {
+TEST(it_treats_classes_alike) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *Z, *Y, *parameter[4];
     make_rings(t, &Z, &Y);
@@ -89,21 +91,21 @@ static int64_t run(mo_context *ctx, bool recorded, double steps, double logits[4
     return held;
 }
 
-static void recorded_or_not_it_gives_the_same_bits(void **state) {
+TEST(recorded_or_not_it_gives_the_same_bits) {
     double a[48], b[48];
     run(*state, true, 30, a);
     run(*state, false, 30, b);
     assert_memory_equal(a, b, sizeof a);
 }
 
-static void without_gradients_memory_does_not_grow_with_steps(void **state) {
+TEST(without_gradients_memory_does_not_grow_with_steps) {
     double logits[48];
     assert_int_equal(run(*state, false, 10, logits), run(*state, false, 300, logits));
     assert_true(run(*state, true, 300, logits) > 2 * run(*state, false, 300, logits)); /* recorded it does */
 }
 
 /* Each row twice is the same problem, with more rows than columns: the steps are taken on the weights themselves. */
-static void steps_on_rows_and_on_weights_agree(void **state) {
+TEST(steps_on_rows_and_on_weights_agree) {
     enum { N = 5, D = 6, C = 2 };
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -127,7 +129,7 @@ static void steps_on_rows_and_on_weights_agree(void **state) {
     mo_tape_release(t);
 }
 
-static void steps_that_are_no_number_of_them_are_refused(void **state) {
+TEST(steps_that_are_no_number_of_them_are_refused) {
     mo_context *ctx = *state;
     static const double bad[] = {-1, 0.5, 1e7, NAN};
     for (int i = 0; i < 4; i++) {
@@ -143,7 +145,7 @@ static void steps_that_are_no_number_of_them_are_refused(void **state) {
     }
 }
 
-static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
+TEST(its_first_layer_is_among_the_parameters_of_a_model) {
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 8;
     o.head = &mo_head_mlp;
@@ -162,18 +164,4 @@ static void its_first_layer_is_among_the_parameters_of_a_model(void **state) {
     assert_true(a[0] != a[1] && fabsf(a[0]) <= sqrtf(3.0f / 8));
     mo_model_release(m);
     mo_model_release(again);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(it_tells_rings_apart_where_ridge_cannot, open_context, close_context),
-        cmocka_unit_test_setup_teardown(it_treats_classes_alike, open_context, close_context),
-        cmocka_unit_test_setup_teardown(recorded_or_not_it_gives_the_same_bits, open_context, close_context),
-        cmocka_unit_test_setup_teardown(steps_on_rows_and_on_weights_agree, open_context, close_context),
-        cmocka_unit_test_setup_teardown(steps_that_are_no_number_of_them_are_refused, open_context, close_context),
-        cmocka_unit_test_setup_teardown(without_gradients_memory_does_not_grow_with_steps, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            its_first_layer_is_among_the_parameters_of_a_model, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

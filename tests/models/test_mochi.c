@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 enum { DIM = 6, ROWS = 9 };
 
@@ -20,6 +20,8 @@ static int close_context(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {open_context, close_context};
 
 static mo_mochi_options small(int layers) {
     mo_mochi_options o = mo_mochi_defaults();
@@ -47,7 +49,7 @@ static mo_episode node_episode(mo_tape *t) {
     return e;
 }
 
-static void parameters_bear_the_released_names_and_bounds(void **state) {
+TEST(parameters_bear_the_released_names_and_bounds) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(3);
     mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
@@ -69,7 +71,7 @@ static void parameters_bear_the_released_names_and_bounds(void **state) {
     mo_model_release(m);
 }
 
-static void mean_before_the_last_layer_equals_mean_after_it(void **state) {
+TEST(mean_before_the_last_layer_equals_mean_after_it) {
     mo_context *ctx = *state;
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = small(layers);
@@ -99,7 +101,7 @@ static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     out[0] = mo_model_loss(t, state, &e, NULL, NULL);
 }
 
-static void gradients_of_the_loss_hold_in_every_parameter(void **state) {
+TEST(gradients_of_the_loss_hold_in_every_parameter) {
     mo_context *ctx = *state;
     for (int temperature = MO_TEMPERATURE_LOGIT; temperature <= MO_TEMPERATURE_EMBED; temperature++) {
         mo_mochi_options o = small(3);
@@ -116,7 +118,7 @@ static void gradients_of_the_loss_hold_in_every_parameter(void **state) {
     }
 }
 
-static void backward_releases_all_but_the_logits_and_the_loss(void **state) {
+TEST(backward_releases_all_but_the_logits_and_the_loss) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(3);
     mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
@@ -139,7 +141,7 @@ static void backward_releases_all_but_the_logits_and_the_loss(void **state) {
     mo_model_release(m);
 }
 
-static void loading_names_what_is_missing_and_changes_nothing(void **state) {
+TEST(loading_names_what_is_missing_and_changes_nothing) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(2);
     mo_model *m = mo_mochi_create(ctx, MO_F64, &o, 1);
@@ -157,7 +159,7 @@ static void loading_names_what_is_missing_and_changes_nothing(void **state) {
     mo_model_release(m);
 }
 
-static void wrong_options_and_rows_are_named(void **state) {
+TEST(wrong_options_and_rows_are_named) {
     mo_context *ctx = *state;
     mo_mochi_options o = small(4);
     assert_null(mo_mochi_create(ctx, MO_F64, &o, 1));
@@ -182,16 +184,4 @@ static void wrong_options_and_rows_are_named(void **state) {
     mo_clear_error(ctx);
     mo_tape_release(t);
     mo_model_release(m);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(parameters_bear_the_released_names_and_bounds, open_context, close_context),
-        cmocka_unit_test_setup_teardown(mean_before_the_last_layer_equals_mean_after_it, open_context, close_context),
-        cmocka_unit_test_setup_teardown(gradients_of_the_loss_hold_in_every_parameter, open_context, close_context),
-        cmocka_unit_test_setup_teardown(backward_releases_all_but_the_logits_and_the_loss, open_context, close_context),
-        cmocka_unit_test_setup_teardown(loading_names_what_is_missing_and_changes_nothing, open_context, close_context),
-        cmocka_unit_test_setup_teardown(wrong_options_and_rows_are_named, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

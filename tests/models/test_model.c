@@ -2,6 +2,8 @@
  * the library's head: it trains, is evaluated, embeds, and its weights are read back. */
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 enum { OWN_WIDTH = 4 };
 
 /* Z = X_2 W. */
@@ -88,7 +90,7 @@ static bool compare_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examp
 }
 
 /* On nodes, links and graphs. */
-static void an_encoder_of_ones_own_is_all_that_is_known(void **state) {
+TEST(an_encoder_of_ones_own_is_all_that_is_known) {
     scratch *s = *state;
     char folder[300], path[400];
     mo_pool *pool = planted_pool(s->ctx);
@@ -108,11 +110,11 @@ static void an_encoder_of_ones_own_is_all_that_is_known(void **state) {
         assert_int_equal(mo_embedding_width(model, source), OWN_WIDTH);
         assert_int_equal(mo_dim(blocks, 0), mo_dim(Z, 0));
         block_visit visit = {.all = blocks};
-        assert_int_equal(mo_embed_share(model, source, 7, NULL, compare_block, &visit), MO_OK);
+        assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
         assert_int_equal(visit.rows, mo_dim(Z, 0));
         assert_true(visit.blocks > 1);
         visit = (block_visit){.all = blocks, .most = 1};
-        assert_int_equal(mo_embed_share(model, source, 7, NULL, compare_block, &visit), MO_OK);
+        assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
         assert_int_equal(visit.blocks, 1); /* ended by its visit */
         mo_tensor_release(Z);
         mo_tensor_release(blocks);
@@ -143,7 +145,7 @@ static int many_settings(const mo_encoder *encoder, mo_setting list[MO_MAX_ENCOD
 }
 
 /* As many settings as an encoder may have leave room for those of a head that learns. */
-static void the_readouts_settings_have_room(void **state) {
+TEST(the_readouts_settings_have_room) {
     scratch *s = *state;
     mo_setting list[4 * MO_MAX_SETTINGS];
     mo_encoder wordy = own;
@@ -157,7 +159,7 @@ static void the_readouts_settings_have_room(void **state) {
 }
 
 /* Where the encoder is valid, of its rows and of its readout alike. */
-static void a_failure_releases_the_state(void **state) {
+TEST(a_failure_releases_the_state) {
     scratch *s = *state;
     mo_readout_options wrong = {.smoothing = 2}, right = {.smoothing = 0.1};
     released = 0;
@@ -169,7 +171,7 @@ static void a_failure_releases_the_state(void **state) {
     assert_int_equal(released, 2);
 }
 
-static void an_episode_of_no_task_is_refused(void **state) {
+TEST(an_episode_of_no_task_is_refused) {
     scratch *s = *state;
     mo_readout_options mlp = {.head = &mo_head_mlp, .width = {OWN_WIDTH, OWN_WIDTH, OWN_WIDTH}};
     mo_model *m = mo_encoder_create(s->ctx, MO_F32, &own, (mo_encoder_rows){PLANTED_HOPS, PLANTED_DIM}, &mlp, 1);
@@ -186,7 +188,7 @@ static void an_episode_of_no_task_is_refused(void **state) {
     mo_model_release(m);
 }
 
-static void no_model_is_named(void **state) {
+TEST(no_model_is_named) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_trainer_options o = {.steps = 1, .episodes_per_step = 1, .plan = planted_plans(1), .out = s->folder};
@@ -195,15 +197,4 @@ static void no_model_is_named(void **state) {
     assert_true(mo_is_null(mo_embed_all(NULL, mo_pool_source(pool, 0), 0)));
     assert_failed(s->ctx, MO_INVALID, PARTS("the model"));
     mo_pool_release(pool);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_encoder_of_ones_own_is_all_that_is_known),
-        cmocka_unit_test(the_readouts_settings_have_room),
-        cmocka_unit_test(a_failure_releases_the_state),
-        cmocka_unit_test(an_episode_of_no_task_is_refused),
-        cmocka_unit_test(no_model_is_named),
-    };
-    return cmocka_run_group_tests_name("model", tests, scratch_create, planted_release);
 }

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static int open_context(void **state) {
     *state = mo_context_create(NULL);
@@ -18,6 +18,8 @@ static int close_context(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {open_context, close_context};
 
 /* X^T (X W - Y) + lambda W: the zero is the ridge with a penalised bias. */
 static mo_tensor *ridge_residual(mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters) {
@@ -103,7 +105,7 @@ static void assert_equal_heads(mo_context *ctx, const mo_head *a, const mo_head 
         mo_tensor_release(in[i]);
 }
 
-static void a_residual_finds_the_ridge_and_its_gradients(void **state) {
+TEST(a_residual_finds_the_ridge_and_its_gradients) {
     mo_head symmetric = residual_head(ridge_residual, true), skewed = residual_head(skewed_residual, false);
     for (int64_t d = 5; d <= 40; d += 35) { /* 18 unknowns: factored; 123: conjugate gradients and GMRES */
         assert_equal_heads(*state, &mo_head_ridge, &symmetric, d);
@@ -111,7 +113,7 @@ static void a_residual_finds_the_ridge_and_its_gradients(void **state) {
     }
 }
 
-static void residual_heads_pass_the_checker(void **state) {
+TEST(residual_heads_pass_the_checker) {
     mo_head heads[] = {residual_head(ridge_residual, true), residual_head(skewed_residual, false)};
     for (int i = 0; i < 2; i++) {
         mo_check_result r = mo_check_head(*state, &heads[i], 2, 2);
@@ -121,7 +123,7 @@ static void residual_heads_pass_the_checker(void **state) {
 }
 
 /* Rows of norm 1e3 in float32: only a residual relative to its start can be reached. */
-static void the_scale_of_embeddings_does_not_matter_in_float32(void **state) {
+TEST(the_scale_of_embeddings_does_not_matter_in_float32) {
     mo_context *ctx = *state;
     mo_head head = residual_head(ridge_residual, true);
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -152,20 +154,9 @@ static void assert_refused(mo_context *ctx, const mo_head *head, mo_code code, c
         mo_tensor_release(in[i]);
 }
 
-static void residuals_that_cannot_be_solved_are_refused(void **state) {
+TEST(residuals_that_cannot_be_solved_are_refused) {
     mo_head shape = residual_head(of_another_shape, true), zero = residual_head(without_zero, true);
     assert_refused(
         *state, &shape, MO_INVALID, "head mine: its residual is [2, 9, 3] float64, expected [2, 6, 3] float64");
     assert_refused(*state, &zero, MO_NUMERICAL, "singular");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_residual_finds_the_ridge_and_its_gradients, open_context, close_context),
-        cmocka_unit_test_setup_teardown(residual_heads_pass_the_checker, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            the_scale_of_embeddings_does_not_matter_in_float32, open_context, close_context),
-        cmocka_unit_test_setup_teardown(residuals_that_cannot_be_solved_are_refused, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

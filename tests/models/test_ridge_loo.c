@@ -7,12 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tests/largest_difference.h"
 #include "tests/mixture_rows.h"
+
+static const fixtures around_each = {open_context, close_context};
 
 /* Rows of X [n, d] but row i. */
 static mo_tensor *without_row(mo_tape *t, mo_tensor *X, int64_t i) {
@@ -46,7 +48,7 @@ static void compare_with_separate_fits(mo_context *ctx, int64_t n, int64_t d, mo
     mo_tensor_release(Y);
 }
 
-static void leave_one_out_equals_refits(void **state) {
+TEST(leave_one_out_equals_refits) {
     for (int form = MO_RIDGE_AUTO; form <= MO_RIDGE_PRIMAL; form++) {
         compare_with_separate_fits(*state, 7, 12, (mo_ridge_form)form);
         compare_with_separate_fits(*state, 13, 12, (mo_ridge_form)form); /* n_s = d + 1 */
@@ -55,7 +57,7 @@ static void leave_one_out_equals_refits(void **state) {
     }
 }
 
-static void leave_one_out_of_a_batch_equals_single_problems(void **state) {
+TEST(leave_one_out_of_a_batch_equals_single_problems) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     int64_t n[] = {5, 9};
@@ -86,7 +88,7 @@ static void loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor *
     mo_ridge_loo_fit(t, in[0], in[1], NULL, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
 }
 
-static void leave_one_out_gradients_hold_to_order_two(void **state) {
+TEST(leave_one_out_gradients_hold_to_order_two) {
     mo_context *ctx = *state;
     for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
         mo_ridge_form f = (mo_ridge_form)form;
@@ -101,7 +103,7 @@ static void leave_one_out_gradients_hold_to_order_two(void **state) {
     }
 }
 
-static void one_factorization_a_penalty_serves_readout_and_gradient(void **state) {
+TEST(one_factorization_a_penalty_serves_readout_and_gradient) {
     mo_context *ctx = *state;
     for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++) {
         mo_ridge_form f = (mo_ridge_form)form;
@@ -156,7 +158,7 @@ static mo_tensor *without_example(mo_tape *t, mo_tensor *Z, mo_tensor *Y, mo_ten
 }
 
 /* Without weights, a copy in the fit gives the left-out row away. */
-static void a_row_leaves_with_its_copies(void **state) {
+TEST(a_row_leaves_with_its_copies) {
     enum { R = 2 };
     mo_context *ctx = *state;
     const double lambda[R] = {0.03, 3};
@@ -196,7 +198,7 @@ static void a_row_leaves_with_its_copies(void **state) {
 
 /* Of 20 copies of each of 8 rows, in float32: the fit of all of them has G_ii near 1 / lambda, from which the block of
  * copies cannot be left out. */
-static void many_copies_keep_the_digits_of_float32(void **state) {
+TEST(many_copies_keep_the_digits_of_float32) {
     enum { N = 8, COPIES = 20, DIMS = 32, R = 3 };
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -231,7 +233,7 @@ static void weighted_loo_function(mo_tape *t, mo_tensor *const *in, int n_in, mo
     mo_ridge_loo_fit(t, in[0], in[1], w, mo_exp(t, in[2]), *(mo_ridge_form *)state, &out[0], &out[1]);
 }
 
-static void gradients_with_copies_hold_to_order_two(void **state) {
+TEST(gradients_with_copies_hold_to_order_two) {
     mo_context *ctx = *state;
     for (int form = MO_RIDGE_DUAL; form <= MO_RIDGE_PRIMAL; form++)
         for (int order = 1; order <= 2; order++) {
@@ -253,18 +255,4 @@ static void gradients_with_copies_hold_to_order_two(void **state) {
             mo_tensor_release(Z);
             mo_tensor_release(Y);
         }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(leave_one_out_equals_refits, open_context, close_context),
-        cmocka_unit_test_setup_teardown(leave_one_out_of_a_batch_equals_single_problems, open_context, close_context),
-        cmocka_unit_test_setup_teardown(leave_one_out_gradients_hold_to_order_two, open_context, close_context),
-        cmocka_unit_test_setup_teardown(
-            one_factorization_a_penalty_serves_readout_and_gradient, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_row_leaves_with_its_copies, open_context, close_context),
-        cmocka_unit_test_setup_teardown(many_copies_keep_the_digits_of_float32, open_context, close_context),
-        cmocka_unit_test_setup_teardown(gradients_with_copies_hold_to_order_two, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

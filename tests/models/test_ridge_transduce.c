@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 enum { DIM = 3, C = 3, WIDTH = DIM + 1, SUPPORT = 7, ROUNDS = 4, N = 26 };
 
@@ -25,6 +25,8 @@ static int close_context(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {open_context, close_context};
 
 static mo_tensor *support_labels(mo_tape *t) {
     return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, label), C, MO_F64);
@@ -157,7 +159,7 @@ static mo_tensor *transduce(mo_tape *t, mo_tensor *Z, mo_tensor *lambda_Z, const
     return mo_ridge_transduce(t, &all, support_rows(t), support_labels(t), &readout, &o);
 }
 
-static void every_round_equals_the_formulas_in_loops(void **state) {
+TEST(every_round_equals_the_formulas_in_loops) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     static problem p;
     double logits[N][C];
@@ -179,7 +181,7 @@ static void transduce_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_te
     out[0] = transduce(t, in[0], mo_exp(t, in[1]), state, 2);
 }
 
-static void gradients_hold_to_order_two(void **state) {
+TEST(gradients_hold_to_order_two) {
     static problem p;
     draw_problem(&p);
     const double log_penalty = log(penalty);
@@ -193,7 +195,7 @@ static void gradients_hold_to_order_two(void **state) {
     mo_tensor_release(in[1]);
 }
 
-static void one_factorization_serves_all_rounds(void **state) {
+TEST(one_factorization_serves_all_rounds) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     static problem p;
     draw_problem(&p);
@@ -207,7 +209,7 @@ static void one_factorization_serves_all_rounds(void **state) {
 }
 
 /* Two groups apart along one axis; their labelled rows differ by more along the other, which is uninformative. */
-static void rows_without_labels_correct_a_misleading_support(void **state) {
+TEST(rows_without_labels_correct_a_misleading_support) {
     enum { ROWS = 60 };
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 5);
@@ -240,7 +242,7 @@ static void rows_without_labels_correct_a_misleading_support(void **state) {
     mo_tape_release(t);
 }
 
-static void shapes_that_do_not_fit_are_named(void **state) {
+TEST(shapes_that_do_not_fit_are_named) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     static problem p;
@@ -249,15 +251,4 @@ static void shapes_that_do_not_fit_are_named(void **state) {
     assert_non_null(strstr(mo_context_status(ctx)->message, "ridge_transduce: expected Z [N, d + 1]"));
     assert_non_null(strstr(mo_context_status(ctx)->message, "[25, 4], [4, 4], [7, 3], [26, 3], [26, 3], 1"));
     mo_tape_release(t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_round_equals_the_formulas_in_loops, open_context, close_context),
-        cmocka_unit_test_setup_teardown(gradients_hold_to_order_two, open_context, close_context),
-        cmocka_unit_test_setup_teardown(one_factorization_serves_all_rounds, open_context, close_context),
-        cmocka_unit_test_setup_teardown(rows_without_labels_correct_a_misleading_support, open_context, close_context),
-        cmocka_unit_test_setup_teardown(shapes_that_do_not_fit_are_named, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

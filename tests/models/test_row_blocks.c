@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { DIM = 6, ROWS = 23, GRAPHS = 5, MAX_PARAMETERS = 64, SUPPORT = 6, QUERIES = 4, WIDTH = 5, EXTRAS = 3 };
 
 static mo_tensor *draw(mo_tape *t, mo_dtype real, int ndim, const int64_t *shape, uint64_t stream) {
@@ -142,7 +144,7 @@ static void expect_same(mo_context *ctx, mo_model *m, mo_dtype real, const char 
     mo_model_release(m);
 }
 
-static void loss_and_gradients_are_those_of_the_whole(void **state) {
+TEST(loss_and_gradients_are_those_of_the_whole) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     for (mo_dtype real = MO_F32; real <= MO_F64; real++) {
         expect_same(ctx, gamlp(ctx, real, 2, 3, 0), real, "2 layers");
@@ -152,7 +154,7 @@ static void loss_and_gradients_are_those_of_the_whole(void **state) {
     }
 }
 
-static void rows_by_their_index_are_the_same_rows(void **state) {
+TEST(rows_by_their_index_are_the_same_rows) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_model *m = gamlp(ctx, MO_F32, 3, 3, 0.4);
     for (int task = 0; task < MO_TASKS; task++)
@@ -166,7 +168,7 @@ static void rows_by_their_index_are_the_same_rows(void **state) {
 }
 
 /* The parameters of the most hops that an encoder can have are inputs of one op. */
-static void the_largest_encoder_has_room(void **state) {
+TEST(the_largest_encoder_has_room) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = DIM;
@@ -197,7 +199,7 @@ static void loss_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     out[0] = mo_model_loss(t, p->model, &e, &r, NULL);
 }
 
-static void gradients_hold_to_order_two(void **state) {
+TEST(gradients_hold_to_order_two) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0.4), mo_invariant_create(ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
@@ -215,7 +217,7 @@ static void gradients_hold_to_order_two(void **state) {
     }
 }
 
-static void thread_count_changes_no_bit(void **state) {
+TEST(thread_count_changes_no_bit) {
     (void)state;
     for (int task = 0; task < MO_TASKS; task++) {
         result of[2];
@@ -230,7 +232,7 @@ static void thread_count_changes_no_bit(void **state) {
     }
 }
 
-static void a_negative_number_of_rows_is_an_error(void **state) {
+TEST(a_negative_number_of_rows_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_model *model[2] = {gamlp(ctx, MO_F64, 3, 3, 0), mo_invariant_create(ctx, MO_F64, NULL)};
     for (int i = 0; i < 2; i++) {
@@ -244,7 +246,7 @@ static void a_negative_number_of_rows_is_an_error(void **state) {
     }
 }
 
-static void offsets_that_do_not_fit_are_an_error(void **state) {
+TEST(offsets_that_do_not_fit_are_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_model *m = gamlp(ctx, MO_F64, 3, 3, 0);
     for (int i = 0; i < 3; i++) {
@@ -258,17 +260,4 @@ static void offsets_that_do_not_fit_are_an_error(void **state) {
         mo_tape_release(t);
     }
     mo_model_release(m);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(loss_and_gradients_are_those_of_the_whole),
-        cmocka_unit_test(rows_by_their_index_are_the_same_rows),
-        cmocka_unit_test(the_largest_encoder_has_room),
-        cmocka_unit_test(gradients_hold_to_order_two),
-        cmocka_unit_test(thread_count_changes_no_bit),
-        cmocka_unit_test(a_negative_number_of_rows_is_an_error),
-        cmocka_unit_test(offsets_that_do_not_fit_are_an_error),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

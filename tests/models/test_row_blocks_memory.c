@@ -2,6 +2,8 @@
 #include "models/inside.h"
 #include "tests/scratch.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { MAX_PARAMETERS = 64 };
 
 static mo_tensor *integers(mo_tape *t, int64_t n, const int64_t *value) {
@@ -39,7 +41,7 @@ static int64_t step_bytes(mo_context *ctx, mo_model *m, int64_t rows, int64_t ma
 }
 
 /* An episode shaped like D&D's, of narrower rows. */
-static void memory_is_that_of_one_block(void **state) {
+TEST(memory_is_that_of_one_block) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_mochi_options o = mo_mochi_defaults();
     o.encoder.dim = 64;
@@ -53,11 +55,4 @@ static void memory_is_that_of_one_block(void **state) {
     int64_t gradients = 12 * 64 * 64 * (int64_t)sizeof(float);
     assert_true(blocks <= block + sums + 2 * gradients);
     mo_model_release(m);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_is_that_of_one_block),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

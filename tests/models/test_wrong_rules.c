@@ -472,7 +472,7 @@ static mo_op op_of(const rule *r) {
         .n_samples = 1};
 }
 
-static void wrong_rules_of_ops_are_caught(void **state) {
+TEST(wrong_rules_of_ops_are_caught) {
     mo_context *ctx = *state;
     int failed = 0, wrong = 0;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
@@ -491,7 +491,7 @@ static void wrong_rules_of_ops_are_caught(void **state) {
     assert_int_equal(failed, 0);
 }
 
-static void an_op_of_which_nothing_is_differentiated_fails(void **state) {
+TEST(an_op_of_which_nothing_is_differentiated_fails) {
     rule r = rules[0];
     family f = cube;
     f.sample.in = "constant[3, 3]";
@@ -598,7 +598,7 @@ static const planted_head heads[] = {
 };
 
 /* With the checker's own samples, and with one that is no batch. */
-static void wrong_heads_are_caught(void **state) {
+TEST(wrong_heads_are_caught) {
     mo_context *ctx = *state;
     int failed = 0;
     for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
@@ -640,7 +640,7 @@ static void expect_caught(mo_context *ctx, const rule *r, mo_tensor *const *in, 
             c.error, c.worst);
 }
 
-static void special_inputs_hide_nothing(void **state) {
+TEST(special_inputs_hide_nothing) {
     mo_context *ctx = *state;
     double one[9], nothing[9] = {0}, unit[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1}, x[3] = {1, 2, 3};
     for (int i = 0; i < 9; i++)
@@ -673,7 +673,7 @@ static void inner_gradient(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor
     out[0] = *(bool *)state ? mo_mul(t, g, mo_stop_gradient(t, in[1])) : mo_mul(t, g, in[1]);
 }
 
-static void graph_code_may_take_gradients_itself(void **state) {
+TEST(graph_code_may_take_gradients_itself) {
     mo_tensor *in[2];
     for (int i = 0; i < 2; i++)
         in[i] = mo_require_grad(mo_tensor_create_from(*state, MO_F64, 1, (int64_t[]){3}, (double[]){1, 2, i}));
@@ -687,7 +687,7 @@ static void graph_code_may_take_gradients_itself(void **state) {
         mo_tensor_release(in[i]);
 }
 
-static void inputs_that_need_no_gradient_are_no_pass(void **state) {
+TEST(inputs_that_need_no_gradient_are_no_pass) {
     mo_context *ctx = *state;
     mo_op op = op_of(&rules[0]);
     mo_tensor *X = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){2}, (double[]){1, 2});
@@ -711,14 +711,4 @@ static int close_context(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_rules_of_ops_are_caught),
-        cmocka_unit_test(an_op_of_which_nothing_is_differentiated_fails),
-        cmocka_unit_test(wrong_heads_are_caught),
-        cmocka_unit_test(special_inputs_hide_nothing),
-        cmocka_unit_test(graph_code_may_take_gradients_itself),
-        cmocka_unit_test(inputs_that_need_no_gradient_are_no_pass),
-    };
-    return cmocka_run_group_tests(tests, open_context, close_context);
-}
+static const fixtures around_all = {open_context, close_context};

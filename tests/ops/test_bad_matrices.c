@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+static const fixtures around_each = {set_up, tear_down};
+
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 typedef enum defect {
@@ -206,25 +208,25 @@ static mo_tensor *log_of_magnitude(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_log_abs_det(t, A);
 }
 
-static void indefinite_matrices_are_named_or_nan(void **state) {
+TEST(indefinite_matrices_are_named_or_nan) {
     run_table(*state, "solve_spd", indefinite, sizeof indefinite, mo_solve_spd, mo_solve_spd_or_nan);
     run_table(*state, "cholesky", indefinite, sizeof indefinite, factor, NULL);
     run_table(*state, "logdet", indefinite, sizeof indefinite, log_of_determinant, NULL);
     run_table(*state, "quadratic_form", indefinite, sizeof indefinite, mo_quadratic_form, NULL);
 }
 
-static void singular_matrices_are_named_or_nan(void **state) {
+TEST(singular_matrices_are_named_or_nan) {
     run_table(*state, "solve", singular, sizeof singular, mo_solve, mo_solve_or_nan);
     run_table(*state, "log_abs_det", singular, sizeof singular, log_of_magnitude, NULL);
 }
 
-static void triangles_without_a_diagonal_are_named(void **state) {
+TEST(triangles_without_a_diagonal_are_named) {
     run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_lower, NULL);
     run_table(*state, "solve_triangular", triangles, sizeof triangles, solve_upper_transposed, NULL);
 }
 
 /* What lies above the diagonal of a matrix that is read as symmetric may be anything. */
-static void the_other_triangle_is_not_looked_at(void **state) {
+TEST(the_other_triangle_is_not_looked_at) {
     fixture *f = *state;
     const int orders[] = {5, 16, 40, 200};
     for (int k = 0; k < 8; k++) {
@@ -244,14 +246,4 @@ static void the_other_triangle_is_not_looked_at(void **state) {
         free(x);
         mo_tape_reset(f->t);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(indefinite_matrices_are_named_or_nan, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(singular_matrices_are_named_or_nan, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(triangles_without_a_diagonal_are_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_other_triangle_is_not_looked_at, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  */
 #include "tests/host_matrices.h"
 
+static const fixtures around_each = {set_up, tear_down};
+
 typedef mo_tensor *(*solver)(mo_tape *t, mo_tensor *A, mo_tensor *B);
 
 /* X and the gradients of sum(X G) for matrices first .. first + count - 1 of A and B, as bytes. */
@@ -56,7 +58,7 @@ static void expect_batch_is_its_singles(fixture *f, solver solve, mo_dtype dtype
     free(B);
 }
 
-static void a_batch_has_the_bits_of_its_singles(void **state) {
+TEST(a_batch_has_the_bits_of_its_singles) {
     const int64_t orders[] = {1, 4, 7, 16, 31, 32, 40}, columns[] = {1, 2, 3, 4, 15, 16, 17, 33};
     for (int k = 0; k < 7 * 8; k++)
         for (int d = 0; d < 2; d++) {
@@ -127,7 +129,7 @@ static void check_or_nan(fixture *f, solver solve, mo_dtype dtype, int row, int 
     mo_tape_reset(f->t);
 }
 
-static void a_bad_matrix_becomes_nan_and_the_others_keep_their_bits(void **state) {
+TEST(a_bad_matrix_becomes_nan_and_the_others_keep_their_bits) {
     fixture *f = *state;
     for (int d = 0; d < 2; d++) {
         mo_dtype dtype = d ? MO_F64 : MO_F32;
@@ -165,7 +167,7 @@ static void solved(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, 
 }
 
 /* Against the same matrices repeated by hand, and against differences. */
-static void leading_axes_broadcast_with_gradients(void **state) {
+TEST(leading_axes_broadcast_with_gradients) {
     fixture *f = *state;
     const solver solvers[] = {
         mo_solve, mo_solve_spd, mo_cholesky_solve, mo_quadratic_form, with_options, lower, diagonals};
@@ -202,7 +204,7 @@ static void leading_axes_broadcast_with_gradients(void **state) {
 }
 
 /* One right-hand side is a matrix of one column: the error says how to make it one. */
-static void a_vector_is_refused_with_its_remedy(void **state) {
+TEST(a_vector_is_refused_with_its_remedy) {
     fixture *f = *state;
     mo_tensor *A = mo_eye(f->t, MO_F64, 3), *b = mo_full(f->t, MO_F64, 1, (int64_t[]){3}, 1);
     mo_tensor *two = mo_broadcast_to(f->t, A, 3, (int64_t[]){2, 3, 3});
@@ -216,14 +218,4 @@ static void a_vector_is_refused_with_its_remedy(void **state) {
         assert_non_null(strstr(mo_context_status(f->ctx)->message, "reshape b to [.., n, 1]"));
         mo_clear_error(f->ctx);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_batch_has_the_bits_of_its_singles, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_matrix_becomes_nan_and_the_others_keep_their_bits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(leading_axes_broadcast_with_gradients, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_vector_is_refused_with_its_remedy, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,8 @@
 /* tests/ops/test_cholesky.c - the factor's residual and the triangle it reads. */
 #include "tests/host_matrices.h"
 
+static const fixtures around_each = {set_up, tear_down};
+
 /* |A - L L^T| / (n |A| eps), with NaN above the diagonal of what the library sees. */
 static void cholesky_once(fixture *f, mo_dtype dtype, int n) {
     double *Z = normals(f, n, n), *A = product(Z, Z, n, n, n, true);
@@ -31,13 +33,6 @@ static void cholesky_once(fixture *f, mo_dtype dtype, int n) {
     free(R);
 }
 
-static void cholesky_reads_the_lower_triangle(void **state) {
+TEST(cholesky_reads_the_lower_triangle) {
     for_each_size(*state, cholesky_once);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(cholesky_reads_the_lower_triangle, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
+static const fixtures around_each = {toy_create, toy_release};
+
 /* A float64 leaf of normal draws. */
 static mo_tensor *drawn(mo_context *ctx, int ndim, const int64_t *shape, uint64_t stream) {
     mo_random r = mo_random_at(7, MO_PURPOSE_CHECK, stream);
@@ -50,7 +52,7 @@ static void binary_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out
     out[0] = mo_binary_cross_entropy(t, in[0], in[1]);
 }
 
-static void losses_are_their_formulas(void **state) {
+TEST(losses_are_their_formulas) {
     toy *y = *state;
     mo_tensor *in[] = {drawn(y->ctx, 2, table, 1), drawn(y->ctx, 2, table, 2)};
     double *z = host(in[0]), *v = host(in[1]), squares = 0, cross = 0;
@@ -70,7 +72,7 @@ static void losses_are_their_formulas(void **state) {
 }
 
 /* A sure answer costs e^-|z|, not 0; a wrong one |z|: to all digits of either type. */
-static void binary_cross_entropy_of_large_logits_is_exact(void **state) {
+TEST(binary_cross_entropy_of_large_logits_is_exact) {
     toy *y = *state;
     const double logits[] = {30, 300, 1e4};
     for (int i = 0; i < 3; i++)
@@ -117,7 +119,7 @@ static double weighted_by_loops(const double *z, const double *w, const double *
     return sum / weights;
 }
 
-static void weighted_cross_entropy_is_its_formula(void **state) {
+TEST(weighted_cross_entropy_is_its_formula) {
     toy *y = *state;
     const weighting cases[] = {{false, 0}, {false, 0.2}, {true, 0}, {true, 0.1}};
     mo_tensor *in[] = {
@@ -145,7 +147,7 @@ static void weighted_cross_entropy_is_its_formula(void **state) {
 
 /* ---- accuracy ---- */
 
-static void accuracy_counts_rows(void **state) {
+TEST(accuracy_counts_rows) {
     toy *y = *state;
     double z[] = {1, 2, 2, 5, 1, 0, 0, 1, 0, 0, 0, 0}; /* argmax 1 (the first of ties), 0, 1, 0 */
     mo_tensor *L = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){4, 3}, z));
@@ -182,7 +184,7 @@ static void check_segments(const double *x, const double *max, const double *sof
         assert_near(soft[i * WIDTH + c], exp(x[i * WIDTH + c]) / sum);
 }
 
-static void segments_equal_loops(void **state) {
+TEST(segments_equal_loops) {
     toy *y = *state;
     mo_tensor *X = drawn(y->ctx, 2, (int64_t[]){LINES, WIDTH}, 6);
     mo_tensor *offset = mo_from(y->t, MO_I64, 1, (int64_t[]){RUNS + 1}, offsets);
@@ -200,7 +202,7 @@ static void segments_equal_loops(void **state) {
     free(soft);
 }
 
-static void segments_at_their_limits(void **state) {
+TEST(segments_at_their_limits) {
     toy *y = *state;
     mo_tape *t = y->t;
     const double x[] = {3, 5, 5, 1e4, -1e4, NAN};
@@ -230,7 +232,7 @@ static void sparse_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out
     out[0] = mo_spmm_values(t, state, in[0], in[1]);
 }
 
-static void sparse_products_have_gradients_of_the_values(void **state) {
+TEST(sparse_products_have_gradients_of_the_values) {
     toy *y = *state;
     const int64_t rows[] = {0, 2, 2, 5, 6};
     const int32_t columns[] = {2, 0, 1, 0, 1, 2}; /* an empty row, and a column named twice in one row */
@@ -253,7 +255,7 @@ static void sparse_products_have_gradients_of_the_values(void **state) {
 
 /* ---- wrong inputs ---- */
 
-static void wrong_inputs_are_named(void **state) {
+TEST(wrong_inputs_are_named) {
     toy *y = *state;
     mo_tape *t = y->t;
     mo_tensor *M = mo_full(t, MO_F64, 2, (int64_t[]){2, 3}, 1), *v = mo_full(t, MO_F64, 1, (int64_t[]){3}, 1);
@@ -290,18 +292,4 @@ static void wrong_inputs_are_named(void **state) {
     mo_spmm_values(t, NULL, v, M);
     assert_failed(y->ctx, MO_INVALID, PARTS("spmm_values: the sparse matrix is null"));
     mo_csr_release(A);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(losses_are_their_formulas, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(binary_cross_entropy_of_large_logits_is_exact, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(weighted_cross_entropy_is_its_formula, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(accuracy_counts_rows, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(segments_equal_loops, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(segments_at_their_limits, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(sparse_products_have_gradients_of_the_values, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(wrong_inputs_are_named, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

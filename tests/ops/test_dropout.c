@@ -2,11 +2,13 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
+static const fixtures around_each = {toy_create, toy_release};
+
 static mo_random start(void) {
     return mo_random_at(3, MO_PURPOSE_DROPOUT, 41);
 }
 
-static void evaluation_and_rate_zero_return_the_input(void **state) {
+TEST(evaluation_and_rate_zero_return_the_input) {
     toy *y = *state;
     mo_tensor *X = toy_leaf(y->ctx, 2, 3);
     mo_random r = start();
@@ -22,7 +24,7 @@ static void evaluation_and_rate_zero_return_the_input(void **state) {
     mo_tensor_release(X);
 }
 
-static void rate_is_the_share_of_zeros(void **state) {
+TEST(rate_is_the_share_of_zeros) {
     toy *y = *state;
     const int64_t n = 100000;
     const double rate = 0.3;
@@ -41,7 +43,7 @@ static void rate_is_the_share_of_zeros(void **state) {
     assert_true(fabs((double)zeros - (double)n * rate) < 5 * sqrt((double)n * rate * (1 - rate)));
 }
 
-static void position_alone_decides_the_mask(void **state) {
+TEST(position_alone_decides_the_mask) {
     toy *y = *state;
     mo_random once = start(), parts = start(), again = start();
     const int64_t ten = 10, four = 4, six = 6;
@@ -62,7 +64,7 @@ static void position_alone_decides_the_mask(void **state) {
     assert_true(same < 10);
 }
 
-static void gradient_is_the_mask(void **state) {
+TEST(gradient_is_the_mask) {
     toy *y = *state;
     const int64_t n = 20;
     mo_random r = start();
@@ -73,14 +75,4 @@ static void gradient_is_the_mask(void **state) {
     for (int i = 0; i < n; i++)
         assert_true(2 * at(g, i) == at(Y, i));
     mo_tensor_release(X);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(evaluation_and_rate_zero_return_the_input, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(rate_is_the_share_of_zeros, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(position_alone_decides_the_mask, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(gradient_is_the_mask, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

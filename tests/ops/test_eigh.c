@@ -1,6 +1,8 @@
 /* tests/ops/test_eigh.c - eigenvectors: residual, orthogonality and signs, and where they have no derivative. */
 #include "tests/host_matrices.h"
 
+static const fixtures around_each = {set_up, tear_down};
+
 /* |A V - V diag(w)| / (n |A| eps), |V^T V - I| / (n eps), rising w, fixed signs. */
 static void eigh_once(fixture *f, mo_dtype dtype, int n) {
     double *A = normals(f, n, n);
@@ -32,11 +34,11 @@ static void eigh_once(fixture *f, mo_dtype dtype, int n) {
     free(VV);
 }
 
-static void eigh_diagonalizes_with_fixed_signs(void **state) {
+TEST(eigh_diagonalizes_with_fixed_signs) {
     for_each_size(*state, eigh_once);
 }
 
-static void a_matrix_that_is_not_finite_is_named(void **state) {
+TEST(a_matrix_that_is_not_finite_is_named) {
     fixture *f = *state;
     mo_tensor *w, *V;
     mo_eigh(f->t, second_of_two(f, MO_F64, (double[]){1, 2, 0, 2, 1, 0, INFINITY, 0, 1}), &w, &V);
@@ -44,7 +46,7 @@ static void a_matrix_that_is_not_finite_is_named(void **state) {
     assert_true(mo_is_null(w) && mo_is_null(V));
 }
 
-static void equal_eigenvalues_refuse_a_gradient_through_vectors_alone(void **state) {
+TEST(equal_eigenvalues_refuse_a_gradient_through_vectors_alone) {
     fixture *f = *state;
     mo_tensor *A = mo_require_grad(second_of_two(f, MO_F64, (double[]){1, 0, 0, 0, 2, 0, 0, 0, 2})), *w, *V, *grad;
     mo_eigh(f->t, A, &w, &V);
@@ -59,13 +61,4 @@ static void equal_eigenvalues_refuse_a_gradient_through_vectors_alone(void **sta
     expect_error(f->ctx,
         "eigh: a gradient through V was asked for, but eigenvalues 0 and 1 of matrix 0 of 2 agree to a "
         "relative 0: V has no derivative there");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(eigh_diagonalizes_with_fixed_signs, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_matrix_that_is_not_finite_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(equal_eigenvalues_refuse_a_gradient_through_vectors_alone, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

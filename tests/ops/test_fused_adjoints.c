@@ -5,13 +5,8 @@
 #include "tests/device.h"
 #include "tests/worst_of.h"
 
+#include "tests/suite.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { ROWS = 37, COLUMNS = 133, SIZE = ROWS * COLUMNS };
 
@@ -69,7 +64,7 @@ static mo_tensor *cross_entropy_rule(
     return mo_mul(t, mo_sub(t, p, y), mo_scale(t, bar, 1.0 / ROWS, 0));
 }
 
-static void cross_entropy_is_its_rule_op_by_op(void **state) {
+TEST(cross_entropy_is_its_rule_op_by_op) {
     fixture *f = *state;
     mo_tape *t = f->t;
     int64_t label[ROWS];
@@ -108,7 +103,7 @@ static void both_orders(mo_tape *t, mo_tensor *Y, mo_tensor *bar, mo_tensor *con
 }
 
 /* g: also as a slice of wider rows, which the kernel reads where they are. */
-static void scale_unit_is_a_product_of_normalized_rows(void **state) {
+TEST(scale_unit_is_a_product_of_normalized_rows) {
     fixture *f = *state;
     mo_tape *t = f->t;
     for (int k = 0; k < 4; k++) {
@@ -156,10 +151,4 @@ static int close_device(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cross_entropy_is_its_rule_op_by_op),
-        cmocka_unit_test(scale_unit_is_a_product_of_normalized_rows),
-    };
-    return cmocka_run_group_tests_name("fused_adjoints", tests, open_device, close_device);
-}
+static const fixtures around_all = {open_device, close_device};

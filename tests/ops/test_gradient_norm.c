@@ -4,13 +4,8 @@
 #include "ops/ops.h"
 #include "tests/device.h"
 
+#include "tests/suite.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { MANY = 70 }; /* more than one launch takes */
 
@@ -60,7 +55,7 @@ static void find(gradients *s, double bound, double *squares, double *scale) {
     assert_int_equal(mo_tensor_read(s->scale, scale, 2 * sizeof *scale), MO_OK);
 }
 
-static void norm_is_the_sum_in_float64_at_any_alignment(void **state) {
+TEST(norm_is_the_sum_in_float64_at_any_alignment) {
     const mo_dtype types[] = {MO_F32, MO_F64};
     const double tolerance[] = {1e-6, 1e-12}; /* the CPU adds runs in the gradients' type */
     for (int type = 0; type < 2; type++) {
@@ -87,7 +82,7 @@ static void norm_is_the_sum_in_float64_at_any_alignment(void **state) {
     }
 }
 
-static void a_sum_that_is_not_finite_is_its_own_parameters(void **state) {
+TEST(a_sum_that_is_not_finite_is_its_own_parameters) {
     gradients s = gradients_create(*state, MO_F32, 0);
     double squares[MANY], scale[2];
     mo_tensor_fill(s.g[66], 1e30); /* finite in float64 alone */
@@ -107,10 +102,4 @@ static int close_device(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(norm_is_the_sum_in_float64_at_any_alignment),
-        cmocka_unit_test(a_sum_that_is_not_finite_is_its_own_parameters),
-    };
-    return cmocka_run_group_tests_name("gradient_norm", tests, open_device, close_device);
-}
+static const fixtures around_all = {open_device, close_device};

@@ -6,13 +6,8 @@
 #include "tests/device.h"
 #include "tests/worst_of.h"
 
+#include "tests/suite.h"
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 enum { K = 3, N = 37, D = 40, M = 33, LEAVES = 2 * K + 4, MOST = 4 * 300 * 64 };
 
@@ -103,7 +98,7 @@ static void take(fixture *f, mo_tensor *Y, mo_tensor *a, mo_tensor **g, unsigned
     assert_int_equal(mo_grad(f->t, y, bar, a ? 2 : 1, f->leaf, g, LEAVES, flags), MO_OK);
 }
 
-static void one_op_is_one_op_for_each_hop(void **state) {
+TEST(one_op_is_one_op_for_each_hop) {
     fixture *f = *state;
     for (int wide = 0; wide < 2; wide++) {
         mo_tensor *a[2], *g[2][LEAVES], *again[LEAVES];
@@ -122,7 +117,7 @@ static void one_op_is_one_op_for_each_hop(void **state) {
     }
 }
 
-static void a_loss_may_read_the_attention(void **state) {
+TEST(a_loss_may_read_the_attention) {
     fixture *f = *state;
     mo_tensor *a[2], *g[2][LEAVES];
     draw_all(f, MO_F64);
@@ -145,7 +140,7 @@ static void second(fixture *f, mo_tensor *Y, mo_tensor **out) {
     assert_int_equal(mo_grad(f->t, &sum, NULL, 1, f->leaf, out, LEAVES, MO_RETAIN), MO_OK);
 }
 
-static void gradients_of_gradients_agree(void **state) {
+TEST(gradients_of_gradients_agree) {
     fixture *f = *state;
     mo_tensor *a, *g[2][LEAVES], *one[2][LEAVES];
     draw_all(f, MO_F64);
@@ -174,7 +169,7 @@ static void put_in_one_memory(fixture *f, mo_dtype real, mo_tensor **P) {
     }
 }
 
-static void layers_of_one_memory_are_those_apart(void **state) {
+TEST(layers_of_one_memory_are_those_apart) {
     fixture *f = *state;
     bool cpu = test_device() == MO_CPU;
     for (int wide = 0; wide < 2; wide++) {
@@ -223,7 +218,7 @@ static void attend_many(int threads, float *out, size_t bytes) {
     mo_context_release(ctx);
 }
 
-static void threads_change_no_bit(void **state) {
+TEST(threads_change_no_bit) {
     (void)state;
     enum { VALUES = 4 * 300 * 64 + 64 * 128 + 64 + 64 + 1 };
     static float one[VALUES], other[VALUES];
@@ -252,13 +247,4 @@ static int close_device(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_op_is_one_op_for_each_hop),
-        cmocka_unit_test(a_loss_may_read_the_attention),
-        cmocka_unit_test(gradients_of_gradients_agree),
-        cmocka_unit_test(layers_of_one_memory_are_those_apart),
-        cmocka_unit_test(threads_change_no_bit),
-    };
-    return cmocka_run_group_tests_name("hop_attention", tests, open_device, close_device);
-}
+static const fixtures around_all = {open_device, close_device};

@@ -11,25 +11,25 @@ static void expect_gradients(fixture *f, mo_implicit_options o) {
         fail_msg("error %.3g; %s", r.error, r.worst);
 }
 
-static void factors_give_first_and_second_derivatives(void **state) {
+TEST(factors_give_first_and_second_derivatives) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 3, 4, false);
     expect_gradients(f, (mo_implicit_options){.batch_axes = 1});
 }
 
-static void a_given_jacobian_gives_the_same(void **state) {
+TEST(a_given_jacobian_gives_the_same) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 3, 4, false);
     expect_gradients(f, (mo_implicit_options){.batch_axes = 1, .jacobian = cubic_jacobian});
 }
 
-static void gmres_gives_first_and_second_derivatives(void **state) {
+TEST(gmres_gives_first_and_second_derivatives) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 3, 7, false);
     expect_gradients(f, (mo_implicit_options){.batch_axes = 1, .dense_limit = -1});
 }
 
-static void gmres_restarts(void **state) {
+TEST(gmres_restarts) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 2, 12, false);
     mo_implicit_report report = {0};
@@ -50,7 +50,7 @@ static void symmetric_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_te
     out[0] = mo_implicit(t, x, symmetric_cubic, in, n_in, state);
 }
 
-static void conjugate_gradients_give_first_and_second_derivatives(void **state) {
+TEST(conjugate_gradients_give_first_and_second_derivatives) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 3, 7, true);
     mo_implicit_options o = {.batch_axes = 1, .symmetric = true, .dense_limit = -1};
@@ -70,7 +70,7 @@ static mo_tensor *scaled(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int 
     return mo_sub(t, x, mo_scale(t, theta[0], ((const struct test_state *)state)->scale, 0));
 }
 
-static void state_may_go_once_it_was_copied(void **state) {
+TEST(state_may_go_once_it_was_copied) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 2, 3, false);
     struct test_state *s = malloc(sizeof *s);
@@ -93,7 +93,7 @@ static mo_tensor *cube(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n,
     return mo_sub(t, mo_mul(t, mo_square(t, x), x), theta[0]);
 }
 
-static void third_derivative_of_a_cube_root(void **state) {
+TEST(third_derivative_of_a_cube_root) {
     fixture *f = *state;
     for (int krylov = 0; krylov < 2; krylov++) {
         mo_tensor *theta = mo_require_grad(mo_scalar(f->t, MO_F64, 8)), *d;
@@ -110,7 +110,7 @@ static void third_derivative_of_a_cube_root(void **state) {
 }
 
 /* No items, and items without unknowns. */
-static void nothing_to_solve_is_fine(void **state) {
+TEST(nothing_to_solve_is_fine) {
     fixture *f = *state;
     const int64_t sizes[2][2] = {{0, 3}, {3, 0}};
     for (int i = 0; i < 6; i++) {
@@ -130,7 +130,7 @@ static mo_tensor *misshapen(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, i
     return mo_sum(t, cubic(t, x, theta, n, state), MO_AXIS(0), MO_DROP_AXES);
 }
 
-static void bad_problems_are_named(void **state) {
+TEST(bad_problems_are_named) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 2, 3, false);
     mo_tensor *x = solve_cubic(f->t, f->theta, 30), *far = mo_scale(f->t, x, 1, 1), *g;
@@ -149,19 +149,4 @@ static void bad_problems_are_named(void **state) {
     mo_tensor *y = mo_implicit(f->t, zero, cube, &theta, 1, &(mo_implicit_options){.dense_limit = -1});
     mo_grad(f->t, &y, NULL, 1, &theta, &g, 1, 0);
     assert_failed(f->ctx, MO_NUMERICAL, PARTS("implicit_solve: GMRES reached a relative residual of 1 after"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(factors_give_first_and_second_derivatives),
-        TEST(a_given_jacobian_gives_the_same),
-        TEST(gmres_gives_first_and_second_derivatives),
-        TEST(gmres_restarts),
-        TEST(conjugate_gradients_give_first_and_second_derivatives),
-        TEST(third_derivative_of_a_cube_root),
-        TEST(state_may_go_once_it_was_copied),
-        TEST(nothing_to_solve_is_fine),
-        TEST(bad_problems_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * batches as good as their items, and the report. */
 #include "tests/cubic_systems.h"
 
-static void factors_are_made_in_forward_only(void **state) {
+TEST(factors_are_made_in_forward_only) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 3, 4, false);
     mo_tensor *x_star = solve_cubic(f->t, f->theta, 30), *grads[2], *second[2];
@@ -33,7 +33,7 @@ static int64_t peak_bytes(int newton, double tolerance, bool symmetric) {
     return peak;
 }
 
-static void memory_does_not_grow_with_inner_iterations(void **state) {
+TEST(memory_does_not_grow_with_inner_iterations) {
     (void)state;
     for (int symmetric = 0; symmetric < 2; symmetric++) {
         int64_t few = peak_bytes(10, 1e-1, symmetric);
@@ -43,7 +43,7 @@ static void memory_does_not_grow_with_inner_iterations(void **state) {
 }
 
 /* Item i alone, and among others. */
-static void a_batch_equals_its_items(void **state) {
+TEST(a_batch_equals_its_items) {
     fixture *f = *state;
     enum { ITEMS = 5, M = 9 };
     for (int symmetric = 0; symmetric < 2; symmetric++) {
@@ -71,7 +71,7 @@ static void a_batch_equals_its_items(void **state) {
 }
 
 /* Gradients in float32 against those in float64, by factors, GMRES and conjugate gradients. */
-static void float32_is_as_good_as_its_tolerance(void **state) {
+TEST(float32_is_as_good_as_its_tolerance) {
     fixture *f = *state;
     enum { ITEMS = 4, M = 8 };
     for (int method = 0; method < 3; method++) {
@@ -93,7 +93,7 @@ static void float32_is_as_good_as_its_tolerance(void **state) {
     f->theta[0] = f->theta[1] = NULL;
 }
 
-static void evaluation_needs_no_factors(void **state) {
+TEST(evaluation_needs_no_factors) {
     fixture *f = *state;
     draw_cubic(f, MO_F32, 2, 4, false);
     mo_tape_set_mode(f->t, MO_EVAL);
@@ -106,7 +106,7 @@ static void evaluation_needs_no_factors(void **state) {
     assert_true(mo_ok(f->ctx));
 }
 
-static void a_miss_can_be_a_report(void **state) {
+TEST(a_miss_can_be_a_report) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 2, 9, false);
     mo_implicit_report report = {0};
@@ -121,7 +121,7 @@ static void a_miss_can_be_a_report(void **state) {
     assert_true(report.adjoint_residual > 1e-9 && report.adjoint_residual < 1);
 }
 
-static void restarts_that_cannot_be_are_errors(void **state) {
+TEST(restarts_that_cannot_be_are_errors) {
     fixture *f = *state;
     static const int wrong[] = {-1, 10001};
     draw_cubic(f, MO_F64, 2, 9, false);
@@ -144,7 +144,7 @@ static mo_tensor *affine(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int 
     return mo_sub(t, mo_reshape(t, Ax, 2, (int64_t[]){items, m}), theta[1]);
 }
 
-static void an_item_without_a_number_leaves_the_others_alone(void **state) {
+TEST(an_item_without_a_number_leaves_the_others_alone) {
     fixture *f = *state;
     enum { ITEMS = 3, M = 7 };
     draw_cubic(f, MO_F64, ITEMS, M, true);
@@ -161,18 +161,4 @@ static void an_item_without_a_number_leaves_the_others_alone(void **state) {
         for (int i = 0; i < ITEMS * M; i++)
             assert_true(i / M == 1 ? isnan(F[i]) : fabs(F[i]) < 1e-8);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(factors_are_made_in_forward_only),
-        TEST(memory_does_not_grow_with_inner_iterations),
-        TEST(a_batch_equals_its_items),
-        TEST(float32_is_as_good_as_its_tolerance),
-        TEST(evaluation_needs_no_factors),
-        TEST(a_miss_can_be_a_report),
-        TEST(restarts_that_cannot_be_are_errors),
-        TEST(an_item_without_a_number_leaves_the_others_alone),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

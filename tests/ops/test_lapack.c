@@ -9,6 +9,8 @@
  * whose condition is within 10 of 1/eps, by name: such a one may be singular to working precision. */
 #include "tests/lapack_matrices.h"
 
+static const fixtures around_each = {set_up, tear_down};
+
 static const int orders[] = {0, 1, 2, 3, 5, 10, 50, 512}, right_hand_sides[] = {0, 1, 2, 15, 1025};
 enum { ORDERS = 8, RIGHT_HAND_SIDES = 5, FEW_ELEMENTS = 512 * 15 };
 
@@ -139,26 +141,21 @@ static void run_family(fixture *f, const family *s) {
     assert_true(solved >= 100 && refused >= 50);
 }
 
-static void solve_leaves_small_residuals(void **state) {
+TEST(solve_leaves_small_residuals) {
     run_family(*state, &(family){"solve", "solve: the matrix is singular", mo_solve, draw_general});
 }
 
-static void solve_spd_leaves_small_residuals(void **state) {
+TEST(solve_spd_leaves_small_residuals) {
     run_family(*state, &(family){"solve_spd", "solve_spd: the matrix is not positive definite (leading minor ",
                            mo_solve_spd, draw_spd});
 }
 
-static void solve_triangular_leaves_small_residuals(void **state) {
+TEST(solve_triangular_leaves_small_residuals) {
     run_family(*state,
         &(family){"solve_triangular", "solve_triangular: the matrix is singular: entry ", solve_lower, draw_lower});
 }
 
 int main(int argc, char **argv) {
     every = argc > 1 && !strcmp(argv[1], "every");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(solve_leaves_small_residuals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(solve_spd_leaves_small_residuals, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(solve_triangular_leaves_small_residuals, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite();
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 /* Sizes of one layer; batch 0: X is a matrix. part: W is a slice of a matrix twice as wide. turned: X is a transposed
  * view. */
@@ -105,7 +105,7 @@ static void expect_equal_layers(mo_context *ctx, mo_dtype dtype, const layer *l,
     mo_tensor_release(G);
 }
 
-static void linear_equals_its_composition(void **state) {
+TEST(linear_equals_its_composition) {
     (void)state;
     static const layer layers[] = {
         {.rows = 7, .in = 5, .out = 3},
@@ -128,7 +128,7 @@ static void linear_equals_its_composition(void **state) {
 }
 
 /* relu(X W1^T + b1 + R) W2^T + b2 in value, in every gradient and in those of a sum of their squares. */
-static void perceptron_equals_its_layers(void **state) {
+TEST(perceptron_equals_its_layers) {
     (void)state;
     enum { LEAVES = 6, ROWS = 60, IN = 9, HIDDEN = 33, OUT = 4 };
     static const int64_t shapes[LEAVES][2] = {{ROWS, IN}, {HIDDEN, IN}, {HIDDEN}, {ROWS, HIDDEN}, {OUT, HIDDEN}, {OUT}};
@@ -157,12 +157,4 @@ static void perceptron_equals_its_layers(void **state) {
     for (int i = 0; i < LEAVES; i++)
         mo_tensor_release(l[i]);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(linear_equals_its_composition),
-        cmocka_unit_test(perceptron_equals_its_layers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,9 @@
  * every order. */
 #include "tests/host_matrices.h"
 
-static void a_determinant_beyond_the_range_has_a_logarithm(void **state) {
+static const fixtures around_each = {set_up, tear_down};
+
+TEST(a_determinant_beyond_the_range_has_a_logarithm) {
     fixture *f = *state;
     int n = 200;
     double *A = zeros(n, n);
@@ -19,7 +21,7 @@ static void a_determinant_beyond_the_range_has_a_logarithm(void **state) {
     free(A);
 }
 
-static void the_sign_is_left_out(void **state) {
+TEST(the_sign_is_left_out) {
     fixture *f = *state;
     double *y = values_of(f, mo_log_abs_det(f->t, second_of_two(f, MO_F64, (double[]){0, 2, 0, 3, 0, 0, 0, 0, 5})));
     assert_true(y[0] == 0 && fabs(y[1] - log(30)) < 1e-15);
@@ -50,7 +52,7 @@ static void expect_three_factorizations(fixture *f, mo_tensor *A, int64_t before
     assert_int_equal(mo_context_counters(f->ctx).factorizations - before, 3);
 }
 
-static void factors_are_reused_at_every_order(void **state) {
+TEST(factors_are_reused_at_every_order) {
     fixture *f = *state;
     mo_tensor *xs[2];
     draw_problem(f, xs);
@@ -64,7 +66,7 @@ static void factors_are_reused_at_every_order(void **state) {
 }
 
 /* Not only up to rounding. */
-static void gradients_of_symmetric_matrices_are_symmetric(void **state) {
+TEST(gradients_of_symmetric_matrices_are_symmetric) {
     fixture *f = *state;
     mo_tensor *xs[2], *grad;
     draw_problem(f, xs);
@@ -79,7 +81,7 @@ static void gradients_of_symmetric_matrices_are_symmetric(void **state) {
 }
 
 /* x^T A^-1 x against <x, solve(A, x)>; never negative, even where rounding is all there is. */
-static void the_quadratic_form_is_that_of_a_solve(void **state) {
+TEST(the_quadratic_form_is_that_of_a_solve) {
     fixture *f = *state;
     mo_tensor *xs[2];
     draw_problem(f, xs);
@@ -90,15 +92,4 @@ static void the_quadratic_form_is_that_of_a_solve(void **state) {
         assert_true(fabs(got[i] - expected[i]) <= 1e-14 * expected[i] && got[i] >= 0);
     free(expected);
     free(got);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_determinant_beyond_the_range_has_a_logarithm, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_sign_is_left_out, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(factors_are_reused_at_every_order, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(gradients_of_symmetric_matrices_are_symmetric, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_quadratic_form_is_that_of_a_solve, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static int begin(void **state) {
     *state = mo_context_create(NULL);
@@ -18,6 +18,8 @@ static int end(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {begin, end};
 
 /* A batch of problems: rows drawn about one mean per class, `spread` apart, with one-hot labels. */
 typedef struct problem {
@@ -70,7 +72,7 @@ static mo_tensor *objective_gradient(mo_tape *t, const problem *p, mo_tensor *W,
     return mo_add(t, mo_matmul(t, mo_transpose(t, Phi), R), penalty);
 }
 
-static void the_gradient_vanishes_at_the_solution(void **state) {
+TEST(the_gradient_vanishes_at_the_solution) {
     mo_context *ctx = *state;
     static const problem problems[] = {
         {.batch = 1, .n = 40, .d = 7, .classes = 3, .spread = 1, .lambda = 1},
@@ -107,7 +109,7 @@ static mo_tensor *solve(mo_tape *t, mo_tensor *const in[3], mo_intercept interce
 }
 
 /* Columns of zeros change nothing, but make the problem one of fewer rows than columns. */
-static void rows_and_columns_give_the_same_solution_and_gradients(void **state) {
+TEST(rows_and_columns_give_the_same_solution_and_gradients) {
     mo_context *ctx = *state;
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
         problem p = {.batch = 2, .n = 12, .d = 5, .classes = 3, .spread = 1, .lambda = 0.3};
@@ -134,7 +136,7 @@ static void rows_and_columns_give_the_same_solution_and_gradients(void **state) 
 
 /* The kernel of small systems and the graph code of large ones: a system above the bound alone, and twice in a batch.
  */
-static void kernel_and_composed_iterations_agree(void **state) {
+TEST(kernel_and_composed_iterations_agree) {
     mo_context *ctx = *state;
     for (int64_t n = 250; n <= 400; n += 150) {
         problem p = {.batch = 1, .n = n, .d = 300, .classes = 3, .spread = 0.5, .lambda = 1};
@@ -155,7 +157,7 @@ static void kernel_and_composed_iterations_agree(void **state) {
 }
 
 /* Items that need few steps beside items that need many. */
-static void a_batch_equals_its_items(void **state) {
+TEST(a_batch_equals_its_items) {
     mo_context *ctx = *state;
     for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
         problem p = {.batch = 3, .n = 10, .d = 14, .classes = 5, .spread = 1, .lambda = 0.05};
@@ -182,7 +184,7 @@ static void a_batch_equals_its_items(void **state) {
     }
 }
 
-static void derivatives_hold_at_the_size_of_an_episode(void **state) {
+TEST(derivatives_hold_at_the_size_of_an_episode) {
     static const mo_head_sample samples[] = {
         {.support = 20, .queries = 6, .dim = 32, .classes = 5},
         {.support = 40, .queries = 6, .dim = 6, .classes = 4},
@@ -199,7 +201,7 @@ static void derivatives_hold_at_the_size_of_an_episode(void **state) {
     }
 }
 
-static void one_node_is_recorded_and_backward_never_factorizes(void **state) {
+TEST(one_node_is_recorded_and_backward_never_factorizes) {
     mo_context *ctx = *state;
     problem p = {.batch = 4, .n = 8, .d = 12, .classes = 2, .spread = 1, .lambda = 0.5};
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -216,7 +218,7 @@ static void one_node_is_recorded_and_backward_never_factorizes(void **state) {
     release_problem(&p);
 }
 
-static void a_weight_of_two_is_a_row_twice(void **state) {
+TEST(a_weight_of_two_is_a_row_twice) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 2, 0, 1, -1, 1, 1, 2}, y[] = {1, 0, 0, 1, 0, 1, 1, 0}, doubled[] = {2, 0, 0, 1, 0, 1};
@@ -231,7 +233,7 @@ static void a_weight_of_two_is_a_row_twice(void **state) {
 
 /* Two equal rows of more columns: X X^T is singular, and coordinates on the rows may be all rounding. The solution and
  * the gradient are those of one row with the sum of the labels. */
-static void equal_rows_are_one_row_with_both_weights(void **state) {
+TEST(equal_rows_are_one_row_with_both_weights) {
     mo_context *ctx = *state;
     enum { ROWS = 2, COLUMNS = 5, CLASSES = 7 };
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -261,7 +263,7 @@ static void equal_rows_are_one_row_with_both_weights(void **state) {
 }
 
 /* Columns of very different scale: the gradient falls to the noise of its own sum, 1e-8 of the largest column here. */
-static void columns_of_very_different_scale_are_no_obstacle(void **state) {
+TEST(columns_of_very_different_scale_are_no_obstacle) {
     mo_context *ctx = *state;
     for (int wide = 0; wide < 2; wide++)
         for (int intercept = MO_INTERCEPT_NONE; intercept <= MO_INTERCEPT_FREE; intercept++) {
@@ -282,19 +284,4 @@ static void columns_of_very_different_scale_are_no_obstacle(void **state) {
             mo_tape_release(t);
             release_problem(&p);
         }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_gradient_vanishes_at_the_solution, begin, end),
-        cmocka_unit_test_setup_teardown(rows_and_columns_give_the_same_solution_and_gradients, begin, end),
-        cmocka_unit_test_setup_teardown(kernel_and_composed_iterations_agree, begin, end),
-        cmocka_unit_test_setup_teardown(a_batch_equals_its_items, begin, end),
-        cmocka_unit_test_setup_teardown(derivatives_hold_at_the_size_of_an_episode, begin, end),
-        cmocka_unit_test_setup_teardown(one_node_is_recorded_and_backward_never_factorizes, begin, end),
-        cmocka_unit_test_setup_teardown(a_weight_of_two_is_a_row_twice, begin, end),
-        cmocka_unit_test_setup_teardown(equal_rows_are_one_row_with_both_weights, begin, end),
-        cmocka_unit_test_setup_teardown(columns_of_very_different_scale_are_no_obstacle, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

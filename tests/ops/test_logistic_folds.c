@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 #include "tests/largest_difference.h"
 
@@ -26,6 +26,8 @@ static int end(void **state) {
     mo_context_release(*state);
     return 0;
 }
+
+static const fixtures around_each = {begin, end};
 
 /* Rows about one mean per class, times `scale`; labels as weights of several classes where `soft`. Where narrow, there
  * are fewer columns than rows, and those from REPEATED on are copies, with other labels: in one fold and in two. */
@@ -75,7 +77,7 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_intercept intercep
 
 /* Beside usual rows some so small that the penalty decides, and some that it lets separate far: what rounding leaves of
  * the shared inverse may not do there, but then nothing is done. Float32 is compared with float64. */
-static void folds_together_are_folds_one_by_one(void **state) {
+TEST(folds_together_are_folds_one_by_one) {
     static const double scales[] = {1e-4, 0.1, 1, 3, 30};
     mo_context *ctx = *state;
     for (int i = 0; i < 5; i++)
@@ -117,7 +119,7 @@ static void check_threads(bool narrow, int64_t batch) {
     assert_memory_equal(held[0], held[1], sizeof *held[0] * (size_t)(batch * HELD * C));
 }
 
-static void threads_change_no_bit(void **state) {
+BARE_TEST(threads_change_no_bit) {
     (void)state;
     check_threads(false, BATCH);
     check_threads(true, BATCH);
@@ -125,7 +127,7 @@ static void threads_change_no_bit(void **state) {
 }
 
 /* No penalty, a class that only a fold has, a NaN: nothing is done, and no endless loop. */
-static void what_it_cannot_do_is_said(void **state) {
+TEST(what_it_cannot_do_is_said) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2];
@@ -149,7 +151,7 @@ static void what_it_cannot_do_is_said(void **state) {
 
 /* Six rows, of which three and three are equal: many fits do not converge in coordinates on the rows. The head has the
  * logits of one row per class of three times the weight, less the fold's. */
-static void equal_rows_have_their_fits(void **state) {
+TEST(equal_rows_have_their_fits) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     const mo_head *head = mo_find_head("logistic");
@@ -175,14 +177,4 @@ static void equal_rows_have_their_fits(void **state) {
     }
     print_message("%d of 60 were left to logistic\n", left);
     mo_tape_release(t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(folds_together_are_folds_one_by_one, begin, end),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test_setup_teardown(what_it_cannot_do_is_said, begin, end),
-        cmocka_unit_test_setup_teardown(equal_rows_have_their_fits, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 enum { N = 4200, D = 256, C = 5, LENGTH = (D + 1) * C };
 
@@ -88,7 +88,7 @@ static double relative_gradient(const double *X, const double *W) {
     return sqrt(now / start);
 }
 
-static void gradient_vanishes_at_any_thread_count(void **state) {
+TEST(gradient_vanishes_at_any_thread_count) {
     (void)state;
     static const double spread[] = {1, 1000};
     double first[LENGTH], again[LENGTH];
@@ -113,7 +113,7 @@ static mo_tensor *inner(mo_tape *t, mo_tensor *W, mo_tensor *A) {
 }
 
 /* d<W, A> along a direction, by the gradient and by central differences. */
-static void gradient_through_the_optimum_is_that_of_differences(void **state) {
+TEST(gradient_through_the_optimum_is_that_of_differences) {
     (void)state;
     const double step = 1e-4;
     double *x = rows_of(1), *direction = rows_of(3), a[LENGTH], ends[2];
@@ -142,12 +142,4 @@ static void gradient_through_the_optimum_is_that_of_differences(void **state) {
     mo_context_release(ctx);
     free(x);
     free(direction);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gradient_vanishes_at_any_thread_count),
-        cmocka_unit_test(gradient_through_the_optimum_is_that_of_differences),
-    };
-    return cmocka_run_group_tests_name("logistic_large", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static int begin(void **state) {
     *state = mo_context_create(NULL);
@@ -20,7 +20,9 @@ static int end(void **state) {
     return 0;
 }
 
-static void without_penalty_rows_that_overlap_have_their_optimum(void **state) {
+static const fixtures around_each = {begin, end};
+
+TEST(without_penalty_rows_that_overlap_have_their_optimum) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 1, 1, 0}, y[] = {1, 0, 1, 0, 0, 1, 0, 1}, w[4];
@@ -38,7 +40,7 @@ typedef struct refusal {
     const char *message;
 } refusal;
 
-static void what_has_no_optimum_is_refused_in_one_line(void **state) {
+TEST(what_has_no_optimum_is_refused_in_one_line) {
     mo_context *ctx = *state;
     static const refusal cases[] = {
         {4, 1, 2, {1, 2, -1, -3}, {1, 0, 1, 0, 0, 1, 0, 1}, 0, MO_INTERCEPT_NONE, "separable"},
@@ -63,7 +65,7 @@ static void what_has_no_optimum_is_refused_in_one_line(void **state) {
 }
 
 /* Rows that say nothing: the gradient is rounding from the first, in float32 too. */
-static void equal_rows_give_equal_classes(void **state) {
+TEST(equal_rows_give_equal_classes) {
     mo_context *ctx = *state;
     for (int real = 0; real < 2; real++) {
         mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -81,7 +83,7 @@ static void equal_rows_give_equal_classes(void **state) {
 }
 
 /* Rows that contradict one another and depend on one another: an optimum, but not one set of weights. */
-static void without_a_penalty_dependent_rows_are_named_by_their_rank(void **state) {
+TEST(without_a_penalty_dependent_rows_are_named_by_their_rank) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 2, 3, 1, 2, 3, 3, 1, 0, 3, 1, 0}, y[] = {1, 0, 0, 1, 1, 0, 0, 1},
@@ -101,7 +103,7 @@ static void without_a_penalty_dependent_rows_are_named_by_their_rank(void **stat
 }
 
 /* Repeated rows, a class without support and a single row are fine where the penalty holds every weight. */
-static void a_penalty_on_everything_always_has_an_optimum(void **state) {
+TEST(a_penalty_on_everything_always_has_an_optimum) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     double x[] = {1, 2, 3, 1, 2, 3, 1, 2, 3}, y[] = {1, 0, 0, 0, 1, 0, 1, 0, 0}, logits[3];
@@ -114,15 +116,4 @@ static void a_penalty_on_everything_always_has_an_optimum(void **state) {
         assert_true(n == 1 || fabs(logits[0] - logits[1] - log(2)) < 1e-2); /* two rows against one */
     }
     mo_tape_release(t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(without_penalty_rows_that_overlap_have_their_optimum, begin, end),
-        cmocka_unit_test_setup_teardown(what_has_no_optimum_is_refused_in_one_line, begin, end),
-        cmocka_unit_test_setup_teardown(equal_rows_give_equal_classes, begin, end),
-        cmocka_unit_test_setup_teardown(without_a_penalty_dependent_rows_are_named_by_their_rank, begin, end),
-        cmocka_unit_test_setup_teardown(a_penalty_on_everything_always_has_an_optimum, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { DIM = 128, CLASSES = 7, SHOTS = 12, HOP = 2 };
 
 static const char oracle[] =
@@ -47,7 +49,7 @@ static void write_problem(scratch *s, mo_tape *t, const mo_graph *graph, mo_tens
     free(node);
 }
 
-static void coefficients_and_accuracy_equal_those_of_scikit_learn(void **state) {
+TEST(coefficients_and_accuracy_equal_those_of_scikit_learn) {
     scratch *s = *state;
     char command[1600];
     const char *python = python_with("sklearn.linear_model");
@@ -71,9 +73,4 @@ static void coefficients_and_accuracy_equal_those_of_scikit_learn(void **state) 
     assert_true(error < 1e-6);
     assert_true(theirs == ours && ours > 0.5);
     scratch_files(s, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(coefficients_and_accuracy_equal_those_of_scikit_learn)};
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

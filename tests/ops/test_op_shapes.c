@@ -95,7 +95,7 @@ static void check_op(mo_context *ctx, const mo_op *op, layout_tally *sum) {
         fail_msg("%s: %d shapes, expected %d", op->name, sum->checked, count);
 }
 
-static void derivatives_hold_on_drawn_shapes(void **state) {
+TEST(derivatives_hold_on_drawn_shapes) {
     (void)state;
     mo_context *ctx = device_context_of(MO_CPU, 1);
     layout_tally all = {0};
@@ -119,8 +119,7 @@ static void derivatives_hold_on_drawn_shapes(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(derivatives_hold_on_drawn_shapes)};
     if (argc > 1)
         count = atoi(argv[1]);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite();
 }

@@ -104,7 +104,7 @@ static void fill_row(table *T, const mo_op *op) {
     print_message("\n");
 }
 
-static void every_op_has_its_derivatives_in_every_layout(void **state) {
+TEST(every_op_has_its_derivatives_in_every_layout) {
     (void)state;
     table T = {.ctx = device_context_of(MO_CPU, 1)};
     int ops = 0;
@@ -129,9 +129,4 @@ static void every_op_has_its_derivatives_in_every_layout(void **state) {
         T.all.dot, T.all.quotient);
     assert_true(ops >= 60);
     mo_context_release(T.ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_op_has_its_derivatives_in_every_layout)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static void compare_float_types(op_case *c) {
     op_case_close(&single);
 }
 
-static void float32_agrees_with_float64(void **state) {
+TEST(float32_agrees_with_float64) {
     (void)state;
     mo_context *ctx = op_context(1);
     print_message("%d samples\n", for_each_case(ctx, MO_F64, compare_float_types));
@@ -69,7 +69,7 @@ static void compare_strides(op_case *c) {
     mo_tape_release(t);
 }
 
-static void strides_of_inputs_do_not_matter(void **state) {
+TEST(strides_of_inputs_do_not_matter) {
     (void)state;
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_strides);
@@ -118,7 +118,7 @@ static void compare_threads_of_long(mo_context *ctx, const char *name, int k, in
     compare_threads_of(op, &s, real);
 }
 
-static void threads_give_equal_bits(void **state) {
+TEST(threads_give_equal_bits) {
     (void)state;
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F32, compare_threads);
@@ -133,13 +133,4 @@ static void threads_give_equal_bits(void **state) {
     compare_threads_of_long(ctx, "matmul", 1, 5003, MO_F32);
     compare_threads_of_long(ctx, "solve_spd", 1, 5003, MO_F32);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(float32_agrees_with_float64),
-        cmocka_unit_test(strides_of_inputs_do_not_matter),
-        cmocka_unit_test(threads_give_equal_bits),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
  * without factorizing again. */
 #include "tests/op_runs.h"
 
-static void every_op_has_the_derivatives_it_claims(void **state) {
+TEST(every_op_has_the_derivatives_it_claims) {
     (void)state;
     mo_context *ctx = op_context(1);
     double worst = 0;
@@ -48,7 +48,7 @@ static void backward_without_factorizing(op_case *c) {
     mo_tape_release(t);
 }
 
-static void no_backward_factorizes(void **state) {
+TEST(no_backward_factorizes) {
     (void)state;
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F64, backward_without_factorizing);
@@ -56,7 +56,7 @@ static void no_backward_factorizes(void **state) {
     mo_context_release(ctx);
 }
 
-static void solve_spd_factorizes_each_matrix_once(void **state) {
+TEST(solve_spd_factorizes_each_matrix_once) {
     (void)state;
     mo_context *ctx = op_context(1);
     const mo_op *op = mo_find_op(ctx, "solve_spd");
@@ -99,7 +99,7 @@ static void check_set_of_gradients(op_case *c) {
     op_result_release(&r);
 }
 
-static void gradients_keep_to_the_set_of_their_input(void **state) {
+TEST(gradients_keep_to_the_set_of_their_input) {
     (void)state;
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F64, check_set_of_gradients);
@@ -108,7 +108,7 @@ static void gradients_keep_to_the_set_of_their_input(void **state) {
     mo_context_release(ctx);
 }
 
-static void ops_without_samples_are_refused(void **state) {
+TEST(ops_without_samples_are_refused) {
     (void)state;
     mo_context *ctx = op_context(1);
     const mo_op *add = mo_find_op(ctx, "add");
@@ -121,15 +121,4 @@ static void ops_without_samples_are_refused(void **state) {
     assert_int_equal(mo_register_op(ctx, add), MO_INVALID);
     assert_failed(ctx, MO_INVALID, PARTS("an op named add already"));
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_op_has_the_derivatives_it_claims),
-        cmocka_unit_test(no_backward_factorizes),
-        cmocka_unit_test(solve_spd_factorizes_each_matrix_once),
-        cmocka_unit_test(gradients_keep_to_the_set_of_their_input),
-        cmocka_unit_test(ops_without_samples_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

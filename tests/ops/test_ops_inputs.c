@@ -46,7 +46,7 @@ static void compare_all_repeated(op_case *c) {
                 compare_repeated(c, i, j, &both);
 }
 
-static void an_input_used_twice_gets_both_gradients(void **state) {
+TEST(an_input_used_twice_gets_both_gradients) {
     (void)state;
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_all_repeated);
@@ -108,7 +108,7 @@ static void compare_each_alone(op_case *c) {
     op_result_release(&full);
 }
 
-static void inputs_that_need_no_gradient_get_none(void **state) {
+TEST(inputs_that_need_no_gradient_get_none) {
     (void)state;
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_each_alone);
@@ -144,7 +144,7 @@ static void compare_dtypes(op_case *c) {
         }
 }
 
-static void other_dtypes_are_refused_by_name(void **state) {
+TEST(other_dtypes_are_refused_by_name) {
     (void)state;
     mo_context *ctx = op_context(1);
     for_each_case(ctx, MO_F64, compare_dtypes);
@@ -188,7 +188,7 @@ static void assert_rejected(mo_context *ctx, const mo_op *op, int k) {
     mo_tape_release(t);
 }
 
-static void wrong_inputs_give_their_error_and_no_harm(void **state) {
+TEST(wrong_inputs_give_their_error_and_no_harm) {
     (void)state;
     mo_context *ctx = op_context(1);
     int count = 0;
@@ -202,7 +202,7 @@ static void wrong_inputs_give_their_error_and_no_harm(void **state) {
 }
 
 /* What every op refuses, whatever its shape rule says. */
-static void null_and_foreign_inputs_are_refused(void **state) {
+TEST(null_and_foreign_inputs_are_refused) {
     (void)state;
     mo_context *ctx = op_context(1), *other = op_context(1);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD), *second = mo_tape_create(ctx, MO_RECORD);
@@ -225,15 +225,4 @@ static void null_and_foreign_inputs_are_refused(void **state) {
     mo_tape_release(t);
     mo_context_release(other);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_input_used_twice_gets_both_gradients),
-        cmocka_unit_test(inputs_that_need_no_gradient_get_none),
-        cmocka_unit_test(other_dtypes_are_refused_by_name),
-        cmocka_unit_test(wrong_inputs_give_their_error_and_no_harm),
-        cmocka_unit_test(null_and_foreign_inputs_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -180,7 +180,7 @@ static bool agree(parity *p, const variant *v) {
     return fine;
 }
 
-static void every_op_agrees(void **state) {
+TEST(every_op_agrees) {
     parity *p = *state;
     mo_context *ctx = mo_tape_context(p->cpu);
     for (int o = 0; o < mo_n_ops(ctx); o++) {
@@ -246,9 +246,4 @@ static int close_devices(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_op_agrees),
-    };
-    return cmocka_run_group_tests(tests, open_devices, close_devices);
-}
+static const fixtures around_all = {open_devices, close_devices};

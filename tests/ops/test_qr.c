@@ -2,6 +2,8 @@
  */
 #include "tests/host_matrices.h"
 
+static const fixtures around_each = {set_up, tear_down};
+
 static void expect_ratio(const char *what, int m, int n, double ratio) {
     if (!(ratio < threshold))
         fail_msg("%s, %d x %d: ratio %g", what, m, n, ratio);
@@ -31,7 +33,7 @@ static void decompose(fixture *f, mo_dtype dtype, int m, int n) {
     mo_tape_reset(f->t);
 }
 
-static void q_times_r_is_the_matrix(void **state) {
+TEST(q_times_r_is_the_matrix) {
     for (int i = 0; i < SIZES; i++)
         for (int d = 0; d < 2; d++) {
             decompose(*state, d ? MO_F64 : MO_F32, sizes[i], sizes[i]);
@@ -40,7 +42,7 @@ static void q_times_r_is_the_matrix(void **state) {
 }
 
 /* A^T (B - A X) = 0. */
-static void the_residual_is_orthogonal_to_the_columns(void **state) {
+TEST(the_residual_is_orthogonal_to_the_columns) {
     fixture *f = *state;
     for (int i = 0; i < SIZES; i++)
         for (int d = 0; d < 2; d++) {
@@ -69,7 +71,7 @@ static void solution(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out
     out[0] = mo_least_squares(t, in[0], in[1]);
 }
 
-static void least_squares_has_its_gradient(void **state) {
+TEST(least_squares_has_its_gradient) {
     fixture *f = *state;
     double *A = normals(f, 36, 1), *B = normals(f, 24, 1);
     for (int i = 0; i < 36; i++)
@@ -96,7 +98,7 @@ static mo_tensor *second_tall(fixture *f, mo_dtype dtype, const double *A) {
     return tensor_of(f, dtype, 3, (int64_t[]){2, 4, 3}, both);
 }
 
-static void dependent_columns_are_named(void **state) {
+TEST(dependent_columns_are_named) {
     fixture *f = *state;
     const double twice[] = {1, 1, 5, 2, 2, 6, 3, 3, 7, 4, 4, 9}, zero[] = {0, 1, 2, 0, 1, 3, 0, 2, 4, 0, 3, 4},
                  sum[] = {0.1, 0.7, 0.8, 0.2, 0.6, 0.8, 0.3, 0.1, 0.4, 0.4, 0.9, 1.3};
@@ -121,7 +123,7 @@ static void dependent_columns_are_named(void **state) {
 }
 
 /* Rank is relative to each column's size: 1e-30 beside 1 is no defect, in float32 neither. */
-static void scaled_columns_are_not_dependent(void **state) {
+TEST(scaled_columns_are_not_dependent) {
     fixture *f = *state;
     mo_tensor *Q, *R;
     for (int d = 0; d < 2; d++) {
@@ -129,15 +131,4 @@ static void scaled_columns_are_not_dependent(void **state) {
         mo_qr(f->t, second_tall(f, d ? MO_F64 : MO_F32, A), &Q, &R);
         assert_string_equal(mo_context_status(f->ctx)->message, "");
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(q_times_r_is_the_matrix, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_residual_is_orthogonal_to_the_columns, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(least_squares_has_its_gradient, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(dependent_columns_are_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(scaled_columns_are_not_dependent, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { DEPTH = 24, WIDTH = 64 };
 
 /* Layers one after another, all of which a plain backward keeps. */
@@ -47,7 +49,7 @@ static cost run_stretches(mo_context *ctx, mo_tensor *const in[2], bool recomput
     return c;
 }
 
-static void memory_holds_the_inside_of_one_stretch(void **state) {
+TEST(memory_holds_the_inside_of_one_stretch) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
     cost plain = run_stretches(ctx, in, false), recomputed = run_stretches(ctx, in, true);
@@ -71,7 +73,7 @@ static mo_tensor *masked(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     return mo_dropout(t, mo_square(t, in[0]), 0.5, state);
 }
 
-static void every_run_begins_with_the_same_state(void **state) {
+TEST(every_run_begins_with_the_same_state) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X = filled(ctx, 3), *grad;
@@ -101,7 +103,7 @@ static mo_tensor *captures(mo_tape *t, mo_tensor *const *in, int n, void *state)
     return mo_mul(t, in[0], state);
 }
 
-static void a_hidden_input_that_needs_a_gradient_is_an_error(void **state) {
+TEST(a_hidden_input_that_needs_a_gradient_is_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *X = filled(ctx, 1), *hidden = filled(ctx, 2);
@@ -117,7 +119,7 @@ static void a_hidden_input_that_needs_a_gradient_is_an_error(void **state) {
     mo_tensor_release(hidden);
 }
 
-static void in_eval_only_the_result_stays(void **state) {
+TEST(in_eval_only_the_result_stays) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[2] = {filled(ctx, 0.3), filled(ctx, 0.01)};
@@ -127,14 +129,4 @@ static void in_eval_only_the_result_stays(void **state) {
     mo_tape_release(t);
     for (int i = 0; i < 2; i++)
         mo_tensor_release(in[i]);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_holds_the_inside_of_one_stretch),
-        cmocka_unit_test(every_run_begins_with_the_same_state),
-        cmocka_unit_test(a_hidden_input_that_needs_a_gradient_is_an_error),
-        cmocka_unit_test(in_eval_only_the_result_stays),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

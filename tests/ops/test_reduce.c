@@ -3,6 +3,8 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
+static const fixtures around_each = {toy_create, toy_release};
+
 static const int64_t cube[] = {2, 3, 4};
 
 /* A float64 leaf [2, 3, 4] of distinct values, shuffled. */
@@ -50,7 +52,7 @@ static void check_reduction(toy *y, mo_tensor *X, unsigned axes, mo_reduced keep
             fail_msg("%c over 0x%x, element %d: %g, expected %g", kind, axes, k, at(Y, k), expected[k]);
 }
 
-static void every_set_of_axes_matches_loops(void **state) {
+TEST(every_set_of_axes_matches_loops) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
     for (unsigned axes = 0; axes < 8; axes++)
@@ -78,7 +80,7 @@ static void reductions(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **o
     out[3] = mo_logsumexp(t, in[0], (mo_axes){c->axes}, c->keep);
 }
 
-static void every_set_of_axes_has_its_gradient(void **state) {
+TEST(every_set_of_axes_has_its_gradient) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
     for (unsigned axes = 0; axes < 8; axes++) {
@@ -90,7 +92,7 @@ static void every_set_of_axes_has_its_gradient(void **state) {
     mo_tensor_release(X);
 }
 
-static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
+TEST(gradient_of_max_goes_to_the_first_of_ties) {
     toy *y = *state;
     double x[12] = {1, 5, 5, 5, 5, 2, 3, 3, 3, 0, 5, 5};
     mo_tensor *X = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 2, (int64_t[]){3, 4}, x)), *g;
@@ -109,7 +111,7 @@ static void gradient_of_max_goes_to_the_first_of_ties(void **state) {
     mo_tensor_release(X);
 }
 
-static void logsumexp_is_exact_at_extremes(void **state) {
+TEST(logsumexp_is_exact_at_extremes) {
     toy *y = *state;
     mo_tensor *high = toy_leaf(y->ctx, 1e4, 1e4), *low = toy_leaf(y->ctx, -1e4, -1e4), *far = toy_leaf(y->ctx, 1e4, 0);
     assert_true(mo_item(mo_logsumexp(y->t, high, MO_ALL, MO_DROP_AXES)) == 1e4 + log(2));
@@ -123,7 +125,7 @@ static void logsumexp_is_exact_at_extremes(void **state) {
     mo_tensor_release(far);
 }
 
-static void negative_axes_count_from_the_end(void **state) {
+TEST(negative_axes_count_from_the_end) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
     mo_tensor *(*const ops[])(mo_tape *, mo_tensor *, mo_axes, mo_reduced) = {mo_sum, mo_mean, mo_max, mo_logsumexp};
@@ -147,7 +149,7 @@ static void negative_axes_count_from_the_end(void **state) {
     mo_tensor_release(X);
 }
 
-static void no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one(void **state) {
+TEST(no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx), *same = mo_sum(y->t, X, (mo_axes){0}, MO_DROP_AXES);
     assert_int_equal(mo_numel(same), 24);
@@ -162,7 +164,7 @@ static void no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one(void 
     mo_tensor_release(X);
 }
 
-static void reductions_of_nothing_are_zero_or_an_error(void **state) {
+TEST(reductions_of_nothing_are_zero_or_an_error) {
     toy *y = *state;
     mo_tensor *X = mo_tape_tensor(y->t, MO_F64, 2, (int64_t[]){2, 0});
     mo_tensor *S = mo_sum(y->t, X, MO_AXIS(1), MO_DROP_AXES);
@@ -181,7 +183,7 @@ static void reductions_of_nothing_are_zero_or_an_error(void **state) {
 }
 
 /* In one pass, E x^2 - (E x)^2, nothing would be left of it. */
-static void variance_is_exact_about_a_large_mean(void **state) {
+TEST(variance_is_exact_about_a_large_mean) {
     toy *y = *state;
     double x[] = {1e9 + 1, 1e9 + 2, 1e9 + 3, 1e9 + 6};
     float single[] = {16777216 + 2, 16777216 + 4, 16777216 + 6, 16777216 + 12};
@@ -202,7 +204,7 @@ static void variances(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **ou
     out[1] = mo_square(t, mo_var(t, in[0], MO_AXIS(1), MO_DROP_AXES, 1));
 }
 
-static void variance_has_its_gradient(void **state) {
+TEST(variance_has_its_gradient) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
     mo_check_result r = mo_check_function(y->ctx, variances, NULL, &X, 1, 2, 2, 1e-6, 5);
@@ -211,7 +213,7 @@ static void variance_has_its_gradient(void **state) {
     mo_tensor_release(X);
 }
 
-static void sum_to_undoes_broadcasting(void **state) {
+TEST(sum_to_undoes_broadcasting) {
     toy *y = *state;
     double x[24];
     for (int i = 0; i < 24; i++)
@@ -232,7 +234,7 @@ static void sum_to_undoes_broadcasting(void **state) {
     assert_failed(y->ctx, MO_INVALID, PARTS("sum_to: [4]"));
 }
 
-static void argmax_finds_the_first_largest_along_any_axis(void **state) {
+TEST(argmax_finds_the_first_largest_along_any_axis) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
     double x[24];
@@ -257,22 +259,4 @@ static void argmax_finds_the_first_largest_along_any_axis(void **state) {
     mo_argmax(y->t, X, MO_AXIS(3));
     assert_failed(y->ctx, MO_INVALID, PARTS("argmax: axes 0x8, expected bits below 3"));
     mo_tensor_release(X);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(every_set_of_axes_matches_loops, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(every_set_of_axes_has_its_gradient, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(gradient_of_max_goes_to_the_first_of_ties, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(argmax_finds_the_first_largest_along_any_axis, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(logsumexp_is_exact_at_extremes, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(negative_axes_count_from_the_end, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(reductions_of_nothing_are_zero_or_an_error, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(
-            no_axes_leave_the_tensor_and_several_are_refused_by_ops_of_one, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(variance_is_exact_about_a_large_mean, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(variance_has_its_gradient, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(sum_to_undoes_broadcasting, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,7 @@
 #include "ops/ops.h"
 #include "tests/device.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/suite.h"
 
 typedef struct list {
     int64_t rows, width, destinations;
@@ -17,7 +12,7 @@ typedef struct list {
 /* One position; parts of a warp; columns beyond a block; destinations that have none; more than one block sorts. */
 static const list lists[] = {{1, 3, 2}, {33, 5, 7}, {70, 300, 9}, {400, 16, 900}, {4096, 2, 5}, {4097, 2, 5}};
 
-static void rows_are_added_in_rising_order(void **state) {
+TEST(rows_are_added_in_rising_order) {
     mo_tape *t = *state;
     for (size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         int64_t m = lists[l].rows, d = lists[l].width, n = lists[l].destinations;
@@ -56,7 +51,4 @@ static int close_device(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_are_added_in_rising_order)};
-    return cmocka_run_group_tests_name("scatter", tests, open_device, close_device);
-}
+static const fixtures around_all = {open_device, close_device};

@@ -19,7 +19,7 @@ static void project_by_bisection(const double *v, double *x, int m) {
         x[i] = fmax(v[i] - low, 0);
 }
 
-static void the_projection_is_the_nearest_point(void **state) {
+TEST(the_projection_is_the_nearest_point) {
     fixture *f = *state;
     enum { ROWS = 50, SIZE = 9 };
     double v[ROWS][SIZE], x[ROWS][SIZE], expected[SIZE];
@@ -38,7 +38,7 @@ static void the_projection_is_the_nearest_point(void **state) {
 }
 
 /* Beside a large entry the 1 of sum - 1 is lost to rounding. */
-static void large_entries_stay_on_the_simplex(void **state) {
+TEST(large_entries_stay_on_the_simplex) {
     fixture *f = *state;
     const float v[2][3] = {{1e8f, 0, -1}, {3e9f, 3e9f, -3e9f}}, expected[2][3] = {{1, 0, 0}, {0.5f, 0.5f, 0}};
     float x[2][3];
@@ -56,7 +56,7 @@ static void project_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
     out[0] = mo_mul(t, mo_simplex_project(t, in[0]), in[0]);
 }
 
-static void the_projection_has_its_gradient(void **state) {
+TEST(the_projection_has_its_gradient) {
     fixture *f = *state;
     draw_cubic(f, MO_F64, 3, 6, false);
     mo_check_result r = mo_check_function(f->ctx, project_function, NULL, &f->theta[1], 1, 1, 2, 1e-6, 3);
@@ -64,7 +64,7 @@ static void the_projection_has_its_gradient(void **state) {
         fail_msg("error %.3g; %s", r.error, r.worst);
 }
 
-static void a_point_without_coordinates_is_an_error(void **state) {
+TEST(a_point_without_coordinates_is_an_error) {
     fixture *f = *state;
     mo_simplex_project(f->t, mo_scalar(f->t, MO_F64, 1));
     const mo_status *s = mo_context_status(f->ctx);
@@ -73,7 +73,7 @@ static void a_point_without_coordinates_is_an_error(void **state) {
 }
 
 /* What an inner op refuses must not be read (a tensor of another context has no axes here). */
-static void a_point_of_another_context_is_an_error(void **state) {
+TEST(a_point_of_another_context_is_an_error) {
     fixture *f = *state;
     mo_context *other = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tensor *V = mo_tensor_create(other, MO_F64, 1, (int64_t[]){3});
@@ -82,15 +82,4 @@ static void a_point_of_another_context_is_an_error(void **state) {
     assert_string_equal(mo_context_status(f->ctx)->message, "stop_gradient: the input belongs to another context");
     mo_tensor_release(V);
     assert_int_equal(mo_context_release(other), MO_OK);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(the_projection_is_the_nearest_point),
-        TEST(large_entries_stay_on_the_simplex),
-        TEST(the_projection_has_its_gradient),
-        TEST(a_point_without_coordinates_is_an_error),
-        TEST(a_point_of_another_context_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

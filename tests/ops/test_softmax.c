@@ -4,6 +4,8 @@
 #include "ops/inside.h"
 #include "tests/toy_ops.h"
 
+static const fixtures around_each = {toy_create, toy_release};
+
 static const int64_t shape[] = {3, 4};
 static const double logits[12] = {0.5, -1, 2, 0.25, -3, 1, 1, 0, 4, 0.125, -2, -0.5};
 
@@ -19,7 +21,7 @@ static double log_softmax_of(const double *x, int n, int step, int i) {
     return -log(sum);
 }
 
-static void softmax_runs_along_any_axis(void **state) {
+TEST(softmax_runs_along_any_axis) {
     toy *y = *state;
     mo_tensor *X = logits_leaf(y->ctx);
     for (int axis = -2; axis < 2; axis++) {
@@ -48,7 +50,7 @@ static void both(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, in
     out[1] = mo_log_softmax(t, in[0], MO_AXIS(*axis));
 }
 
-static void softmax_has_its_gradient_along_any_axis(void **state) {
+TEST(softmax_has_its_gradient_along_any_axis) {
     toy *y = *state;
     mo_tensor *X = mo_require_grad(mo_tensor_create_from(y->ctx, MO_F64, 3, (int64_t[]){2, 3, 2}, logits));
     for (int axis = 0; axis < 3; axis++) {
@@ -59,7 +61,7 @@ static void softmax_has_its_gradient_along_any_axis(void **state) {
     mo_tensor_release(X);
 }
 
-static void cross_entropy_is_its_formula(void **state) {
+TEST(cross_entropy_is_its_formula) {
     toy *y = *state;
     mo_tensor *X = logits_leaf(y->ctx), *labels = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){2, 0, 3});
     const int label[] = {2, 0, 3};
@@ -84,7 +86,7 @@ static void cross_entropy_is_its_formula(void **state) {
 }
 
 /* One row right by 2e4, one wrong by 2e4: losses 0 and 2e4, nothing overflows. */
-static void cross_entropy_is_exact_at_extremes(void **state) {
+TEST(cross_entropy_is_exact_at_extremes) {
     toy *y = *state;
     const float single[] = {1e4f, -1e4f, 1e4f, -1e4f};
     const double wide[] = {1e4, -1e4, 1e4, -1e4};
@@ -107,7 +109,7 @@ static void cross_entropy_is_exact_at_extremes(void **state) {
 }
 
 /* The sum of a row that holds inf is inf, of one of -inf alone -inf, and NaN spreads. */
-static void logsumexp_takes_infinite_entries(void **state) {
+TEST(logsumexp_takes_infinite_entries) {
     toy *y = *state;
     const double x[5][3] = {{INFINITY, 1, 0}, {1, INFINITY, INFINITY}, {-INFINITY, -INFINITY, -INFINITY},
         {INFINITY, NAN, 0}, {-INFINITY, 2, -INFINITY}};
@@ -119,7 +121,7 @@ static void logsumexp_takes_infinite_entries(void **state) {
     }
 }
 
-static void wrong_targets_are_named(void **state) {
+TEST(wrong_targets_are_named) {
     toy *y = *state;
     mo_tensor *X = logits_leaf(y->ctx);
     mo_tensor *high = mo_from(y->t, MO_I64, 1, shape, (int64_t[]){1, 2, 4});
@@ -134,16 +136,4 @@ static void wrong_targets_are_named(void **state) {
     mo_softmax_cross_entropy(y->t, X, low, NAN);
     assert_failed(y->ctx, MO_INVALID, PARTS("smoothing nan, expected 0 to 1"));
     mo_tensor_release(X);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(softmax_runs_along_any_axis, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(softmax_has_its_gradient_along_any_axis, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(cross_entropy_is_its_formula, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(cross_entropy_is_exact_at_extremes, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(logsumexp_takes_infinite_entries, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(wrong_targets_are_named, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
  */
 #include "tests/host_matrices.h"
 
+static const fixtures around_each = {set_up, tear_down};
+
 /* |B - op(A) X| / (n |A| |X| eps). */
 static void expect_solved(fixture *f, const double *A, const double *B, const mo_tensor *X, int n, bool turned) {
     double *x = values_of(f, X), *r = product(A, x, n, n, COLUMNS, turned);
@@ -35,12 +37,12 @@ static void solve_triangular_once(fixture *f, mo_dtype dtype, int n) {
     free(upper);
 }
 
-static void solve_triangular_reads_one_triangle(void **state) {
+TEST(solve_triangular_reads_one_triangle) {
     for_each_size(*state, solve_triangular_once);
 }
 
 /* A condition of 1e10 is far from singular in float64, and singular in float32. */
-static void singular_is_relative_to_the_precision(void **state) {
+TEST(singular_is_relative_to_the_precision) {
     fixture *f = *state;
     double A[] = {1, 0, 0, 0, 1e-10, 0, 0, 0, 1}, ones[6] = {1, 1, 1, 1, 1, 1};
     mo_solve(f->t, second_of_two(f, MO_F64, A), tensor_of(f, MO_F64, 3, (int64_t[]){2, 3, 1}, ones));
@@ -48,12 +50,4 @@ static void singular_is_relative_to_the_precision(void **state) {
     mo_solve(f->t, second_of_two(f, MO_F32, A), tensor_of(f, MO_F32, 3, (int64_t[]){2, 3, 1}, ones));
     expect_error(
         f->ctx, "solve: matrix 1 of 2 is singular to working precision; got [2, 3, 3] float32, [2, 3, 1] float32");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(solve_triangular_reads_one_triangle, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(singular_is_relative_to_the_precision, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

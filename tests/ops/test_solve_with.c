@@ -6,6 +6,8 @@
 
 #include <stdio.h>
 
+static const fixtures around_each = {set_up, tear_down};
+
 static void assert_message(fixture *f, mo_code code, const char *part) {
     const mo_status *status = mo_context_status(f->ctx);
     if (status->code != code || !strstr(status->message, part))
@@ -92,7 +94,7 @@ static void check_condition(fixture *f, kind k, bool spd, mo_dtype dtype, int n,
     mo_tape_reset(f->t);
 }
 
-static void condition_numbers_are_right_within_a_factor_of_ten(void **state) {
+TEST(condition_numbers_are_right_within_a_factor_of_ten) {
     static const int orders[] = {1, 2, 3, 5, 10, 50};
     tally sum = {0};
     for (int k = 0; k < KINDS; k++)
@@ -223,15 +225,15 @@ static void run_shift(fixture *f, mo_dtype dtype, bool spd) {
     assert_message(f, MO_NUMERICAL, "expected one of at most ");
 }
 
-static void a_bad_matrix_is_named(void **state) {
+TEST(a_bad_matrix_is_named) {
     for_each_form(*state, run_error);
 }
 
-static void a_bad_matrix_gives_nan_in_its_own_place(void **state) {
+TEST(a_bad_matrix_gives_nan_in_its_own_place) {
     for_each_form(*state, run_nan);
 }
 
-static void a_bad_matrix_is_solved_with_the_shift_that_helps(void **state) {
+TEST(a_bad_matrix_is_solved_with_the_shift_that_helps) {
     for_each_form(*state, run_shift);
 }
 
@@ -251,7 +253,7 @@ static void run_not_finite(fixture *f, mo_dtype dtype, bool spd) {
     assert_message(f, MO_NUMERICAL, "matrix 2 of 3 holds a value that is not finite");
 }
 
-static void what_is_not_finite_is_told_apart(void **state) {
+TEST(what_is_not_finite_is_told_apart) {
     for_each_form(*state, run_not_finite);
 }
 
@@ -277,7 +279,7 @@ static void run_plain(fixture *f, mo_dtype dtype, bool spd) {
     free(B);
 }
 
-static void matrices_that_do_not_fail_give_the_same_bits(void **state) {
+TEST(matrices_that_do_not_fail_give_the_same_bits) {
     for_each_form(*state, run_plain);
 }
 
@@ -345,7 +347,7 @@ static void run_ill_conditioned(fixture *f, int n, int m, bool spd, double worst
     mo_tape_reset(f->t);
 }
 
-static void refined_gradients_are_right_where_float32_has_none(void **state) {
+TEST(refined_gradients_are_right_where_float32_has_none) {
     static const int orders[] = {4, 10, 33, 70};
     double worst[3] = {0};
     int solved = 0;
@@ -357,7 +359,7 @@ static void refined_gradients_are_right_where_float32_has_none(void **state) {
 }
 
 /* One factor forward and backward where float32's is good enough, a second one where it is not. */
-static void the_float32_factor_is_kept_where_its_steps_shrink(void **state) {
+TEST(the_float32_factor_is_kept_where_its_steps_shrink) {
     static const double conditions[] = {1e2, 1e4, 1e11};
     fixture *f = *state;
     for (int i = 0; i < 6; i++) {
@@ -382,7 +384,7 @@ static void the_float32_factor_is_kept_where_its_steps_shrink(void **state) {
 }
 
 /* The warning names the worst of a batch. */
-static void the_warning_names_the_worst(void **state) {
+TEST(the_warning_names_the_worst) {
     fixture *f = *state;
     double A[3 * 4] = {1, 0, 0, 1, 1, 0, 0, 1e-6, 1, 0, 0, 1e-4}, B[6] = {1, 1, 1, 1, 1, 1};
     mo_solve_health h;
@@ -410,7 +412,7 @@ static void solve_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out,
     out[0] = mo_solve_with(t, A, in[1], o, &h);
 }
 
-static void derivatives_of_every_policy_hold_to_order_two(void **state) {
+TEST(derivatives_of_every_policy_hold_to_order_two) {
     fixture *f = *state;
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
     for (int k = 0; k < 8; k++) {
@@ -449,11 +451,11 @@ static void run_edges(fixture *f, mo_dtype dtype, bool spd) {
     }
 }
 
-static void systems_without_entries_are_healthy(void **state) {
+TEST(systems_without_entries_are_healthy) {
     for_each_form(*state, run_edges);
 }
 
-static void the_other_triangle_is_not_looked_at(void **state) {
+TEST(the_other_triangle_is_not_looked_at) {
     fixture *f = *state;
     double A[] = {2, NAN, 1, 3};
     mo_tensor *a = matrix(f, MO_F64, 2, 2, A), *b = mo_full(f->t, MO_F64, 2, (int64_t[]){2, 1}, 1);
@@ -466,7 +468,7 @@ static void the_other_triangle_is_not_looked_at(void **state) {
     }
 }
 
-static void wrong_calls_are_named(void **state) {
+TEST(wrong_calls_are_named) {
     fixture *f = *state;
     mo_tape *t = f->t;
     mo_tensor *I = mo_eye(t, MO_F64, 3), *b = mo_full(t, MO_F64, 2, (int64_t[]){3, 1}, 1);
@@ -490,23 +492,4 @@ static void wrong_calls_are_named(void **state) {
     assert_message(f, MO_INVALID, "solve_with: shifts from -1 to 0.01, expected rising numbers above 0");
     mo_solve_with(t, I, b, &(mo_solve_options){.shift = 1, .largest_shift = 0.5}, &h);
     assert_message(f, MO_INVALID, "solve_with: shifts from 1 to 0.5");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(condition_numbers_are_right_within_a_factor_of_ten, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_matrix_is_named, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_matrix_gives_nan_in_its_own_place, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_matrix_is_solved_with_the_shift_that_helps, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(what_is_not_finite_is_told_apart, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(matrices_that_do_not_fail_give_the_same_bits, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(refined_gradients_are_right_where_float32_has_none, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_float32_factor_is_kept_where_its_steps_shrink, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_warning_names_the_worst, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(derivatives_of_every_policy_hold_to_order_two, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(systems_without_entries_are_healthy, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(the_other_triangle_is_not_looked_at, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(wrong_calls_are_named, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

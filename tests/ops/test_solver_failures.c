@@ -16,7 +16,7 @@ static mo_tensor *two_values(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, 
     return mo_slice(t, x, MO_AXIS(1), 0, 2);
 }
 
-static void a_missed_tolerance_is_an_error_or_a_report(void **state) {
+TEST(a_missed_tolerance_is_an_error_or_a_report) {
     fixture *f = *state;
     mo_solver_report report = {0};
     mo_tensor *one = mo_require_grad(mo_full(f->t, MO_F64, 1, (int64_t[]){1}, 0.7)), *x;
@@ -40,7 +40,7 @@ static void a_missed_tolerance_is_an_error_or_a_report(void **state) {
 }
 
 /* Accepted, the others are what they are without it, and the report says that something has not converged. */
-static void a_nan_ends_its_own_item_alone(void **state) {
+TEST(a_nan_ends_its_own_item_alone) {
     fixture *f = *state;
     double c[ITEMS * M], clean[ITEMS * M], x[ITEMS * M];
     mo_tensor_read(f->theta[1], c, sizeof c);
@@ -63,7 +63,7 @@ static void a_nan_ends_its_own_item_alone(void **state) {
     }
 }
 
-static void negative_limits_are_refused(void **state) {
+TEST(negative_limits_are_refused) {
     fixture *f = *state;
     mo_tensor *x;
     for (int i = 0; i < METHODS; i++)
@@ -76,13 +76,4 @@ static void negative_limits_are_refused(void **state) {
     mo_implicit_options options = {.iterations = -3};
     mo_implicit(f->t, f->theta[1], affine, f->theta, 2, &options);
     assert_failed(f->ctx, MO_INVALID, PARTS("implicit: -3 iterations, expected 0"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(a_missed_tolerance_is_an_error_or_a_report),
-        TEST(a_nan_ends_its_own_item_alone),
-        TEST(negative_limits_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,11 +13,11 @@ static void expect_gradients(fixture *f, bool unrolled, int order) {
     }
 }
 
-static void every_solver_has_the_derivatives_of_its_solution(void **state) {
+TEST(every_solver_has_the_derivatives_of_its_solution) {
     expect_gradients(*state, false, 2);
 }
 
-static void unrolled_iterations_have_it_too(void **state) {
+TEST(unrolled_iterations_have_it_too) {
     expect_gradients(*state, true, 1);
 }
 
@@ -31,7 +31,7 @@ static double worst_residual(fixture *f, const method *m, mo_tensor *x, mo_tenso
         mo_item(mo_max(f->t, mo_sum(f->t, mo_square(f->t, r), MO_AXIS(1), MO_DROP_AXES), MO_ALL, MO_DROP_AXES)));
 }
 
-static void solutions_fulfil_their_equations(void **state) {
+TEST(solutions_fulfil_their_equations) {
     fixture *f = *state;
     for (int i = 0; i < METHODS; i++) {
         mo_solver_report report = {0};
@@ -75,7 +75,7 @@ static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, 
     return peak;
 }
 
-static void only_unrolled_memory_grows_with_the_iterations(void **state) {
+TEST(only_unrolled_memory_grows_with_the_iterations) {
     (void)state;
     for (int i = 0; i < METHODS; i++) {
         int few, many;
@@ -89,14 +89,4 @@ static void only_unrolled_memory_grows_with_the_iterations(void **state) {
             fail_msg("%s, unrolled: %lld bytes after %d iterations, %lld after %d", methods[i].name, (long long)first,
                 few, (long long)last, many);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(solutions_fulfil_their_equations),
-        TEST(every_solver_has_the_derivatives_of_its_solution),
-        TEST(unrolled_iterations_have_it_too),
-        TEST(only_unrolled_memory_grows_with_the_iterations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

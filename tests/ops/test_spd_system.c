@@ -88,7 +88,7 @@ static void check(mo_tape *t, mo_dtype real, int64_t batch, int64_t n, int64_t m
     mo_tape_reset(t);
 }
 
-static void one_kernel_is_cholesky_and_two_solves(void **state) {
+TEST(one_kernel_is_cholesky_and_two_solves) {
     static const int64_t sizes[] = {1, 2, 15, 16, 17, 33, 64, 65, 131};
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -101,7 +101,7 @@ static void one_kernel_is_cholesky_and_two_solves(void **state) {
     mo_tape_release(t);
 }
 
-static void the_matrix_without_a_factor_is_named(void **state) {
+TEST(the_matrix_without_a_factor_is_named) {
     enum { B = 3, N = 40 };
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
@@ -135,10 +135,4 @@ static int close_device(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_kernel_is_cholesky_and_two_solves),
-        cmocka_unit_test(the_matrix_without_a_factor_is_named),
-    };
-    return cmocka_run_group_tests_name("spd_system", tests, open_device, close_device);
-}
+static const fixtures around_all = {open_device, close_device};

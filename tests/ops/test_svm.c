@@ -36,7 +36,7 @@ static double sum(mo_tape *t, mo_tensor *A) {
 }
 
 /* The weights of feasible dual variables have a primal value; where it equals the dual one, both are optimal. */
-static void primal_and_dual_values_meet(void **state) {
+TEST(primal_and_dual_values_meet) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     static const problem problems[] = {
         {.batch = 1, .n = 12, .d = 20, .classes = 3, .repeat = 12, .lambda = 1},
@@ -69,7 +69,7 @@ static void primal_and_dual_values_meet(void **state) {
     }
 }
 
-static void a_batch_equals_its_items(void **state) {
+TEST(a_batch_equals_its_items) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     problem p = {.batch = 4, .n = 10, .d = 16, .classes = 5, .repeat = 40, .lambda = 2};
@@ -85,7 +85,7 @@ static void a_batch_equals_its_items(void **state) {
     mo_tape_release(t);
 }
 
-static void gradients_hold_at_the_size_of_an_episode(void **state) {
+TEST(gradients_hold_at_the_size_of_an_episode) {
     static const mo_head_sample samples[] = {
         {.support = 20, .queries = 6, .dim = 30, .classes = 5},
         {.support = 40, .queries = 6, .dim = 5, .classes = 3},
@@ -100,7 +100,7 @@ static void gradients_hold_at_the_size_of_an_episode(void **state) {
 }
 
 /* Rows of norm 2e3 beside lambda = 1: float32 would have no digit of Y - alpha. */
-static void long_rows_are_fitted_in_float32(void **state) {
+TEST(long_rows_are_fitted_in_float32) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     problem p = {.batch = 2, .n = 12, .d = 6, .classes = 3, .repeat = 24, .lambda = 1};
@@ -119,7 +119,7 @@ static void long_rows_are_fitted_in_float32(void **state) {
     mo_tape_release(t);
 }
 
-static void lambda_has_to_be_above_zero(void **state) {
+TEST(lambda_has_to_be_above_zero) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     problem p = {.batch = 1, .n = 4, .d = 3, .classes = 2, .repeat = 4, .lambda = 0};
@@ -143,7 +143,7 @@ static const char oracle[] =
     "G -= G.mean(1, keepdims=True); F -= F.mean(1, keepdims=True)\n"
     "print(np.abs(G - F).max() / np.abs(F).max())\n";
 
-static void logits_equal_those_of_scikit_learn(void **state) {
+TEST(logits_equal_those_of_scikit_learn) {
     scratch *s = *state;
     char command[1600];
     if (test_device() != MO_CPU) {
@@ -189,7 +189,7 @@ static double loss_of(mo_tape *t, const double z[12], double gradient[12]) {
 }
 
 /* Equal support vectors: their shares of alpha are not unique, the weights are. */
-static void equal_rows_have_a_gradient(void **state) {
+TEST(equal_rows_have_a_gradient) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double z[] = {1, 0.5, 0.9, 0.2, 1, 0.5, -1, 0.3, 0.1, -0.4, -1, 0.3}, gradient[12];
@@ -213,7 +213,7 @@ static void equal_rows_have_a_gradient(void **state) {
     mo_tape_release(t);
 }
 
-static void rows_that_are_no_numbers_are_an_error(void **state) {
+TEST(rows_that_are_no_numbers_are_an_error) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     const double wrong[] = {NAN, INFINITY};
@@ -230,7 +230,7 @@ static void rows_that_are_no_numbers_are_an_error(void **state) {
 }
 
 /* More rows than the kernel matrix has room for. */
-static void many_rows_are_refused_by_name(void **state) {
+TEST(many_rows_are_refused_by_name) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *Z = mo_full(t, MO_F32, 2, (int64_t[]){4097, 2}, 1), *lambda = mo_scalar(t, MO_F32, 1);
@@ -253,17 +253,4 @@ static int scratch_on_device(void **state) {
     return failed;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(primal_and_dual_values_meet),
-        cmocka_unit_test(a_batch_equals_its_items),
-        cmocka_unit_test(gradients_hold_at_the_size_of_an_episode),
-        cmocka_unit_test(long_rows_are_fitted_in_float32),
-        cmocka_unit_test(lambda_has_to_be_above_zero),
-        cmocka_unit_test(equal_rows_have_a_gradient),
-        cmocka_unit_test(rows_that_are_no_numbers_are_an_error),
-        cmocka_unit_test(many_rows_are_refused_by_name),
-        cmocka_unit_test(logits_equal_those_of_scikit_learn),
-    };
-    return cmocka_run_group_tests(tests, scratch_on_device, scratch_release);
-}
+static const fixtures around_all = {scratch_on_device, scratch_release};

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 #include "tests/largest_difference.h"
 
@@ -79,7 +79,7 @@ static double distance(mo_tape *t, mo_tensor *const in[3], mo_tensor *all, mo_te
 }
 
 /* Float32 is compared with float64: near the optimum alpha moves far for little, so more than rounding is left. */
-static void folds_together_are_folds_one_by_one(void **state) {
+TEST(folds_together_are_folds_one_by_one) {
     mo_context *ctx = *state;
     for (int how = 0; how < 32; how++) {
         const kind k = {how & 1, how & 2, how & 4, how & 8};
@@ -98,7 +98,7 @@ static void folds_together_are_folds_one_by_one(void **state) {
 }
 
 /* With a penalty per item, a batch equals its items fitted alone. */
-static void every_item_has_its_penalty(void **state) {
+TEST(every_item_has_its_penalty) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2], *alone[2];
     draw(t, MO_F64, (kind){.copies = true}, in);
@@ -115,7 +115,7 @@ static void every_item_has_its_penalty(void **state) {
     mo_tape_release(t);
 }
 
-static void threads_change_no_bit(void **state) {
+BARE_TEST(threads_change_no_bit) {
     static double all[2][BATCH * N * C], held[2][BATCH * 26 * C];
     (void)state;
     for (int k = 0; k < 2; k++) {
@@ -134,7 +134,7 @@ static void threads_change_no_bit(void **state) {
 }
 
 /* No alpha moves there, and that is the solution. */
-static void rows_of_zeros_have_logits_of_zero(void **state) {
+TEST(rows_of_zeros_have_logits_of_zero) {
     mo_tape *t = mo_tape_create(*state, MO_EVAL);
     mo_tensor *in[3], *out[2];
     draw(t, MO_F64, (kind){0}, in);
@@ -146,7 +146,7 @@ static void rows_of_zeros_have_logits_of_zero(void **state) {
 }
 
 /* No penalty: nothing is done. A NaN: an error, and no endless loop. */
-static void what_it_cannot_do_is_said(void **state) {
+TEST(what_it_cannot_do_is_said) {
     mo_context *ctx = *state;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *in[3], *out[2];
@@ -177,13 +177,4 @@ static int end(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(folds_together_are_folds_one_by_one, begin, end),
-        cmocka_unit_test_setup_teardown(every_item_has_its_penalty, begin, end),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test_setup_teardown(rows_of_zeros_have_logits_of_zero, begin, end),
-        cmocka_unit_test_setup_teardown(what_it_cannot_do_is_said, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const fixtures around_each = {begin, end};

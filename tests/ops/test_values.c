@@ -163,7 +163,7 @@ static mo_tensor *real_from(toy *y, mo_dtype real, const int64_t *shape, const d
     return mo_stop_gradient(y->t, mo_cast(y->t, X, real));
 }
 
-static void rows_give_their_values_and_gradients(void **state) {
+TEST(rows_give_their_values_and_gradients) {
     toy *y = *state;
     for (size_t k = 0; k < 2 * sizeof rows / sizeof *rows; k++) {
         const row *r = &rows[k / 2];
@@ -188,14 +188,14 @@ static void rows_give_their_values_and_gradients(void **state) {
 }
 
 /* What lies far below 1 keeps its relative precision. */
-static void small_values_keep_their_precision(void **state) {
+TEST(small_values_keep_their_precision) {
     toy *y = *state;
     assert_true(fabs(mo_item(mo_sigmoid(y->t, mo_scalar(y->t, MO_F64, -40))) / exp(-40) - 1) <= 1e-15);
     assert_true(fabs(mo_item(mo_gelu(y->t, mo_scalar(y->t, MO_F64, -10))) / -7.6198530241605e-23 - 1) <= 1e-12);
 }
 
 /* gelu at order three: the third derivative is (x^3 - 4 x) phi(x), the fourth comes from the ops it is made of. */
-static void gelu_has_no_last_order(void **state) {
+TEST(gelu_has_no_last_order) {
     toy *y = *state;
     double x = 0.7, phi = exp(-0.5 * x * x) / sqrt(2 * acos(-1.0));
     double expected[] = {(2 - x * x) * phi, (x * x * x - 4 * x) * phi, (-x * x * x * x + 7 * x * x - 4) * phi};
@@ -209,7 +209,7 @@ static void gelu_has_no_last_order(void **state) {
 }
 
 /* Second derivatives where the first has a case of its own: 1 / A of B A^(B - 1) in B at B = 0, and |x| at 0. */
-static void second_derivatives_at_special_points(void **state) {
+TEST(second_derivatives_at_special_points) {
     toy *y = *state;
     mo_tensor *A = mo_require_grad(mo_full(y->t, MO_F64, 1, (int64_t[]){1}, 2)),
               *B = mo_require_grad(mo_full(y->t, MO_F64, 1, (int64_t[]){1}, 0)), *g, *second;
@@ -224,7 +224,7 @@ static void second_derivatives_at_special_points(void **state) {
     assert_values(second, 0, 0);
 }
 
-static void casts_carry_gradients_between_real_types_only(void **state) {
+TEST(casts_carry_gradients_between_real_types_only) {
     toy *y = *state;
     mo_tensor *X = toy_leaf(y->ctx, 1.0 / 3, 2.75), *g;
     assert_ptr_equal(mo_cast(y->t, X, MO_F64), X);
@@ -239,14 +239,14 @@ static void casts_carry_gradients_between_real_types_only(void **state) {
 }
 
 /* 20 million ones in float32: a sum in float32 would stop at 2^24. */
-static void running_sums_are_formed_in_double(void **state) {
+TEST(running_sums_are_formed_in_double) {
     toy *y = *state;
     int64_t n = 20000000;
     mo_tensor *Y = mo_cumsum(y->t, mo_full(y->t, MO_F32, 1, &n, 1), MO_AXIS(0));
     assert_true(mo_item(mo_slice(y->t, Y, MO_AXIS(0), n - 1, n)) == (double)n);
 }
 
-static void the_identity_has_ones_on_its_diagonal_alone(void **state) {
+TEST(the_identity_has_ones_on_its_diagonal_alone) {
     toy *y = *state;
     mo_tensor *I = mo_cast(y->t, mo_eye(y->t, MO_F32, 3), MO_F64);
     for (int i = 0; i < 9; i++)
@@ -255,7 +255,7 @@ static void the_identity_has_ones_on_its_diagonal_alone(void **state) {
 }
 
 /* What the shape rule of an op alone does not say: options out of range, and functions made of an op. */
-static void errors_say_expected_and_got(void **state) {
+TEST(errors_say_expected_and_got) {
     toy *y = *state;
     mo_tape *t = y->t;
     mo_tensor *X = mo_full(t, MO_F64, 2, (int64_t[]){3, 2}, 1), *A = mo_full(t, MO_F64, 3, (int64_t[]){2, 2, 2}, 1);
@@ -297,16 +297,4 @@ static int create(void **state) {
     return mo_ok(y->ctx) ? 0 : -1;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(rows_give_their_values_and_gradients, create, toy_release),
-        cmocka_unit_test_setup_teardown(small_values_keep_their_precision, create, toy_release),
-        cmocka_unit_test_setup_teardown(gelu_has_no_last_order, create, toy_release),
-        cmocka_unit_test_setup_teardown(second_derivatives_at_special_points, create, toy_release),
-        cmocka_unit_test_setup_teardown(casts_carry_gradients_between_real_types_only, create, toy_release),
-        cmocka_unit_test_setup_teardown(running_sums_are_formed_in_double, create, toy_release),
-        cmocka_unit_test_setup_teardown(the_identity_has_ones_on_its_diagonal_alone, create, toy_release),
-        cmocka_unit_test_setup_teardown(errors_say_expected_and_got, create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const fixtures around_each = {create, toy_release};

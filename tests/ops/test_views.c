@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 typedef struct fixture {
     mo_context *ctx;
@@ -29,6 +29,8 @@ static int tear_down(void **state) {
     free(f);
     return 0;
 }
+
+static const fixtures around_each = {set_up, tear_down};
 
 /* 0, 1, 2 .. in that shape. */
 static mo_tensor *count_up(fixture *f, int ndim, const int64_t *shape) {
@@ -54,7 +56,7 @@ static void expect_error(mo_context *ctx, mo_code code, const char *message) {
     mo_clear_error(ctx);
 }
 
-static void reshape_refuses_a_hidden_copy(void **state) {
+TEST(reshape_refuses_a_hidden_copy) {
     fixture *f = *state;
     mo_tensor *X = mo_transpose(f->t, count_up(f, 2, (int64_t[]){2, 3}));
     assert_true(mo_is_null(mo_reshape(f->t, X, 1, (int64_t[]){-1})));
@@ -89,7 +91,7 @@ static bool a_view_exists(const double *address, int64_t n, int64_t *shape) {
 }
 
 /* Splits, joins, axes of size 1, broadcast axes. The values are the addresses of the elements. */
-static void reshape_is_a_view_exactly_where_one_exists(void **state) {
+TEST(reshape_is_a_view_exactly_where_one_exists) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
     mo_tensor *views[] = {X, mo_slice(f->t, X, MO_AXIS(0), 1, 3), mo_slice(f->t, X, MO_AXIS(1), 2, 6),
@@ -118,7 +120,7 @@ static void reshape_is_a_view_exactly_where_one_exists(void **state) {
     assert_in_range(made, 30, 60); /* both answers occur */
 }
 
-static void strides_that_step_evenly_join(void **state) {
+TEST(strides_that_step_evenly_join) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 3, (int64_t[]){4, 6, 5});
     mo_tensor *rows =
@@ -131,7 +133,7 @@ static void strides_that_step_evenly_join(void **state) {
     assert_int_equal(Y->stride[3], 1);
 }
 
-static void contiguous_returns_what_already_is(void **state) {
+TEST(contiguous_returns_what_already_is) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 2, (int64_t[]){3, 4});
     assert_ptr_equal(mo_contiguous(f->t, X), X);
@@ -140,7 +142,7 @@ static void contiguous_returns_what_already_is(void **state) {
     assert_ptr_not_equal(Y->storage, X->storage);
 }
 
-static void views_share_their_storage(void **state) {
+TEST(views_share_their_storage) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 2, (int64_t[]){3, 3});
     mo_tensor *views[] = {mo_reshape(f->t, X, 1, (int64_t[]){9}), mo_transpose(f->t, X),
@@ -151,7 +153,7 @@ static void views_share_their_storage(void **state) {
     expect_values(views[5], (double[]){0, 4, 8}, 3);
 }
 
-static void a_write_through_a_view_is_noticed_by_backward(void **state) {
+TEST(a_write_through_a_view_is_noticed_by_backward) {
     fixture *f = *state;
     mo_tensor *X = mo_require_grad(mo_tensor_create_from(f->ctx, MO_F64, 2, (int64_t[]){2, 2}, (double[]){1, 2, 3, 4}));
     mo_tensor *Y = mo_matmul(f->t, X, mo_transpose(f->t, X));
@@ -163,7 +165,7 @@ static void a_write_through_a_view_is_noticed_by_backward(void **state) {
     mo_tensor_release(X);
 }
 
-static void a_new_axis_goes_anywhere_and_repeats(void **state) {
+TEST(a_new_axis_goes_anywhere_and_repeats) {
     fixture *f = *state;
     mo_tensor *X = count_up(f, 2, (int64_t[]){2, 2}), *last = mo_with_axis(f->t, X, MO_AXIS(-1), 2);
     assert_int_equal(mo_dim(last, 2), 2);
@@ -179,7 +181,7 @@ static void a_new_axis_goes_anywhere_and_repeats(void **state) {
     expect_error(f->ctx, MO_INVALID, "reshape: 7 axes, expected 0 to 6; got [1, 1, 1, 1, 1, 1] float64");
 }
 
-static void stack_puts_a_new_axis_anywhere(void **state) {
+TEST(stack_puts_a_new_axis_anywhere) {
     fixture *f = *state;
     mo_tensor *X[] = {count_up(f, 1, (int64_t[]){2}), mo_scale(f->t, count_up(f, 1, (int64_t[]){2}), 1, 10)};
     expect_values(mo_stack(f->t, X, 2, MO_AXIS(0)), (double[]){0, 1, 10, 11}, 4);
@@ -196,7 +198,7 @@ static mo_tensor *integers(fixture *f, int ndim, const int64_t *shape, const int
     return mo_from(f->t, MO_I64, ndim, shape, values);
 }
 
-static void a_bad_label_is_named_with_its_place(void **state) {
+TEST(a_bad_label_is_named_with_its_place) {
     fixture *f = *state;
     mo_one_hot(f->t, integers(f, 2, (int64_t[]){2, 3}, (int64_t[]){0, 1, 2, 3, 4, 7}), 5, MO_F32);
     expect_error(f->ctx, MO_INVALID, "one_hot: label 7 at [1, 2], expected 0 to 4; got [2, 3] int64");
@@ -207,7 +209,7 @@ static void a_bad_label_is_named_with_its_place(void **state) {
 }
 
 /* The 600th index lies behind the first piece that is read from the device. */
-static void a_bad_index_is_found_anywhere(void **state) {
+TEST(a_bad_index_is_found_anywhere) {
     fixture *f = *state;
     int64_t index[700] = {0};
     index[600] = INT64_MIN;
@@ -223,20 +225,4 @@ static void a_bad_index_is_found_anywhere(void **state) {
         "segment_sum: offset 2 is 1, expected no less than its predecessor 2; got [3, 2] float64, [4] int64");
     mo_segment_mean(f->t, X, integers(f, 1, (int64_t[]){2}, (int64_t[]){1, 3}));
     expect_error(f->ctx, MO_INVALID, "segment_mean: offset 0 is 1, expected 0; got [3, 2] float64, [2] int64");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reshape_refuses_a_hidden_copy, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(reshape_is_a_view_exactly_where_one_exists, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(strides_that_step_evenly_join, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(contiguous_returns_what_already_is, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(views_share_their_storage, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_write_through_a_view_is_noticed_by_backward, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_new_axis_goes_anywhere_and_repeats, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(stack_puts_a_new_axis_anywhere, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_label_is_named_with_its_place, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(a_bad_index_is_found_anywhere, set_up, tear_down),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

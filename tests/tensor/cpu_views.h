@@ -6,16 +6,13 @@
 #define MO_TESTS_CPU_VIEWS_H
 
 #include "tensor/storage.h"
+#include "tests/suite.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 /* cmocka wants the four above first. */
-#include <cmocka.h>
 
 static const mo_dtype REALS[] = {MO_F32, MO_F64};
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 enum { BLOCKS = 400 };
 
-static void random_blocks_never_overlap_and_all_merge_again(void **state) {
+TEST(random_blocks_never_overlap_and_all_merge_again) {
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     mo_storage *S[BLOCKS] = {0};
@@ -45,7 +45,7 @@ static void random_blocks_never_overlap_and_all_merge_again(void **state) {
     mo_context_release(ctx);
 }
 
-static void the_same_requests_ask_the_system_for_nothing_more(void **state) {
+TEST(the_same_requests_ask_the_system_for_nothing_more) {
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     int64_t after[4];
@@ -64,7 +64,7 @@ static void the_same_requests_ask_the_system_for_nothing_more(void **state) {
     mo_context_release(ctx);
 }
 
-static void freed_memory_is_used_again_within_a_round(void **state) {
+TEST(freed_memory_is_used_again_within_a_round) {
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     int64_t base = mo_context_counters(ctx).bytes_live;
@@ -79,21 +79,11 @@ static void freed_memory_is_used_again_within_a_round(void **state) {
     mo_context_release(ctx);
 }
 
-static void a_request_without_end_is_an_error(void **state) {
+TEST(a_request_without_end_is_an_error) {
     mo_context *ctx = mo_context_create(NULL);
     mo_arena *arena = mo_arena_create(ctx);
     assert_null(mo_arena_storage(arena, SIZE_MAX - 5));
     assert_int_equal(mo_context_status(ctx)->code, MO_MEMORY);
     mo_arena_release(arena);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_blocks_never_overlap_and_all_merge_again),
-        cmocka_unit_test(the_same_requests_ask_the_system_for_nothing_more),
-        cmocka_unit_test(freed_memory_is_used_again_within_a_round),
-        cmocka_unit_test(a_request_without_end_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
+
+static const fixtures around_all = {scratch_create, scratch_release};
 #endif
 
 static const int roundings[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
@@ -28,7 +30,7 @@ static void compute(mo_context *ctx, double result[2 * N]) {
     mo_tape_release(t);
 }
 
-static void other_roundings_are_refused(void **state) {
+TEST(other_roundings_are_refused) {
     scratch *s = *state;
     double usual[2 * N], after[2 * N];
     compute(s->ctx, usual);
@@ -52,7 +54,7 @@ static void other_roundings_are_refused(void **state) {
 }
 
 /* As a program linked with -ffast-math sets them. */
-static void flushing_to_zero_is_refused(void **state) {
+TEST(flushing_to_zero_is_refused) {
 #if defined(__x86_64__)
     scratch *s = *state;
     static const unsigned flushes[] = {0x8000, 0x0040, 0x8040};
@@ -73,12 +75,4 @@ static void flushing_to_zero_is_refused(void **state) {
     print_message("skipped: FTZ and DAZ are bits of x86\n");
     skip();
 #endif
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_roundings_are_refused),
-        cmocka_unit_test(flushing_to_zero_is_refused),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void an_indefinite_matrix_of_a_batch_is_named(void **state) {
+TEST(an_indefinite_matrix_of_a_batch_is_named) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double A[4 * 9] = {0}, B[4 * 3] = {0}, X[4 * 3];
@@ -52,12 +52,12 @@ static void fail_at_matrix(int bad) {
 }
 
 /* Every one: the emulated device draws the order of blocks, and one order may hide that they depend on each other. */
-static void a_matrix_that_is_not_finite_is_named(void **state) {
+TEST(a_matrix_that_is_not_finite_is_named) {
     for (int bad = 0; bad < 5; bad++)
         fail_at_matrix(bad);
 }
 
-static void pivots_off_the_diagonal_are_followed(void **state) {
+TEST(pivots_off_the_diagonal_are_followed) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double A[2 * 4] = {0, 2, 1, 0, 1, 4, 4, 1}, B[2 * 2] = {2, 3, 5, 5}, X[2 * 2];
@@ -71,7 +71,7 @@ static void pivots_off_the_diagonal_are_followed(void **state) {
 }
 
 /* Its elimination overflows to inf - inf, so that the last pivot is NaN. */
-static void a_pivot_that_is_not_a_number_is_singular(void **state) {
+TEST(a_pivot_that_is_not_a_number_is_singular) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     double h = 1.7e308, A[16] = {1, -0.9, -0.9, 0, 0, 1, 0, 0.5, 0, 0, 1, -0.5, h, h, h, 1}, B[4] = {1, 1, 1, 1}, X[4];
@@ -82,7 +82,7 @@ static void a_pivot_that_is_not_a_number_is_singular(void **state) {
     mo_context_release(ctx);
 }
 
-static void too_large_a_tensor_names_bytes_asked_held_and_free(void **state) {
+TEST(too_large_a_tensor_names_bytes_asked_held_and_free) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     int64_t n = (int64_t)1 << 42;
@@ -100,7 +100,7 @@ static void too_large_a_tensor_names_bytes_asked_held_and_free(void **state) {
 }
 
 /* Only the emulated device can be taken away. */
-static void a_missing_device_is_one_line(void **state) {
+TEST(a_missing_device_is_one_line) {
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_HOST_FAIL", "seam_open", 1);
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
@@ -111,16 +111,4 @@ static void a_missing_device_is_one_line(void **state) {
     }
     assert_failed(ctx, MO_UNSUPPORTED, PARTS("cuda: no device to compute on: a failure planned by the test"));
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_indefinite_matrix_of_a_batch_is_named),
-        cmocka_unit_test(a_matrix_that_is_not_finite_is_named),
-        cmocka_unit_test(pivots_off_the_diagonal_are_followed),
-        cmocka_unit_test(a_pivot_that_is_not_a_number_is_singular),
-        cmocka_unit_test(too_large_a_tensor_names_bytes_asked_held_and_free),
-        cmocka_unit_test(a_missing_device_is_one_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,10 @@
-/* tests/tensor/test_bad_npy.c - .npy files that contradict their headers: each gives one line that says what was
- * expected. */
+/* tests/tensor/test_bad_npy.c - .npy files that are cut, and writes that fail; headers that contradict their data stand
+ * in tests/cli/arrays.cases. */
 #include "tensor/files/arrays.h"
 
 #include "tests/crafted.h"
+
+static const fixtures around_all = {scratch_create, scratch_release};
 
 static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *const *parts) {
     assert_true(mo_is_null(mo_npy_decode(ctx, "npy: bad.npy", b.data, b.n)));
@@ -12,7 +14,7 @@ static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *c
     bytes_release(&b);
 }
 
-static void every_truncation_is_refused(void **state) {
+TEST(every_truncation_is_refused) {
     scratch *s = *state;
     static const char *const files[] = {"f4", "version_2", "fortran_f4", "b1", "scalar"};
     for (int f = 0; f < 5; f++) {
@@ -29,164 +31,7 @@ static void every_truncation_is_refused(void **state) {
     }
 }
 
-static void claims_that_the_bytes_do_not_hold_are_refused(void **state) {
-    scratch *s = *state;
-    static const struct {
-        const char *dictionary;
-        mo_code code;
-        const char *parts[4];
-    } cases[] = {
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000, 1000000)}", MO_FORMAT,
-            {"expected 4000000000000 bytes of data for shape [1000000, 1000000] of '<f4', found 8"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296)}", MO_FORMAT,
-            {"found [4294967296, 4294967296] of '<f4', which overflows, and 8 bytes"}},
-        {"{'descr': '<f8', 'fortran_order': False, 'shape': (9223372036854775807,)}", MO_FORMAT, {"overflows"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 4294967296, 4294967296)}", MO_FORMAT, {"overflows"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9223372036854775808,)}", MO_FORMAT,
-            {"expected a size below 2^63", "found '9223372036854775"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (-2,)}", MO_FORMAT,
-            {"expected a size of 0 or more", "found '-2,)}'"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2.0,)}", MO_FORMAT,
-            {"expected ',' or ')'", "found '.0,)"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0,)}", MO_FORMAT,
-            {"expected 0 bytes of data for shape [0]"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,)}", MO_FORMAT,
-            {"expected 4 bytes of data for shape [1]"}},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 1, 1, 1, 2)}", MO_UNSUPPORTED,
-            {"expected at most 6 axes, found more"}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_refused(s->ctx, make_npy(cases[i].dictionary, "12345678", 8), cases[i].code, cases[i].parts);
-}
-
-static void dtypes_that_are_no_numbers_are_named(void **state) {
-    scratch *s = *state;
-    static const struct {
-        const char *descr;
-        mo_code code;
-        const char *parts[4];
-    } cases[] = {
-        {"'|O'", MO_UNSUPPORTED, {"npy: bad.npy holds Python objects", "found dtype '|O'"}},
-        {"'O'", MO_UNSUPPORTED, {"holds Python objects", "numbers labels"}},
-        {"'<U5'", MO_UNSUPPORTED, {"holds text ('<U5')", "unique(y, return_inverse=True)[1] numbers labels"}},
-        {"'<c8'", MO_UNSUPPORTED, {"expected a boolean, integer or real dtype of at most 64 bits, found '<c8'"}},
-        {"'<f16'", MO_UNSUPPORTED, {"found '<f16'"}},
-        {"'<i3'", MO_UNSUPPORTED, {"found '<i3'"}},
-        {"'<f0'", MO_UNSUPPORTED, {"found '<f0'"}},
-        {"'<U2'", MO_UNSUPPORTED, {"holds text ('<U2')"}},
-        {"'|S8'", MO_UNSUPPORTED, {"holds text ('|S8')"}},
-        {"'|V8'", MO_UNSUPPORTED, {"found '|V8'"}},
-        {"'<M8[D]'", MO_UNSUPPORTED, {"found '<M8[D]'"}},
-        {"'<M\n8[D]'", MO_FORMAT, {"expected a dtype such as '<f4', found ''<M?8[D]"}},
-        {"'O\033[2J'", MO_FORMAT, {"expected a dtype such as '<f4', found ''O?[2J"}},
-        {"[('x', '<f4'), ('y', '<i4')]", MO_UNSUPPORTED, {"found a structured dtype"}},
-        {"'<q8'", MO_FORMAT, {"byte 10", "expected a dtype such as '<f4', found ''<q8'"}},
-        {"'f4'", MO_FORMAT, {"expected a dtype such as '<f4'"}},
-        {"'|f4'", MO_FORMAT, {"expected a dtype such as '<f4'"}},
-        {"'<f4x'", MO_FORMAT, {"expected a dtype such as '<f4'"}},
-        {"'<'", MO_FORMAT, {"expected a dtype such as '<f4'"}},
-        {"''", MO_FORMAT, {"expected a dtype such as '<f4'"}},
-        {"'<f99999999999999999999'", MO_FORMAT, {"expected a dtype such as '<f4'"}},
-        {"'<f4444444444444444444444444444444444444'", MO_FORMAT, {"expected a dtype such as '<f4'"}},
-        {"4", MO_FORMAT, {"expected a dtype such as '<f4', found '4"}},
-        {"'<f4", MO_FORMAT, {"expected"}},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char dictionary[160];
-        snprintf(dictionary, sizeof dictionary, "{'descr': %s, 'fortran_order': False, 'shape': (1,)}", cases[i].descr);
-        assert_refused(s->ctx, make_npy(dictionary, "12345678", 8), cases[i].code, cases[i].parts);
-    }
-}
-
-static void dictionaries_of_another_form_are_refused(void **state) {
-    scratch *s = *state;
-    static const struct {
-        const char *dictionary, *part;
-    } cases[] = {
-        {"", "byte 0: expected '{', found its end"},
-        {"{", "expected the key descr, fortran_order or shape, found its end"},
-        {"{}", "expected the key 'descr', found none"},
-        {"{'descr': '<f4', 'shape': (2,)}", "expected the key 'fortran_order', found none"},
-        {"{'descr': '<f4', 'fortran_order': False}", "expected the key 'shape', found none"},
-        {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2,)}", "expected every key once"},
-        {"{'dtype': '<f4', 'fortran_order': False, 'shape': (2,)}", "expected the key descr, fortran_order or shape"},
-        {"{descr: '<f4', 'fortran_order': False, 'shape': (2,)}", "expected the key descr, fortran_order or shape"},
-        {"{'descr' '<f4', 'fortran_order': False, 'shape': (2,)}", "expected ':', found ''<f4'"},
-        {"{'descr': '<f4' 'fortran_order': False, 'shape': (2,)}", "expected ',' or '}'"},
-        {"{'descr': '<f4', 'fortran_order': 0, 'shape': (2,)}", "expected True or False, found '0"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': 2}", "expected the tuple of the shape, found '2}'"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2)}", "expected a tuple, '(n,)', found '}'"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (,)}", "expected a size of 0 or more, found ',)}'"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2 3)}", "expected ',' or ')', found '3)}'"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,", "found its end"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)", "expected ',' or '}', found its end"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (2,)} x",
-            "expected spaces after the dictionary, found 'x'"},
-        {"{'descr': '<\xFF\x34', 'fortran_order': False, 'shape': (2,)}",
-            "expected a dtype such as '<f4', found ''<?4'"},
-        {"{'descr': '\\x3cf4', 'fortran_order': False, 'shape': (2,)}", "expected a dtype such as '<f4'"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_refused(s->ctx, make_npy(cases[i].dictionary, "12345678", 8), MO_FORMAT, PARTS(cases[i].part));
-}
-
-static void other_beginnings_are_refused(void **state) {
-    scratch *s = *state;
-    static const struct {
-        const char *start;
-        size_t n;
-        mo_code code;
-        const char *part;
-    } cases[] = {
-        {"PK\3\4 this is a zip", 18, MO_FORMAT, "expected an .npy array, found a zip archive: one of NumPy's is named"},
-        {"0\n1\n2\n", 6, MO_FORMAT, "expected an .npy array, found text: NumPy's save("},
-        {"\1\2 bytes", 8, MO_FORMAT, "expected an .npy array (it begins with \\x93NUMPY), found '?? byt'"},
-        {"\x93NUMPX\1\0\0\0\0\0", 12, MO_FORMAT, "expected an .npy array"},
-        {"\x93NUMPY\4\0\0\0\0\0", 12, MO_UNSUPPORTED, "expected npy version 1.0, 2.0 or 3.0, found 4.0"},
-        {"\x93NUMPY\1\1\0\0\0\0", 12, MO_UNSUPPORTED, "found 1.1"},
-        {"\x93NUMPY\0\0\0\0\0\0", 12, MO_UNSUPPORTED, "found 0.0"},
-        {"\x93NUMPY\1\0\xFF\xFF{}", 12, MO_FORMAT, "expected 65535 bytes of npy header, found 2"},
-        {"\x93NUMPY\2\0\xFF\xFF\xFF\xFF{}", 14, MO_FORMAT, "expected 4294967295 bytes of npy header, found 2"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        bytes b = {0};
-        bytes_append(&b, cases[i].start, cases[i].n);
-        assert_refused(s->ctx, b, cases[i].code, PARTS(cases[i].part));
-    }
-}
-
-static void a_boolean_is_0_or_1(void **state) {
-    scratch *s = *state;
-    static const char dictionary[] = "{'descr': '|b1', 'fortran_order': False, 'shape': (3,)}";
-    assert_refused(s->ctx, make_npy(dictionary, "\0\1\2", 3), MO_FORMAT,
-        PARTS("element 2: expected a boolean of 0 or 1, found 2"));
-}
-
-static void files_that_cannot_be_read_are_named(void **state) {
-    scratch *s = *state;
-    assert_true(mo_is_null(mo_npy_read(s->ctx, scratch_path(s, "missing.npy"))));
-    assert_failed(s->ctx, MO_IO, PARTS("npy: ", "missing.npy", "No such file"));
-    assert_true(mo_is_null(mo_npy_read(s->ctx, s->folder)));
-    assert_failed(s->ctx, MO_IO, PARTS(s->folder, "expected a file, found a directory"));
-    assert_true(mo_is_null(mo_npy_read(s->ctx, scratch_write(s, "empty.npy", "", 0))));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("empty.npy", "the file is empty"));
-    assert_true(mo_is_null(mo_npy_read(s->ctx, scratch_write(s, "line\nbreak", "x", 1))));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("line?break", "found text"));
-    assert_true(mo_is_null(mo_npy_read(s->ctx, "tests/arrays/object.npy")));
-    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("tests/arrays/object.npy holds Python objects"));
-    scratch_files(s, true);
-}
-
-static void long_paths_leave_room_for_the_reason(void **state) {
-    scratch *s = *state;
-    char path[4200];
-    memset(path, 'd', sizeof path);
-    strcpy(path + sizeof path - 10, "/last.npy");
-    assert_true(mo_is_null(mo_npy_read(s->ctx, path)));
-    assert_failed(s->ctx, MO_IO, PARTS("npy: ...dd", "/last.npy: cannot open: File name too long"));
-}
-
-static void a_failed_write_leaves_the_old_file(void **state) {
+TEST(a_failed_write_leaves_the_old_file) {
     scratch *s = *state;
     mo_tensor *T = make_tensor(s->ctx, MO_F32, 1, (int64_t[]){5});
     mo_tensor *bf16 = make_tensor(s->ctx, MO_BF16, 1, (int64_t[]){5});
@@ -206,18 +51,6 @@ static void a_failed_write_leaves_the_old_file(void **state) {
     mo_tensor_release(bf16);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(claims_that_the_bytes_do_not_hold_are_refused),
-        cmocka_unit_test(dtypes_that_are_no_numbers_are_named),
-        cmocka_unit_test(dictionaries_of_another_form_are_refused),
-        cmocka_unit_test(other_beginnings_are_refused),
-        cmocka_unit_test(a_boolean_is_0_or_1),
-        cmocka_unit_test(files_that_cannot_be_read_are_named),
-        cmocka_unit_test(long_paths_leave_room_for_the_reason),
-        cmocka_unit_test(a_failed_write_leaves_the_old_file),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -4,6 +4,8 @@
 
 #include "tests/crafted.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static const char x_header[] = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)}";
 
 static bytes make_x(void) {
@@ -18,7 +20,7 @@ static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *c
     bytes_release(&b);
 }
 
-static void every_truncation_is_refused(void **state) {
+TEST(every_truncation_is_refused) {
     scratch *s = *state;
     static const char *const files[] = {"tests/arrays/stored.npz", "tests/arrays/deflated.npz"};
     for (int f = 0; f < 2; f++) {
@@ -42,7 +44,7 @@ static void assert_same_arrays(const mo_arrays *A, const mo_arrays *B) {
     }
 }
 
-static void every_flipped_bit_is_refused_or_harmless(void **state) {
+TEST(every_flipped_bit_is_refused_or_harmless) {
     scratch *s = *state;
     static const char *const files[] = {"tests/arrays/stored.npz", "tests/arrays/deflated.npz"};
     for (int f = 0; f < 2; f++) {
@@ -70,7 +72,7 @@ static void every_flipped_bit_is_refused_or_harmless(void **state) {
     }
 }
 
-static void a_wrong_crc_names_file_and_member(void **state) {
+TEST(a_wrong_crc_names_file_and_member) {
     scratch *s = *state;
     for (int method = 0; method <= 8; method += 8) {
         zip_member m = {.name = "x.npy", .content = make_x(), .method = method, .crc_flip = 1};
@@ -78,7 +80,7 @@ static void a_wrong_crc_names_file_and_member(void **state) {
     }
 }
 
-static void sizes_that_are_wrong_are_refused(void **state) {
+TEST(sizes_that_are_wrong_are_refused) {
     scratch *s = *state;
     for (int method = 0; method <= 8; method += 8)
         for (int more = -1; more <= 1; more += 2) {
@@ -94,7 +96,7 @@ static void sizes_that_are_wrong_are_refused(void **state) {
     }
 }
 
-static void a_bomb_is_refused_without_its_memory(void **state) {
+TEST(a_bomb_is_refused_without_its_memory) {
     scratch *s = *state;
     size_t n = (size_t)100 << 20;
     bytes bomb = make_x();
@@ -143,7 +145,7 @@ static bytes make_nested(void) {
     return whole;
 }
 
-static void members_cannot_share_their_bytes(void **state) {
+TEST(members_cannot_share_their_bytes) {
     scratch *s = *state;
     zip_member m[2] = {{.name = "a.npy", .content = make_x()}, {.name = "b.npy", .content = make_x()}};
     bytes b = make_zip(m, 2);
@@ -153,7 +155,7 @@ static void members_cannot_share_their_bytes(void **state) {
         s->ctx, make_nested(), MO_FORMAT, PARTS("member 'b'", "compressed bytes, found", "left in the file"));
 }
 
-static void names_end_in_npy_and_occur_once(void **state) {
+TEST(names_end_in_npy_and_occur_once) {
     scratch *s = *state;
     char name[400];
     memset(name, 'n', sizeof name);
@@ -170,7 +172,7 @@ static void names_end_in_npy_and_occur_once(void **state) {
     assert_refused(s->ctx, make_zip(&control, 1), MO_FORMAT, PARTS("member 'a?"));
 }
 
-static void methods_that_cannot_be_read_are_named(void **state) {
+TEST(methods_that_cannot_be_read_are_named) {
     scratch *s = *state;
     zip_member bzip2 = {.name = "x.npy", .content = make_x(), .method = 12};
     assert_refused(s->ctx, make_zip(&bzip2, 1), MO_UNSUPPORTED, PARTS("member 'x'", "found zip method 12"));
@@ -178,7 +180,7 @@ static void methods_that_cannot_be_read_are_named(void **state) {
     assert_refused(s->ctx, make_zip(&secret, 1), MO_UNSUPPORTED, PARTS("member 'x'", "encrypted"));
 }
 
-static void members_are_checked_as_npy(void **state) {
+TEST(members_are_checked_as_npy) {
     scratch *s = *state;
     static const struct {
         const char *dictionary;
@@ -203,34 +205,6 @@ static void members_are_checked_as_npy(void **state) {
     assert_refused(s->ctx, make_zip(&empty, 1), MO_FORMAT, PARTS("member 'x'", "expected an .npy array", "found ''"));
 }
 
-static void files_that_cannot_be_read_are_named(void **state) {
-    scratch *s = *state;
-    assert_null(mo_npz_read(s->ctx, scratch_path(s, "missing.npz")));
-    assert_failed(s->ctx, MO_IO, PARTS("npz: ", "missing.npz", "No such file"));
-    assert_null(mo_npz_read(s->ctx, s->folder));
-    assert_failed(s->ctx, MO_IO, PARTS("expected a file, found a directory"));
-    assert_null(mo_npz_read(s->ctx, scratch_write(s, "empty.npz", "", 0)));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("empty.npz", "the file is empty"));
-    assert_null(mo_npz_read(s->ctx, "tests/arrays/f4.npy"));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("f4.npy", "(it begins with PK), found 152: '?NUM'"));
-    assert_null(mo_npz_read(s->ctx, "tests/arrays/object.npz"));
-    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("tests/arrays/object.npz: member 'who' holds Python objects"));
-    scratch_files(s, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(every_flipped_bit_is_refused_or_harmless),
-        cmocka_unit_test(a_wrong_crc_names_file_and_member),
-        cmocka_unit_test(sizes_that_are_wrong_are_refused),
-        cmocka_unit_test(a_bomb_is_refused_without_its_memory),
-        cmocka_unit_test(members_cannot_share_their_bytes),
-        cmocka_unit_test(names_end_in_npy_and_occur_once),
-        cmocka_unit_test(methods_that_cannot_be_read_are_named),
-        cmocka_unit_test(members_are_checked_as_npy),
-        cmocka_unit_test(files_that_cannot_be_read_are_named),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

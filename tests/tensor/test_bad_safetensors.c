@@ -1,8 +1,10 @@
-/* tests/tensor/test_bad_safetensors.c - safetensors files that are damaged or whose headers do not describe their data.
- */
+/* tests/tensor/test_bad_safetensors.c - safetensors files that are damaged; headers that do not describe their data
+ * stand in tests/cli/arrays.cases. */
 #include "tensor/files/arrays.h"
 
 #include "tests/crafted.h"
+
+static const fixtures around_all = {scratch_create, scratch_release};
 
 static void assert_refused(mo_context *ctx, bytes b, mo_code code, const char *const *parts) {
     assert_null(mo_safetensors_decode(ctx, "safetensors: bad", b.data, b.n));
@@ -30,7 +32,7 @@ static bytes make_ours(scratch *s) {
     return read_bytes(s->path);
 }
 
-static void every_truncation_is_refused(void **state) {
+TEST(every_truncation_is_refused) {
     scratch *s = *state;
     bytes files[2] = {make_ours(s), read_bytes("tests/arrays/reference.safetensors")};
     for (int f = 0; f < 2; f++) {
@@ -45,7 +47,7 @@ static void every_truncation_is_refused(void **state) {
     scratch_files(s, true);
 }
 
-static void every_flipped_bit_of_ours_is_refused(void **state) {
+TEST(every_flipped_bit_of_ours_is_refused) {
     scratch *s = *state;
     bytes b = make_ours(s);
     int accepted = 0, header = 0, data = 0;
@@ -67,7 +69,7 @@ static void every_flipped_bit_of_ours_is_refused(void **state) {
     scratch_files(s, true);
 }
 
-static void a_damaged_tensor_is_named(void **state) {
+TEST(a_damaged_tensor_is_named) {
     scratch *s = *state;
     bytes b = make_ours(s);
     b.data[b.n - 1] ^= 1;
@@ -75,7 +77,7 @@ static void a_damaged_tensor_is_named(void **state) {
     scratch_files(s, true);
 }
 
-static void checksums_are_verified_where_present(void **state) {
+TEST(checksums_are_verified_where_present) {
     scratch *s = *state;
     assert_refused(s->ctx,
         make_file(
@@ -96,127 +98,7 @@ static void checksums_are_verified_where_present(void **state) {
     bytes_release(&b);
 }
 
-static void header_lengths_are_not_believed(void **state) {
-    scratch *s = *state;
-    static const uint64_t lengths[] = {3, 100, 100000001, (uint64_t)1 << 32, INT64_MAX, UINT64_MAX, UINT64_MAX - 7};
-    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-        bytes b = {0};
-        char claimed[64];
-        bytes_append_number(&b, lengths[i], 8);
-        bytes_append(&b, "{}", 2);
-        snprintf(claimed, sizeof claimed, "at most 2 bytes, found %llu claimed", (unsigned long long)lengths[i]);
-        assert_refused(s->ctx, b, MO_FORMAT, PARTS("expected a safetensors header of", claimed));
-    }
-}
-
-static void headers_must_be_json_objects(void **state) {
-    scratch *s = *state;
-    static const struct {
-        const char *header, *part;
-    } cases[] = {
-        {"[]", "expected a JSON object as safetensors header"},
-        {" {}", "expected a JSON object as safetensors header"},
-        {"{\"x\":}", "safetensors header, line 1, column"},
-        {"{} x", "end of file expected near 'x'"},
-        {"{\"\xFF\":1}", "unable to decode byte 0xff"},
-        {"{\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]},"
-         "\"a\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}}",
-            "duplicate object key"},
-        {"{\"__metadata__\":[]}", "expected an object of strings as __metadata__"},
-        {"{\"__metadata__\":{\"a\":1}}", "expected an object of strings as __metadata__"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        assert_refused(s->ctx, make_file(cases[i].header, "", 0), MO_FORMAT, PARTS(cases[i].part));
-    bytes deep = {0};
-    bytes_append_number(&deep, 100000, 8);
-    for (int i = 0; i < 20000; i++)
-        bytes_append(&deep, "{\"a\":", 5);
-    assert_refused(s->ctx, deep, MO_FORMAT, PARTS("maximum parsing depth reached"));
-}
-
-static void descriptions_that_are_wrong_name_their_tensor(void **state) {
-    scratch *s = *state;
-    static const struct {
-        const char *x; /* the description of tensor x; there are 8 bytes of data */
-        mo_code code;
-        const char *part;
-    } cases[] = {
-        {"\"dtype\":\"F8_E4M3\",\"shape\":[8],\"data_offsets\":[0,8]", MO_UNSUPPORTED,
-            "expected dtype F32, F64, I32, I64, U8, F16 or BF16, found 'F8_E4M3'"},
-        {"\"dtype\":\"f32\",\"shape\":[2],\"data_offsets\":[0,8]", MO_UNSUPPORTED, "found 'f32'"},
-        {"\"dtype\":3,\"shape\":[2],\"data_offsets\":[0,8]", MO_FORMAT, "expected a dtype, found none"},
-        {"\"shape\":[2],\"data_offsets\":[0,8]", MO_FORMAT, "expected a dtype, found none"},
-        {"\"dtype\":\"F32\",\"data_offsets\":[0,8]", MO_FORMAT, "expected a shape of sizes of 0 or more"},
-        {"\"dtype\":\"F32\",\"shape\":2,\"data_offsets\":[0,8]", MO_FORMAT, "expected a shape"},
-        {"\"dtype\":\"F32\",\"shape\":[-2],\"data_offsets\":[0,8]", MO_FORMAT, "expected a shape"},
-        {"\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]", MO_FORMAT, "expected a shape"},
-        {"\"dtype\":\"F32\",\"shape\":[\"2\"],\"data_offsets\":[0,8]", MO_FORMAT, "expected a shape"},
-        {"\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,2],\"data_offsets\":[0,8]", MO_UNSUPPORTED,
-            "expected at most 6 axes, found 7"},
-        {"\"dtype\":\"F32\",\"shape\":[2]", MO_FORMAT, "expected data_offsets of two integers"},
-        {"\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8]", MO_FORMAT, "expected data_offsets of two integers"},
-        {"\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,9]", MO_FORMAT, "expected data_offsets of two"},
-        {"\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[-8,0]", MO_FORMAT, "expected data_offsets of two"},
-        {"\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[8,0]", MO_FORMAT,
-            "expected 8 bytes for shape [2] of F32, found data_offsets 8 to 0"},
-        {"\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[0,8]", MO_FORMAT,
-            "expected 12 bytes for shape [3] of F32, found data_offsets 0 to 8"},
-        {"\"dtype\":\"F32\",\"shape\":[2,0],\"data_offsets\":[0,8]", MO_FORMAT, "expected 0 bytes for shape [2, 0]"},
-        {"\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,8]", MO_FORMAT,
-            "found [4294967296, 4294967296], which overflows"},
-        {"\"dtype\":\"F32\",\"shape\":[0,4294967296,4294967296],\"data_offsets\":[0,0]", MO_FORMAT, "overflows"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char header[256];
-        snprintf(header, sizeof header, "{\"x\":{%s}}", cases[i].x);
-        assert_refused(s->ctx, make_file(header, "12345678", 8), cases[i].code, PARTS("tensor 'x'", cases[i].part));
-    }
-    assert_refused(s->ctx, make_file("{\"x\":[1]}", "", 0), MO_FORMAT, PARTS("tensor 'x'", "expected a dtype"));
-    assert_refused(s->ctx, make_file("{\"x\":{\"dtype\":\"F32\",\"shape\":[9223372036854775808]}}", "", 0), MO_FORMAT,
-        PARTS("too big integer"));
-}
-
-static void tensors_must_tile_the_data(void **state) {
-    scratch *s = *state;
-    static const struct {
-        const char *a, *b; /* offsets of two tensors of four bytes */
-        const char *part;
-    } cases[] = {
-        {"0,4", "2,6", "tensor 'b': expected data from byte 4, found 2: it overlaps another"},
-        {"0,4", "0,4", "tensor 'b': expected data from byte 4, found 0: it overlaps another"},
-        {"0,4", "6,10", "tensor 'b': expected data from byte 4, found 6: a hole"},
-        {"4,8", "8,12", "tensor 'a': expected data from byte 0, found 4: a hole"},
-        {"0,4", "4,8", "expected 8 bytes of data, found 10"},
-        {"4,8", "0,4", "expected 8 bytes of data, found 10"},
-        {"0,4", "1000000000000,1000000000004", "tensor 'b': expected data from byte 4, found 1000000000000"},
-        {"0,4", "9223372036854775803,9223372036854775807", "tensor 'b'"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char header[300];
-        snprintf(header, sizeof header,
-            "{\"b\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%s]},"
-            "\"a\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[%s]}}",
-            cases[i].b, cases[i].a);
-        assert_refused(s->ctx, make_file(header, "1234567890", 10), MO_FORMAT, PARTS(cases[i].part));
-    }
-    const char *far = "{\"x\":{\"dtype\":\"U8\",\"shape\":[1000000000000],\"data_offsets\":[0,1000000000000]}}";
-    assert_refused(s->ctx, make_file(far, "1", 1), MO_FORMAT, PARTS("expected 1000000000000 bytes of data, found 1"));
-}
-
-static void files_that_cannot_be_read_are_named(void **state) {
-    scratch *s = *state;
-    assert_null(mo_safetensors_read(s->ctx, scratch_path(s, "missing.safetensors")));
-    assert_failed(s->ctx, MO_IO, PARTS("safetensors: ", "missing.safetensors", "No such file"));
-    assert_null(mo_safetensors_read(s->ctx, s->folder));
-    assert_failed(s->ctx, MO_IO, PARTS("expected a file, found a directory"));
-    assert_null(mo_safetensors_read(s->ctx, scratch_write(s, "empty", "", 0)));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("empty", "the file is empty"));
-    assert_null(mo_safetensors_read(s->ctx, "tests/arrays/stored.npz"));
-    assert_failed(s->ctx, MO_FORMAT, PARTS("stored.npz", "expected a safetensors header of at most"));
-    scratch_files(s, true);
-}
-
-static void a_failed_write_leaves_the_old_weights(void **state) {
+TEST(a_failed_write_leaves_the_old_weights) {
     scratch *s = *state;
     bytes before = make_ours(s);
     mo_arrays *arrays = mo_safetensors_read(s->ctx, s->path);
@@ -233,19 +115,6 @@ static void a_failed_write_leaves_the_old_weights(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(every_flipped_bit_of_ours_is_refused),
-        cmocka_unit_test(a_damaged_tensor_is_named),
-        cmocka_unit_test(checksums_are_verified_where_present),
-        cmocka_unit_test(header_lengths_are_not_believed),
-        cmocka_unit_test(headers_must_be_json_objects),
-        cmocka_unit_test(descriptions_that_are_wrong_name_their_tensor),
-        cmocka_unit_test(tensors_must_tile_the_data),
-        cmocka_unit_test(files_that_cannot_be_read_are_named),
-        cmocka_unit_test(a_failed_write_leaves_the_old_weights),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static const char *path;
 
@@ -65,11 +65,11 @@ static int answer_apart(bool behind_openblas) {
     return WEXITSTATUS(status);
 }
 
-static void openblas_behind_the_library_asks_it_for_buffers(void **state) {
+TEST(openblas_behind_the_library_asks_it_for_buffers) {
     assert_int_equal(answer_apart(false), SAFE);
 }
 
-static void openblas_before_the_library_is_called_by_one_thread(void **state) {
+TEST(openblas_before_the_library_is_called_by_one_thread) {
     void *openblas = dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
     if (!openblas || !dlsym(openblas, "blas_memory_alloc")) {
         printf("skipped: no libopenblas.so.0 with an allocator that can be replaced\n");
@@ -80,10 +80,6 @@ static void openblas_before_the_library_is_called_by_one_thread(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(openblas_behind_the_library_asks_it_for_buffers),
-        cmocka_unit_test(openblas_before_the_library_is_called_by_one_thread),
-    };
     path = argc == 2 ? argv[1] : "";
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite();
 }

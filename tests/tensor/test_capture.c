@@ -50,6 +50,8 @@ static int training_release(void **state) {
     return 0;
 }
 
+static const fixtures around_each = {training_create, training_release};
+
 /* What changes from step to step, written before it. */
 static void prepare(training *s, int step, float spoiled) {
     float x[POINTS * WIDTH];
@@ -100,7 +102,7 @@ static void read_trace(training *s, trace *at) {
     assert_int_equal(mo_tensor_read(s->W, at->W, sizeof at->W), MO_OK);
 }
 
-static void replayed_steps_have_the_bits_of_steps_taken_one_by_one(void **state) {
+TEST(replayed_steps_have_the_bits_of_steps_taken_one_by_one) {
     static trace taken[STEPS], replayed[STEPS];
     void *other;
     training *s = *state;
@@ -123,7 +125,7 @@ static void replayed_steps_have_the_bits_of_steps_taken_one_by_one(void **state)
     training_release(&other);
 }
 
-static void replays_ask_for_no_memory(void **state) {
+TEST(replays_ask_for_no_memory) {
     training *s = *state;
     for (int step = 0; step < WARM; step++) {
         prepare(s, step, 0);
@@ -142,7 +144,7 @@ static void replays_ask_for_no_memory(void **state) {
     assert_int_equal(mo_context_wait(s->ctx), MO_OK);
 }
 
-static void a_check_that_fails_in_a_replay_names_its_step(void **state) {
+TEST(a_check_that_fails_in_a_replay_names_its_step) {
     training *s = *state;
     trace before, after;
     for (int step = 0; step < WARM; step++) {
@@ -171,7 +173,7 @@ static void a_check_that_fails_in_a_replay_names_its_step(void **state) {
 }
 
 /* A parameter and its gradient that is not finite: the check of the optimizer alone. */
-static void the_optimizer_names_the_step_of_a_replay(void **state) {
+TEST(the_optimizer_names_the_step_of_a_replay) {
     training *s = *state;
     float g[WIDTH * WIDTH] = {1};
     mo_tensor *G = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){WIDTH, WIDTH}, g);
@@ -193,7 +195,7 @@ static void the_optimizer_names_the_step_of_a_replay(void **state) {
     mo_tensor_release(G);
 }
 
-static void a_capture_whose_memory_moved_is_not_replayed(void **state) {
+TEST(a_capture_whose_memory_moved_is_not_replayed) {
     training *s = *state;
     mo_tensor *other = mo_tensor_create(s->ctx, MO_F32, 1, (int64_t[]){10});
     for (int step = 0; step < WARM; step++) {
@@ -236,7 +238,7 @@ static void begin_inside(training *s) {
     mo_capture_begin(s->ctx, 1);
 }
 
-static void what_a_capture_cannot_hold_is_refused(void **state) {
+BARE_TEST(what_a_capture_cannot_hold_is_refused) {
     static const struct {
         void (*call)(training *s);
         const char *part;
@@ -259,7 +261,7 @@ static void what_a_capture_cannot_hold_is_refused(void **state) {
     }
 }
 
-static void a_capture_needs_a_beginning_and_a_device(void **state) {
+TEST(a_capture_needs_a_beginning_and_a_device) {
     training *s = *state;
     mo_context *cpu = mo_context_create(NULL);
     mo_capture_begin(cpu, 1);
@@ -269,20 +271,4 @@ static void a_capture_needs_a_beginning_and_a_device(void **state) {
     assert_failed(s->ctx, MO_STATE, PARTS("capture: none has begun"));
     mo_capture_begin(s->ctx, -1);
     assert_failed(s->ctx, MO_INVALID, PARTS("-1 streams a step"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(
-            replayed_steps_have_the_bits_of_steps_taken_one_by_one, training_create, training_release),
-        cmocka_unit_test_setup_teardown(replays_ask_for_no_memory, training_create, training_release),
-        cmocka_unit_test_setup_teardown(
-            a_check_that_fails_in_a_replay_names_its_step, training_create, training_release),
-        cmocka_unit_test_setup_teardown(the_optimizer_names_the_step_of_a_replay, training_create, training_release),
-        cmocka_unit_test_setup_teardown(
-            a_capture_whose_memory_moved_is_not_replayed, training_create, training_release),
-        cmocka_unit_test(what_a_capture_cannot_hold_is_refused),
-        cmocka_unit_test_setup_teardown(a_capture_needs_a_beginning_and_a_device, training_create, training_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

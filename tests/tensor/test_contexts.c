@@ -20,6 +20,8 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
+
+static const fixtures around_all = {scratch_create, scratch_release};
 #endif
 
 enum { STEPS = 6, MAX_VALUES = 1 << 14 };
@@ -100,7 +102,7 @@ static void assert_run(const run *r) {
     assert_true(r->n > 0 && r->n <= MAX_VALUES);
 }
 
-static void two_threads_train_as_each_alone(void **state) {
+TEST(two_threads_train_as_each_alone) {
     scratch *s = *state;
     run *alone[2], *together[2];
     pthread_t thread[2];
@@ -141,7 +143,7 @@ static int multiply(mo_context *ctx) {
 }
 
 /* The threads of a process are not in its fork: there both an old and a new context work on one. */
-static void a_fork_computes(void **state) {
+TEST(a_fork_computes) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1 + MORE_THREADS});
     assert_int_equal(multiply(ctx), 0);
     pid_t child = fork();
@@ -157,7 +159,7 @@ static void a_fork_computes(void **state) {
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
-static void numbers_of_threads_are_bounded(void **state) {
+TEST(numbers_of_threads_are_bounded) {
     static const int bad[] = {-1, 1025, 100000, INT32_MAX};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = bad[i]});
@@ -177,7 +179,7 @@ static void *fail_in_thread(void *state) {
     return NULL;
 }
 
-static void an_error_stays_in_its_context(void **state) {
+TEST(an_error_stays_in_its_context) {
     scratch *s = *state;
     pthread_t thread;
     mo_code code = MO_OK;
@@ -260,7 +262,7 @@ static void provoke(scratch *s) {
     free(r);
 }
 
-static void settings_of_the_host_are_left_alone(void **state) {
+TEST(settings_of_the_host_are_left_alone) {
     scratch *s = *state;
     signal(SIGUSR1, on_signal);
     signal(SIGFPE, on_signal);
@@ -275,7 +277,7 @@ static void settings_of_the_host_are_left_alone(void **state) {
     assert_memory_equal(&before, &after, sizeof before);
 }
 
-static void nothing_is_written_to_the_standard_streams(void **state) {
+TEST(nothing_is_written_to_the_standard_streams) {
     scratch *s = *state;
     fflush(NULL);
     int kept[] = {dup(1), dup(2)}, file = open(scratch_path(s, "streams"), O_RDWR | O_CREAT | O_TRUNC, 0600);
@@ -292,16 +294,4 @@ static void nothing_is_written_to_the_standard_streams(void **state) {
     close(file);
     unlink(scratch_path(s, "streams"));
     assert_int_equal(written, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_threads_train_as_each_alone),
-        cmocka_unit_test(a_fork_computes),
-        cmocka_unit_test(numbers_of_threads_are_bounded),
-        cmocka_unit_test(an_error_stays_in_its_context),
-        cmocka_unit_test(settings_of_the_host_are_left_alone),
-        cmocka_unit_test(nothing_is_written_to_the_standard_streams),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

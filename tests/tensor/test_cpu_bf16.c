@@ -34,7 +34,7 @@ static void multiply(int64_t m, int64_t n, int64_t k, float *A, float *B, float 
 
 /* ---- single numbers ---- */
 
-static void halves_round_to_even_in_every_rounding_mode(void **state) {
+TEST(halves_round_to_even_in_every_rounding_mode) {
     need_the_instruction();
     const int modes[] = {FE_TONEAREST, FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
     float A[] = {1 + 0x1p-8f, 1 + 3 * 0x1p-8f, -1 - 0x1p-8f, 1 + 0x1.02p-8f, FLT_MAX}, one[] = {1}, C[5];
@@ -53,7 +53,7 @@ static void halves_round_to_even_in_every_rounding_mode(void **state) {
     }
 }
 
-static void subnormal_factors_and_sums_are_zero(void **state) {
+TEST(subnormal_factors_and_sums_are_zero) {
     need_the_instruction();
     float A[] = {0x1p-127f, 0x1p-126f, 0x1p-100f, -0x1p-149f}, B[] = {0x1p30f, 0x1p-30f}, C[8];
     const float expected[] = {0, 0, 0x1p-96f, 0, 0x1p-70f, 0, 0, 0};
@@ -64,7 +64,7 @@ static void subnormal_factors_and_sums_are_zero(void **state) {
 }
 
 /* A NaN, or an infinity, in row 20 of A reaches the 19 entries of row 20 of C, and no other. */
-static void nan_and_infinity_pass_through(void **state) {
+TEST(nan_and_infinity_pass_through) {
     need_the_instruction();
     enum { M = 37, N = 19, K = 9 };
     const float odd[] = {NAN, INFINITY, -INFINITY};
@@ -86,7 +86,7 @@ static void nan_and_infinity_pass_through(void **state) {
 
 /* ---- what else the mode concerns ---- */
 
-static void grams_are_symmetric_products(void **state) {
+TEST(grams_are_symmetric_products) {
     need_the_instruction();
     const int64_t sizes_of[][2] = {{5, 3}, {70, 1601}, {300, 64}};
     for (int i = 0; i < 3; i++) {
@@ -102,7 +102,7 @@ static void grams_are_symmetric_products(void **state) {
     }
 }
 
-static void float64_stays_as_it_is(void **state) {
+TEST(float64_stays_as_it_is) {
     need_the_instruction();
     mo_view A = UNIFORM_VIEW(MO_F64, 1, 40, 70), B = UNIFORM_VIEW(MO_F64, 2, 70, 50);
     mo_view C = NEW_VIEW(MO_F64, 40, 50), D = NEW_VIEW(MO_F64, 40, 50);
@@ -114,23 +114,11 @@ static void float64_stays_as_it_is(void **state) {
 }
 
 /* Runs on every processor. */
-static void a_context_has_the_mode_if_the_processor_has_it(void **state) {
+TEST(a_context_has_the_mode_if_the_processor_has_it) {
     mo_context *ctx = keep_context(mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_BF16}));
     assert_int_equal(mo_context_status(ctx)->code, avx512_has_bf16() ? MO_OK : MO_UNSUPPORTED);
     assert_true(avx512_has_bf16() || strstr(mo_context_status(ctx)->message, "no AVX512-BF16"));
     ctx = keep_context(mo_context_create(&(mo_context_options){.threads = 1, .math = MO_MATH_TF32}));
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
     free_views();
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(halves_round_to_even_in_every_rounding_mode),
-        cmocka_unit_test(subnormal_factors_and_sums_are_zero),
-        cmocka_unit_test(nan_and_infinity_pass_through),
-        cmocka_unit_test(grams_are_symmetric_products),
-        cmocka_unit_test(float64_stays_as_it_is),
-        cmocka_unit_test(a_context_has_the_mode_if_the_processor_has_it),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static double seconds(void) {
     struct timespec t;
@@ -70,12 +70,12 @@ static void expect_pauses(contention *c) {
     assert_true(first > 0 && second > 0);
 }
 
-static void a_thread_put_aside_works_alone_and_tries_again(void **state) {
+TEST(a_thread_put_aside_works_alone_and_tries_again) {
     contention c = {0};
     crowd(expect_pauses, &c);
 }
 
-static void one_thread_stays_one(void **state) {
+TEST(one_thread_stays_one) {
     contention c = {0};
     for (int i = 0; i < 1000; i++)
         assert_int_equal(contention_threads(&c, 1), 1);
@@ -91,7 +91,7 @@ static int threads_of_kernels(int threads) {
     return used;
 }
 
-static void more_threads_than_processors_are_not_used(void **state) {
+TEST(more_threads_than_processors_are_not_used) {
     int processors = omp_get_num_procs();
     omp_set_num_threads(1);
     assert_int_equal(threads_of_kernels(processors + 5), processors);
@@ -99,13 +99,4 @@ static void more_threads_than_processors_are_not_used(void **state) {
     omp_set_num_threads(processors + 3);
     assert_int_equal(threads_of_kernels(processors + 5), processors + 3);
     assert_int_equal(threads_of_kernels(1), 1);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_put_aside_works_alone_and_tries_again),
-        cmocka_unit_test(one_thread_stays_one),
-        cmocka_unit_test(more_threads_than_processors_are_not_used),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,7 +3,7 @@
 
 static const mo_dtype STORED[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8};
 
-static void every_pair_of_dtypes_and_strides_copies(void **state) {
+TEST(every_pair_of_dtypes_and_strides_copies) {
     mo_context *ctx = context_with(2);
     for (int from = 0; from < 5; from++)
         for (int to = 0; to < 5; to++)
@@ -27,7 +27,7 @@ static void every_pair_of_dtypes_and_strides_copies(void **state) {
     free_views();
 }
 
-static void large_integers_copy_exactly(void **state) {
+TEST(large_integers_copy_exactly) {
     mo_context *ctx = context_with(1);
     mo_view x = NEW_VIEW(MO_I64, 2), y = NEW_VIEW(MO_I64, 2);
     ((int64_t *)x.data)[0] = INT64_MAX - 1;
@@ -37,7 +37,7 @@ static void large_integers_copy_exactly(void **state) {
     free_views();
 }
 
-static void reals_become_integers_by_truncation_and_saturation(void **state) {
+TEST(reals_become_integers_by_truncation_and_saturation) {
     mo_context *ctx = context_with(1);
     const double in[] = {1.9, -1.9, 1e30, -1e30, NAN, 300};
     const double bytes[] = {1, 0, 255, 0, 0, 255}, words[] = {1, -1, INT32_MAX, INT32_MIN, 0, 300};
@@ -78,7 +78,7 @@ static void check_rounding(mo_context *ctx, mo_dtype dtype, uint16_t bits) {
     assert_int_equal(to_16(ctx, dtype, nextafter(middle, 0)), bits);
 }
 
-static void every_half_converts_back_and_rounds_to_even(void **state) {
+TEST(every_half_converts_back_and_rounds_to_even) {
     mo_context *ctx = context_with(1);
     assert_true(from_16(ctx, MO_F16, 0x3c00) == 1 && from_16(ctx, MO_F16, 1) == 0x1p-24);
     assert_true(from_16(ctx, MO_F16, 0x7bff) == 65504);
@@ -91,7 +91,7 @@ static void every_half_converts_back_and_rounds_to_even(void **state) {
     free_views();
 }
 
-static void every_bfloat_converts_back_and_rounds_to_even(void **state) {
+TEST(every_bfloat_converts_back_and_rounds_to_even) {
     mo_context *ctx = context_with(1);
     assert_true(from_16(ctx, MO_BF16, 0x3f80) == 1);
     for (uint16_t bits = 0; bits < 0x7f7f; bits++)
@@ -101,7 +101,7 @@ static void every_bfloat_converts_back_and_rounds_to_even(void **state) {
     free_views();
 }
 
-static void fill_keeps_to_the_view(void **state) {
+TEST(fill_keeps_to_the_view) {
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 5; d++) {
         mo_view y = NEW_VIEW(STORED[d], 400, 101), part = y;
@@ -113,7 +113,7 @@ static void fill_keeps_to_the_view(void **state) {
     free_views();
 }
 
-static void blocks_are_aligned_and_zero_clears_them(void **state) {
+TEST(blocks_are_aligned_and_zero_clears_them) {
     mo_context *ctx = context_with(2);
     const size_t sizes[] = {0, 1, 100, 5 << 20};
     for (int i = 0; i < 4; i++) {
@@ -129,17 +129,4 @@ static void blocks_are_aligned_and_zero_clears_them(void **state) {
     assert_null(ctx->backend->alloc(ctx, SIZE_MAX - 5));
     assert_true(mo_ok(ctx));
     free_views();
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_pair_of_dtypes_and_strides_copies),
-        cmocka_unit_test(large_integers_copy_exactly),
-        cmocka_unit_test(reals_become_integers_by_truncation_and_saturation),
-        cmocka_unit_test(every_half_converts_back_and_rounds_to_even),
-        cmocka_unit_test(every_bfloat_converts_back_and_rounds_to_even),
-        cmocka_unit_test(fill_keeps_to_the_view),
-        cmocka_unit_test(blocks_are_aligned_and_zero_clears_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

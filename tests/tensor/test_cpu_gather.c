@@ -20,7 +20,7 @@ static mo_view offset_view(int64_t segments, int64_t n) {
 static const int64_t SHAPES[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {20, 5000, 33}, {5, 0, 4}, {1023, 100, 1}};
 enum { SHAPE_COUNT = 6 };
 
-static void gathered_rows_scatter_back(void **state) {
+TEST(gathered_rows_scatter_back) {
     for (int c = 0; c < 2 * 3 * SHAPE_COUNT; c++) {
         int64_t n = SHAPES[c / 6][0], m = SHAPES[c / 6][1], d = SHAPES[c / 6][2];
         mo_dtype dtype = REALS[c & 1];
@@ -43,7 +43,7 @@ static void gathered_rows_scatter_back(void **state) {
     }
 }
 
-static void taken_entries_are_put_back(void **state) {
+TEST(taken_entries_are_put_back) {
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         int64_t rows = SHAPES[c / 2][0], k = SHAPES[c / 2][1] % 50, n = SHAPES[c / 2][2];
         mo_dtype dtype = REALS[c & 1];
@@ -66,7 +66,7 @@ static void taken_entries_are_put_back(void **state) {
     }
 }
 
-static void segments_sum_and_spread(void **state) {
+TEST(segments_sum_and_spread) {
     for (int c = 0; c < 4 * SHAPE_COUNT; c++) {
         int64_t segments = SHAPES[c / 4][0], n = SHAPES[c / 4][1], d = SHAPES[c / 4][2] * 5;
         mo_dtype dtype = REALS[c & 1];
@@ -110,7 +110,7 @@ static sparse sparse_matrix(mo_dtype dtype, int64_t n, int64_t columns) {
     return A;
 }
 
-static void sparse_product_equals_loops_at_every_thread_count(void **state) {
+TEST(sparse_product_equals_loops_at_every_thread_count) {
     const int64_t shapes[][3] = {{1, 1, 1}, {33, 31, 3}, {700, 900, 70}, {3000, 200, 33}, {0, 5, 4}, {500, 300, 512}};
     for (int c = 0; c < 2 * 3 * 6; c++) {
         int64_t n = shapes[c / 6][0], m = shapes[c / 6][1], d = shapes[c / 6][2];
@@ -132,14 +132,4 @@ static void sparse_product_equals_loops_at_every_thread_count(void **state) {
             }
         free_views();
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gathered_rows_scatter_back),
-        cmocka_unit_test(taken_entries_are_put_back),
-        cmocka_unit_test(segments_sum_and_spread),
-        cmocka_unit_test(sparse_product_equals_loops_at_every_thread_count),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

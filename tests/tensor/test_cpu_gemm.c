@@ -119,7 +119,7 @@ static const form FORMS[] = {{.alpha = 1}, {.alpha = -0.5, .beta = 2}, {.alpha =
     {.alpha = 2, .addend = true, .above = true}, {.alpha = 1, .beta = 1, .bias = true, .addend = true, .relu = true},
     {.alpha = 1, .bias = true, .biases = true, .relu = true}};
 
-static void small_products_of_every_form_equal_loops(void **state) {
+TEST(small_products_of_every_form_equal_loops) {
     const int64_t size[] = {0, 1, 2, 7, 31, 33};
     for (int k = 0; k < kinds(); k++)
         for (int i = 0; i < 216; i++)
@@ -137,7 +137,7 @@ static const sizes LARGE[] = {
     {1, 3000, 257, 1}, {3000, 5, 4, 7}, {50, 33, 40, 65},      /* outer products; many small ones */
 };
 
-static void large_products_equal_loops(void **state) {
+TEST(large_products_equal_loops) {
     for (int k = 0; k < kinds(); k++)
         for (int i = 0; i < (int)(sizeof LARGE / sizeof *LARGE); i++)
             for (int way = 0; way < 4; way++)
@@ -145,7 +145,7 @@ static void large_products_equal_loops(void **state) {
 }
 
 /* Operands without a unit stride, one of them common to the batch, and an addend stored in columns. */
-static void any_strides_equal_loops(void **state) {
+TEST(any_strides_equal_loops) {
     for (int k = 0; k < kinds(); k++) {
         mo_dtype dtype = KINDS[k].dtype;
         mo_math math = KINDS[k].math;
@@ -167,7 +167,7 @@ static void any_strides_equal_loops(void **state) {
 }
 
 /* B common to a batch, which joins the rows; a bias and an addend without a unit stride. */
-static void one_B_may_serve_a_batch(void **state) {
+TEST(one_B_may_serve_a_batch) {
     for (int k = 0; k < kinds(); k++) {
         mo_dtype dtype = KINDS[k].dtype;
         mo_math math = KINDS[k].math;
@@ -187,7 +187,7 @@ static void one_B_may_serve_a_batch(void **state) {
     }
 }
 
-static void beta_zero_ignores_what_was_there(void **state) {
+TEST(beta_zero_ignores_what_was_there) {
     mo_context *ctx = context_with(2);
     const sizes list[] = {{1, 3, 4, 5}, {1, 200, 200, 200}, {1, 20, 20, 9000}, {1, 500, 1, 300}};
     for (int i = 0; i < 4; i++) {
@@ -204,13 +204,13 @@ static void beta_zero_ignores_what_was_there(void **state) {
     free_views();
 }
 
-static void blas_may_be_called_by_every_thread(void **state) {
+TEST(blas_may_be_called_by_every_thread) {
     mo_context *ctx = context_with(3);
     assert_int_equal(blas_threads(ctx), 3);
     free_views();
 }
 
-static void repeated_calls_allocate_nothing(void **state) {
+TEST(repeated_calls_allocate_nothing) {
     const sizes list[] = {{1, 20, 20, 9000}, {1, 900, 200, 300}};
     for (int k = 0; k < kinds(); k++)
         for (int i = 0; i < 2; i++) {
@@ -232,14 +232,5 @@ static void repeated_calls_allocate_nothing(void **state) {
 int main(void) {
     if (kinds() < 3)
         print_message("this processor has no AVX512-BF16: products in bf16 are skipped\n");
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_products_of_every_form_equal_loops),
-        cmocka_unit_test(large_products_equal_loops),
-        cmocka_unit_test(any_strides_equal_loops),
-        cmocka_unit_test(one_B_may_serve_a_batch),
-        cmocka_unit_test(beta_zero_ignores_what_was_there),
-        cmocka_unit_test(blas_may_be_called_by_every_thread),
-        cmocka_unit_test(repeated_calls_allocate_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return run_suite();
 }

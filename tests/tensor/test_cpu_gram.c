@@ -35,7 +35,7 @@ static void check(mo_view X, const char *what) {
 }
 
 /* Loops, one block, several blocks; rows and columns; matrices beside one another. */
-static void gram_is_that_of_plain_loops(void **state) {
+TEST(gram_is_that_of_plain_loops) {
     static const int64_t sizes[][3] = {{1, 1, 1}, {1, 5, 0}, {4, 7, 9}, {1, 16, 40}, {2, 33, 65}, {1, 129, 70},
         {1, 300, 33}, {3, 257, 20}, {9, 130, 31}, {1, 513, 100}};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -52,9 +52,4 @@ static void gram_is_that_of_plain_loops(void **state) {
             check(part, what);
             free_views();
         }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(gram_is_that_of_plain_loops)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,7 @@ static double product_entry(
     return sum;
 }
 
-static void cholesky_gives_back_the_matrix(void **state) {
+TEST(cholesky_gives_back_the_matrix) {
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_dtype dtype = REALS[c & 1];
@@ -71,7 +71,7 @@ static void cholesky_gives_back_the_matrix(void **state) {
     }
 }
 
-static void cholesky_names_the_bad_minor_and_what_is_not_finite(void **state) {
+TEST(cholesky_names_the_bad_minor_and_what_is_not_finite) {
     const int64_t sizes[] = {5, 32, 33, 100, 250};
     for (int c = 0; c < 10; c++) {
         int64_t n = sizes[c / 2];
@@ -115,7 +115,7 @@ static void check_triangle(mo_dtype dtype, batch z, mo_triangle triangle, bool s
     free_views();
 }
 
-static void triangular_solves_give_back_the_right_side(void **state) {
+TEST(triangular_solves_give_back_the_right_side) {
     for (int c = 0; c < 16 * SHAPE_COUNT; c++)
         check_triangle(REALS[c & 1], SHAPES[c / 16], (mo_triangle)(c / 2 % 4), c & 8);
 }
@@ -153,7 +153,7 @@ static void check_lu(mo_dtype dtype, batch z, bool transposed) {
     free_views();
 }
 
-static void lu_solves_both_ways(void **state) {
+TEST(lu_solves_both_ways) {
     for (int c = 0; c < 4 * SHAPE_COUNT; c++)
         check_lu(REALS[c & 1], SHAPES[c / 4], c & 2);
     for (int c = 0; c < 4 * LU_SHAPE_COUNT; c++)
@@ -161,7 +161,7 @@ static void lu_solves_both_ways(void **state) {
 }
 
 /* An empty column, a NaN, two equal rows up to rounding, and a matrix without a defect. */
-static void lu_reports_singular_and_not_finite(void **state) {
+TEST(lu_reports_singular_and_not_finite) {
     const int64_t sizes[] = {6, 32, 40, 64, 100, 144};
     for (int c = 0; c < 12; c++) {
         int64_t n = sizes[c / 2];
@@ -180,7 +180,7 @@ static void lu_reports_singular_and_not_finite(void **state) {
     }
 }
 
-static void eigenvectors_diagonalize(void **state) {
+TEST(eigenvectors_diagonalize) {
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_dtype dtype = REALS[c & 1];
@@ -203,7 +203,7 @@ static void eigenvectors_diagonalize(void **state) {
     }
 }
 
-static void qr_is_orthonormal_and_unique(void **state) {
+TEST(qr_is_orthonormal_and_unique) {
     const batch shapes[] = {{0, 3, 4}, {1, 1, 1}, {2, 5, 5}, {3, 31, 200}, {1, 33, 1023}, {200, 3, 7}, {2, 0, 4}};
     for (int c = 0; c < 14; c++) {
         batch z = shapes[c / 2];
@@ -229,7 +229,7 @@ static void qr_is_orthonormal_and_unique(void **state) {
     }
 }
 
-static void threads_change_no_bit(void **state) {
+TEST(threads_change_no_bit) {
     for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
         batch z = SHAPES[c / 2];
         mo_view first_L = {0}, first_X = {0};
@@ -248,18 +248,4 @@ static void threads_change_no_bit(void **state) {
         }
         free_views();
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cholesky_gives_back_the_matrix),
-        cmocka_unit_test(cholesky_names_the_bad_minor_and_what_is_not_finite),
-        cmocka_unit_test(triangular_solves_give_back_the_right_side),
-        cmocka_unit_test(lu_solves_both_ways),
-        cmocka_unit_test(lu_reports_singular_and_not_finite),
-        cmocka_unit_test(eigenvectors_diagonalize),
-        cmocka_unit_test(qr_is_orthonormal_and_unique),
-        cmocka_unit_test(threads_change_no_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,7 +110,7 @@ static bool needs_positive(mo_map1 f) {
     return f == MO_MAP_LOG || f == MO_MAP_SQRT || f == MO_MAP_POW;
 }
 
-static void every_function_equals_the_c_library(void **state) {
+TEST(every_function_equals_the_c_library) {
     mo_context *ctx = context_with(2);
     const int64_t sizes[] = {0, 1, 31, 33, 1023, 40000};
     for (int d = 0; d < 2; d++)
@@ -123,7 +123,7 @@ static void every_function_equals_the_c_library(void **state) {
     free_views();
 }
 
-static void large_arguments_do_not_overflow(void **state) {
+TEST(large_arguments_do_not_overflow) {
     mo_context *ctx = context_with(1);
     const mo_map1 f[] = {MO_MAP_SIGMOID, MO_MAP_SIGMOID, MO_MAP_SOFTPLUS, MO_MAP_SOFTPLUS, MO_MAP_GELU, MO_MAP_GELU};
     const double x[] = {-1e4, 1e4, -1e4, 1e4, -1e4, 1e4}, expected[] = {0, 1, 0, 1e4, 0, 1e4};
@@ -137,7 +137,7 @@ static void large_arguments_do_not_overflow(void **state) {
     free_views();
 }
 
-static void not_a_number_stays_one(void **state) {
+TEST(not_a_number_stays_one) {
     mo_context *ctx = context_with(1);
     const mo_map1 f[] = {MO_MAP_RELU, MO_MAP_SIGN, MO_MAP_CLAMP, MO_MAP_SOFTPLUS, MO_MAP_SIGMOID, MO_MAP_GELU};
     mo_view x = NEW_VIEW(MO_F32, 1), one = NEW_VIEW(MO_F32, 1), y = NEW_VIEW(MO_F32, 1);
@@ -179,7 +179,7 @@ static mo_view broadcast(mo_view x, const mo_view *y, int kept) {
     return x;
 }
 
-static void every_broadcast_and_transposition_equals_loops(void **state) {
+TEST(every_broadcast_and_transposition_equals_loops) {
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++)
         for (int kept = 0; kept < 64; kept++) {
@@ -198,7 +198,7 @@ static void every_broadcast_and_transposition_equals_loops(void **state) {
     free_views();
 }
 
-static void division_by_zero_is_zero_where_asked(void **state) {
+TEST(division_by_zero_is_zero_where_asked) {
     mo_context *ctx = context_with(1);
     mo_view x = NEW_VIEW(MO_F64, 3), z = NEW_VIEW(MO_F64, 3), y = NEW_VIEW(MO_F64, 3);
     set_element(&x, 1, 5);
@@ -208,7 +208,7 @@ static void division_by_zero_is_zero_where_asked(void **state) {
     free_views();
 }
 
-static void where_picks_by_bytes_and_reals(void **state) {
+TEST(where_picks_by_bytes_and_reals) {
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++)
         for (int bytes = 0; bytes < 2; bytes++) {
@@ -224,7 +224,7 @@ static void where_picks_by_bytes_and_reals(void **state) {
     free_views();
 }
 
-static void threads_change_no_bit(void **state) {
+TEST(threads_change_no_bit) {
     for (int d = 0; d < 2; d++) {
         mo_view x = UNIFORM_VIEW(REALS[d], 1, 1023, 97), first = {0};
         for (int threads = 1; threads <= 5; threads++) {
@@ -237,17 +237,4 @@ static void threads_change_no_bit(void **state) {
         }
         free_views();
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_function_equals_the_c_library),
-        cmocka_unit_test(large_arguments_do_not_overflow),
-        cmocka_unit_test(not_a_number_stays_one),
-        cmocka_unit_test(every_broadcast_and_transposition_equals_loops),
-        cmocka_unit_test(division_by_zero_is_zero_where_asked),
-        cmocka_unit_test(where_picks_by_bytes_and_reals),
-        cmocka_unit_test(threads_change_no_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

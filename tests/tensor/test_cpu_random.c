@@ -6,7 +6,7 @@
 #include "tensor/philox.h"
 
 /* The known answers that come with Random123 (kat_vectors): counter and key all zero, and all ones. */
-static void philox_gives_the_published_numbers(void **state) {
+TEST(philox_gives_the_published_numbers) {
     uint32_t word[4];
     const uint32_t zero[] = {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8};
     const uint32_t ones[] = {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd};
@@ -18,7 +18,7 @@ static void philox_gives_the_published_numbers(void **state) {
     assert_memory_equal(word, ones, sizeof ones);
 }
 
-static void positions_are_independent_of_the_path_to_them(void **state) {
+TEST(positions_are_independent_of_the_path_to_them) {
     mo_random a = mo_random_at(5, MO_PURPOSE_EPISODE, 17), b = a;
     for (int i = 0; i < 10; i++)
         mo_random_bits(&a);
@@ -30,7 +30,7 @@ static void positions_are_independent_of_the_path_to_them(void **state) {
     assert_true(x != mo_random_bits(&c) && x != mo_random_bits(&d));
 }
 
-static void below_is_uniform_and_shuffle_is_a_permutation(void **state) {
+TEST(below_is_uniform_and_shuffle_is_a_permutation) {
     mo_random r = mo_random_at(2, MO_PURPOSE_CHECK, 0);
     int64_t count[7] = {0}, items[100], seen[100] = {0};
     for (int i = 0; i < 70000; i++)
@@ -51,7 +51,7 @@ static void below_is_uniform_and_shuffle_is_a_permutation(void **state) {
     assert_true(moved > 80);
 }
 
-static void kernel_and_host_draw_the_same_numbers(void **state) {
+TEST(kernel_and_host_draw_the_same_numbers) {
     for (int c = 0; c < 8; c++) {
         mo_context *ctx = context_with(1 + (c & 1));
         bool normal = c & 2;
@@ -70,7 +70,7 @@ static void kernel_and_host_draw_the_same_numbers(void **state) {
 }
 
 /* Moments of 1e6 draws within 5 standard errors. */
-static void moments_are_those_of_the_distributions(void **state) {
+TEST(moments_are_those_of_the_distributions) {
     mo_context *ctx = context_with(2);
     mo_random r = mo_random_at(1, MO_PURPOSE_CHECK, 0);
     mo_view y = NEW_VIEW(MO_F64, 1000000);
@@ -92,7 +92,7 @@ static void moments_are_those_of_the_distributions(void **state) {
     free_views();
 }
 
-static void dropout_keeps_the_expected_share_and_scale(void **state) {
+TEST(dropout_keeps_the_expected_share_and_scale) {
     const double rates[] = {0, 0.3, 0.9};
     for (int c = 0; c < 6; c++) {
         mo_context *ctx = context_with(2);
@@ -128,7 +128,7 @@ static void expected_step(const adamw *o, double g, double *m, double *v, double
     *p -= o->lr * m_hat / (sqrt(v_hat) + o->epsilon);
 }
 
-static void adamw_equals_the_paper_over_steps(void **state) {
+TEST(adamw_equals_the_paper_over_steps) {
     const int64_t sizes[] = {0, 1, 33, 70001};
     for (int c = 0; c < 8; c++) {
         mo_dtype dtype = REALS[c & 1];
@@ -156,17 +156,4 @@ static void adamw_equals_the_paper_over_steps(void **state) {
         }
         free_views();
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(philox_gives_the_published_numbers),
-        cmocka_unit_test(positions_are_independent_of_the_path_to_them),
-        cmocka_unit_test(below_is_uniform_and_shuffle_is_a_permutation),
-        cmocka_unit_test(kernel_and_host_draw_the_same_numbers),
-        cmocka_unit_test(moments_are_those_of_the_distributions),
-        cmocka_unit_test(dropout_keeps_the_expected_share_and_scale),
-        cmocka_unit_test(adamw_equals_the_paper_over_steps),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

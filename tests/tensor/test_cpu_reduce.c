@@ -48,7 +48,7 @@ static void check(mo_context *ctx, mo_reduction kind, const mo_view *x, int redu
     free(size);
 }
 
-static void every_set_of_axes_equals_loops(void **state) {
+TEST(every_set_of_axes_equals_loops) {
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++) {
         mo_view x = UNIFORM_VIEW(REALS[d], 3, 3, 33, 1, 31, 20);
@@ -65,7 +65,7 @@ static void every_set_of_axes_equals_loops(void **state) {
     free_views();
 }
 
-static void tall_wide_and_long_shapes_equal_loops(void **state) {
+TEST(tall_wide_and_long_shapes_equal_loops) {
     mo_context *ctx = context_with(2);
     const int64_t shapes[][2] = {{5000, 70}, {3, 100003}, {700, 1023}, {100003, 3}, {1, 40000}, {40000, 1}, {1, 1}};
     for (int d = 0; d < 2; d++)
@@ -78,7 +78,7 @@ static void tall_wide_and_long_shapes_equal_loops(void **state) {
     free_views();
 }
 
-static void empty_sums_are_zero(void **state) {
+TEST(empty_sums_are_zero) {
     mo_context *ctx = context_with(2);
     for (int d = 0; d < 2; d++) {
         mo_view tall = NEW_VIEW(REALS[d], 0, 4), wide = NEW_VIEW(REALS[d], 4, 0);
@@ -92,7 +92,7 @@ static void empty_sums_are_zero(void **state) {
 }
 
 /* A running float32 sum of 0.1 is off by 1e-2 here; ours is the rounded exact sum. */
-static void float32_sum_of_a_million_keeps_seven_digits(void **state) {
+TEST(float32_sum_of_a_million_keeps_seven_digits) {
     mo_context *ctx = context_with(2);
     mo_view x = NEW_VIEW(MO_F32, 1000, 1000);
     for (int64_t i = 0; i < count_of(&x); i++)
@@ -108,7 +108,7 @@ static void float32_sum_of_a_million_keeps_seven_digits(void **state) {
     free_views();
 }
 
-static void maximum_of_not_a_number_is_one(void **state) {
+TEST(maximum_of_not_a_number_is_one) {
     mo_context *ctx = context_with(2);
     for (int at = 0; at < 300; at += 37) {
         mo_view x = UNIFORM_VIEW(MO_F32, 1, 3, 100), y = reduced_view(&x, 3), columns = reduced_view(&x, 1);
@@ -121,7 +121,7 @@ static void maximum_of_not_a_number_is_one(void **state) {
     free_views();
 }
 
-static void threads_change_no_bit(void **state) {
+TEST(threads_change_no_bit) {
     for (int d = 0; d < 2; d++)
         for (int reduced = 1; reduced < 4; reduced++) {
             mo_view x = UNIFORM_VIEW(REALS[d], 5, 3001, 97), first = reduced_view(&x, reduced);
@@ -135,16 +135,4 @@ static void threads_change_no_bit(void **state) {
             }
             free_views();
         }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_set_of_axes_equals_loops),
-        cmocka_unit_test(tall_wide_and_long_shapes_equal_loops),
-        cmocka_unit_test(empty_sums_are_zero),
-        cmocka_unit_test(float32_sum_of_a_million_keeps_seven_digits),
-        cmocka_unit_test(maximum_of_not_a_number_is_one),
-        cmocka_unit_test(threads_change_no_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static long double log_sum_exp(const fixture *f, int64_t row) {
     return m + logl(sum);
 }
 
-static void softmax_and_logsumexp_equal_loops_up_to_1e4(void **state) {
+TEST(softmax_and_logsumexp_equal_loops_up_to_1e4) {
     const double scales[] = {1, 100, 1e4};
     for (int c = 0; c < 2 * 3 * SIZE_COUNT; c++) {
         fixture f = begin(c / 6, c & 1, scales[c / 2 % 3], 2);
@@ -56,7 +56,7 @@ static void softmax_and_logsumexp_equal_loops_up_to_1e4(void **state) {
     }
 }
 
-static void masked_entries_have_probability_zero(void **state) {
+TEST(masked_entries_have_probability_zero) {
     for (int d = 0; d < 2; d++) {
         fixture f = begin(2, d, 1, 1);
         mo_view sums = NEW_VIEW(f.dtype, f.rows);
@@ -98,13 +98,13 @@ static void check_loss(int size, int d, double scale, double smoothing, bool lab
     free_views();
 }
 
-static void cross_entropy_equals_its_definition(void **state) {
+TEST(cross_entropy_equals_its_definition) {
     const double scales[] = {1, 100, 1e4}, smoothing[] = {0, 0.1};
     for (int c = 0; c < SIZE_COUNT * 2 * 3 * 2 * 2; c++)
         check_loss(c % SIZE_COUNT, c / 6 & 1, scales[c / 12 % 3], smoothing[c / 36 & 1], c / 72 & 1);
 }
 
-static void cross_entropy_is_exact_at_1e4(void **state) {
+TEST(cross_entropy_is_exact_at_1e4) {
     mo_context *ctx = context_with(1);
     mo_view x = NEW_VIEW(MO_F32, 2, 2), target = NEW_VIEW(MO_I64, 2), loss = NEW_VIEW(MO_F32, 2);
     set_element(&x, 0, 1e4);
@@ -117,7 +117,7 @@ static void cross_entropy_is_exact_at_1e4(void **state) {
     free_views();
 }
 
-static void layer_norm_equals_loops_far_from_zero(void **state) {
+TEST(layer_norm_equals_loops_far_from_zero) {
     for (int c = 0; c < 2 * 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 4, c & 1, 1, 2);
         double shift = c & 2 ? 1000 : 0;
@@ -140,7 +140,7 @@ static void layer_norm_equals_loops_far_from_zero(void **state) {
     }
 }
 
-static void l2_normalize_equals_loops_and_spares_zero(void **state) {
+TEST(l2_normalize_equals_loops_and_spares_zero) {
     for (int c = 0; c < 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 2, c & 1, c & 1 ? 1 : 1e25, 2); /* squares of 1e25 overflow float32 */
         for (int64_t j = 0; j < f.n && f.rows > 0; j++)
@@ -158,7 +158,7 @@ static void l2_normalize_equals_loops_and_spares_zero(void **state) {
     }
 }
 
-static void argmax_takes_the_first_of_equals(void **state) {
+TEST(argmax_takes_the_first_of_equals) {
     for (int c = 0; c < 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 2, c & 1, 3, 2);
         mo_view index = NEW_VIEW(MO_I64, f.rows);
@@ -175,7 +175,7 @@ static void argmax_takes_the_first_of_equals(void **state) {
     }
 }
 
-static void argsort_falls_and_keeps_the_order_of_equals(void **state) {
+TEST(argsort_falls_and_keeps_the_order_of_equals) {
     for (int c = 0; c < 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 2, c & 1, 10, 2);
         mo_view order = NEW_VIEW(MO_I64, f.rows, f.n);
@@ -192,7 +192,7 @@ static void argsort_falls_and_keeps_the_order_of_equals(void **state) {
     }
 }
 
-static void cumsum_runs_both_ways(void **state) {
+TEST(cumsum_runs_both_ways) {
     for (int c = 0; c < 4 * SIZE_COUNT; c++) {
         fixture f = begin(c / 4, c & 1, 1, 2);
         bool reversed = c & 2;
@@ -209,7 +209,7 @@ static void cumsum_runs_both_ways(void **state) {
     }
 }
 
-static void threads_change_no_bit(void **state) {
+TEST(threads_change_no_bit) {
     for (int d = 0; d < 2; d++) {
         fixture one = begin(4, d, 3, 1), five = begin(4, d, 3, 5);
         void (*const kernels[])(mo_context *, bool, const mo_view *, const mo_view *) = {one.k->softmax, one.k->cumsum};
@@ -223,20 +223,4 @@ static void threads_change_no_bit(void **state) {
         assert_same_bits(&one.y, &five.y);
         free_views();
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_and_logsumexp_equal_loops_up_to_1e4),
-        cmocka_unit_test(masked_entries_have_probability_zero),
-        cmocka_unit_test(cross_entropy_equals_its_definition),
-        cmocka_unit_test(cross_entropy_is_exact_at_1e4),
-        cmocka_unit_test(layer_norm_equals_loops_far_from_zero),
-        cmocka_unit_test(l2_normalize_equals_loops_and_spares_zero),
-        cmocka_unit_test(argmax_takes_the_first_of_equals),
-        cmocka_unit_test(argsort_falls_and_keeps_the_order_of_equals),
-        cmocka_unit_test(cumsum_runs_both_ways),
-        cmocka_unit_test(threads_change_no_bit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

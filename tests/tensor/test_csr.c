@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static void expect_refusal(
     mo_context *ctx, int64_t columns, const int64_t *pointer, const int32_t *column, const char *message) {
@@ -16,7 +16,7 @@ static void expect_refusal(
     mo_clear_error(ctx);
 }
 
-static void wrong_pointers_and_columns_are_named(void **state) {
+TEST(wrong_pointers_and_columns_are_named) {
     mo_context *ctx = mo_context_create(NULL);
     int32_t column[] = {0, 1, 2};
     expect_refusal(ctx, 3, (int64_t[]){1, 2, 3}, column, "csr: row pointer 0 is 1, expected 0");
@@ -29,7 +29,7 @@ static void wrong_pointers_and_columns_are_named(void **state) {
     mo_context_release(ctx);
 }
 
-static void transposing_moves_entries_and_sorts_rows(void **state) {
+TEST(transposing_moves_entries_and_sorts_rows) {
     mo_context *ctx = mo_context_create(NULL);
     /* [[0, 1, 2], [3, 0, 0]], the first row written backwards */
     mo_csr *A = mo_csr_create(ctx, 2, 3, (int64_t[]){0, 2, 3}, (int32_t[]){2, 1, 0}, MO_F64, (double[]){2, 1, 3});
@@ -49,7 +49,7 @@ static void transposing_moves_entries_and_sorts_rows(void **state) {
     mo_context_release(ctx);
 }
 
-static void symmetry_is_checked_not_believed(void **state) {
+TEST(symmetry_is_checked_not_believed) {
     mo_context *ctx = mo_context_create(NULL);
     mo_csr *A = mo_csr_create(ctx, 2, 2, (int64_t[]){0, 2, 3}, (int32_t[]){1, 0, 0}, MO_F32, (float[]){5, 1, 5});
     assert_int_equal(mo_csr_declare_symmetric(A), MO_OK);
@@ -60,13 +60,4 @@ static void symmetry_is_checked_not_believed(void **state) {
     mo_csr_release(A);
     mo_csr_release(B);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_pointers_and_columns_are_named),
-        cmocka_unit_test(transposing_moves_entries_and_sorts_rows),
-        cmocka_unit_test(symmetry_is_checked_not_believed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

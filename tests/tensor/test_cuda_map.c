@@ -182,7 +182,7 @@ static void check_layouts(const rooms *cuda, const rooms *cpu, mo_dtype dtype) {
     }
 }
 
-static void every_layout_is_the_cpus(void **state) {
+TEST(every_layout_is_the_cpus) {
     on_both(ROOM, check_layouts);
 }
 
@@ -209,7 +209,7 @@ static void check_functions(const rooms *cuda, const rooms *cpu, mo_dtype dtype)
     }
 }
 
-static void every_function_is_the_same_in_groups(void **state) {
+TEST(every_function_is_the_same_in_groups) {
     on_both(ROOM, check_functions);
 }
 
@@ -226,7 +226,7 @@ static void check_many(const rooms *cuda, const rooms *cpu, mo_dtype dtype) {
 }
 
 /* More groups than threads at once: two a thread, and some threads one. */
-static void threads_with_two_groups_take_every_element(void **state) {
+TEST(threads_with_two_groups_take_every_element) {
     on_both(MANY, check_many);
 }
 
@@ -252,14 +252,6 @@ static void check_words(const rooms *cuda, const rooms *cpu, mo_dtype dtype) {
         }
 }
 
-static void words_of_any_size_are_moved_and_filled(void **state) {
+TEST(words_of_any_size_are_moved_and_filled) {
     on_both(ROOM, check_words);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_layout_is_the_cpus),
-        cmocka_unit_test(every_function_is_the_same_in_groups),
-        cmocka_unit_test(threads_with_two_groups_take_every_element),
-        cmocka_unit_test(words_of_any_size_are_moved_and_filled)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #include "tests/device.h"
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { STEPS = 3 };
 
 static run_options short_run(void) {
@@ -20,6 +22,8 @@ static int plain_device(void **state) {
     unsetenv("MOCHI_CUDA_HOST_STOP");
     return 0;
 }
+
+static const fixtures around_each = {NULL, plain_device};
 
 static void plan(const char *variable, int64_t k) {
     char text[32];
@@ -62,7 +66,7 @@ static mo_code compute(mo_context *ctx, double *out) {
     return mo_context_status(ctx)->code;
 }
 
-static void every_allocation_may_fail(void **state) {
+TEST(every_allocation_may_fail) {
     double expected = 0, found = 0;
     mo_context *ctx = device_context(MO_CUDA);
     assert_int_equal(compute(ctx, &expected), MO_OK);
@@ -90,7 +94,7 @@ static void every_allocation_may_fail(void **state) {
 }
 
 /* From the stop on every wait fails, whatever is asked; nothing hangs or crashes. */
-static void an_error_that_comes_late_stays(void **state) {
+TEST(an_error_that_comes_late_stays) {
     double out;
     int64_t k = 1;
     for (bool all = false; !all; k++) {
@@ -112,7 +116,7 @@ static void an_error_that_comes_late_stays(void **state) {
     assert_true(k > 40);
 }
 
-static void a_step_of_a_stopped_device_names_itself(void **state) {
+TEST(a_step_of_a_stopped_device_names_itself) {
     scratch *s = *state;
     char folder[512];
     snprintf(folder, sizeof folder, "%s/stopped", s->folder);
@@ -132,7 +136,7 @@ static void a_step_of_a_stopped_device_names_itself(void **state) {
 
 /* Each library call in turn may not be captured: the work is taken as it is, with the weights of a run without replay.
  */
-static void a_capture_that_a_library_breaks_falls_back(void **state) {
+BARE_TEST(a_capture_that_a_library_breaks_falls_back) {
     static const char *const calls[] = {"seam_multiply", "seam_potrf", "seam_trsm", "quietly,seam_multiply"};
     scratch *s = *state;
     char plain[512], broken[512];
@@ -167,11 +171,5 @@ int main(void) {
         printf("skipped: failures can be planned on the emulated device alone\n");
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(every_allocation_may_fail, plain_device),
-        cmocka_unit_test_teardown(an_error_that_comes_late_stays, plain_device),
-        cmocka_unit_test_teardown(a_step_of_a_stopped_device_names_itself, plain_device),
-        cmocka_unit_test(a_capture_that_a_library_breaks_falls_back),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+    return run_suite();
 }

@@ -4,6 +4,8 @@
 #include "tests/device.h"
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { MIB = 1 << 20 };
 
 static void set_memory(int64_t bytes) {
@@ -17,6 +19,8 @@ static int any_memory(void **state) {
     unsetenv("MOCHI_CUDA_HOST_FAIL");
     return 0;
 }
+
+static const fixtures around_each = {NULL, any_memory};
 
 typedef struct told {
     char text[4096];
@@ -37,7 +41,7 @@ static mo_pool *wide_pool(mo_context *ctx, mo_feature_place place, told *t) {
     return pool;
 }
 
-static void features_that_do_not_fit_stay_on_the_host(void **state) {
+TEST(features_that_do_not_fit_stay_on_the_host) {
     told t = {""}, quiet = {""};
     mo_context *ctx = device_context(MO_CUDA);
     set_memory(512 * MIB);
@@ -55,7 +59,7 @@ static void features_that_do_not_fit_stay_on_the_host(void **state) {
     mo_context_release(ctx);
 }
 
-static void features_that_must_fit_name_the_bytes(void **state) {
+TEST(features_that_must_fit_name_the_bytes) {
     told t = {""};
     mo_context *ctx = device_context(MO_CUDA);
     set_memory(MIB / 4);
@@ -71,7 +75,7 @@ static void features_that_must_fit_name_the_bytes(void **state) {
 }
 
 /* After a failed step the weights are unchanged, and the run continues. */
-static void a_step_without_memory_names_itself_and_can_be_taken_again(void **state) {
+TEST(a_step_without_memory_names_itself_and_can_be_taken_again) {
     scratch *s = *state;
     char first[512], second[512];
     snprintf(first, sizeof first, "%s/first", s->folder);
@@ -104,7 +108,7 @@ static void a_step_without_memory_names_itself_and_can_be_taken_again(void **sta
     folder_remove(second);
 }
 
-static void page_locked_memory_that_is_not_there_is_one_line(void **state) {
+TEST(page_locked_memory_that_is_not_there_is_one_line) {
     static const char *const missing[] = {"seam_pin", "seam_event_create"};
     mo_context *ctx = device_context(MO_CUDA);
     int64_t live = mo_context_counters(ctx).bytes_live;
@@ -120,7 +124,7 @@ static void page_locked_memory_that_is_not_there_is_one_line(void **state) {
 }
 
 /* Bytes that are sent arrive once the device has come so far, not before; then the memory may be written again. */
-static void sent_memory_may_be_written_again(void **state) {
+BARE_TEST(sent_memory_may_be_written_again) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tensor *X = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4}),
               *Y = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){4});
@@ -157,12 +161,5 @@ int main(void) {
         printf("skipped: %s, whose memory cannot be set\n", text);
         return 77;
     }
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(features_that_do_not_fit_stay_on_the_host, any_memory),
-        cmocka_unit_test_teardown(features_that_must_fit_name_the_bytes, any_memory),
-        cmocka_unit_test_teardown(a_step_without_memory_names_itself_and_can_be_taken_again, any_memory),
-        cmocka_unit_test_teardown(page_locked_memory_that_is_not_there_is_one_line, any_memory),
-        cmocka_unit_test(sent_memory_may_be_written_again),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+    return run_suite();
 }

@@ -7,7 +7,7 @@ typedef double real;
 #include <stdarg.h>
 #include <stddef.h>
 /* cmocka wants the four above first. */
-#include <cmocka.h>
+#include "tests/suite.h"
 
 /* Distance in units of the last place of the expected value (of the smallest normal number below that). */
 static void assert_within_ulps(double found, long double expected, double ulp_of_1, double least, double limit) {
@@ -17,21 +17,21 @@ static void assert_within_ulps(double found, long double expected, double ulp_of
         fail_msg("%.17g differs from %.17Lg by %g units in the last place", found, expected, ulps);
 }
 
-static void float32_is_within_2_units_everywhere(void **state) {
+TEST(float32_is_within_2_units_everywhere) {
     for (int i = -103000; i <= 88700; i++) {
         float x = (float)i / 1000;
         assert_within_ulps(exp_f(x), expl(x), 0x1p-23, FLT_MIN, 2);
     }
 }
 
-static void float64_is_within_2_units_everywhere(void **state) {
+TEST(float64_is_within_2_units_everywhere) {
     for (int i = -745000; i <= 709700; i++) {
         double x = (double)i / 1000;
         assert_within_ulps(exp_d(x), expl(x), 0x1p-52, DBL_MIN, 2);
     }
 }
 
-static void near_zero_it_is_one_plus_x(void **state) {
+TEST(near_zero_it_is_one_plus_x) {
     for (double x = 1e-300; x < 1e-3; x *= 1.37) {
         assert_within_ulps(exp_d(x), expl(x), 0x1p-52, DBL_MIN, 1);
         assert_within_ulps(exp_d(-x), expl(-x), 0x1p-52, DBL_MIN, 1);
@@ -39,14 +39,14 @@ static void near_zero_it_is_one_plus_x(void **state) {
     assert_true(exp_d(0) == 1 && exp_d(-0.0) == 1 && exp_f(0) == 1);
 }
 
-static void limits_are_those_of_the_c_library(void **state) {
+TEST(limits_are_those_of_the_c_library) {
     assert_true(exp_d(INFINITY) == INFINITY && exp_d(-INFINITY) == 0 && isnan(exp_d(NAN)));
     assert_true(exp_f(INFINITY) == INFINITY && exp_f(-INFINITY) == 0 && isnan(exp_f(NAN)));
     assert_true(exp_d(709.79) == INFINITY && exp_d(-745.2) == 0 && exp_d(-745) > 0);
     assert_true(exp_f(88.73f) == INFINITY && exp_f(-104.1f) == 0 && exp_f(-103) > 0);
 }
 
-static void log_of_one_plus_u_is_within_3_units(void **state) {
+TEST(log_of_one_plus_u_is_within_3_units) {
     for (int i = 0; i <= 100000; i++) {
         double u = (double)i / 100000;
         assert_within_ulps(log1p_of(u), log1pl(u), 0x1p-52, DBL_MIN, 3);
@@ -54,15 +54,4 @@ static void log_of_one_plus_u_is_within_3_units(void **state) {
     for (double u = 1e-300; u < 1e-3; u *= 1.37)
         assert_within_ulps(log1p_of(u), log1pl(u), 0x1p-52, DBL_MIN, 3);
     assert_true(isnan(log1p_of(NAN)) && log1p_of(0) == 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(float32_is_within_2_units_everywhere),
-        cmocka_unit_test(float64_is_within_2_units_everywhere),
-        cmocka_unit_test(near_zero_it_is_one_plus_x),
-        cmocka_unit_test(log_of_one_plus_u_is_within_3_units),
-        cmocka_unit_test(limits_are_those_of_the_c_library),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static void assert_content(const char *path, const char *expected) {
     bytes b = read_bytes(path);
     assert_int_equal(b.n, strlen(expected));
@@ -30,7 +32,7 @@ int fsync(int fd) {
     return (int)syscall(SYS_fsync, fd);
 }
 
-static void a_signal_while_syncing_loses_nothing(void **state) {
+TEST(a_signal_while_syncing_loses_nothing) {
     scratch *s = *state;
     const char *path = scratch_path(s, "interrupted");
     interruptions = 3;
@@ -40,7 +42,7 @@ static void a_signal_while_syncing_loses_nothing(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void replace_creates_and_overwrites(void **state) {
+TEST(replace_creates_and_overwrites) {
     scratch *s = *state;
     const char *path = scratch_path(s, "a");
     assert_int_equal(mo_file_replace(s->ctx, path, "one", 3), MO_OK);
@@ -52,7 +54,7 @@ static void replace_creates_and_overwrites(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-static void replace_works_on_a_bare_name(void **state) {
+TEST(replace_works_on_a_bare_name) {
     scratch *s = *state;
     int here = open(".", O_RDONLY | O_DIRECTORY);
     assert_int_equal(chdir(s->folder), 0);
@@ -63,7 +65,7 @@ static void replace_works_on_a_bare_name(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-static void replace_keeps_the_mode_of_the_old_file(void **state) {
+TEST(replace_keeps_the_mode_of_the_old_file) {
     scratch *s = *state;
     struct stat st;
     const char *path = scratch_write(s, "private", "x", 1);
@@ -80,7 +82,7 @@ static void replace_keeps_the_mode_of_the_old_file(void **state) {
 }
 
 /* Whoever may write to a folder may leave a link there to a file of another user. */
-static void replace_takes_the_place_of_a_symbolic_link(void **state) {
+TEST(replace_takes_the_place_of_a_symbolic_link) {
     scratch *s = *state;
     char link[600], target[600];
     struct stat st;
@@ -98,7 +100,7 @@ static void replace_takes_the_place_of_a_symbolic_link(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-static void a_file_changed_in_place_has_one_name_and_no_link(void **state) {
+TEST(a_file_changed_in_place_has_one_name_and_no_link) {
     scratch *s = *state;
     char path[600], other[600];
     snprintf(path, sizeof path, "%s/log", s->folder);
@@ -125,7 +127,7 @@ static void a_file_changed_in_place_has_one_name_and_no_link(void **state) {
     scratch_files(s, true);
 }
 
-static void replace_skips_temporary_names_left_by_a_crash(void **state) {
+TEST(replace_skips_temporary_names_left_by_a_crash) {
     scratch *s = *state;
     char name[64];
     snprintf(name, sizeof name, ".mochi-%ld-0.tmp", (long)getpid());
@@ -136,7 +138,7 @@ static void replace_skips_temporary_names_left_by_a_crash(void **state) {
     scratch_files(s, true);
 }
 
-static void a_full_disk_leaves_the_old_file(void **state) {
+TEST(a_full_disk_leaves_the_old_file) {
     scratch *s = *state;
     static const char big[1 << 20];
     const char *path = scratch_write(s, "old", "precious", 8);
@@ -155,7 +157,7 @@ static void a_full_disk_leaves_the_old_file(void **state) {
 }
 
 /* A signal in the middle of a write: exceeding the limit of a file's size kills the process. */
-static void a_process_that_is_killed_leaves_nothing(void **state) {
+TEST(a_process_that_is_killed_leaves_nothing) {
     scratch *s = *state;
     static const char big[1 << 20];
     const char *path = scratch_write(s, "old", "precious", 8);
@@ -179,7 +181,7 @@ static void a_process_that_is_killed_leaves_nothing(void **state) {
     assert_int_equal(scratch_files(s, true), 1);
 }
 
-static void a_device_is_never_replaced(void **state) {
+TEST(a_device_is_never_replaced) {
     scratch *s = *state;
     struct stat st;
     mo_file_replace(s->ctx, "/dev/full", "x", 1);
@@ -188,7 +190,7 @@ static void a_device_is_never_replaced(void **state) {
     assert_true(S_ISCHR(st.st_mode));
 }
 
-static void bad_places_are_named(void **state) {
+TEST(bad_places_are_named) {
     scratch *s = *state;
     char name[400];
     memset(name, 'n', sizeof name);
@@ -204,7 +206,7 @@ static void bad_places_are_named(void **state) {
     assert_int_equal(scratch_files(s, true), 0);
 }
 
-static void a_failed_context_writes_nothing(void **state) {
+TEST(a_failed_context_writes_nothing) {
     scratch *s = *state;
     mo_fail(s->ctx, MO_INVALID, "first");
     assert_int_equal(mo_file_replace(s->ctx, scratch_path(s, "a"), "x", 1), MO_INVALID);
@@ -212,7 +214,7 @@ static void a_failed_context_writes_nothing(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("first"));
 }
 
-static void a_file_is_read_whole(void **state) {
+TEST(a_file_is_read_whole) {
     scratch *s = *state;
     mo_file_bytes content;
     assert_true(mo_file_read(s->ctx, "label", scratch_write(s, "a", "a\0b", 3), &content));
@@ -222,7 +224,7 @@ static void a_file_is_read_whole(void **state) {
     scratch_files(s, true);
 }
 
-static void what_is_no_file_is_not_read(void **state) {
+TEST(what_is_no_file_is_not_read) {
     scratch *s = *state;
     mo_file_bytes content;
     assert_false(mo_file_read(s->ctx, "label", scratch_path(s, "missing"), &content));
@@ -237,23 +239,6 @@ static void what_is_no_file_is_not_read(void **state) {
     scratch_files(s, true);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(replace_creates_and_overwrites),
-        cmocka_unit_test(a_signal_while_syncing_loses_nothing),
-        cmocka_unit_test(replace_works_on_a_bare_name),
-        cmocka_unit_test(replace_keeps_the_mode_of_the_old_file),
-        cmocka_unit_test(replace_takes_the_place_of_a_symbolic_link),
-        cmocka_unit_test(a_file_changed_in_place_has_one_name_and_no_link),
-        cmocka_unit_test(replace_skips_temporary_names_left_by_a_crash),
-        cmocka_unit_test(a_full_disk_leaves_the_old_file),
-        cmocka_unit_test(a_process_that_is_killed_leaves_nothing),
-        cmocka_unit_test(a_device_is_never_replaced),
-        cmocka_unit_test(bad_places_are_named),
-        cmocka_unit_test(a_failed_context_writes_nothing),
-        cmocka_unit_test(a_file_is_read_whole),
-        cmocka_unit_test(what_is_no_file_is_not_read),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

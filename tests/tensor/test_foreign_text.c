@@ -1,14 +1,9 @@
 /* tests/tensor/test_foreign_text.c - text of files in messages. */
 #include "tensor/files/foreign_text.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/suite.h"
 
-#include <cmocka.h>
-
-static void quoted_text_is_one_short_line_of_utf8(void **state) {
+TEST(quoted_text_is_one_short_line_of_utf8) {
     char buffer[16];
     assert_string_equal(mo_quote("a\nb\tc\x7F", 6, buffer, sizeof buffer), "a?b?c?");
     assert_string_equal(mo_quote("\xC3\xA9", 2, buffer, sizeof buffer), "\xC3\xA9");
@@ -29,11 +24,4 @@ static void quoted_text_is_one_short_line_of_utf8(void **state) {
                                  "456789abcde",
                             17, buffer, sizeof buffer),
         "...456789abcde");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(quoted_text_is_one_short_line_of_utf8),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,6 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { SIZE = 96, ROUNDS = 12, REGION = 4 };
 
 /* Products, a factorization and draws: the bits that a context computes. */
@@ -57,7 +59,7 @@ static void *multiply_until_the_end(void *state) {
     return NULL;
 }
 
-static void a_host_with_its_own_blas(void **state) {
+TEST(a_host_with_its_own_blas) {
     scratch *s = *state;
     double alone[SIZE], beside[SIZE];
     host h = {.products = 0};
@@ -79,7 +81,7 @@ static void a_host_with_its_own_blas(void **state) {
 }
 
 /* A context for each thread of the host's own parallel region. */
-static void a_host_with_its_own_openmp(void **state) {
+TEST(a_host_with_its_own_openmp) {
     scratch *s = *state;
     double alone[SIZE], within[REGION][SIZE];
     int failed = 0, met = 0;
@@ -100,12 +102,4 @@ static void a_host_with_its_own_openmp(void **state) {
     assert_int_equal(met, ROUNDS * REGION);
     assert_int_equal(host_products_wrong(), 0);
     print_message("%d contexts in %d regions of the host\n", met, ROUNDS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_with_its_own_blas),
-        cmocka_unit_test(a_host_with_its_own_openmp),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -141,38 +141,26 @@ static void all_survive(round_of_calls round) {
     fail_msg("%s: %d of %d functions fail alone", round_name[round], failed, n_inert_calls);
 }
 
-static void every_function_takes_no_context(void **state) {
+TEST(every_function_takes_no_context) {
     all_survive(NOTHING);
 }
 
-static void every_function_takes_null_objects(void **state) {
+TEST(every_function_takes_null_objects) {
     all_survive(NULL_OBJECTS);
 }
 
-static void every_function_takes_inert_objects(void **state) {
+TEST(every_function_takes_inert_objects) {
     all_survive(INERT_OBJECTS);
 }
 
-static void every_function_takes_null_beside_a_context(void **state) {
+TEST(every_function_takes_null_beside_a_context) {
     all_survive(FINE_CONTEXT);
 }
 
-static void every_function_takes_null_tensors_on_a_tape(void **state) {
+TEST(every_function_takes_null_tensors_on_a_tape) {
     all_survive(FINE_TAPE);
 }
 
-static void every_function_takes_arrays_of_null(void **state) {
+TEST(every_function_takes_arrays_of_null) {
     all_survive(NULL_IN_ARRAYS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_function_takes_no_context),
-        cmocka_unit_test(every_function_takes_null_objects),
-        cmocka_unit_test(every_function_takes_inert_objects),
-        cmocka_unit_test(every_function_takes_null_beside_a_context),
-        cmocka_unit_test(every_function_takes_null_tensors_on_a_tape),
-        cmocka_unit_test(every_function_takes_arrays_of_null),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

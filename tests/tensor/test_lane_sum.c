@@ -18,7 +18,7 @@ static float interleaved_sum(const float *x, int64_t n) {
     return sum;
 }
 
-static void inner_products_add_in_the_stated_order(void **state) {
+TEST(inner_products_add_in_the_stated_order) {
     (void)state;
     int64_t apart_in_order = 0;
     float ones[LONGEST];
@@ -36,9 +36,4 @@ static void inner_products_add_in_the_stated_order(void **state) {
             free_views();
         }
     assert_true(apart_in_order > 100); /* the rows tell one order from another */
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(inner_products_add_in_the_stated_order)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

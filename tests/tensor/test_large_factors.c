@@ -58,7 +58,7 @@ static void solve_once(mo_tape *t, int64_t n) {
     mo_tape_reset(t);
 }
 
-static void solves_leave_no_residual(void **state) {
+TEST(solves_leave_no_residual) {
     const int64_t orders[] = {31, 32, 33, 130, 257, 300};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
         solve_once(*state, orders[i]);
@@ -79,7 +79,7 @@ static mo_code solve_of_condition(mo_tape *t, int64_t n, double small) {
     return mo_context_wait(mo_tape_context(t));
 }
 
-static void singular_is_what_the_precision_says_at_every_order(void **state) {
+TEST(singular_is_what_the_precision_says_at_every_order) {
     mo_tape *t = *state;
     mo_context *ctx = mo_tape_context(t);
     const int64_t orders[] = {20, 32, 70, 130, 300};
@@ -110,7 +110,7 @@ static void decompose_once(mo_tape *t, mo_dtype real, int64_t n) {
     mo_tape_reset(t);
 }
 
-static void eigenvectors_of_several_matrices_are_each_its_own(void **state) {
+TEST(eigenvectors_of_several_matrices_are_each_its_own) {
     decompose_once(*state, MO_F64, 33);
     decompose_once(*state, MO_F32, 130);
     decompose_once(*state, MO_F32, MOST); /* one by one on a device */
@@ -150,7 +150,7 @@ static void factor_once(mo_tape *t, mo_dtype real, int64_t batch, int64_t n) {
     mo_tape_reset(t);
 }
 
-static void factors_leave_no_residual_and_read_the_lower_triangle(void **state) {
+TEST(factors_leave_no_residual_and_read_the_lower_triangle) {
     static const int64_t orders[] = {1, 2, 31, 32, 33, 64, 65, 320, 321, 513};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
         factor_once(*state, MO_F32, i % 2 ? 1 : BATCH, orders[i]);
@@ -176,7 +176,7 @@ static void expect(mo_tape *t, int64_t batch, int64_t n, int64_t i, int64_t j, d
     mo_tape_reset(t);
 }
 
-static void the_matrix_without_a_factor_is_named(void **state) {
+TEST(the_matrix_without_a_factor_is_named) {
     static const int64_t orders[] = {33, 321, 513};
     for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
         int64_t n = orders[k], batch = k == 2 ? 2 : BATCH;
@@ -203,13 +203,4 @@ static int close_tape(void **state) {
     return 0;
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(factors_leave_no_residual_and_read_the_lower_triangle),
-        cmocka_unit_test(the_matrix_without_a_factor_is_named),
-        cmocka_unit_test(solves_leave_no_residual),
-        cmocka_unit_test(singular_is_what_the_precision_says_at_every_order),
-        cmocka_unit_test(eigenvectors_of_several_matrices_are_each_its_own),
-    };
-    return cmocka_run_group_tests_name("large_factors", tests, open_tape, close_tape);
-}
+static const fixtures around_all = {open_tape, close_tape};

@@ -61,7 +61,7 @@ static void softmax_rows(const char *word, const float *x, float out[OUTPUTS][2 
     release(t);
 }
 
-static void softmax_agrees_both_ways(void **state) {
+TEST(softmax_agrees_both_ways) {
     static float x[2 * WIDE], library[OUTPUTS][2 * WIDE], own[OUTPUTS][2 * WIDE], by_rule[OUTPUTS][2 * WIDE];
     mo_random r = mo_random_at(5, MO_PURPOSE_CHECK, 0);
     for (int i = 0; i < 2 * WIDE; i++)
@@ -107,7 +107,7 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     mo_tensor_release(whole);
 }
 
-static void sparse_products_agree_both_ways(void **state) {
+TEST(sparse_products_agree_both_ways) {
     static float library[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
     static const int64_t widths[] = {1, 2, 33, WIDTH};
     mo_tape *always = tape_with("always"), *never = tape_with("never");
@@ -125,7 +125,7 @@ static void sparse_products_agree_both_ways(void **state) {
 }
 
 /* Only the emulated device's libraries can be made to refuse. */
-static void what_a_library_refuses_our_kernels_compute(void **state) {
+TEST(what_a_library_refuses_our_kernels_compute) {
     static const char *const refusals[REFUSALS] = {"seam_softmax", "seam_sparse_create", "seam_sparse_multiply"};
     static float x[2 * WIDE], softmax[OUTPUTS][2 * WIDE], own[OUTPUTS][2 * WIDE];
     static float Y[ROWS * WIDTH], again[ROWS * WIDTH], other[ROWS * WIDTH];
@@ -147,7 +147,7 @@ static void what_a_library_refuses_our_kernels_compute(void **state) {
     }
 }
 
-static void an_unknown_word_is_refused(void **state) {
+TEST(an_unknown_word_is_refused) {
     mo_context_release(device_context(MO_CUDA));
     setenv("MOCHI_CUDA_LIBRARIES", "sometimes", 1);
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CUDA});
@@ -156,22 +156,11 @@ static void an_unknown_word_is_refused(void **state) {
     mo_context_release(ctx);
 }
 
-static void the_libraries_are_named(void **state) {
+TEST(the_libraries_are_named) {
     char text[256];
     mo_context_release(device_context(MO_CUDA));
     assert_true(mo_device_libraries(MO_CUDA, text, sizeof text));
     assert_non_null(strstr(text, "cuDNN"));
     assert_non_null(strstr(text, "cuSPARSE"));
     assert_false(mo_device_libraries(MO_CPU, text, sizeof text));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(softmax_agrees_both_ways),
-        cmocka_unit_test(sparse_products_agree_both_ways),
-        cmocka_unit_test(what_a_library_refuses_our_kernels_compute),
-        cmocka_unit_test(an_unknown_word_is_refused),
-        cmocka_unit_test(the_libraries_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

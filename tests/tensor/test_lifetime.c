@@ -2,6 +2,8 @@
  * context knows its live objects. */
 #include "tests/toy_ops.h"
 
+static const fixtures around_each = {toy_create, toy_release};
+
 /* A step: its value is freed by the reset that ends it. */
 static mo_tensor *take_step(mo_tape *t, mo_tensor *a) {
     mo_tensor *b = toy_mul(t, a, a);
@@ -28,7 +30,7 @@ static void assert_freed_by_reset(toy *y, mo_tensor *stale, mo_tensor *a) {
     assert_failed(y->ctx, MO_STATE, told);
 }
 
-static void a_value_read_after_a_reset_is_named_for_one_more_step(void **state) {
+TEST(a_value_read_after_a_reset_is_named_for_one_more_step) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *stale = take_step(y->t, a);
     assert_freed_by_reset(y, stale, a);
@@ -40,7 +42,7 @@ static void a_value_read_after_a_reset_is_named_for_one_more_step(void **state) 
     mo_tensor_release(a);
 }
 
-static void resets_use_the_memory_of_two_steps(void **state) {
+TEST(resets_use_the_memory_of_two_steps) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     take_step(y->t, a);
@@ -53,7 +55,7 @@ static void resets_use_the_memory_of_two_steps(void **state) {
     mo_tensor_release(a);
 }
 
-static void a_value_of_a_closed_scope_is_named(void **state) {
+TEST(a_value_of_a_closed_scope_is_named) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     mo_scope scope = mo_scope_open(y->t);
@@ -66,7 +68,7 @@ static void a_value_of_a_closed_scope_is_named(void **state) {
     mo_tensor_release(a);
 }
 
-static void a_released_tape_is_named(void **state) {
+TEST(a_released_tape_is_named) {
     toy *y = *state;
     mo_tape *t = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_mul(t, a, a), *g;
@@ -89,7 +91,7 @@ static void a_released_tape_is_named(void **state) {
     mo_tensor_release(a);
 }
 
-static void a_parameter_released_while_a_tape_holds_it_is_named(void **state) {
+TEST(a_parameter_released_while_a_tape_holds_it_is_named) {
     toy *y = *state;
     int64_t before = mo_context_counters(y->ctx).bytes_live;
     mo_tensor *W = mo_parameter(y->ctx, "W", MO_F64, 1, (int64_t[]){2}), *a = toy_leaf(y->ctx, 2, 3), *g;
@@ -114,7 +116,7 @@ static void a_parameter_released_while_a_tape_holds_it_is_named(void **state) {
     y->t = mo_tape_create(y->ctx, MO_RECORD);
 }
 
-static void parameters_of_one_memory_live_by_themselves(void **state) {
+TEST(parameters_of_one_memory_live_by_themselves) {
     toy *y = *state;
     int64_t before = mo_context_counters(y->ctx).bytes_live;
     const mo_parameter_form form[] = {{"W", 2, {3, 2}}, {"b", 1, {2}}, {"V", 2, {3, 2}}, {"c", 1, {2}}};
@@ -145,7 +147,7 @@ static void parameters_of_one_memory_live_by_themselves(void **state) {
 }
 
 /* The mark of a released tensor goes when the tapes that had nodes at that moment have been reset, not before. */
-static void the_marks_of_released_tensors_are_freed(void **state) {
+TEST(the_marks_of_released_tensors_are_freed) {
     toy *y = *state;
     mo_tape *other = mo_tape_create(y->ctx, MO_RECORD);
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *b = toy_leaf(y->ctx, 1, 1);
@@ -174,7 +176,7 @@ static void the_marks_of_released_tensors_are_freed(void **state) {
     mo_tensor_release(late);
 }
 
-static void a_context_names_what_lives(void **state) {
+BARE_TEST(a_context_names_what_lives) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     mo_tensor *W = mo_parameter(ctx, "W", MO_F32, 2, (int64_t[]){4, 32});
@@ -197,26 +199,11 @@ static void a_context_names_what_lives(void **state) {
 }
 
 /* The gradient of a leaf belongs to it, and is not counted beside it. */
-static void a_gradient_is_its_leafs(void **state) {
+TEST(a_gradient_is_its_leafs) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3);
     assert_int_equal(mo_backward(y->t, toy_sum(y->t, toy_mul(y->t, a, a))), MO_OK);
     assert_int_equal(mo_context_release(y->ctx), MO_STATE);
     assert_failed(y->ctx, MO_STATE, PARTS("1 tape, 1 tensor ([2])"));
     mo_tensor_release(a);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_value_read_after_a_reset_is_named_for_one_more_step, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(resets_use_the_memory_of_two_steps, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_value_of_a_closed_scope_is_named, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_released_tape_is_named, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_parameter_released_while_a_tape_holds_it_is_named, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(parameters_of_one_memory_live_by_themselves, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(the_marks_of_released_tensors_are_freed, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_gradient_is_its_leafs, toy_create, toy_release),
-        cmocka_unit_test(a_context_names_what_lives),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

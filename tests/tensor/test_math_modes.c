@@ -88,7 +88,7 @@ static void read_product(mo_tape *t, const product_case *c, mo_dtype dtype, bool
     mo_tensor_release(leaf[1]);
 }
 
-static void products_stay_within_the_bound_of_their_mode(void **state) {
+TEST(products_stay_within_the_bound_of_their_mode) {
     static const product_case cases[] = {
         {.batch = 1, .m = ROWS, .k = IN, .n = HIDDEN},
         {.batch = 1, .m = ROWS, .k = 33, .n = 7, .turned_B = true},
@@ -177,7 +177,7 @@ static double distance(const float *a, const float *b, int64_t n) {
     return difference == 0 ? 0 : sqrt(difference / size);
 }
 
-static void layers_agree_with_the_cpu_in_every_mode_and_way(void **state) {
+TEST(layers_agree_with_the_cpu_in_every_mode_and_way) {
     static const double bounds[MODES] = {1e-5, 2e-2, 1e-1};
     static results expected, got;
     mo_context_release(device_context(MO_CUDA));
@@ -202,7 +202,7 @@ static void layers_agree_with_the_cpu_in_every_mode_and_way(void **state) {
 }
 
 /* The bits of relu reach the backward pass if, and only if, the library keeps them. */
-static void the_mask_is_kept_where_the_library_keeps_one(void **state) {
+TEST(the_mask_is_kept_where_the_library_keeps_one) {
     mo_context_release(device_context(MO_CUDA));
     for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
         mo_tape *t = tape_in(MO_MATH_FP32, &ways[w]);
@@ -219,7 +219,7 @@ static void the_mask_is_kept_where_the_library_keeps_one(void **state) {
 
 /* relu(x W^T) of a row with a NaN: kept by our kernel; by the library's epilogue as its maximum has it, which is said.
  */
-static void a_nan_passes_relu_by_our_kernels(void **state) {
+TEST(a_nan_passes_relu_by_our_kernels) {
     float x[4] = {1, NAN, 1, 1}, w[4] = {1, 1, 1, 1}, y[2] = {0, 0};
     mo_context_release(device_context(MO_CUDA));
     for (size_t i = 0; i < 2; i++) { /* by rule, and never by the library */
@@ -272,7 +272,7 @@ static mo_tensor *operand(mo_tape *t, const operand_case *c) {
     return c->turned ? mo_transpose(t, X) : X;
 }
 
-static void operands_of_bf16_are_rounded_as_a_cast_rounds(void **state) {
+TEST(operands_of_bf16_are_rounded_as_a_cast_rounds) {
     static const operand_case cases[] = {
         {.m = 60, .k = 64},
         {.m = 13, .k = 5},
@@ -313,15 +313,4 @@ static void operands_of_bf16_are_rounded_as_a_cast_rounds(void **state) {
         mo_tape_reset(t);
     }
     release(t);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(products_stay_within_the_bound_of_their_mode),
-        cmocka_unit_test(layers_agree_with_the_cpu_in_every_mode_and_way),
-        cmocka_unit_test(the_mask_is_kept_where_the_library_keeps_one),
-        cmocka_unit_test(a_nan_passes_relu_by_our_kernels),
-        cmocka_unit_test(operands_of_bf16_are_rounded_as_a_cast_rounds),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

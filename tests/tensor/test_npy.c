@@ -8,7 +8,9 @@
 #include <inttypes.h>
 #include <math.h>
 
-static void every_dtype_and_number_of_axes_round_trips(void **state) {
+static const fixtures around_all = {scratch_create, scratch_release};
+
+TEST(every_dtype_and_number_of_axes_round_trips) {
     scratch *s = *state;
     static const int64_t shape[MO_MAX_AXES] = {3, 1, 2, 4, 1, 2};
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
@@ -24,7 +26,7 @@ static void every_dtype_and_number_of_axes_round_trips(void **state) {
     scratch_files(s, true);
 }
 
-static void empty_arrays_round_trip(void **state) {
+TEST(empty_arrays_round_trip) {
     scratch *s = *state;
     static const int64_t shapes[][3] = {{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {0, 0, 0}};
     for (int i = 0; i < 4; i++) {
@@ -38,7 +40,7 @@ static void empty_arrays_round_trip(void **state) {
     scratch_files(s, true);
 }
 
-static void the_header_is_as_numpy_writes_it(void **state) {
+TEST(the_header_is_as_numpy_writes_it) {
     scratch *s = *state;
     static const int64_t shape[] = {2, 3};
     static const float values[] = {-4, -1, 2, 5, 8, 11};
@@ -81,7 +83,7 @@ static double element(const mo_tensor *T, const unsigned char *host, int64_t i) 
     }
 }
 
-static void files_of_numpy_have_their_values(void **state) {
+TEST(files_of_numpy_have_their_values) {
     scratch *s = *state;
     static const struct {
         const char *file;
@@ -115,7 +117,7 @@ static void files_of_numpy_have_their_values(void **state) {
     }
 }
 
-static void booleans_become_bytes(void **state) {
+TEST(booleans_become_bytes) {
     scratch *s = *state;
     uint8_t host[6];
     mo_tensor *T = mo_npy_read(s->ctx, "tests/arrays/b1.npy");
@@ -125,7 +127,7 @@ static void booleans_become_bytes(void **state) {
     mo_tensor_release(T);
 }
 
-static void unsigned_64_bit_numbers_fit_or_are_named(void **state) {
+TEST(unsigned_64_bit_numbers_fit_or_are_named) {
     scratch *s = *state;
     static const char header[] = "{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}";
     uint64_t values[] = {7, INT64_MAX};
@@ -144,7 +146,7 @@ static void unsigned_64_bit_numbers_fit_or_are_named(void **state) {
     bytes_release(&b);
 }
 
-static void dictionaries_may_vary_in_layout(void **state) {
+TEST(dictionaries_may_vary_in_layout) {
     scratch *s = *state;
     static const char *const headers[] = {"{'shape':(1,2),'descr':'<f4','fortran_order':False}",
         "{\"fortran_order\": False, \"shape\": (1, 2,), \"descr\": \"=f4\",}",
@@ -163,7 +165,7 @@ static void dictionaries_may_vary_in_layout(void **state) {
     }
 }
 
-static void what_numpy_lacks_is_not_written(void **state) {
+TEST(what_numpy_lacks_is_not_written) {
     scratch *s = *state;
     mo_tensor *T = mo_tensor_create(s->ctx, MO_BF16, 1, (int64_t[]){2});
     assert_int_equal(mo_npy_write(T, scratch_path(s, "a.npy")), MO_UNSUPPORTED);
@@ -176,7 +178,7 @@ static void what_numpy_lacks_is_not_written(void **state) {
 }
 
 /* Rows in blocks make the file of the whole array; a missing or foreign row makes none. */
-static void rows_may_come_in_blocks(void **state) {
+TEST(rows_may_come_in_blocks) {
     scratch *s = *state;
     float x[30];
     char whole[512], parts[512];
@@ -220,7 +222,7 @@ static void rows_may_come_in_blocks(void **state) {
 }
 
 /* More than the 16 MiB that are copied at once, and a view whose rows lie apart. */
-static void large_and_strided_arrays_round_trip(void **state) {
+TEST(large_and_strided_arrays_round_trip) {
     scratch *s = *state;
     enum { ROWS = 3000, COLUMNS = 2000 };
     float *x = malloc((size_t)ROWS * COLUMNS * sizeof *x), *y = malloc((size_t)ROWS * COLUMNS * sizeof *y);
@@ -249,19 +251,6 @@ static void large_and_strided_arrays_round_trip(void **state) {
     free(y);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_and_number_of_axes_round_trips),
-        cmocka_unit_test(empty_arrays_round_trip),
-        cmocka_unit_test(the_header_is_as_numpy_writes_it),
-        cmocka_unit_test(files_of_numpy_have_their_values),
-        cmocka_unit_test(booleans_become_bytes),
-        cmocka_unit_test(unsigned_64_bit_numbers_fit_or_are_named),
-        cmocka_unit_test(dictionaries_may_vary_in_layout),
-        cmocka_unit_test(what_numpy_lacks_is_not_written),
-        cmocka_unit_test(rows_may_come_in_blocks),
-        cmocka_unit_test(large_and_strided_arrays_round_trip),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -8,7 +8,9 @@
 #include <ftw.h>
 #include <time.h>
 
-static void every_dtype_round_trips(void **state) {
+static const fixtures around_all = {scratch_create, scratch_release};
+
+TEST(every_dtype_round_trips) {
     scratch *s = *state;
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16};
     mo_arrays *arrays = mo_arrays_create(s->ctx);
@@ -33,7 +35,7 @@ static void every_dtype_round_trips(void **state) {
     scratch_files(s, true);
 }
 
-static void an_archive_without_members_round_trips(void **state) {
+TEST(an_archive_without_members_round_trips) {
     scratch *s = *state;
     mo_arrays *arrays = mo_arrays_create(s->ctx);
     assert_int_equal(mo_npz_write(arrays, scratch_path(s, "a.npz")), MO_OK);
@@ -45,7 +47,7 @@ static void an_archive_without_members_round_trips(void **state) {
     scratch_files(s, true);
 }
 
-static void equal_arrays_give_equal_bytes_in_every_time_zone(void **state) {
+TEST(equal_arrays_give_equal_bytes_in_every_time_zone) {
     scratch *s = *state;
     static const char *const zones[] = {"UTC", "Pacific/Apia", "America/Los_Angeles"};
     bytes written[3];
@@ -82,13 +84,13 @@ static void assert_numpy_members(mo_context *ctx, const char *path) {
     mo_arrays_release(arrays);
 }
 
-static void stored_and_deflated_archives_of_numpy_are_read(void **state) {
+TEST(stored_and_deflated_archives_of_numpy_are_read) {
     scratch *s = *state;
     assert_numpy_members(s->ctx, "tests/arrays/stored.npz");
     assert_numpy_members(s->ctx, "tests/arrays/deflated.npz");
 }
 
-static void zip64_sizes_are_read_from_either_header(void **state) {
+TEST(zip64_sizes_are_read_from_either_header) {
     scratch *s = *state;
     static const float values[] = {1, 2};
     for (int i = 0; i < 8; i++) {
@@ -107,7 +109,7 @@ static void zip64_sizes_are_read_from_either_header(void **state) {
     scratch_files(s, true);
 }
 
-static void a_large_member_passes_the_small_buffer(void **state) {
+TEST(a_large_member_passes_the_small_buffer) {
     scratch *s = *state;
     int64_t n = 100003;
     double *values = malloc((size_t)n * sizeof *values), *host = malloc((size_t)n * sizeof *values);
@@ -126,7 +128,7 @@ static void a_large_member_passes_the_small_buffer(void **state) {
     scratch_files(s, true);
 }
 
-static void names_are_taken_once(void **state) {
+TEST(names_are_taken_once) {
     scratch *s = *state;
     mo_arrays *arrays = mo_arrays_create(s->ctx);
     for (int i = 0; i < 20; i++) {
@@ -168,7 +170,7 @@ static int read_archive(const char *path, const struct stat *st, int type, struc
     return 0;
 }
 
-static void every_archive_at_hand_is_read(void **state) {
+TEST(every_archive_at_hand_is_read) {
     scratch *s = *state;
     char root[560];
     walk_context = s->ctx;
@@ -183,7 +185,7 @@ static void every_archive_at_hand_is_read(void **state) {
 }
 
 /* The embedded copy has each edge once and no values, which are all 1. */
-static void cora_has_its_published_sizes(void **state) {
+TEST(cora_has_its_published_sizes) {
     scratch *s = *state;
     mo_arrays *arrays = mo_npz_read(s->ctx, "train/data/cora.npz");
     assert_non_null(arrays);
@@ -194,18 +196,6 @@ static void cora_has_its_published_sizes(void **state) {
     mo_arrays_release(arrays);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_round_trips),
-        cmocka_unit_test(an_archive_without_members_round_trips),
-        cmocka_unit_test(equal_arrays_give_equal_bytes_in_every_time_zone),
-        cmocka_unit_test(stored_and_deflated_archives_of_numpy_are_read),
-        cmocka_unit_test(zip64_sizes_are_read_from_either_header),
-        cmocka_unit_test(a_large_member_passes_the_small_buffer),
-        cmocka_unit_test(names_are_taken_once),
-        cmocka_unit_test(every_archive_at_hand_is_read),
-        cmocka_unit_test(cora_has_its_published_sizes),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

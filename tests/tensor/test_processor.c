@@ -7,7 +7,7 @@
 /* In place of what the kernels need: also what no processor has. */
 const unsigned kernels_need = NEED_SSE4_2 | 1u << 31;
 
-static void a_processor_is_refused_by_its_name(void **state) {
+TEST(a_processor_is_refused_by_its_name) {
     char name[64];
     processor_name(name, sizeof name);
     assert_true(strlen(name) > 2);
@@ -16,18 +16,10 @@ static void a_processor_is_refused_by_its_name(void **state) {
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
-static void the_extensions_that_are_lacked_are_named(void **state) {
+TEST(the_extensions_that_are_lacked_are_named) {
     char text[128] = "";
     assert_false(processor_lacks(0, text, sizeof text));
     assert_string_equal(text, "");
     bool lacked = processor_lacks(NEED_AVX512F, text, sizeof text);
     assert_string_equal(text, lacked ? "AVX-512 F" : "");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_processor_is_refused_by_its_name),
-        cmocka_unit_test(the_extensions_that_are_lacked_are_named),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -169,7 +169,7 @@ static void compare(const char *what, const double *got, const double *want, dou
                 got[i], want[i]);
 }
 
-static void a_group_is_its_products_one_by_one(void **state) {
+TEST(a_group_is_its_products_one_by_one) {
     static const char *const libraries[] = {"rule", "never"};
     static const char *const modes[] = {"fp32", "tf32", "bf16"};
     int compared = 0;
@@ -196,9 +196,4 @@ static void a_group_is_its_products_one_by_one(void **state) {
     }
     mo_context_release(host);
     print_message("%d groups of %d products\n", compared, PRODUCTS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(a_group_is_its_products_one_by_one)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 
 #include "tests/crafted.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static mo_arrays *make_arrays(mo_context *ctx, bool reversed) {
     static const mo_dtype dtypes[] = {MO_F32, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16, MO_BF16};
     mo_arrays *arrays = mo_arrays_create(ctx);
@@ -16,7 +18,7 @@ static mo_arrays *make_arrays(mo_context *ctx, bool reversed) {
     return arrays;
 }
 
-static void every_dtype_round_trips(void **state) {
+TEST(every_dtype_round_trips) {
     scratch *s = *state;
     mo_arrays *arrays = make_arrays(s->ctx, false);
     assert_int_equal(mo_safetensors_write(arrays, NULL, scratch_path(s, "a.safetensors")), MO_OK);
@@ -30,7 +32,7 @@ static void every_dtype_round_trips(void **state) {
     scratch_files(s, true);
 }
 
-static void bytes_do_not_depend_on_the_order_of_the_arrays(void **state) {
+TEST(bytes_do_not_depend_on_the_order_of_the_arrays) {
     scratch *s = *state;
     bytes written[2];
     for (int i = 0; i < 2; i++) {
@@ -47,7 +49,7 @@ static void bytes_do_not_depend_on_the_order_of_the_arrays(void **state) {
     scratch_files(s, true);
 }
 
-static void the_layout_is_fixed(void **state) {
+TEST(the_layout_is_fixed) {
     scratch *s = *state;
     static const char header[] =
         "{\"__metadata__\":{\"seed\":\"7\",\"xxh3_header\":\"00000000000000000000000000000000\",\"xxh3_tensors\":"
@@ -74,7 +76,7 @@ static void the_layout_is_fixed(void **state) {
     scratch_files(s, true);
 }
 
-static void metadata_is_kept_as_json(void **state) {
+TEST(metadata_is_kept_as_json) {
     scratch *s = *state;
     mo_arrays *arrays = mo_arrays_create(s->ctx);
     assert_int_equal(mo_safetensors_write(arrays, "{\"note\":\"h\xC3\xA9 \\\"x\\\"\"}", scratch_path(s, "a")), MO_OK);
@@ -94,7 +96,7 @@ static void metadata_is_kept_as_json(void **state) {
     scratch_files(s, true);
 }
 
-static void the_reference_implementation_is_read(void **state) {
+TEST(the_reference_implementation_is_read) {
     scratch *s = *state;
     float b[6];
     int64_t a[2];
@@ -115,7 +117,7 @@ static void the_reference_implementation_is_read(void **state) {
     mo_arrays_release(arrays);
 }
 
-static void bad_arguments_write_nothing(void **state) {
+TEST(bad_arguments_write_nothing) {
     scratch *s = *state;
     const char *path = scratch_path(s, "a.safetensors");
     mo_arrays *arrays = mo_arrays_create(s->ctx);
@@ -138,15 +140,6 @@ static void bad_arguments_write_nothing(void **state) {
     assert_int_equal(scratch_files(s, true), 0);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_dtype_round_trips),
-        cmocka_unit_test(bytes_do_not_depend_on_the_order_of_the_arrays),
-        cmocka_unit_test(the_layout_is_fixed),
-        cmocka_unit_test(metadata_is_kept_as_json),
-        cmocka_unit_test(the_reference_implementation_is_read),
-        cmocka_unit_test(bad_arguments_write_nothing),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -35,15 +35,15 @@ static void check_shared(bool by_reader) {
     assert_int_equal(mo_context_release(writer), MO_OK);
 }
 
-static void a_reader_waits_for_the_writer(void **state) {
+TEST(a_reader_waits_for_the_writer) {
     check_shared(true);
 }
 
-static void a_writer_lets_the_reader_wait(void **state) {
+TEST(a_writer_lets_the_reader_wait) {
     check_shared(false);
 }
 
-static void default_streams_have_numbers(void **state) {
+TEST(default_streams_have_numbers) {
     mo_context *ctx = device_context(MO_CUDA);
     mo_tensor *X = filled(ctx, 1);
     for (uintptr_t number = 1; number <= 2; number++)
@@ -53,7 +53,7 @@ static void default_streams_have_numbers(void **state) {
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
-static void a_capture_has_one_stream(void **state) {
+TEST(a_capture_has_one_stream) {
     mo_context *ctx = device_context(MO_CUDA);
     assert_int_equal(mo_capture_begin(ctx, 0), MO_OK);
     assert_int_equal(mo_context_order(ctx, (void *)1, true), MO_STATE);
@@ -62,20 +62,9 @@ static void a_capture_has_one_stream(void **state) {
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
-static void the_cpu_has_none(void **state) {
+TEST(the_cpu_has_none) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     assert_null(mo_context_stream(ctx));
     assert_int_equal(mo_context_order(ctx, NULL, true), MO_OK);
     assert_int_equal(mo_context_release(ctx), MO_OK);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_cpu_has_none),
-        cmocka_unit_test(a_reader_waits_for_the_writer),
-        cmocka_unit_test(a_writer_lets_the_reader_wait),
-        cmocka_unit_test(default_streams_have_numbers),
-        cmocka_unit_test(a_capture_has_one_stream),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

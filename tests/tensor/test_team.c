@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 enum { THREADS = 4, MOST = 256, SIZE = 48 };
 
@@ -47,7 +47,7 @@ static void factor_and_fit(mo_tape *t, int64_t batch) {
     mo_tape_reset(t);
 }
 
-static void no_kernel_ends_a_thread(void **state) {
+TEST(no_kernel_ends_a_thread) {
     static long before[MOST], after[MOST];
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = THREADS});
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -60,9 +60,4 @@ static void no_kernel_ends_a_thread(void **state) {
     assert_memory_equal(after, before, (size_t)n * sizeof *after);
     mo_tape_release(t);
     assert_int_equal(mo_context_release(ctx), MO_OK);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(no_kernel_ends_a_thread)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static int open_context(void **state) {
     *state = mo_context_create(NULL);
@@ -25,7 +25,9 @@ static int close_context(void **state) {
     return live <= base + (1 << 22) ? 0 : -1; /* the backend may keep scratch memory */
 }
 
-static void the_first_error_wins_and_stays_until_cleared(void **state) {
+static const fixtures around_each = {open_context, close_context};
+
+TEST(the_first_error_wins_and_stays_until_cleared) {
     mo_context *ctx = *state;
     assert_true(mo_ok(ctx));
     mo_fail(ctx, MO_INVALID, "first %d", 1);
@@ -41,14 +43,14 @@ static void the_first_error_wins_and_stays_until_cleared(void **state) {
     mo_tensor_release(T);
 }
 
-static void a_message_is_one_line(void **state) {
+TEST(a_message_is_one_line) {
     mo_context *ctx = *state;
     mo_fail(ctx, MO_INVALID, "head %s: no such \"%s\"", "a\nb\r", "\033[31m\tc\x7F \xC3\xA9");
     assert_string_equal(mo_context_status(ctx)->message, "head a?b?: no such \"?[31m?c? \xC3\xA9\"");
     mo_clear_error(ctx);
 }
 
-static void a_new_tensor_is_zero_and_row_major(void **state) {
+TEST(a_new_tensor_is_zero_and_row_major) {
     mo_context *ctx = *state;
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){2, 3, 4});
     double x[24], sum = 1;
@@ -66,7 +68,7 @@ static void a_new_tensor_is_zero_and_row_major(void **state) {
     mo_tensor_release(T);
 }
 
-static void shapes_as_text_have_every_number_and_stop_at_the_end(void **state) {
+BARE_TEST(shapes_as_text_have_every_number_and_stop_at_the_end) {
     const int64_t shape[] = {0, -10, INT64_MAX, INT64_MIN};
     char text[64], unused = 'x';
     assert_string_equal(
@@ -78,7 +80,7 @@ static void shapes_as_text_have_every_number_and_stop_at_the_end(void **state) {
     assert_int_equal(unused, 'x');
 }
 
-static void sizes_that_overflow_or_are_negative_are_errors(void **state) {
+TEST(sizes_that_overflow_or_are_negative_are_errors) {
     mo_context *ctx = *state;
     assert_true(mo_is_null(mo_tensor_create(ctx, MO_F64, 3, (int64_t[]){1LL << 31, 1LL << 31, 4})));
     assert_int_equal(mo_context_status(ctx)->code, MO_MEMORY);
@@ -98,7 +100,7 @@ static void sizes_that_overflow_or_are_negative_are_errors(void **state) {
     mo_clear_error(ctx);
 }
 
-static void buffers_of_the_wrong_size_are_refused(void **state) {
+TEST(buffers_of_the_wrong_size_are_refused) {
     mo_context *ctx = *state;
     mo_tensor *T = mo_tensor_create(ctx, MO_F32, 1, (int64_t[]){3});
     float x[4] = {1, 2, 3, 4};
@@ -114,7 +116,7 @@ static void buffers_of_the_wrong_size_are_refused(void **state) {
     mo_tensor_release(T);
 }
 
-static void copy_converts_between_all_types(void **state) {
+TEST(copy_converts_between_all_types) {
     mo_context *ctx = *state;
     double x[] = {0, 1, 2, 100}, y[4];
     mo_tensor *A = mo_tensor_create_from(ctx, MO_F64, 1, (int64_t[]){4}, x),
@@ -139,7 +141,7 @@ static void copy_converts_between_all_types(void **state) {
 
 /* A transposed window onto memory of the test; the copy has the values in the window's order, and outlives the memory.
  */
-static void a_clone_has_the_values_and_memory_of_its_own(void **state) {
+TEST(a_clone_has_the_values_and_memory_of_its_own) {
     mo_context *ctx = *state, *other = mo_context_create(NULL);
     float x[] = {1, 2, 3, 4, 5, 6}, got[6];
     const float expected[] = {1, 4, 2, 5, 3, 6};
@@ -166,7 +168,7 @@ static void a_clone_has_the_values_and_memory_of_its_own(void **state) {
     assert_int_equal(mo_context_release(other), MO_OK);
 }
 
-static void values_as_text_stop_where_the_buffer_ends(void **state) {
+TEST(values_as_text_stop_where_the_buffer_ends) {
     mo_context *ctx = *state;
     static const double real[] = {1, 0.25, -3, 1e-6, 1.0 / 3, 123456, NAN, -INFINITY};
     static const int64_t whole[] = {1234567, -8};
@@ -199,7 +201,7 @@ static void values_as_text_stop_where_the_buffer_ends(void **state) {
     mo_tensor_release(large);
 }
 
-static void item_reads_every_number_type(void **state) {
+TEST(item_reads_every_number_type) {
     mo_context *ctx = *state;
     for (int d = MO_F32; d <= MO_U8; d++) {
         mo_tensor *T = mo_tensor_create(ctx, (mo_dtype)d, 2, (int64_t[]){1, 1});
@@ -209,7 +211,7 @@ static void item_reads_every_number_type(void **state) {
     }
 }
 
-static void an_unknown_device_gives_a_context_in_error(void **state) {
+BARE_TEST(an_unknown_device_gives_a_context_in_error) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = (mo_device)9});
     assert_int_equal(mo_context_status(ctx)->code, MO_UNSUPPORTED);
     mo_context_release(ctx);
@@ -219,7 +221,7 @@ static void an_unknown_device_gives_a_context_in_error(void **state) {
     mo_context_release(ctx);
 }
 
-static void counters_return_to_where_they_were(void **state) {
+TEST(counters_return_to_where_they_were) {
     mo_context *ctx = *state;
     mo_counters before = mo_context_counters(ctx);
     mo_tensor *T = mo_tensor_create(ctx, MO_F64, 1, (int64_t[]){1000});
@@ -229,22 +231,4 @@ static void counters_return_to_where_they_were(void **state) {
     assert_int_equal(mo_context_counters(ctx).bytes_live, before.bytes_live);
     mo_tensor_release(NULL);
     mo_tensor_release(mo_null_tensor(ctx));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_first_error_wins_and_stays_until_cleared, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_message_is_one_line, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_new_tensor_is_zero_and_row_major, open_context, close_context),
-        cmocka_unit_test(shapes_as_text_have_every_number_and_stop_at_the_end),
-        cmocka_unit_test_setup_teardown(sizes_that_overflow_or_are_negative_are_errors, open_context, close_context),
-        cmocka_unit_test_setup_teardown(buffers_of_the_wrong_size_are_refused, open_context, close_context),
-        cmocka_unit_test_setup_teardown(copy_converts_between_all_types, open_context, close_context),
-        cmocka_unit_test_setup_teardown(a_clone_has_the_values_and_memory_of_its_own, open_context, close_context),
-        cmocka_unit_test_setup_teardown(values_as_text_stop_where_the_buffer_ends, open_context, close_context),
-        cmocka_unit_test_setup_teardown(item_reads_every_number_type, open_context, close_context),
-        cmocka_unit_test(an_unknown_device_gives_a_context_in_error),
-        cmocka_unit_test_setup_teardown(counters_return_to_where_they_were, open_context, close_context),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include "ops/ops.h"
 #include "tests/toy_ops.h"
 
+static const fixtures around_each = {toy_create, toy_release};
+
 static void count(void *state) {
     ++*(int *)state;
 }
@@ -11,7 +13,7 @@ static mo_view matrix_of(void *data, mo_dtype dtype, int64_t rows, int64_t colum
     return (mo_view){data, dtype, 2, {rows, columns}, {between, 1}};
 }
 
-static void the_memory_is_read_where_it_lies(void **state) {
+TEST(the_memory_is_read_where_it_lies) {
     toy *y = *state;
     double x[] = {1, 2, -1, 3, 4, -1};
     int done = 0;
@@ -28,7 +30,7 @@ static void the_memory_is_read_where_it_lies(void **state) {
     assert_int_equal(done, 1);
 }
 
-static void the_owner_is_told_after_the_last_window(void **state) {
+TEST(the_owner_is_told_after_the_last_window) {
     toy *y = *state;
     float x[] = {1, 2, 3, 4, 5, 6};
     int done = 0;
@@ -42,7 +44,7 @@ static void the_owner_is_told_after_the_last_window(void **state) {
     assert_int_equal(done, 1);
 }
 
-static void nothing_of_an_empty_tensor_is_read(void **state) {
+TEST(nothing_of_an_empty_tensor_is_read) {
     toy *y = *state;
     int done = 0;
     mo_view none = matrix_of(NULL, MO_F32, 0, 3, 3);
@@ -55,7 +57,7 @@ static void nothing_of_an_empty_tensor_is_read(void **state) {
 }
 
 /* A tensor of 4 windows onto one number, which is read only. */
-static void a_stride_of_0_repeats(void **state) {
+TEST(a_stride_of_0_repeats) {
     toy *y = *state;
     double x = 3;
     mo_tensor *X = mo_tensor_wrap(y->ctx, &(mo_view){&x, MO_F64, 1, {4}, {0}}, NULL, NULL);
@@ -73,7 +75,7 @@ static void refused(toy *y, const mo_view *memory, mo_code code, const char *par
     assert_int_equal(done, 0);
 }
 
-static void refused_memory_stays_with_its_owner(void **state) {
+TEST(refused_memory_stays_with_its_owner) {
     toy *y = *state;
     double x[4] = {0};
     int64_t far = INT64_MAX / 2;
@@ -85,15 +87,4 @@ static void refused_memory_stays_with_its_owner(void **state) {
     refused(y, &(mo_view){x, MO_F64, 2, {2, 2}, {far, 1}}, MO_MEMORY, "reaches too far");
     refused(y, &(mo_view){NULL, MO_F64, 1, {4}, {1}}, MO_INVALID, "wrap: a NULL buffer, expected 32 bytes");
     refused(y, &(mo_view){(char *)x + 4, MO_F64, 1, {3}, {1}}, MO_INVALID, "expected a multiple of 8 bytes");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(the_memory_is_read_where_it_lies, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(the_owner_is_told_after_the_last_window, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(nothing_of_an_empty_tensor_is_read, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(a_stride_of_0_repeats, toy_create, toy_release),
-        cmocka_unit_test_setup_teardown(refused_memory_stays_with_its_owner, toy_create, toy_release),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,16 +3,12 @@
 #ifndef FAKE_RANKS_H
 #define FAKE_RANKS_H
 
+#include "tests/suite.h"
 #include "train/inside.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { MOST_RANKS = 40 };
 

@@ -3,6 +3,8 @@
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 /* Writes the label of each node into one hop, and nothing into the others. */
 static void plant_hop(const mo_source *source, int informative) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
@@ -15,7 +17,7 @@ static void plant_hop(const mo_source *source, int informative) {
     }
 }
 
-static void best_hop_is_the_one_that_tells_the_classes(void **state) {
+TEST(best_hop_is_the_one_that_tells_the_classes) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     for (int hop = 0; hop <= PLANTED_HOPS; hop++) {
@@ -29,11 +31,4 @@ static void best_hop_is_the_one_that_tells_the_classes(void **state) {
     assert_int_equal(mo_best_hop(s->ctx, pool, MO_TASK_NC, &mo_head_ridge, 1, 3), -1);
     assert_true(mo_ok(s->ctx));
     mo_pool_release(pool);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(best_hop_is_the_one_that_tells_the_classes),
-    };
-    return cmocka_run_group_tests_name("best_hop", tests, scratch_create, planted_release);
 }

@@ -6,10 +6,12 @@
 #include "tests/device.h"
 #include "tests/worst_of.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* Rounding a factor to 8 bits moves a product by 2^-9 of its terms, in either direction. */
 static const double tolerance = 5e-3;
 
-static void two_hundred_steps_have_the_losses_of_float32(void **state) {
+TEST(two_hundred_steps_have_the_losses_of_float32) {
     static parity_run full, rounded, again;
     if (!avx512_has_bf16()) {
         print_message("this processor has no AVX512-BF16\n");
@@ -30,9 +32,4 @@ static void two_hundred_steps_have_the_losses_of_float32(void **state) {
     assert_true(rounded.loss[PARITY_STEPS - 1] < rounded.loss[0]);
     for (int i = 0; i < 3; i++)
         mo_context_release(ctx[i]);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(two_hundred_steps_have_the_losses_of_float32)};
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

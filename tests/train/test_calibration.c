@@ -32,13 +32,13 @@ static void assert_figures(double temperature, double nll, double brier, double 
     assert_near(mo_calibration_ece(&c), ece);
 }
 
-static void figures_equal_scikit_learn(void **state) {
+TEST(figures_equal_scikit_learn) {
     (void)state;
     assert_figures(1, 1.0528339390646675, 0.6007961047399455, 0.509833350986603, 6);
     assert_figures(2.5, 0.9702263276255928, 0.5946694146883603, 0.5572966676897041, 6);
 }
 
-static void adding_in_parts_adds_up(void **state) {
+TEST(adding_in_parts_adds_up) {
     (void)state;
     double logits[N * C];
     mo_calibration whole = {0}, parts = {0};
@@ -62,7 +62,7 @@ static void add_confidence(mo_calibration *c, double p, bool right) {
     mo_calibration_add(c, (double[]){log(p / (1 - p)), 0}, (int64_t[]){!right}, 1, 2, 1);
 }
 
-static void a_bin_holds_its_upper_end_but_not_its_lower_one(void **state) {
+TEST(a_bin_holds_its_upper_end_but_not_its_lower_one) {
     (void)state;
     mo_calibration c = {0};
     mo_calibration_add(&c, (double[]){0, 0, 0}, (int64_t[]){0}, 1, 3, 1); /* a confidence of 1/3, the end of bin 4 */
@@ -73,7 +73,7 @@ static void a_bin_holds_its_upper_end_but_not_its_lower_one(void **state) {
     assert_int_equal(c.bin[10].n, 1);
 }
 
-static void calibrated_predictions_have_no_error_and_bold_ones_have_theirs(void **state) {
+TEST(calibrated_predictions_have_no_error_and_bold_ones_have_theirs) {
     (void)state;
     mo_calibration calibrated = {0}, bold = {0};
     for (int i = 0; i < 10; i++) {
@@ -84,7 +84,7 @@ static void calibrated_predictions_have_no_error_and_bold_ones_have_theirs(void 
     assert_near(mo_calibration_ece(&bold), 0.29);
 }
 
-static void logits_far_apart_neither_overflow_nor_vanish(void **state) {
+TEST(logits_far_apart_neither_overflow_nor_vanish) {
     (void)state;
     mo_calibration c = {0};
     mo_calibration_add(&c, (double[]){1e5, -1e5}, (int64_t[]){1}, 1, 2, 1);
@@ -93,7 +93,7 @@ static void logits_far_apart_neither_overflow_nor_vanish(void **state) {
     assert_true(isnan(mo_calibration_ece(&(mo_calibration){0})));
 }
 
-static void the_temperature_is_where_the_slope_vanishes(void **state) {
+TEST(the_temperature_is_where_the_slope_vanishes) {
     (void)state;
     double logits[N * C], nll;
     fill_logits(logits);
@@ -106,7 +106,7 @@ static void the_temperature_is_where_the_slope_vanishes(void **state) {
     assert_near(mo_fit_temperature(logits, label, N, C, 0, NULL) / 1e6, 2.006113811467045);
 }
 
-static void right_everywhere_has_a_finite_temperature_by_platts_targets(void **state) {
+TEST(right_everywhere_has_a_finite_temperature_by_platts_targets) {
     (void)state;
     double logits[40], n = 20, nll;
     int64_t right[20] = {0};
@@ -121,22 +121,8 @@ static void right_everywhere_has_a_finite_temperature_by_platts_targets(void **s
     assert_near(mo_fit_temperature(logits, right, 20, 2, 0, NULL), 1e-4); /* its bound: the optimum is at 0 */
 }
 
-static void logits_that_say_nothing_get_temperature_one_and_misleading_ones_the_largest(void **state) {
+TEST(logits_that_say_nothing_get_temperature_one_and_misleading_ones_the_largest) {
     (void)state;
     assert_near(mo_fit_temperature((double[]){3, 3, 5, 5}, (int64_t[]){0, 1}, 2, 2, 0, NULL), 1);
     assert_near(mo_fit_temperature((double[]){1, 0, 0, 1}, (int64_t[]){1, 0}, 2, 2, 0, NULL), 1e4);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(figures_equal_scikit_learn),
-        cmocka_unit_test(adding_in_parts_adds_up),
-        cmocka_unit_test(a_bin_holds_its_upper_end_but_not_its_lower_one),
-        cmocka_unit_test(calibrated_predictions_have_no_error_and_bold_ones_have_theirs),
-        cmocka_unit_test(logits_far_apart_neither_overflow_nor_vanish),
-        cmocka_unit_test(the_temperature_is_where_the_slope_vanishes),
-        cmocka_unit_test(right_everywhere_has_a_finite_temperature_by_platts_targets),
-        cmocka_unit_test(logits_that_say_nothing_get_temperature_one_and_misleading_ones_the_largest),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -113,7 +113,7 @@ static void each_family(mo_context *ctx, mo_model *model, mo_pool *pool) {
     mo_tape_release(data);
 }
 
-static void a_step_of_mochi_waits_for_nothing(void **state) {
+TEST(a_step_of_mochi_waits_for_nothing) {
     (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_pool *pool = planted_pool(ctx);
@@ -124,7 +124,7 @@ static void a_step_of_mochi_waits_for_nothing(void **state) {
     mo_context_release(ctx);
 }
 
-static void a_step_of_the_invariant_model_waits_for_nothing(void **state) {
+TEST(a_step_of_the_invariant_model_waits_for_nothing) {
     (void)state;
     mo_context *ctx = device_context(MO_CUDA);
     mo_feature_options features = planted_features();
@@ -139,12 +139,4 @@ static void a_step_of_the_invariant_model_waits_for_nothing(void **state) {
     mo_model_release(model);
     mo_pool_release(pool);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_step_of_mochi_waits_for_nothing),
-        cmocka_unit_test(a_step_of_the_invariant_model_waits_for_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

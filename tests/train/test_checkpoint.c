@@ -1,7 +1,8 @@
-/* tests/train/test_checkpoint.c - files that must be refused: checkpoints of other settings, or whose content makes no
- * sense (cut short, with flipped bits: test_damage.c); logs without the steps of the checkpoint; weights without the
- * settings needed to use them. */
+/* tests/train/test_checkpoint.c - checkpoints of other settings or other tensors are refused; weights tell how to use
+ * them. Files whose metadata make no sense stand in tests/cli/resume.cases. */
 #include "tests/training_run.h"
+
+static const fixtures around_all = {scratch_create, planted_release};
 
 static char *folder_of(scratch *s) {
     static char path[512];
@@ -14,14 +15,7 @@ static int clean_up(void **state) {
     return 0;
 }
 
-static void write_file(const char *folder, const char *name, const void *data, size_t n) {
-    char path[600];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(data, 1, n, file), n);
-    fclose(file);
-}
+static const fixtures around_each = {NULL, clean_up};
 
 /* The parameters of a run as they are now. */
 static bytes parameters_of(const training_run *run) {
@@ -44,41 +38,7 @@ static void assert_refused(const run_options *o, const char *folder, mo_code cod
     run_close(&run);
 }
 
-static void flip_middle(const char *folder, const char *name) {
-    bytes b = run_file(folder, name);
-    b.data[b.n / 2] ^= 1;
-    write_file(folder, name, b.data, b.n);
-    bytes_release(&b);
-}
-
-/* Checkpoints are written after 0, 3, 5 steps: if the checkpoint of step 5 is damaged, the one of step 3 remains and
- * leads to the same weights. */
-static void previous_checkpoint_is_kept_and_offered(void **state) {
-    char *folder = folder_of(*state), whole[520], from[600], to[600];
-    snprintf(whole, sizeof whole, "%s-whole", folder);
-    snprintf(from, sizeof from, "%s/checkpoint.previous.safetensors", folder);
-    snprintf(to, sizeof to, "%s/checkpoint.safetensors", folder);
-    run_until(&usual_run, whole, false, usual_run.steps);
-    run_until(&usual_run, folder, false, 5);
-    bytes kept = run_file(folder, "checkpoint.safetensors");
-    flip_middle(folder, "checkpoint.safetensors");
-    assert_refused(&usual_run, folder, MO_FORMAT,
-        PARTS("checkpoint.safetensors: damaged", "checkpoint.previous.safetensors, of step 3, is whole",
-            "rename it to checkpoint.safetensors"));
-    assert_int_equal(rename(from, to), 0);
-    run_until(&usual_run, folder, true, usual_run.steps);
-    assert_same_run(whole, folder);
-    write_file(folder, "checkpoint.safetensors", kept.data, kept.n - 1);
-    flip_middle(folder, "checkpoint.previous.safetensors");
-    training_run run = run_open(&usual_run, folder);
-    assert_int_not_equal(mo_trainer_resume(run.trainer), MO_OK);
-    assert_null(strstr(mo_context_status(run.ctx)->message, "previous"));
-    run_close(&run);
-    bytes_release(&kept);
-    folder_remove(whole);
-}
-
-static void missing_checkpoint_is_named(void **state) {
+TEST(missing_checkpoint_is_named) {
     char *folder = folder_of(*state);
     training_run run = run_open(&usual_run, folder);
     mo_trainer_resume(run.trainer);
@@ -87,7 +47,7 @@ static void missing_checkpoint_is_named(void **state) {
     run_close(&run);
 }
 
-static void other_settings_are_refused_by_name(void **state) {
+TEST(other_settings_are_refused_by_name) {
     char *folder = folder_of(*state);
     run_options o = usual_run, other;
     o.settings = "{\"recipe\":\"paper++\",\"lambda\":10}";
@@ -112,81 +72,8 @@ static void other_settings_are_refused_by_name(void **state) {
     run_until(&other, folder, true, o.steps);
 }
 
-static void log_without_the_steps_is_refused(void **state) {
-    char *folder = folder_of(*state);
-    run_until(&usual_run, folder, false, 3);
-    bytes log = run_file(folder, "log.jsonl");
-    size_t first = (size_t)((unsigned char *)memchr(log.data, '\n', log.n) - log.data) + 1;
-    write_file(folder, "log.jsonl", log.data, log.n - 2);
-    training_run run = run_open(&usual_run, folder);
-    mo_trainer_resume(run.trainer);
-    assert_failed(run.ctx, MO_FORMAT, PARTS("log.jsonl", "expected step 2 in line 3"));
-    run_close(&run);
-    write_file(folder, "log.jsonl", log.data + first, log.n - first);
-    run = run_open(&usual_run, folder);
-    mo_trainer_resume(run.trainer);
-    assert_failed(run.ctx, MO_FORMAT, PARTS("log.jsonl", "expected step 0 in line 1"));
-    run_close(&run);
-    bytes_release(&log);
-}
-
-/* Another core rounds otherwise, so the run no longer equals the uninterrupted one: the checkpoint tells. */
-static void blas_core_of_another_machine_stays_on_record(void **state) {
-    scratch *s = *state;
-    char *folder = folder_of(s), path[600], expected[128];
-    run_until(&usual_run, folder, false, 2);
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
-    json_t *metadata = json_loads(arrays->metadata, 0, NULL);
-    json_object_set_new(metadata, "blas_core", json_string("Elsewhere"));
-    char *text = json_dumps(metadata, JSON_COMPACT);
-    assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
-    free(text);
-    json_decref(metadata);
-    mo_arrays_release(arrays);
-    run_until(&usual_run, folder, true, usual_run.steps);
-    snprintf(expected, sizeof expected, "\"Elsewhere,%s\"", mo_blas_core());
-    bytes run = run_file(folder, "run.json");
-    bytes_append(&run, "", 1);
-    assert_non_null(strstr((char *)run.data, expected));
-    bytes_release(&run);
-}
-
-/* A whole checkpoint, its digests in order, with one value of its metadata replaced, or removed. */
-static void metadata_that_make_no_sense_are_refused(void **state) {
-    scratch *s = *state;
-    char *folder = folder_of(s), path[600];
-    static const char *const cases[][3] = {
-        {"step", "", "expected step, settings and blas_core"},
-        {"step", "2x", "expected step, settings and blas_core"},
-        {"step", "-1", "expected step, settings and blas_core"},
-        {"step", NULL, "expected step, settings and blas_core"},
-        {"step", "99", "expected a step of 0 to 8, found 99"},
-        {"settings", "[1]", "expected step, settings and blas_core"},
-        {"blas_core", NULL, "expected step, settings and blas_core"},
-        {"format", "other", "as format in its metadata, found \"other\""},
-        {"format", NULL, "as format in its metadata, found \"\""},
-    };
-    run_until(&usual_run, folder, false, 2);
-    snprintf(path, sizeof path, "%s/checkpoint.safetensors", folder);
-    mo_arrays *arrays = mo_safetensors_read(s->ctx, path);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        json_t *metadata = json_loads(arrays->metadata, 0, NULL);
-        if (cases[i][1])
-            json_object_set_new(metadata, cases[i][0], json_string(cases[i][1]));
-        else
-            json_object_del(metadata, cases[i][0]);
-        char *text = json_dumps(metadata, JSON_COMPACT);
-        assert_int_equal(mo_safetensors_write(arrays, text, path), MO_OK);
-        free(text);
-        json_decref(metadata);
-        assert_refused(&usual_run, folder, MO_FORMAT, PARTS("checkpoint.safetensors", cases[i][2]));
-    }
-    mo_arrays_release(arrays);
-}
-
 /* A whole checkpoint with one tensor of another type, number of axes or shape, or without it. */
-static void tensors_of_another_form_are_refused(void **state) {
+TEST(tensors_of_another_form_are_refused) {
     scratch *s = *state;
     char *folder = folder_of(s), path[600], shape[160];
     run_until(&usual_run, folder, false, 2);
@@ -217,7 +104,7 @@ static void tensors_of_another_form_are_refused(void **state) {
     mo_arrays_release(arrays);
 }
 
-static void settings_that_are_no_object_are_refused(void **state) {
+TEST(settings_that_are_no_object_are_refused) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_model *model = planted_model(s->ctx, 1);
@@ -242,7 +129,7 @@ static void settings_that_are_no_object_are_refused(void **state) {
 
 /* ---- weights ---- */
 
-static void weights_tell_how_to_use_them(void **state) {
+TEST(weights_tell_how_to_use_them) {
     scratch *s = *state;
     char *folder = folder_of(s), path[600];
     run_options o = usual_run;
@@ -294,7 +181,7 @@ static const char *write_weights(scratch *s, mo_model *model, const char *metada
     return s->path;
 }
 
-static void weights_without_metadata_are_the_released_program(void **state) {
+TEST(weights_without_metadata_are_the_released_program) {
     scratch *s = *state;
     for (int layers = 2; layers <= 3; layers++) {
         mo_mochi_options o = mo_mochi_defaults();
@@ -313,48 +200,4 @@ static void weights_without_metadata_are_the_released_program(void **state) {
         mo_weights_release(w);
         mo_model_release(model);
     }
-}
-
-static void weights_with_bad_metadata_are_refused(void **state) {
-    scratch *s = *state;
-    mo_model *model = planted_model(s->ctx, 1);
-    static const char *const bad[][2] = {
-        {"{\"format\":\"mochi weights\"}", "expected kind"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"other\"}", "mochi or invariant, found \"other\""},
-        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\"}", "expected dim"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"invariant\",\"hops\":\"99\"}", "hops"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"-4\"}", "dim"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16x\"}", "16x"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"3\",\"layers\":\"7\"}", "layers"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"nan\"}", "hops"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16\",\"hops\":\"9.2e18\"}", "9.2e18"},
-        {"{\"format\":\"mochi weights\",\"kind\":\"mochi\",\"dim\":\"16.7\"}", "dim as a whole number, found \"16.7\""},
-        {"{\"format\":\"mochi weights\",\"kind\":\"invariant\",\"hops\":\"3\",\"smoothing\":\"0.1\",\"parts\":\"walks "
-         "wave\"}",
-            "expected parts of the invariant encoder, found \"wave\""},
-    };
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        assert_null(mo_weights_read(s->ctx, write_weights(s, model, bad[i][0])));
-        assert_failed(s->ctx, MO_FORMAT, PARTS("w.safetensors", bad[i][1]));
-    }
-    mo_model_release(model);
-    assert_null(mo_weights_read(s->ctx, "/nowhere/w.safetensors"));
-    assert_failed(s->ctx, MO_IO, PARTS("/nowhere/w.safetensors"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(previous_checkpoint_is_kept_and_offered, clean_up),
-        cmocka_unit_test_teardown(missing_checkpoint_is_named, clean_up),
-        cmocka_unit_test_teardown(other_settings_are_refused_by_name, clean_up),
-        cmocka_unit_test_teardown(log_without_the_steps_is_refused, clean_up),
-        cmocka_unit_test_teardown(blas_core_of_another_machine_stays_on_record, clean_up),
-        cmocka_unit_test_teardown(metadata_that_make_no_sense_are_refused, clean_up),
-        cmocka_unit_test_teardown(tensors_of_another_form_are_refused, clean_up),
-        cmocka_unit_test_teardown(settings_that_are_no_object_are_refused, clean_up),
-        cmocka_unit_test_teardown(weights_tell_how_to_use_them, clean_up),
-        cmocka_unit_test_teardown(weights_without_metadata_are_the_released_program, clean_up),
-        cmocka_unit_test_teardown(weights_with_bad_metadata_are_refused, clean_up),
-    };
-    return cmocka_run_group_tests_name("checkpoint", tests, scratch_create, planted_release);
 }

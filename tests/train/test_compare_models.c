@@ -2,11 +2,13 @@
  * that training never draws. */
 #include "tests/copies.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static mo_plan_options plans(void) {
     return (mo_plan_options){.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 8, .seed = 5};
 }
 
-static void equal_models_do_not_differ(void **state) {
+TEST(equal_models_do_not_differ) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
     mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
@@ -27,7 +29,7 @@ static void equal_models_do_not_differ(void **state) {
 }
 
 /* Without structure and attributes (weights e^-30) only degrees remain, which say less about the classes. */
-static void a_spoiled_model_is_below(void **state) {
+TEST(a_spoiled_model_is_below) {
     scratch *s = *state;
     mo_pool *pool = pool_of_copies(s->ctx, NULL);
     mo_model *models[2] = {mo_invariant_create(s->ctx, MO_F32, NULL), mo_invariant_create(s->ctx, MO_F32, NULL)};
@@ -42,12 +44,4 @@ static void a_spoiled_model_is_below(void **state) {
     mo_model_release(models[0]);
     mo_model_release(models[1]);
     mo_pool_release(pool);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_models_do_not_differ),
-        cmocka_unit_test(a_spoiled_model_is_below),
-    };
-    return cmocka_run_group_tests_name("compare_models", tests, scratch_create, planted_release);
 }

@@ -6,6 +6,8 @@
 #include "tools/predict/predict_readout.h"
 #include "train/features/hop_store.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 typedef struct subject {
     mo_context *ctx;
     mo_trainer *trainer;
@@ -126,7 +128,7 @@ static void damage_readout(scratch *s, const char *weights) {
 }
 
 /* A finished run of the invariant encoder, whose files are small. */
-static void small_files_are_refused_damaged(void **state) {
+TEST(small_files_are_refused_damaged) {
     scratch *s = *state;
     char folder[400];
     mo_feature_options features = planted_features();
@@ -174,7 +176,7 @@ static mo_arrays *make_entry(mo_context *ctx, float first) {
     return arrays;
 }
 
-static void small_entries_are_refused_damaged(void **state) {
+TEST(small_entries_are_refused_damaged) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400];
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -188,7 +190,7 @@ static void small_entries_are_refused_damaged(void **state) {
     folder_remove(folder);
 }
 
-static void small_stacks_are_refused_damaged(void **state) {
+TEST(small_stacks_are_refused_damaged) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400];
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -205,7 +207,7 @@ static void take_notice(const char *line, void *state) {
 }
 
 /* An entry of another graph, whole, under this one's name: told, and not used. */
-static void an_entry_is_bound_to_its_key(void **state) {
+TEST(an_entry_is_bound_to_its_key) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400], from[600], to[600], said[1200] = "";
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -226,7 +228,7 @@ static void an_entry_is_bound_to_its_key(void **state) {
 }
 
 /* Values changed by a program that leaves the digests out. */
-static void an_entry_without_digests_is_not_used(void **state) {
+TEST(an_entry_without_digests_is_not_used) {
     scratch *s = *state;
     char name[MO_CACHE_NAME], folder[400], path[600], said[1200] = "";
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -244,7 +246,7 @@ static void an_entry_without_digests_is_not_used(void **state) {
     scratch_files(s, true);
 }
 
-static void files_without_digests_say_how_to_convert(void **state) {
+TEST(files_without_digests_say_how_to_convert) {
     scratch *s = *state;
     char folder[400], path[600];
     snprintf(folder, sizeof folder, "%s/run", s->folder);
@@ -284,7 +286,7 @@ static void replace_metadata(mo_context *ctx, const char *path, const char *from
 }
 
 /* Digests that are right say nothing of the values. */
-static void settings_are_refused_out_of_their_range(void **state) {
+TEST(settings_are_refused_out_of_their_range) {
     scratch *s = *state;
     static const char *const of_weights[][3] = {
         {"\"hop_lambda\":\"", "\"hop_lambda\":\"inf\",\"x\":\"",
@@ -339,15 +341,6 @@ static void settings_are_refused_out_of_their_range(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_files_are_refused_damaged),
-        cmocka_unit_test(settings_are_refused_out_of_their_range),
-        cmocka_unit_test(small_entries_are_refused_damaged),
-        cmocka_unit_test(small_stacks_are_refused_damaged),
-        cmocka_unit_test(an_entry_is_bound_to_its_key),
-        cmocka_unit_test(an_entry_without_digests_is_not_used),
-        cmocka_unit_test(files_without_digests_say_how_to_convert),
-    };
     every = argc > 1 && !strcmp(argv[1], "every");
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
+    return run_suite();
 }

@@ -1,11 +1,9 @@
 /* tests/train/test_device_set.c - hop stacks of sets of graphs on a device: hop 0 has the bits of the CPU, whatever the
- * sizes of the graphs, their order and the threads; a graph too large for that agrees to rounding. Runs on the device
+ * sizes of the graphs, their order and the threads. Runs on the device
  * of MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/drawn_graphs.h"
 #include "tests/worst_of.h"
-
-enum { ON_THREADS = 1024 }; /* as in first_hop.c */
 
 static float *stack_of(mo_device device, int threads, const int64_t *sizes, int64_t columns, int dim, int64_t *n) {
     mo_context *ctx = device_context_of(device, threads);
@@ -42,7 +40,7 @@ static void expect_hops(const int64_t *sizes, int64_t columns, int dim) {
     free(x);
 }
 
-static void hop_zero_has_the_bits_of_the_cpu(void **state) {
+TEST(hop_zero_has_the_bits_of_the_cpu) {
     (void)state;
     static const int64_t sets[][9] = {
         {7, 0, 120, 1, 33, 90, 2, -1}, {12, 12, 12, 12, -1}, {0, 1, 1, 2, 0, -1}, {70, 3, 150, 64, 65, 149, 5, -1}};
@@ -53,22 +51,7 @@ static void hop_zero_has_the_bits_of_the_cpu(void **state) {
     }
 }
 
-/* Between two others: each batch of rows lands where it belongs. */
-static void a_large_graph_is_decomposed_on_the_device(void **state) {
-    (void)state;
-    static const int64_t sizes[] = {20, ON_THREADS + 1, 0, 33, -1};
-    enum { D = 8 };
-    int64_t n, m, large = 20 * D, after = (20 + ON_THREADS + 1) * D;
-    float *x = stack_of(MO_CPU, 1, sizes, 0, D, &n), *y = stack_of(test_device(), 1, sizes, 0, D, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, (size_t)large * sizeof *x);
-    assert_memory_equal(x + after, y + after, (size_t)(33 * D) * sizeof *x);
-    assert_true(difference(x, y, large, after - large) < 0.05); /* two power iterations, from equal random numbers */
-    free(x);
-    free(y);
-}
-
-static void the_graph_that_fails_is_named(void **state) {
+TEST(the_graph_that_fails_is_named) {
     (void)state;
     static const int64_t sizes[] = {20, 5, 9, -1};
     mo_context *ctx = device_context(test_device());
@@ -80,13 +63,4 @@ static void the_graph_that_fails_is_named(void **state) {
     assert_failed(ctx, MO_INVALID, PARTS("features: graph 1 of 'drawn'", "leads to node"));
     mo_graph_release(graph);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hop_zero_has_the_bits_of_the_cpu),
-        cmocka_unit_test(a_large_graph_is_decomposed_on_the_device),
-        cmocka_unit_test(the_graph_that_fails_is_named),
-    };
-    return cmocka_run_group_tests_name("device_set", tests, NULL, NULL);
 }

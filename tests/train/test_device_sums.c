@@ -177,6 +177,8 @@ static int forget_runs(void **state) {
     return scratch_release(state);
 }
 
+static const fixtures around_all = {run_alone, forget_runs};
+
 static void compare_runs(const outcome *other, int size) {
     double worst_loss = 0, square = 0, difference = 0;
     int differ = 0;
@@ -196,7 +198,7 @@ static void compare_runs(const outcome *other, int size) {
     assert_true(differ > 0); /* or this was the order of one process, and another test than it says */
 }
 
-static void devices_add_up_once_a_step(void **state) {
+TEST(devices_add_up_once_a_step) {
     scratch *s = *state;
     char folder[500];
     snprintf(folder, sizeof folder, "%s/several", s->folder);
@@ -210,7 +212,7 @@ static void devices_add_up_once_a_step(void **state) {
     }
 }
 
-static void deterministic_sums_have_the_bits_of_one_process(void **state) {
+TEST(deterministic_sums_have_the_bits_of_one_process) {
     scratch *s = *state;
     char folder[500];
     snprintf(folder, sizeof folder, "%s/several", s->folder);
@@ -227,7 +229,7 @@ static void deterministic_sums_have_the_bits_of_one_process(void **state) {
 }
 
 /* Where a rank has no library for it, messages bring the bits of one process. */
-static void a_rank_without_the_library_leaves_it_to_messages(void **state) {
+TEST(a_rank_without_the_library_leaves_it_to_messages) {
     scratch *s = *state;
     char folder[500];
     if (!machine->emulated)
@@ -258,7 +260,7 @@ static void expect_failure(shared_run s, const scratch *in, int steps, const cha
         folder_remove(folder);
 }
 
-static void a_sum_that_fails_ends_all_ranks(void **state) {
+TEST(a_sum_that_fails_ends_all_ranks) {
     if (!machine->emulated)
         skip();
     expect_failure((shared_run){.fail_later = "seam_sum_ranks"}, *state, FAILED_STEP,
@@ -270,24 +272,17 @@ static void a_sum_that_fails_ends_all_ranks(void **state) {
     expect_failure((shared_run){.fail_first = "seam_wait"}, *state, 0, "rank 1 of 2: ");
 }
 
-static void ranks_of_one_device_are_refused(void **state) {
+TEST(ranks_of_one_device_are_refused) {
     expect_failure(
         (shared_run){.one_device = true}, *state, 0, "train: ranks 0 and 1 have the same device, expected one a rank");
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(devices_add_up_once_a_step),
-        cmocka_unit_test(deterministic_sums_have_the_bits_of_one_process),
-        cmocka_unit_test(a_rank_without_the_library_leaves_it_to_messages),
-        cmocka_unit_test(a_sum_that_fails_ends_all_ranks),
-        cmocka_unit_test(ranks_of_one_device_are_refused),
-    };
     setenv("MOCHI_CUDA_HOST_DEVICES", "3", 1);
     machine = shared_memory(sizeof *machine);
     if (!fork_ranks(1, look_at_machine, NULL) || machine->devices < 3) {
         printf("skipped: %d devices of CUDA, expected 3\n", machine->devices);
         return 77;
     }
-    return cmocka_run_group_tests(tests, run_alone, forget_runs);
+    return run_suite();
 }

@@ -3,6 +3,8 @@
 #include "tests/planted.h"
 #include "train/evaluation/evaluation.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 enum { MAX_ROWS = 256 };
 
 typedef struct table {
@@ -43,7 +45,7 @@ static void evaluate(
         fail_msg("%s", mo_context_status(ctx)->message);
 }
 
-static void planted_classes_are_found_by_both_protocols(void **state) {
+TEST(planted_classes_are_found_by_both_protocols) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_model *model = planted_model(s->ctx, 1);
@@ -71,7 +73,7 @@ static void divide_planted(mo_graph *graph) {
         graph->division[i] = i < 18 ? MO_DIVISION_TRAIN : i >= graph->nodes - 60 ? MO_DIVISION_TEST : MO_DIVISION_NONE;
 }
 
-static void the_division_of_a_graph_gives_one_figure(void **state) {
+TEST(the_division_of_a_graph_gives_one_figure) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_NC);
@@ -113,7 +115,7 @@ static void the_division_of_a_graph_gives_one_figure(void **state) {
 
 /* Figures of probabilities that are the class frequencies: nll log 3, ece 0; of planted classes the readout does
  * better. */
-static void probabilities_have_figures(void **state) {
+TEST(probabilities_have_figures) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("hop", 2), hop_candidate("flat", 2)};
@@ -133,7 +135,7 @@ static void probabilities_have_figures(void **state) {
     mo_pool_release(pool);
 }
 
-static void labels_without_meaning_give_chance(void **state) {
+TEST(labels_without_meaning_give_chance) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
     mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
@@ -151,7 +153,7 @@ static void labels_without_meaning_give_chance(void **state) {
 /* 10 nodes a class, asked for 64, whose links say nothing of their class: a readout that leaves support rows out one by
  * one sees that nothing is learned, on rows that are embedded once, by a model that embeds each episode's, and refitted
  * on all nodes. */
-static void copies_are_no_evidence(void **state) {
+TEST(copies_are_no_evidence) {
     scratch *s = *state;
     mo_feature_options examples = planted_features(), nodes = planted_features();
     examples.form = MO_FEATURES_OF_EXAMPLES;
@@ -175,7 +177,7 @@ static void copies_are_no_evidence(void **state) {
     mo_model_release(model);
 }
 
-static void candidates_are_compared_on_the_same_plans(void **state) {
+TEST(candidates_are_compared_on_the_same_plans) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_candidate c[] = {hop_candidate("x0", 1), hop_candidate("hop", 1)};
@@ -200,7 +202,7 @@ static double direct_accuracy(mo_tape *t, mo_model *model, const mo_source *sour
     return 100.0 * ((double)plan->n_query - wrong) / (double)plan->n_query;
 }
 
-static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
+TEST(encoding_once_gives_what_encoding_each_episode_gives) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_model *model = planted_model(s->ctx, 1);
@@ -225,7 +227,7 @@ static void encoding_once_gives_what_encoding_each_episode_gives(void **state) {
     mo_pool_release(pool);
 }
 
-static void row_blocks_give_the_same_embeddings(void **state) {
+TEST(row_blocks_give_the_same_embeddings) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_model *model = planted_model(s->ctx, 1);
@@ -259,7 +261,7 @@ static double *means_over_graphs(const mo_graph *set, const float *x, int64_t w)
 }
 
 /* Rows of nodes: the hop of a graph is the mean of its nodes' rows, not their sum. */
-static void the_hop_of_a_graph_is_its_nodes_mean(void **state) {
+TEST(the_hop_of_a_graph_is_its_nodes_mean) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_GC);
@@ -280,7 +282,7 @@ static void the_hop_of_a_graph_is_its_nodes_mean(void **state) {
 
 /* ---- links ---- */
 
-static void planted_links_are_found(void **state) {
+TEST(planted_links_are_found) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
     mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
@@ -314,7 +316,7 @@ static void count_test_pairs(const mo_source *source, const mo_plan *plan, int64
 }
 
 /* The article's division of edges: a fifth is the test, and the support comes from a tenth of the others. */
-static void a_fifth_of_the_edges_is_the_test(void **state) {
+TEST(a_fifth_of_the_edges_is_the_test) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
     mo_pool *pool = mo_pool_create(s->ctx, &features, MO_EVAL_LINK_SHARE, NULL, NULL);
@@ -338,7 +340,7 @@ static void a_fifth_of_the_edges_is_the_test(void **state) {
 
 /* In a graph of pairs joined at random a link is predicted by nothing but itself: features that do not know the
  * held-out links leave the AUC at one half; features that know them do not, so this test can fail. */
-static void links_that_only_masked_edges_predict_are_not_found(void **state) {
+TEST(links_that_only_masked_edges_predict_are_not_found) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
     features.dim = 128;
@@ -376,7 +378,7 @@ static mo_tensor *factor_minus_one(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_
     return mo_matmul(t, Zq, mo_matmul(t, mo_transpose(t, Zs), mo_solve_spd(t, K, Ys)));
 }
 
-static void a_readout_that_fails_costs_its_own_figure_alone(void **state) {
+TEST(a_readout_that_fails_costs_its_own_figure_alone) {
     scratch *s = *state;
     const mo_head never = {
         .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "never", .order = 2, .logits = factor_minus_one};
@@ -395,7 +397,7 @@ static void a_readout_that_fails_costs_its_own_figure_alone(void **state) {
     mo_pool_release(pool);
 }
 
-static void impossible_requests_are_refused(void **state) {
+TEST(impossible_requests_are_refused) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     const mo_source *source = planted_source(pool, MO_TASK_NC);
@@ -416,24 +418,4 @@ static void impossible_requests_are_refused(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("k is 0"));
     assert_int_equal(t.n, 0);
     mo_pool_release(pool);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(planted_classes_are_found_by_both_protocols),
-        cmocka_unit_test(the_division_of_a_graph_gives_one_figure),
-        cmocka_unit_test(probabilities_have_figures),
-        cmocka_unit_test(labels_without_meaning_give_chance),
-        cmocka_unit_test(copies_are_no_evidence),
-        cmocka_unit_test(candidates_are_compared_on_the_same_plans),
-        cmocka_unit_test(encoding_once_gives_what_encoding_each_episode_gives),
-        cmocka_unit_test(row_blocks_give_the_same_embeddings),
-        cmocka_unit_test(the_hop_of_a_graph_is_its_nodes_mean),
-        cmocka_unit_test(planted_links_are_found),
-        cmocka_unit_test(a_fifth_of_the_edges_is_the_test),
-        cmocka_unit_test(a_readout_that_fails_costs_its_own_figure_alone),
-        cmocka_unit_test(links_that_only_masked_edges_predict_are_not_found),
-        cmocka_unit_test(impossible_requests_are_refused),
-    };
-    return cmocka_run_group_tests_name("evaluate", tests, scratch_create, planted_release);
 }

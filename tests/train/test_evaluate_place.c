@@ -3,6 +3,8 @@
 #include "tests/device.h"
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static mo_pool *pool_at(mo_context *ctx, mo_feature_form form, mo_feature_place place, const char *cache) {
     mo_feature_options o = planted_features();
     o.form = form;
@@ -92,7 +94,7 @@ static int compare_best_hops(mo_context *ctx, const mo_pool *here, const mo_pool
 }
 
 /* The CPU reads host memory in place; a device gets the rows of both copied to it. */
-static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
+TEST(rows_on_disk_evaluate_as_those_in_memory) {
     scratch *s = *state;
     char cache[512];
     snprintf(cache, sizeof cache, "%s/cache", s->folder);
@@ -115,7 +117,7 @@ static void rows_on_disk_evaluate_as_those_in_memory(void **state) {
     folder_remove(cache);
 }
 
-static void a_pool_that_changes_is_planned_anew(void **state) {
+TEST(a_pool_that_changes_is_planned_anew) {
     scratch *s = *state;
     char folder[512];
     mo_step_report r;
@@ -147,7 +149,7 @@ static void a_pool_that_changes_is_planned_anew(void **state) {
 }
 
 /* The math mode rounds products of the model, not those that features are made of. */
-static void features_are_made_in_full_precision(void **state) {
+TEST(features_are_made_in_full_precision) {
     (void)state;
     if (test_device() != MO_CUDA)
         skip();
@@ -170,10 +172,5 @@ static void features_are_made_in_full_precision(void **state) {
 
 int main(void) {
     mo_context_release(device_context(test_device()));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_on_disk_evaluate_as_those_in_memory),
-        cmocka_unit_test(a_pool_that_changes_is_planned_anew),
-        cmocka_unit_test(features_are_made_in_full_precision),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+    return run_suite();
 }

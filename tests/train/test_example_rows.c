@@ -4,6 +4,8 @@
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static mo_features *open_task(mo_context *ctx, mo_task task, const char *cache) {
     mo_feature_options o = example_features(cache);
     mo_graph *graph = task == MO_TASK_GC ? planted_set(ctx, "rings", 40, 2) : graph_of_copies(ctx);
@@ -29,7 +31,7 @@ static void assert_same_arrays(const mo_features *a, const mo_features *b) {
     }
 }
 
-static void rows_do_not_depend_on_threads_or_cache(void **state) {
+TEST(rows_do_not_depend_on_threads_or_cache) {
     scratch *s = *state;
     char folder[300];
     snprintf(folder, sizeof folder, "%s/cache", s->folder);
@@ -68,7 +70,7 @@ static void dense_counts(const mo_graph *graph, int64_t u, int64_t v, double out
     memcpy(out, all, sizeof all);
 }
 
-static void counts_of_links_are_those_of_the_masked_graph(void **state) {
+TEST(counts_of_links_are_those_of_the_masked_graph) {
     scratch *s = *state;
     mo_graph *graph = graph_of_copies(s->ctx);
     mo_links *links = mo_links_create(graph, 0.2, 50, 3);
@@ -157,7 +159,7 @@ static mo_link_test every_third(const mo_links *links, int64_t test[2][MOST_PAIR
     return t;
 }
 
-static void test_links_are_standardised_by_the_rows_that_heads_are_fitted_on(void **state) {
+TEST(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on) {
     scratch *s = *state;
     mo_graph *graph = planted_graph(s->ctx, "links", 120, 3, 0.2, 0.03, 5);
     mo_links *links = mo_links_create(graph, 0.3, 150, 3);
@@ -207,7 +209,7 @@ static mo_tensor *logits_of_spy(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_ten
 }
 
 /* If k is the number of all links that are no test, the support is all that the rows are standardised by. */
-static void an_evaluation_standardises_links_by_its_support(void **state) {
+TEST(an_evaluation_standardises_links_by_its_support) {
     scratch *s = *state;
     const mo_head spy = {
         .abi = MO_HEAD_ABI, .size = sizeof(mo_head), .name = "spy", .order = 2, .logits = logits_of_spy};
@@ -264,14 +266,14 @@ static double auc_of_noise(mo_context *ctx, bool leak) {
     return auc;
 }
 
-static void links_that_nothing_predicts_are_not_predicted(void **state) {
+TEST(links_that_nothing_predicts_are_not_predicted) {
     scratch *s = *state;
     assert_true(fabs(auc_of_noise(s->ctx, false) - 50) < 6);
     assert_true(auc_of_noise(s->ctx, true) > 75); /* the test can fail: with the links in the graph they are found */
 }
 
 /* Blocks bound the memory of an episode of example rows, and change nothing else. */
-static void an_evaluation_encodes_in_blocks(void **state) {
+TEST(an_evaluation_encodes_in_blocks) {
     scratch *s = *state;
     mo_feature_options o = example_features(NULL);
     mo_pool *pool = mo_pool_create(s->ctx, &o, MO_EVAL_LINK_SHARE, NULL, NULL);
@@ -299,7 +301,7 @@ static void an_evaluation_encodes_in_blocks(void **state) {
     mo_pool_release(pool);
 }
 
-static void bad_features_are_named(void **state) {
+TEST(bad_features_are_named) {
     scratch *s = *state;
     mo_feature_options o = example_features(NULL);
     mo_graph *graph = graph_of_copies(s->ctx);
@@ -313,17 +315,4 @@ static void bad_features_are_named(void **state) {
     assert_null(mo_example_features_open(graph, MO_TASK_NC, NULL, &o));
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("copies", "of node 7", "finite"));
     mo_graph_release(graph);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_do_not_depend_on_threads_or_cache),
-        cmocka_unit_test(counts_of_links_are_those_of_the_masked_graph),
-        cmocka_unit_test(test_links_are_standardised_by_the_rows_that_heads_are_fitted_on),
-        cmocka_unit_test(an_evaluation_standardises_links_by_its_support),
-        cmocka_unit_test(links_that_nothing_predicts_are_not_predicted),
-        cmocka_unit_test(an_evaluation_encodes_in_blocks),
-        cmocka_unit_test(bad_features_are_named),
-    };
-    return cmocka_run_group_tests_name("example rows", tests, scratch_create, planted_release);
 }

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static mo_feature_options cached_options(scratch *s, const char *folder) {
     mo_feature_options o = plain;
     o.cache = scratch_path(s, folder);
@@ -25,7 +27,7 @@ static void expect_from(const mo_graph *graph, const mo_feature_options *options
     free(y);
 }
 
-static void a_hit_equals_what_is_computed(void **state) {
+TEST(a_hit_equals_what_is_computed) {
     scratch *s = *state;
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 5, 8), draw_graph(s->ctx, set, 0, 8)};
     mkdir(scratch_path(s, "deep"), 0777);
@@ -61,7 +63,7 @@ static void count_made_again(const char *line, void *state) {
     *(int *)state += strstr(line, "made again") != NULL;
 }
 
-static void a_damaged_file_is_replaced_without_an_error(void **state) {
+TEST(a_damaged_file_is_replaced_without_an_error) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
     mo_feature_options o = cached_options(s, "damaged");
@@ -105,7 +107,7 @@ static void a_damaged_file_is_replaced_without_an_error(void **state) {
 }
 
 /* Names of entries follow from the graph and the options, so that another user of a shared folder knows them. */
-static void a_link_in_the_folder_is_not_written_through(void **state) {
+TEST(a_link_in_the_folder_is_not_written_through) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
     mo_feature_options o = cached_options(s, "shared-by-users");
@@ -128,7 +130,7 @@ static void a_link_in_the_folder_is_not_written_through(void **state) {
     folder_remove(folder);
 }
 
-static void a_folder_that_cannot_be_written_is_no_error(void **state) {
+TEST(a_folder_that_cannot_be_written_is_no_error) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
     mo_feature_options o = plain;
@@ -143,7 +145,7 @@ static void a_folder_that_cannot_be_written_is_no_error(void **state) {
     mo_graph_release(graph);
 }
 
-static void processes_may_share_a_cache(void **state) {
+TEST(processes_may_share_a_cache) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 11);
     char folder[512];
@@ -171,15 +173,4 @@ static void processes_may_share_a_cache(void **state) {
     expect_from(graph, &o, true);
     mo_graph_release(graph);
     folder_remove(folder);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hit_equals_what_is_computed),
-        cmocka_unit_test(a_damaged_file_is_replaced_without_an_error),
-        cmocka_unit_test(a_link_in_the_folder_is_not_written_through),
-        cmocka_unit_test(a_folder_that_cannot_be_written_is_no_error),
-        cmocka_unit_test(processes_may_share_a_cache),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -8,6 +8,8 @@
 #include <malloc.h>
 #include <unistd.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static const char *const place_names[] = {"auto", "device", "host", "disk"};
 
 static mo_feature_options placed(mo_feature_place place, mo_feature_form form, const char *cache) {
@@ -72,7 +74,7 @@ static void expect_same(scratch *s, const mo_feature_options *features, int epis
     folder_remove(other);
 }
 
-static void every_place_gives_the_same_bits(void **state) {
+TEST(every_place_gives_the_same_bits) {
     scratch *s = *state;
     char folder[512], cache[512];
     folder_of(s, "whole", folder);
@@ -91,7 +93,7 @@ static void every_place_gives_the_same_bits(void **state) {
     folder_remove(cache);
 }
 
-static void stopped_and_resumed_equals_uninterrupted(void **state) {
+TEST(stopped_and_resumed_equals_uninterrupted) {
     scratch *s = *state;
     char whole[512], parts[512], cache[512];
     folder_of(s, "whole", whole);
@@ -112,7 +114,7 @@ static void stopped_and_resumed_equals_uninterrupted(void **state) {
     folder_remove(cache);
 }
 
-static void second_step_on_allocates_nothing(void **state) {
+TEST(second_step_on_allocates_nothing) {
     scratch *s = *state;
     char folder[512], cache[512];
     folder_of(s, "run", folder);
@@ -159,7 +161,7 @@ static void cut_stacks(const char *folder) {
     assert_true(cut > 0);
 }
 
-static void a_file_cut_short_ends_the_run_with_one_line(void **state) {
+TEST(a_file_cut_short_ends_the_run_with_one_line) {
     scratch *s = *state;
     char folder[512], cache[512];
     folder_of(s, "run", folder);
@@ -177,7 +179,7 @@ static void a_file_cut_short_ends_the_run_with_one_line(void **state) {
     folder_remove(cache);
 }
 
-static void disk_needs_a_folder(void **state) {
+TEST(disk_needs_a_folder) {
     (void)state;
     mo_context *ctx = device_context(test_device());
     mo_feature_options features = placed(MO_FEATURES_ON_DISK, MO_FEATURES_OF_NODES, NULL);
@@ -255,7 +257,7 @@ static void run_wide(scratch *s, int graphs, int64_t *held, int64_t *most) {
 }
 
 /* Each graph's stack takes 20 MB; its edges, labels and links 2 MB. */
-static void memory_does_not_grow_with_the_pool(void **state) {
+TEST(memory_does_not_grow_with_the_pool) {
     const int more = 4;
     int64_t one, many, one_peak, many_peak, stack = (int64_t)WIDE_NODES * WIDE_DIM * (PLANTED_HOPS + 1) * 4;
 #ifdef __SANITIZE_ADDRESS__
@@ -284,7 +286,7 @@ static void expect_free(const char *root, double bytes, double with_swap) {
         fail_msg("free are %g, with swap %g; expected %g, %g", left, swap, bytes, with_swap);
 }
 
-static void free_memory_heeds_the_machine_and_every_group(void **state) {
+TEST(free_memory_heeds_the_machine_and_every_group) {
     static const char *const v2 = "/sys/fs/cgroup", *const v1 = "/sys/fs/cgroup/memory";
     char root[400], path[200], command[500];
     snprintf(root, sizeof root, "%s/root", ((scratch *)*state)->folder);
@@ -322,14 +324,5 @@ static void free_memory_heeds_the_machine_and_every_group(void **state) {
 
 int main(void) {
     mo_context_release(device_context(test_device()));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(memory_does_not_grow_with_the_pool),
-        cmocka_unit_test(every_place_gives_the_same_bits),
-        cmocka_unit_test(stopped_and_resumed_equals_uninterrupted),
-        cmocka_unit_test(second_step_on_allocates_nothing),
-        cmocka_unit_test(a_file_cut_short_ends_the_run_with_one_line),
-        cmocka_unit_test(disk_needs_a_folder),
-        cmocka_unit_test(free_memory_heeds_the_machine_and_every_group),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+    return run_suite();
 }

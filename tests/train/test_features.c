@@ -6,6 +6,8 @@
 #include "train/features/sets/set_blocks.h"
 #include "train/svd/basis.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* X0 of one graph of a set, before LayerNorm, as doubles. */
 static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_options *options) {
     mo_tape *t = mo_tape_create(graph->ctx, MO_EVAL);
@@ -18,7 +20,7 @@ static double *basis_of(const mo_graph *graph, int64_t g, const mo_feature_optio
     return x;
 }
 
-static void a_hop_is_the_adjacency_times_the_hop_before(void **state) {
+TEST(a_hop_is_the_adjacency_times_the_hop_before) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *graph = draw_graph(ctx, larger, 9, 1);
     int64_t n, nodes = graph->nodes;
@@ -39,7 +41,7 @@ static void a_hop_is_the_adjacency_times_the_hop_before(void **state) {
 }
 
 /* Enough columns that most are zero before LayerNorm, and propagated as one. */
-static void hops_of_a_set_have_the_bits_of_one_product(void **state) {
+TEST(hops_of_a_set_have_the_bits_of_one_product) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_feature_options wide = plain;
     wide.dim = 200;
@@ -68,7 +70,7 @@ static void hops_of_a_set_have_the_bits_of_one_product(void **state) {
     }
 }
 
-static void hop_zero_has_rows_of_mean_zero_and_variance_one(void **state) {
+TEST(hop_zero_has_rows_of_mean_zero_and_variance_one) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *graph = draw_graph(ctx, larger, 9, 2);
     int64_t n;
@@ -85,7 +87,7 @@ static void hop_zero_has_rows_of_mean_zero_and_variance_one(void **state) {
     mo_graph_release(graph);
 }
 
-static void isolated_nodes_without_features_are_zero_rows(void **state) {
+TEST(isolated_nodes_without_features_are_zero_rows) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *graph = draw_graph(ctx, larger, 0, 3);
     int64_t n, last = graph->nodes - 1;
@@ -97,7 +99,7 @@ static void isolated_nodes_without_features_are_zero_rows(void **state) {
 }
 
 /* In memory and on disk, of one graph and of a set, whose features are brought to one scale first. */
-static void without_a_norm_hop_zero_is_the_basis(void **state) {
+TEST(without_a_norm_hop_zero_is_the_basis) {
     scratch *s = *state;
     mo_graph *graphs[] = {draw_graph(s->ctx, larger, 6, 4), draw_graph(s->ctx, set, 6, 4)};
     mo_feature_options bare = plain, disk;
@@ -129,7 +131,7 @@ static void without_a_norm_hop_zero_is_the_basis(void **state) {
 }
 
 /* The sum of both sides reads: structure from the left, attributes from the right, both with their largest first. */
-static void the_sum_reverses_the_attributes_and_concat_puts_them_second(void **state) {
+TEST(the_sum_reverses_the_attributes_and_concat_puts_them_second) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *both = draw_graph(ctx, small, 6, 4), *bare = draw_graph(ctx, small, 0, 4);
     mo_feature_options sum = plain, concat = plain;
@@ -155,7 +157,7 @@ static void the_sum_reverses_the_attributes_and_concat_puts_them_second(void **s
 /* With as many columns as nodes P_A P_A^T is four times the positive part of A~: P_A P_A^T A~ = A~ P_A P_A^T, and its
  * trace is four times the sum of the positive eigenvalues, which is twice the sum of all magnitudes (the trace is 0).
  */
-static void structure_is_four_times_the_positive_part(void **state) {
+TEST(structure_is_four_times_the_positive_part) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_graph *graph = draw_graph(ctx, small, 0, 5);
     mo_feature_options wide = plain;
@@ -179,7 +181,7 @@ static void structure_is_four_times_the_positive_part(void **state) {
 }
 
 /* Graphs of at most 64 nodes are decomposed exactly, so the seed of a graph's place in the set plays no part. */
-static void a_graph_of_a_set_has_the_features_it_has_alone(void **state) {
+TEST(a_graph_of_a_set_has_the_features_it_has_alone) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     static const int64_t sizes[] = {40, 1, 0, 33, 12, -1};
     mo_graph *all = draw_graph(ctx, sizes, 5, 6);
@@ -208,7 +210,7 @@ static void expect_same(
     free(y);
 }
 
-static void threads_change_no_bit(void **state) {
+TEST(threads_change_no_bit) {
     (void)state;
     mo_context *one = mo_context_create(&(mo_context_options){.threads = 1});
     mo_context *two = mo_context_create(&(mo_context_options){.threads = 2});
@@ -226,7 +228,7 @@ static void threads_change_no_bit(void **state) {
     mo_context_release(two);
 }
 
-static void a_single_column_counts(void **state) {
+TEST(a_single_column_counts) {
     scratch *s = *state;
     mo_graph *one = draw_graph(s->ctx, small, 1, 4), *bare = draw_graph(s->ctx, small, 0, 4);
     expect_same(one, &plain, bare, &plain, false);
@@ -234,7 +236,7 @@ static void a_single_column_counts(void **state) {
     mo_graph_release(bare);
 }
 
-static void wrong_settings_and_values_are_named(void **state) {
+TEST(wrong_settings_and_values_are_named) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 5, 12);
     mo_feature_options o = plain;
@@ -268,7 +270,7 @@ static void wrong_settings_and_values_are_named(void **state) {
 }
 
 /* A table of zeros leaves a graph with columns and without an array of values. */
-static void features_that_are_all_zero_are_none(void **state) {
+TEST(features_that_are_all_zero_are_none) {
     scratch *s = *state;
     char path[512];
     scratch_write(s, "edges.csv", "a,b\nb,c\n", 8);
@@ -286,30 +288,11 @@ static void features_that_are_all_zero_are_none(void **state) {
     mo_graph_release(graph);
 }
 
-static void a_failing_graph_of_a_set_is_named(void **state) {
+TEST(a_failing_graph_of_a_set_is_named) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, set, 0, 13);
     graph->column[graph->row_pointer[130]] = 3; /* from graph 4 into graph 0 */
     assert_null(mo_features_open(graph, &plain));
     assert_failed(s->ctx, MO_INVALID, PARTS("features: graph 4 of 'drawn'", "leads to node -"));
     mo_graph_release(graph);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_hop_is_the_adjacency_times_the_hop_before),
-        cmocka_unit_test(hops_of_a_set_have_the_bits_of_one_product),
-        cmocka_unit_test(hop_zero_has_rows_of_mean_zero_and_variance_one),
-        cmocka_unit_test(isolated_nodes_without_features_are_zero_rows),
-        cmocka_unit_test(without_a_norm_hop_zero_is_the_basis),
-        cmocka_unit_test(the_sum_reverses_the_attributes_and_concat_puts_them_second),
-        cmocka_unit_test(structure_is_four_times_the_positive_part),
-        cmocka_unit_test(a_graph_of_a_set_has_the_features_it_has_alone),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test(a_single_column_counts),
-        cmocka_unit_test(wrong_settings_and_values_are_named),
-        cmocka_unit_test(features_that_are_all_zero_are_none),
-        cmocka_unit_test(a_failing_graph_of_a_set_is_named),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { WIDE_HOPS = 7, PAGE = 4096 };
 
 typedef struct told {
@@ -61,7 +63,7 @@ static void overwrite(const char *path, long offset, unsigned char mask) {
     fclose(file);
 }
 
-static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
+TEST(a_stack_on_disk_equals_the_one_in_memory) {
     scratch *s = *state;
     mo_graph *graphs[] = {
         draw_graph(s->ctx, larger, 5, 1), draw_graph(s->ctx, larger, 0, 2), draw_graph(s->ctx, set, 4, 3)};
@@ -81,7 +83,7 @@ static void a_stack_on_disk_equals_the_one_in_memory(void **state) {
     folder_remove(folder);
 }
 
-static void blocks_kept_apart_are_the_same_on_disk(void **state) {
+TEST(blocks_kept_apart_are_the_same_on_disk) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 4);
     char folder[512];
@@ -112,7 +114,7 @@ static void blocks_kept_apart_are_the_same_on_disk(void **state) {
 }
 
 /* A .partial file is what a killed run leaves: also where its rows are all there, without the checksums behind them. */
-static void what_a_killed_run_has_left_is_made_again(void **state) {
+TEST(what_a_killed_run_has_left_is_made_again) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 5);
     char folder[512], path[1024], partial[1100];
@@ -134,7 +136,7 @@ static void what_a_killed_run_has_left_is_made_again(void **state) {
     folder_remove(folder);
 }
 
-static void damage_is_found_told_and_made_good(void **state) {
+TEST(damage_is_found_told_and_made_good) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 6);
     char folder[512], path[1024];
@@ -158,50 +160,9 @@ static void damage_is_found_told_and_made_good(void **state) {
     folder_remove(folder);
 }
 
-/* Half the file; of 8 hops each entry is off by at most 8 roundings to 11 bits of the norm of a row. */
-static void float16_halves_the_file_and_rounds(void **state) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 10);
-    char folder[512], path[1024];
-    told t;
-    int64_t n, each = graph->nodes * DIM;
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "halves"));
-    mo_feature_options o = on_disk(folder, &t), any = o;
-    o.stack = MO_F16;
-    any.place = MO_FEATURES_AUTO;
-    any.cache = NULL;
-    float *x = hops_of(graph, &any, &n, NULL);
-    for (int again = 0; again < 2; again++) {
-        mo_source source = {.graph = graph, .features = mo_features_open(graph, &o)};
-        expect_ok(s->ctx);
-        assert_int_equal(source.features->from_cache, again);
-        assert_int_equal(mo_tensor_dtype(mo_arrays_find(source.features->arrays, "hops")), MO_F16);
-        double worst = 0;
-        for (int hop = 0; hop <= WIDE_HOPS; hop++) {
-            mo_tensor *Z = mo_embed_hop(&source, hop);
-            float *z = malloc((size_t)each * sizeof *z);
-            assert_int_equal(mo_tensor_read(Z, z, (size_t)each * sizeof *z), MO_OK);
-            for (int64_t i = 0; i < each; i++)
-                worst = worst_of(worst, fabs((double)z[i] - (double)x[hop * each + i]));
-            free(z);
-            mo_tensor_release(Z);
-        }
-        if (!(worst > 1e-6 && worst < 8 * sqrt(DIM) / 2048))
-            fail_msg("rounding changes an entry by %g", worst);
-        mo_features_release(source.features);
-    }
-    struct stat st;
-    assert_int_equal(folder_files(folder, ".npy", path), 1);
-    assert_int_equal(stat(path, &st), 0);
-    assert_true(st.st_size < (WIDE_HOPS + 1) * graph->nodes * DIM * 2 + 3 * PAGE);
-    free(x);
-    mo_graph_release(graph);
-    folder_remove(folder);
-}
-
 /* In a folder that several users share. A stack is opened in place: nothing is written through a link that lies there
  * under its name. */
-static void a_link_in_the_cache_is_not_written_through(void **state) {
+TEST(a_link_in_the_cache_is_not_written_through) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 11);
     char folder[512], path[1024], partial[1100], thesis[512];
@@ -246,7 +207,7 @@ static void open_features(const mo_graph *graph, const mo_feature_options *o) {
     mo_features_release(f);
 }
 
-static void without_a_limit_what_is_free_counts(void **state) {
+TEST(without_a_limit_what_is_free_counts) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 12);
     char folder[512], path[1024];
@@ -288,7 +249,7 @@ static void without_a_limit_what_is_free_counts(void **state) {
     folder_remove(folder);
 }
 
-static void too_little_memory_says_what_is_needed(void **state) {
+TEST(too_little_memory_says_what_is_needed) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 7);
     told t;
@@ -305,7 +266,7 @@ static void too_little_memory_says_what_is_needed(void **state) {
 }
 
 /* A limit on the size of files stands in for a full disk. */
-static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
+TEST(a_full_disk_is_one_line_and_leaves_no_file) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 8);
     char folder[512], path[1024];
@@ -325,19 +286,4 @@ static void a_full_disk_is_one_line_and_leaves_no_file(void **state) {
     expect_equal(graph, &o, false);
     mo_graph_release(graph);
     folder_remove(folder);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_stack_on_disk_equals_the_one_in_memory),
-        cmocka_unit_test(blocks_kept_apart_are_the_same_on_disk),
-        cmocka_unit_test(what_a_killed_run_has_left_is_made_again),
-        cmocka_unit_test(damage_is_found_told_and_made_good),
-        cmocka_unit_test(float16_halves_the_file_and_rounds),
-        cmocka_unit_test(a_link_in_the_cache_is_not_written_through),
-        cmocka_unit_test(without_a_limit_what_is_free_counts),
-        cmocka_unit_test(too_little_memory_says_what_is_needed),
-        cmocka_unit_test(a_full_disk_is_one_line_and_leaves_no_file),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

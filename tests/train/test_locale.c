@@ -39,6 +39,8 @@ static int remove_locales(void **state) {
     return system(command) == 0 ? scratch_release(state) : -1;
 }
 
+static const fixtures around_all = {make_locales, remove_locales};
+
 /* Sets a locale whose separator is not a point; skips the test if there is none. */
 static void enter_locale(int i) {
     char name[64], text[16];
@@ -55,7 +57,7 @@ static void leave_locale(void) {
     setlocale(LC_ALL, "C");
 }
 
-static void numbers_have_a_point(void **state) {
+TEST(numbers_have_a_point) {
     (void)state;
     for (int i = 0; i < LOCALES; i++) {
         char text[64], *end;
@@ -77,7 +79,7 @@ static void numbers_have_a_point(void **state) {
 }
 
 /* A thread of the host may have a locale of its own. */
-static void the_locale_of_a_thread_is_put_back(void **state) {
+TEST(the_locale_of_a_thread_is_put_back) {
     (void)state;
     char text[64];
     enter_locale(0);
@@ -93,7 +95,7 @@ static void the_locale_of_a_thread_is_put_back(void **state) {
     freelocale(own);
 }
 
-static void messages_have_a_point(void **state) {
+TEST(messages_have_a_point) {
     scratch *s = *state;
     for (int i = 0; i < LOCALES; i++) {
         enter_locale(i);
@@ -106,7 +108,7 @@ static void messages_have_a_point(void **state) {
 }
 
 /* A run of eight steps, half of them after an interruption: its files are those of a run under C. */
-static void runs_write_and_resume_the_same_files(void **state) {
+TEST(runs_write_and_resume_the_same_files) {
     scratch *s = *state;
     char plain[400], other[400];
     run_options o = usual_run;
@@ -139,7 +141,7 @@ static void draw(mo_context *ctx, double drawn[300]) {
     mo_tape_release(t);
 }
 
-static void random_draws_have_the_same_bits(void **state) {
+TEST(random_draws_have_the_same_bits) {
     scratch *s = *state;
     double plain[300], other[300];
     draw(s->ctx, plain);
@@ -153,7 +155,7 @@ static void random_draws_have_the_same_bits(void **state) {
     print_message("300 draws under %d locales\n", (int)LOCALES);
 }
 
-static void weights_are_read(void **state) {
+TEST(weights_are_read) {
     scratch *s = *state;
     char folder[400], path[600];
     snprintf(folder, sizeof folder, "%s/run", s->folder);
@@ -176,7 +178,7 @@ static void weights_are_read(void **state) {
 }
 
 /* Shares of links are written by the reader of pool files, and read by the pool. */
-static void shares_of_links_are_read(void **state) {
+TEST(shares_of_links_are_read) {
     scratch *s = *state;
     char ring[1024] = "", item[700];
     for (int i = 0; i < 40; i++)
@@ -198,17 +200,4 @@ static void shares_of_links_are_read(void **state) {
         mo_pool_release(pool);
     }
     scratch_files(s, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_have_a_point),
-        cmocka_unit_test(the_locale_of_a_thread_is_put_back),
-        cmocka_unit_test(messages_have_a_point),
-        cmocka_unit_test(runs_write_and_resume_the_same_files),
-        cmocka_unit_test(random_draws_have_the_same_bits),
-        cmocka_unit_test(weights_are_read),
-        cmocka_unit_test(shares_of_links_are_read),
-    };
-    return cmocka_run_group_tests(tests, make_locales, remove_locales);
 }

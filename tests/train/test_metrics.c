@@ -18,13 +18,13 @@ static void assert_near(double got, double expected) {
         fail_msg("expected %.17g, got %.17g", expected, got);
 }
 
-static void auc_and_average_precision_equal_scikit_learn(void **state) {
+TEST(auc_and_average_precision_equal_scikit_learn) {
     (void)state;
     assert_near(mo_auc((mo_scores){pos, NP, neg, NN}), 0.5980392156862745);
     assert_near(mo_average_precision((mo_scores){pos, NP, neg, NN}), 0.5821042946933127);
 }
 
-static void auc_is_one_zero_and_a_half_where_it_must_be(void **state) {
+TEST(auc_is_one_zero_and_a_half_where_it_must_be) {
     (void)state;
     const double high[] = {3, 2, INFINITY}, low[] = {1, 0, -INFINITY, 1.5}, same[] = {7, 7, 7};
     assert_near(mo_auc((mo_scores){high, 3, low, 4}), 1);
@@ -56,7 +56,7 @@ static double direct_hits(const double *p, int64_t n_p, const double *n, int64_t
     return (double)hits / (double)n_p;
 }
 
-static void drawn_scores_agree_with_the_definitions(void **state) {
+TEST(drawn_scores_agree_with_the_definitions) {
     (void)state;
     double p[40], n[60];
     for (uint64_t trial = 0; trial < 300; trial++) {
@@ -74,7 +74,7 @@ static void drawn_scores_agree_with_the_definitions(void **state) {
     }
 }
 
-static void hits_have_their_values_by_hand(void **state) {
+TEST(hits_have_their_values_by_hand) {
     (void)state;
     const double p[] = {9, 7, 5, 3}, n[] = {8, 7, 4, 2, 1};
     /* OGB: above the second highest negative, 7, is 9 alone; above the third, 4, all but 3. */
@@ -90,14 +90,14 @@ static void hits_have_their_values_by_hand(void **state) {
 }
 
 /* OGB: the mean of the optimistic and the pessimistic rank. */
-static void reciprocal_ranks_halve_ties(void **state) {
+TEST(reciprocal_ranks_halve_ties) {
     (void)state;
     const double p[] = {9, 7, 0}, n[] = {8, 7, 7};
     assert_near(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 3}), (1 + 1 / 3.0 + 1 / 4.0) / 3);
     assert_true(isnan(mo_mean_reciprocal_rank((mo_scores){p, 3, n, 0})));
 }
 
-static void metrics_without_a_value_are_nan(void **state) {
+TEST(metrics_without_a_value_are_nan) {
     (void)state;
     const double one[] = {1}, bad[] = {NAN};
     assert_true(isnan(mo_auc((mo_scores){one, 1, one, 0})) && isnan(mo_auc((mo_scores){one, 0, one, 1})) &&
@@ -108,7 +108,7 @@ static void metrics_without_a_value_are_nan(void **state) {
     assert_true(isnan(mo_hits_pooled((mo_scores){one, 0, one, 1}, 1)));
 }
 
-static void summaries_equal_scipy(void **state) {
+TEST(summaries_equal_scipy) {
     (void)state;
     const double five[] = {71.5, 69.25, 73.125, 70, 72.75};
     double hundred[100];
@@ -137,7 +137,7 @@ static double unit_interval(int64_t n) {
 }
 
 /* The table has 12 digits; the expansion beyond it is best far from it. */
-static void the_interval_has_student_quantiles(void **state) {
+TEST(the_interval_has_student_quantiles) {
     (void)state;
     static const struct {
         int64_t degrees;
@@ -151,7 +151,7 @@ static void the_interval_has_student_quantiles(void **state) {
 }
 
 /* Both ends x solve (share - x)^2 = z^2 x (1 - x) / trials. */
-static void the_interval_of_a_share_is_wilsons(void **state) {
+TEST(the_interval_of_a_share_is_wilsons) {
     (void)state;
     static const double share[] = {0.8, 0, 1, 0.5}, trials[] = {10, 20, 7, 1000}, z = 1.959963984540054;
     for (size_t i = 0; i < sizeof share / sizeof *share; i++) {
@@ -163,25 +163,9 @@ static void the_interval_of_a_share_is_wilsons(void **state) {
     }
 }
 
-static void summaries_of_too_few_values_are_nan(void **state) {
+TEST(summaries_of_too_few_values_are_nan) {
     (void)state;
     mo_summary one = mo_summarize((double[]){3}, 1), none = mo_summarize(NULL, 0);
     assert_true(one.mean == 3 && isnan(one.sd) && isnan(one.ci95));
     assert_true(isnan(none.mean) && isnan(none.sd) && isnan(none.ci95));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(auc_and_average_precision_equal_scikit_learn),
-        cmocka_unit_test(auc_is_one_zero_and_a_half_where_it_must_be),
-        cmocka_unit_test(drawn_scores_agree_with_the_definitions),
-        cmocka_unit_test(hits_have_their_values_by_hand),
-        cmocka_unit_test(reciprocal_ranks_halve_ties),
-        cmocka_unit_test(metrics_without_a_value_are_nan),
-        cmocka_unit_test(summaries_equal_scipy),
-        cmocka_unit_test(the_interval_has_student_quantiles),
-        cmocka_unit_test(the_interval_of_a_share_is_wilsons),
-        cmocka_unit_test(summaries_of_too_few_values_are_nan),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

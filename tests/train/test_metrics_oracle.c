@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { CASES = 24, METRICS = 8, K = 20 };
 
 /* Reads pos<i>.npy and neg<i>.npy; writes auc, ap, mrr, OGB hits at 1, 20 and 50, rank-hits at 20, recall of the pooled
@@ -52,7 +54,7 @@ static double *draw(scratch *s, const char *name, int i, int64_t n, int64_t shif
     return score;
 }
 
-static void metrics_equal_scikit_learn_and_ogb_on_ties(void **state) {
+TEST(metrics_equal_scikit_learn_and_ogb_on_ties) {
     scratch *s = *state;
     char command[800];
     double ours[CASES][METRICS], theirs[CASES][METRICS];
@@ -78,9 +80,4 @@ static void metrics_equal_scikit_learn_and_ogb_on_ties(void **state) {
         for (int j = 0; j < METRICS; j++)
             if (!(fabs(ours[i][j] - theirs[i][j]) <= 1e-12))
                 fail_msg("case %d, metric %d: %.17g, expected %.17g", i, j, ours[i][j], theirs[i][j]);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(metrics_equal_scikit_learn_and_ogb_on_ties)};
-    return cmocka_run_group_tests_name("metrics_oracle", tests, scratch_create, scratch_release);
 }

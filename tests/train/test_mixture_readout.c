@@ -7,6 +7,8 @@
 #include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 enum { CLASSES = 3, COLUMNS = 12, SHOTS = 8, QUERIES = 20, WIDTH = 64 };
 
 /* Links say nothing; the attributes of a node, and they alone, tell its class. */
@@ -125,7 +127,7 @@ static double accuracy_of(mo_tape *t, const fixture *f, const mo_source *source,
     return sum;
 }
 
-static void attributes_are_heard_where_links_say_nothing(void **state) {
+TEST(attributes_are_heard_where_links_say_nothing) {
     scratch *s = *state;
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 300));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -144,7 +146,7 @@ static void attributes_are_heard_where_links_say_nothing(void **state) {
 }
 
 /* What two attributes have to do with each other is seen by the expert of attributes, not by these embeddings. */
-static void node_attributes_of_graphs_are_heard(void **state) {
+TEST(node_attributes_of_graphs_are_heard) {
     scratch *s = *state;
     fixture f = open_fixture(s->ctx, set_of_attributes(s->ctx, 150));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -204,14 +206,14 @@ static void expect_logits_of_an_episode(scratch *s, mo_graph *graph, const char 
 }
 
 /* Queries in blocks, of a fit that is made once, have the logits of an episode. */
-static void blocks_of_queries_have_the_logits_of_an_episode(void **state) {
+TEST(blocks_of_queries_have_the_logits_of_an_episode) {
     scratch *s = *state;
     expect_logits_of_an_episode(s, graph_of_attributes(s->ctx, 300), "own attributes ");
     expect_logits_of_an_episode(s, set_of_attributes(s->ctx, 150), "node attributes ");
 }
 
 /* Held-out logits, read from one fit of all labels, are those of a fit without the rows. */
-static void a_fit_without_some_rows_is_read_from_that_of_all(void **state) {
+TEST(a_fit_without_some_rows_is_read_from_that_of_all) {
     scratch *s = *state;
     for (int i = 0; i < 2; i++) {
         fixture f = open_fixture(s->ctx, i ? set_of_attributes(s->ctx, 150) : graph_with_links(s->ctx, 300, true));
@@ -266,7 +268,7 @@ static void expect_what_other_experts_know(scratch *s, mo_graph *graph) {
 }
 
 /* +T refits T alone, so that what other experts know is not lost. */
-static void a_transductive_readout_keeps_what_other_experts_know(void **state) {
+TEST(a_transductive_readout_keeps_what_other_experts_know) {
     scratch *s = *state;
     expect_what_other_experts_know(s, graph_of_attributes(s->ctx, 300));
     expect_what_other_experts_know(s, set_of_attributes(s->ctx, 150));
@@ -274,7 +276,7 @@ static void a_transductive_readout_keeps_what_other_experts_know(void **state) {
 
 /* ---- large supports ---- */
 
-static void centres_are_distinct_rows_of_every_class(void **state) {
+TEST(centres_are_distinct_rows_of_every_class) {
     scratch *s = *state;
     enum { N = 4000 };
     static const int64_t rows[CLASSES] = {2000, 1900, 100};
@@ -300,7 +302,7 @@ static void centres_are_distinct_rows_of_every_class(void **state) {
 
 /* 1,400 labels, read by 1,024 centres, in evaluation and by blocks of queries: not worse than few labels, far from
  * chance, and alike. */
-static void many_labels_are_read_by_some_of_them(void **state) {
+TEST(many_labels_are_read_by_some_of_them) {
     scratch *s = *state;
     fixture f = open_fixture(s->ctx, graph_of_attributes(s->ctx, 2100));
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL), *u = mo_tape_create(s->ctx, MO_EVAL);
@@ -318,17 +320,4 @@ static void many_labels_are_read_by_some_of_them(void **state) {
     mo_tape_release(t);
     mo_tape_release(u);
     close_fixture(&f);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(attributes_are_heard_where_links_say_nothing),
-        cmocka_unit_test(node_attributes_of_graphs_are_heard),
-        cmocka_unit_test(blocks_of_queries_have_the_logits_of_an_episode),
-        cmocka_unit_test(a_fit_without_some_rows_is_read_from_that_of_all),
-        cmocka_unit_test(a_transductive_readout_keeps_what_other_experts_know),
-        cmocka_unit_test(centres_are_distinct_rows_of_every_class),
-        cmocka_unit_test(many_labels_are_read_by_some_of_them),
-    };
-    return cmocka_run_group_tests_name("mixture_readout", tests, scratch_create, planted_release);
 }

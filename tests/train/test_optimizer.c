@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { N = 2, ROWS = 3, COLUMNS = 5, SIZE = ROWS * COLUMNS };
 
 static const mo_adamw_options defaults = {
@@ -76,7 +78,7 @@ static double reference_step(const mo_adamw_options *o, int step, const double *
 }
 
 /* Ten steps with growing gradients, so that some are clipped and some are not. */
-static void steps_equal_the_formulas(void **state) {
+TEST(steps_equal_the_formulas) {
     scratch *s = *state;
     const mo_dtype types[] = {MO_F32, MO_F64};
     const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
@@ -102,7 +104,7 @@ static void steps_equal_the_formulas(void **state) {
 }
 
 /* Moments and steps taken, written into another optimizer, make its next step the first one's. */
-static void an_optimizer_goes_on_from_the_state_of_another(void **state) {
+TEST(an_optimizer_goes_on_from_the_state_of_another) {
     scratch *s = *state;
     double after[2][TOTAL], values[SIZE];
     problem q = problem_create(s->ctx, MO_F64, 1);
@@ -135,7 +137,7 @@ static void an_optimizer_goes_on_from_the_state_of_another(void **state) {
     problem_release(&q);
 }
 
-static void norm_that_is_not_finite_changes_nothing(void **state) {
+TEST(norm_that_is_not_finite_changes_nothing) {
     scratch *s = *state;
     const double bad[] = {NAN, INFINITY, -INFINITY};
     for (int k = 0; k < 3; k++) {
@@ -155,7 +157,7 @@ static void norm_that_is_not_finite_changes_nothing(void **state) {
     }
 }
 
-static void gradient_may_have_any_strides(void **state) {
+TEST(gradient_may_have_any_strides) {
     scratch *s = *state;
     double got[2][TOTAL];
     for (int strided = 0; strided < 2; strided++) {
@@ -178,7 +180,7 @@ static void gradient_may_have_any_strides(void **state) {
     assert_memory_equal(got[0], got[1], sizeof got[0]);
 }
 
-static void wrong_gradients_and_options_are_refused(void **state) {
+TEST(wrong_gradients_and_options_are_refused) {
     scratch *s = *state;
     problem q = problem_create(s->ctx, MO_F32, 1);
     mo_optimizer *o = mo_adamw_create(s->ctx, q.p, N, &defaults);
@@ -248,7 +250,7 @@ static void after_three_steps(mo_context *ctx, const mo_adamw_options *options, 
     problem_release(&q);
 }
 
-static void zeroed_options_are_the_usual_ones(void **state) {
+TEST(zeroed_options_are_the_usual_ones) {
     scratch *s = *state;
     double zeroed[TOTAL], usual[TOTAL];
     after_three_steps(s->ctx, &(mo_adamw_options){0}, zeroed);
@@ -270,7 +272,7 @@ static void sgd_reference(const mo_sgd_options *o, double lr, const double *g, d
     }
 }
 
-static void sgd_equals_its_formula(void **state) {
+TEST(sgd_equals_its_formula) {
     scratch *s = *state;
     const mo_sgd_options options[] = {{0}, {.momentum = 0.9}, {.momentum = 0.5, .weight_decay = 0.1, .clip = 1}};
     const double tolerance[] = {2e-6, 1e-14}; /* ten steps of rounding on values of order 1 */
@@ -295,7 +297,7 @@ static void sgd_equals_its_formula(void **state) {
     }
 }
 
-static void wrong_uses_of_sgd_are_named(void **state) {
+TEST(wrong_uses_of_sgd_are_named) {
     scratch *s = *state;
     problem q = problem_create(s->ctx, MO_F64, 1);
     assert_null(mo_sgd_create(s->ctx, q.p, N, &(mo_sgd_options){.momentum = 1}));
@@ -314,7 +316,7 @@ static void wrong_uses_of_sgd_are_named(void **state) {
     problem_release(&q);
 }
 
-static void null_gradients_and_released_parameters_are_named(void **state) {
+TEST(null_gradients_and_released_parameters_are_named) {
     scratch *s = *state;
     problem q = problem_create(s->ctx, MO_F64, 1);
     assert_null(mo_adamw_create(s->ctx, q.p, N, NULL));
@@ -336,7 +338,7 @@ static void null_gradients_and_released_parameters_are_named(void **state) {
     }
 }
 
-static void steps_equal_those_that_pytorch_stored(void **state) {
+TEST(steps_equal_those_that_pytorch_stored) {
     scratch *s = *state;
     static const char *const episodes[] = {"nc.embed", "nc.logit", "lp.embed", "lp.logit", "gc.embed", "gc.logit"};
     mo_arrays *file = mo_npz_read(s->ctx, "tests/golden/step.npz");
@@ -345,20 +347,4 @@ static void steps_equal_those_that_pytorch_stored(void **state) {
         for (int tight = 0; tight < 2; tight++)
             assert_true(stored_error(s->ctx, file, episodes[i], tight) < 1e-12);
     mo_arrays_release(file);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(steps_equal_the_formulas),
-        cmocka_unit_test(an_optimizer_goes_on_from_the_state_of_another),
-        cmocka_unit_test(norm_that_is_not_finite_changes_nothing),
-        cmocka_unit_test(gradient_may_have_any_strides),
-        cmocka_unit_test(wrong_gradients_and_options_are_refused),
-        cmocka_unit_test(null_gradients_and_released_parameters_are_named),
-        cmocka_unit_test(zeroed_options_are_the_usual_ones),
-        cmocka_unit_test(sgd_equals_its_formula),
-        cmocka_unit_test(wrong_uses_of_sgd_are_named),
-        cmocka_unit_test(steps_equal_those_that_pytorch_stored),
-    };
-    return cmocka_run_group_tests_name("optimizer", tests, scratch_create, scratch_release);
 }

@@ -4,6 +4,8 @@
 #include "train/features/nodes/diffuse.h"
 #include "train/features/pairs/pair_columns.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 /* C = A B, [n, n]. */
 static void multiply(const double *A, const double *B, double *C, int64_t n) {
     memset(C, 0, (size_t)(n * n) * sizeof *C);
@@ -36,7 +38,7 @@ static void draw_pairs(const mo_graph *graph, int64_t *end[2]) {
         } while (end[0][i] == end[1][i] || mo_graph_has_edge(graph, end[0][i], end[1][i]));
 }
 
-static void walks_are_powers_of_the_adjacency(void **state) {
+TEST(walks_are_powers_of_the_adjacency) {
     scratch *s = *state;
     mo_graph *graph = graph_of_copies(s->ctx);
     int64_t n = graph->nodes, first[PAIRS], second[PAIRS], *end[2] = {first, second};
@@ -90,7 +92,7 @@ static void dense_match(const mo_graph *graph, const float *x, int64_t d, int64_
     }
 }
 
-static void matches_are_the_best_and_the_mean_neighbours(void **state) {
+TEST(matches_are_the_best_and_the_mean_neighbours) {
     scratch *s = *state;
     enum { D = 8 };
     mo_graph *graph = graph_of_copies(s->ctx);
@@ -127,7 +129,7 @@ static void matches_are_the_best_and_the_mean_neighbours(void **state) {
 
 /* ---- diffused rows ---- */
 
-static void diffused_rows_are_those_of_the_recursion(void **state) {
+TEST(diffused_rows_are_those_of_the_recursion) {
     scratch *s = *state;
     enum { D = 3 };
     static const double restart[] = {0.15, 0.05};
@@ -168,7 +170,7 @@ static void diffused_rows_are_those_of_the_recursion(void **state) {
 }
 
 /* In every build, with and without sanitizers: four interleaved sums. Products with 1 are exact. */
-static void products_of_rows_add_in_the_stated_order(void **state) {
+TEST(products_of_rows_add_in_the_stated_order) {
     (void)state;
     enum { LONGEST = 90 };
     float x[LONGEST], ones[LONGEST];
@@ -187,14 +189,4 @@ static void products_of_rows_add_in_the_stated_order(void **state) {
         apart_in_order += found != one_by_one;
     }
     assert_true(apart_in_order > 20); /* the rows tell one order from another */
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(walks_are_powers_of_the_adjacency),
-        cmocka_unit_test(matches_are_the_best_and_the_mean_neighbours),
-        cmocka_unit_test(diffused_rows_are_those_of_the_recursion),
-        cmocka_unit_test(products_of_rows_add_in_the_stated_order),
-    };
-    return cmocka_run_group_tests_name("pair columns", tests, scratch_create, planted_release);
 }

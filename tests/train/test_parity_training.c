@@ -4,6 +4,8 @@
 #include "tests/parity_run.h"
 #include "tests/worst_of.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { STEPS = 50 };
 
 /* AdamW divides by the root of the second moment, which turns rounding in small gradients into steps of full size:
@@ -32,24 +34,15 @@ static void compare_runs(scratch *s, mo_math math, int64_t max_rows) {
     mo_context_release(on_cuda);
 }
 
-static void fifty_steps_have_the_losses_of_the_cpu(void **state) {
+TEST(fifty_steps_have_the_losses_of_the_cpu) {
     compare_runs(*state, MO_MATH_FP32, 0);
 }
 
-static void steps_in_blocks_of_rows_have_them_too(void **state) {
+TEST(steps_in_blocks_of_rows_have_them_too) {
     compare_runs(*state, MO_MATH_FP32, 16);
 }
 
-static void narrower_products_follow_them_from_further_off(void **state) {
+TEST(narrower_products_follow_them_from_further_off) {
     compare_runs(*state, MO_MATH_TF32, 0);
     compare_runs(*state, MO_MATH_BF16, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(fifty_steps_have_the_losses_of_the_cpu),
-        cmocka_unit_test(steps_in_blocks_of_rows_have_them_too),
-        cmocka_unit_test(narrower_products_follow_them_from_further_off),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -2,6 +2,8 @@
  * included. */
 #include "tests/labelled_graph.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { LARGEST = 4096 };
 
 /* Support and query share no example; labels are 0 .. classes - 1, k and q of each, all of one class of the graph. */
@@ -32,7 +34,7 @@ static void assert_episode(const mo_graph *graph, const mo_plan *plan) {
     }
 }
 
-static void support_and_query_never_share_an_example(void **state) {
+TEST(support_and_query_never_share_an_example) {
     scratch *s = *state;
     int64_t sizes[12];
     for (uint64_t trial = 0; trial < 4000; trial++) {
@@ -75,7 +77,7 @@ static int64_t distinct(const int64_t *ids, int64_t n) {
     return count;
 }
 
-static void large_classes_are_drawn_without_replacement(void **state) {
+TEST(large_classes_are_drawn_without_replacement) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){12, 30}, 2); /* 12 = k + q is large enough */
     mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
@@ -91,7 +93,7 @@ static void large_classes_are_drawn_without_replacement(void **state) {
 }
 
 /* 11 members at k : q = 4 : 8 make parts of 3 and 8; 2 members at any k : q one each. */
-static void small_classes_split_their_members_k_to_q(void **state) {
+TEST(small_classes_split_their_members_k_to_q) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){11, 11, 2}, 3);
     mo_plan_options options = {.k_min = 4, .k_max = 4, .q_min = 8, .q_max = 8, .max_classes = 64, .seed = 9};
@@ -120,7 +122,7 @@ static void small_classes_split_their_members_k_to_q(void **state) {
 }
 
 /* At k = 9 and q = 6: of 20 members 14 : 6, of 12 members 6 : 6, of 5 members 3 : 2. */
-static void support_first_leaves_no_member_of_a_small_class_unused(void **state) {
+TEST(support_first_leaves_no_member_of_a_small_class_unused) {
     static const int64_t size[] = {20, 12, 5, 2}, support[] = {9, 6, 3, 1}, query[] = {6, 6, 2, 1};
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, size, 4);
@@ -156,7 +158,7 @@ static void assert_same_plan(const mo_plan *a, const mo_plan *b, bool same) {
     assert_int_equal(equal, same);
 }
 
-static void plans_are_a_function_of_seed_and_number(void **state) {
+TEST(plans_are_a_function_of_seed_and_number) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){50, 60, 70}, 3);
     mo_plan_options options = {.k_min = 2, .k_max = 8, .q_min = 4, .q_max = 16, .max_classes = 64, .seed = 1},
@@ -180,7 +182,7 @@ static void plans_are_a_function_of_seed_and_number(void **state) {
 }
 
 /* Every k, q, class, member and place comes up about as often as every other (six standard deviations). */
-static void draws_are_even(void **state) {
+TEST(draws_are_even) {
     enum { EPISODES = 6000 };
     scratch *s = *state;
     int64_t k[3] = {0}, first_class[8] = {0}, in_support[160] = {0}, first_label[2] = {0};
@@ -209,7 +211,7 @@ static void draws_are_even(void **state) {
     mo_graph_release(graph);
 }
 
-static void candidates_alone_take_part(void **state) {
+TEST(candidates_alone_take_part) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){40, 40, 40}, 3);
     int64_t candidates[] = {119, 3, 0, 1, 4, 120, 7, 10, 6, 9}; /* 120 has no label */
@@ -235,7 +237,7 @@ static void assert_refused(mo_graph *graph, mo_task task, mo_plan_options option
     assert_failed(graph->ctx, MO_INVALID, parts);
 }
 
-static void plans_that_cannot_be_are_errors(void **state) {
+TEST(plans_that_cannot_be_are_errors) {
     scratch *s = *state;
     mo_plan_options options = {.k_min = 1, .k_max = 2, .q_min = 1, .q_max = 2, .max_classes = 64, .seed = 1},
                     bad = options;
@@ -261,17 +263,6 @@ static void plans_that_cannot_be_are_errors(void **state) {
     mo_graph_release(graph);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(support_and_query_never_share_an_example),
-        cmocka_unit_test(large_classes_are_drawn_without_replacement),
-        cmocka_unit_test(small_classes_split_their_members_k_to_q),
-        cmocka_unit_test(support_first_leaves_no_member_of_a_small_class_unused),
-        cmocka_unit_test(plans_are_a_function_of_seed_and_number),
-        cmocka_unit_test(draws_are_even),
-        cmocka_unit_test(candidates_alone_take_part),
-        cmocka_unit_test(plans_that_cannot_be_are_errors),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

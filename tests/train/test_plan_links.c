@@ -3,6 +3,8 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* A pair's position in a list, or -1. */
 static int64_t find_pair(int64_t *const ends[2], int64_t n, int64_t u, int64_t v) {
     for (int64_t i = 0; i < n; i++)
@@ -11,7 +13,7 @@ static int64_t find_pair(int64_t *const ends[2], int64_t n, int64_t u, int64_t v
     return -1;
 }
 
-static void link_plans_have_label_one_for_edges(void **state) {
+TEST(link_plans_have_label_one_for_edges) {
     scratch *s = *state;
     unsetenv("MOCHI_EMBEDDED");
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
@@ -46,10 +48,6 @@ static void link_plans_have_label_one_for_edges(void **state) {
     mo_graph_release(graph);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(link_plans_have_label_one_for_edges),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -2,6 +2,8 @@
  * its nodes. */
 #include "tests/labelled_graph.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* 12 nodes of three classes in turn and one without a label; all are of the part. */
 static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
     mo_graph *graph = labelled_graph(ctx, (int64_t[]){4, 4, 4}, 3);
@@ -11,7 +13,7 @@ static mo_graph *divided_graph(mo_context *ctx, mo_division part) {
     return graph;
 }
 
-static void support_and_queries_are_the_parts(void **state) {
+TEST(support_and_queries_are_the_parts) {
     scratch *s = *state;
     mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
     memset(graph->division, MO_DIVISION_TRAIN, 5); /* classes 0, 1, 2, 0, 1 */
@@ -31,7 +33,7 @@ static void support_and_queries_are_the_parts(void **state) {
 }
 
 /* Two divisions; in the second one class 1 has no training node: it is left out, with its queries. */
-static void each_division_is_a_problem_of_the_classes_it_teaches(void **state) {
+TEST(each_division_is_a_problem_of_the_classes_it_teaches) {
     scratch *s = *state;
     mo_graph *graph = divided_graph(s->ctx, MO_DIVISION_TEST);
     graph->division = realloc(graph->division, 26);
@@ -59,7 +61,7 @@ static void each_division_is_a_problem_of_the_classes_it_teaches(void **state) {
     mo_graph_release(graph);
 }
 
-static void divisions_that_pose_no_problem_are_refused(void **state) {
+TEST(divisions_that_pose_no_problem_are_refused) {
     scratch *s = *state;
     mo_graph *plain = labelled_graph(s->ctx, (int64_t[]){4, 4}, 2), *trained = divided_graph(s->ctx, MO_DIVISION_TRAIN),
              *tested = divided_graph(s->ctx, MO_DIVISION_TEST);
@@ -80,7 +82,7 @@ static void divisions_that_pose_no_problem_are_refused(void **state) {
 }
 
 /* A user's own division: lists of text with a header or without, and arrays; a part without a list is the rest. */
-static void a_division_is_read_from_lists(void **state) {
+TEST(a_division_is_read_from_lists) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){4, 4, 4}, 3);
     uint8_t part[13];
@@ -112,7 +114,7 @@ static void a_division_is_read_from_lists(void **state) {
 /* 20 labels a class in proportion to the classes: 60 of 24 + 240 + 36 are 5, 48 and 7; half of the others are tested
  * on.
  */
-static void divisions_are_drawn_in_proportion(void **state) {
+TEST(divisions_are_drawn_in_proportion) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){24, 240, 36}, 3);
     assert_int_equal(mo_graph_divide(graph, 3, 7), 60);
@@ -145,7 +147,7 @@ static void divisions_are_drawn_in_proportion(void **state) {
 }
 
 /* Planetoid's: 20 nodes of each class first, 1,000 nodes in the test part. */
-static void planetoid_came_with_a_division(void **state) {
+TEST(planetoid_came_with_a_division) {
     scratch *s = *state;
     static const char *const names[] = {"cora", "citeseer"};
     static const int64_t classes[] = {7, 6};
@@ -160,16 +162,4 @@ static void planetoid_came_with_a_division(void **state) {
         mo_plan_release(&plan);
         mo_graph_release(graph);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(support_and_queries_are_the_parts),
-        cmocka_unit_test(each_division_is_a_problem_of_the_classes_it_teaches),
-        cmocka_unit_test(divisions_that_pose_no_problem_are_refused),
-        cmocka_unit_test(a_division_is_read_from_lists),
-        cmocka_unit_test(divisions_are_drawn_in_proportion),
-        cmocka_unit_test(planetoid_came_with_a_division),
-    };
-    return cmocka_run_group_tests_name("plan_public", tests, scratch_create, scratch_release);
 }

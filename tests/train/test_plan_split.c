@@ -1,6 +1,8 @@
 /* tests/train/test_plan_split.c - protocol "split": a test part at natural frequencies, support from the rest. */
 #include "tests/labelled_graph.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { LARGEST = 1024 };
 
 static void mark(const int64_t *ids, int64_t n, bool marked[LARGEST]) {
@@ -9,7 +11,7 @@ static void mark(const int64_t *ids, int64_t n, bool marked[LARGEST]) {
         marked[ids[i]] = true;
 }
 
-static void support_and_test_part_never_share_an_example(void **state) {
+TEST(support_and_test_part_never_share_an_example) {
     scratch *s = *state;
     bool tested[LARGEST];
     for (uint64_t seed = 0; seed < 2000; seed++) {
@@ -40,7 +42,7 @@ static void support_and_test_part_never_share_an_example(void **state) {
     }
 }
 
-static void the_test_part_depends_on_the_seed_alone(void **state) {
+TEST(the_test_part_depends_on_the_seed_alone) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){100, 200, 150}, 3);
     mo_plan few, many, other;
@@ -58,7 +60,7 @@ static void the_test_part_depends_on_the_seed_alone(void **state) {
     mo_graph_release(graph);
 }
 
-static void support_repeats_only_when_a_class_is_used_up(void **state) {
+TEST(support_repeats_only_when_a_class_is_used_up) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){20, 400}, 2);
     for (uint64_t seed = 0; seed < 200; seed++) {
@@ -82,7 +84,7 @@ static void support_repeats_only_when_a_class_is_used_up(void **state) {
 }
 
 /* Classes are at their natural frequencies: over the seeds each example is tested a tenth of the time. */
-static void every_example_is_tested_equally_often(void **state) {
+TEST(every_example_is_tested_equally_often) {
     enum { SEEDS = 3000 };
     scratch *s = *state;
     int64_t tested[LARGEST] = {0};
@@ -99,7 +101,7 @@ static void every_example_is_tested_equally_often(void **state) {
     mo_graph_release(graph);
 }
 
-static void classes_that_cannot_take_part_are_left_out(void **state) {
+TEST(classes_that_cannot_take_part_are_left_out) {
     scratch *s = *state;
     mo_graph *graph = labelled_graph(s->ctx, (int64_t[]){40, 1, 0, 40}, 4);
     int64_t lone = -1;
@@ -119,7 +121,7 @@ static void classes_that_cannot_take_part_are_left_out(void **state) {
     mo_graph_release(graph);
 }
 
-static void sets_of_graphs_are_split_by_graph(void **state) {
+TEST(sets_of_graphs_are_split_by_graph) {
     scratch *s = *state;
     unsetenv("MOCHI_EMBEDDED");
     mo_graph *graph = mo_graph_open(s->ctx, "mutag");
@@ -135,7 +137,7 @@ static void sets_of_graphs_are_split_by_graph(void **state) {
     mo_graph_release(graph);
 }
 
-static void splits_that_cannot_be_are_errors(void **state) {
+TEST(splits_that_cannot_be_are_errors) {
     scratch *s = *state;
     mo_plan plan;
     mo_graph *lone = labelled_graph(s->ctx, (int64_t[]){9, 1}, 2);
@@ -150,16 +152,6 @@ static void splits_that_cannot_be_are_errors(void **state) {
     mo_graph_release(lone);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(support_and_test_part_never_share_an_example),
-        cmocka_unit_test(the_test_part_depends_on_the_seed_alone),
-        cmocka_unit_test(support_repeats_only_when_a_class_is_used_up),
-        cmocka_unit_test(every_example_is_tested_equally_often),
-        cmocka_unit_test(classes_that_cannot_take_part_are_left_out),
-        cmocka_unit_test(sets_of_graphs_are_split_by_graph),
-        cmocka_unit_test(splits_that_cannot_be_are_errors),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

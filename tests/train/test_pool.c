@@ -1,6 +1,8 @@
 /* tests/train/test_pool.c - pools: their sources, and the families of their episodes. */
 #include "tests/planted.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static const char *edge_list(scratch *s, const char *name) {
     char text[4096] = "";
     for (int i = 0; i < 40; i++)
@@ -18,7 +20,7 @@ static mo_pool *open_one(scratch *s, const char *name, int *notices) {
     return mo_pool_open(s->ctx, &name, 1, &features, 0.2, notices ? count_notice : NULL, notices);
 }
 
-static void name_may_choose_tasks(void **state) {
+TEST(name_may_choose_tasks) {
     scratch *s = *state;
     char name[600];
     int notices = 0;
@@ -35,7 +37,7 @@ static void name_may_choose_tasks(void **state) {
     assert_int_equal(notices, 4); /* each names a graph and the quality of its SVD */
 }
 
-static void wrong_tasks_are_refused_by_name(void **state) {
+TEST(wrong_tasks_are_refused_by_name) {
     scratch *s = *state;
     char name[600];
     static const char *const bad[][2] = {{":nc", "cannot serve nc"}, {":lp+gc", "cannot serve gc"},
@@ -60,7 +62,7 @@ static void wrong_tasks_are_refused_by_name(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("pool", "1.5"));
 }
 
-static void graph_named_twice_is_kept_once(void **state) {
+TEST(graph_named_twice_is_kept_once) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
     mo_pool *pool = mo_pool_create(s->ctx, &features, 0.2, NULL, NULL);
@@ -88,7 +90,7 @@ static mo_task draw_task(mo_pool *pool, mo_tape *t, uint64_t number, mo_family_o
     return source->task;
 }
 
-static void several_a_step_take_links_nodes_graphs_in_turn(void **state) {
+TEST(several_a_step_take_links_nodes_graphs_in_turn) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -99,7 +101,7 @@ static void several_a_step_take_links_nodes_graphs_in_turn(void **state) {
     mo_pool_release(pool);
 }
 
-static void one_a_step_draws_families_equally(void **state) {
+TEST(one_a_step_draws_families_equally) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -112,7 +114,7 @@ static void one_a_step_draws_families_equally(void **state) {
     mo_pool_release(pool);
 }
 
-static void families_are_drawn_by_their_weights(void **state) {
+TEST(families_are_drawn_by_their_weights) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -128,7 +130,7 @@ static void families_are_drawn_by_their_weights(void **state) {
     mo_pool_release(pool);
 }
 
-static void a_graph_may_have_its_own_share_of_links(void **state) {
+TEST(a_graph_may_have_its_own_share_of_links) {
     scratch *s = *state;
     mo_feature_options features = planted_features();
     const char *names[] = {"cora:lp@0.05"};
@@ -140,7 +142,7 @@ static void a_graph_may_have_its_own_share_of_links(void **state) {
     assert_failed(s->ctx, MO_INVALID, (const char *const[]){"between 0 and 1 after @, found \"2\"", NULL});
 }
 
-static void family_and_shots_are_independent(void **state) {
+TEST(family_and_shots_are_independent) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -162,7 +164,7 @@ static void family_and_shots_are_independent(void **state) {
     mo_pool_release(pool);
 }
 
-static void a_pool_for_a_model_has_the_rows_it_reads(void **state) {
+TEST(a_pool_for_a_model_has_the_rows_it_reads) {
     scratch *s = *state;
     mo_model *models[] = {planted_model(s->ctx, 1), mo_invariant_create(s->ctx, MO_F32, NULL)};
     for (int i = 0; i < 2; i++) {
@@ -178,7 +180,7 @@ static void a_pool_for_a_model_has_the_rows_it_reads(void **state) {
     }
 }
 
-static void a_pool_for_a_model_may_start_empty(void **state) {
+TEST(a_pool_for_a_model_may_start_empty) {
     scratch *s = *state;
     mo_model *model = planted_model(s->ctx, 1);
     mo_pool *pool = mo_pool_for(s->ctx, model, NULL, 0);
@@ -189,20 +191,4 @@ static void a_pool_for_a_model_may_start_empty(void **state) {
     mo_model_release(model);
     assert_null(mo_pool_for(s->ctx, NULL, NULL, 0));
     assert_failed(s->ctx, MO_INVALID, PARTS("the model is NULL"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(name_may_choose_tasks),
-        cmocka_unit_test(wrong_tasks_are_refused_by_name),
-        cmocka_unit_test(graph_named_twice_is_kept_once),
-        cmocka_unit_test(several_a_step_take_links_nodes_graphs_in_turn),
-        cmocka_unit_test(one_a_step_draws_families_equally),
-        cmocka_unit_test(families_are_drawn_by_their_weights),
-        cmocka_unit_test(a_graph_may_have_its_own_share_of_links),
-        cmocka_unit_test(family_and_shots_are_independent),
-        cmocka_unit_test(a_pool_for_a_model_has_the_rows_it_reads),
-        cmocka_unit_test(a_pool_for_a_model_may_start_empty),
-    };
-    return cmocka_run_group_tests_name("pool", tests, scratch_create, planted_release);
 }

@@ -2,6 +2,8 @@
  * know the held-out edges. */
 #include "tests/planted.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static const int64_t *ints(const mo_tensor *T) {
     return mo_tensor_view(T).data;
 }
@@ -51,7 +53,7 @@ static int64_t distinct_ids(const mo_plan *plan) {
     return mo_sort_distinct(id, n);
 }
 
-static void rows_are_the_features_of_the_examples_each_once(void **state) {
+TEST(rows_are_the_features_of_the_examples_each_once) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -80,7 +82,7 @@ static void rows_are_the_features_of_the_examples_each_once(void **state) {
     mo_pool_release(pool);
 }
 
-static void episode_is_a_function_of_seed_and_number(void **state) {
+TEST(episode_is_a_function_of_seed_and_number) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_tape *t[2] = {mo_tape_create(s->ctx, MO_RECORD), mo_tape_create(s->ctx, MO_RECORD)};
@@ -111,7 +113,7 @@ static bool same_example(const mo_plan *plan, int64_t i, int64_t j) {
            (!plan->support[1] || plan->support[1][i] == plan->support[1][j]);
 }
 
-static void an_example_that_repeats_has_its_weight_at_its_first_row(void **state) {
+TEST(an_example_that_repeats_has_its_weight_at_its_first_row) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
@@ -144,7 +146,7 @@ static void an_example_that_repeats_has_its_weight_at_its_first_row(void **state
     mo_pool_release(pool);
 }
 
-static void features_of_links_do_not_know_the_links(void **state) {
+TEST(features_of_links_do_not_know_the_links) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     for (int i = 0; i < mo_pool_size(pool); i++) {
@@ -167,14 +169,4 @@ static void features_of_links_do_not_know_the_links(void **state) {
         mo_features_release(full);
     }
     mo_pool_release(pool);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_the_features_of_the_examples_each_once),
-        cmocka_unit_test(episode_is_a_function_of_seed_and_number),
-        cmocka_unit_test(an_example_that_repeats_has_its_weight_at_its_first_row),
-        cmocka_unit_test(features_of_links_do_not_know_the_links),
-    };
-    return cmocka_run_group_tests_name("pool_episodes", tests, scratch_create, planted_release);
 }

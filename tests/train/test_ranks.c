@@ -3,6 +3,8 @@
 #include "tests/train/fake_ranks.h"
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* ---- sums ---- */
 
 enum { TENSORS = 2, VALUES = 7 }; /* of 3 and of 4 */
@@ -111,7 +113,7 @@ static void expect_sum(int E, int W) {
     }
 }
 
-static void sums_of_any_ranks_are_those_of_one(void **state) {
+TEST(sums_of_any_ranks_are_those_of_one) {
     (void)state;
     for (int E = 1; E <= 20; E++)
         for (int W = 2; W <= E; W++)
@@ -195,7 +197,7 @@ static const char *run_folder(const scratch *s, const char *name) {
     return at;
 }
 
-static void any_number_of_ranks_gives_the_same_run(void **state) {
+TEST(any_number_of_ranks_gives_the_same_run) {
     scratch *s = *state;
     static const int episodes[] = {3, 4, 7};
     for (size_t k = 0; k < sizeof episodes / sizeof *episodes; k++) {
@@ -213,7 +215,7 @@ static void any_number_of_ranks_gives_the_same_run(void **state) {
     }
 }
 
-static void a_run_goes_on_with_other_ranks(void **state) {
+TEST(a_run_goes_on_with_other_ranks) {
     scratch *s = *state;
     run_options o = usual_run;
     o.episodes = 5;
@@ -253,7 +255,7 @@ static void expect_refused(
     close_members(m, size);
 }
 
-static void ranks_that_differ_are_refused(void **state) {
+TEST(ranks_that_differ_are_refused) {
     scratch *s = *state;
     run_options o[3] = {usual_run, usual_run, usual_run};
     const char *folder = run_folder(s, "refused");
@@ -265,14 +267,14 @@ static void ranks_that_differ_are_refused(void **state) {
     expect_refused(o, 3, folder, 2, MO_INVALID, "train: expected trainer.episodes_per_step = 3");
 }
 
-static void more_ranks_than_episodes_are_refused(void **state) {
+TEST(more_ranks_than_episodes_are_refused) {
     run_options o[4] = {usual_run, usual_run, usual_run, usual_run};
     expect_refused(o, 4, run_folder(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
     o[0].digest = o[1].digest = true;
     expect_refused(o, 2, run_folder(*state, "refused"), 0, MO_INVALID, "digest is asked for on 2 processes");
 }
 
-static void a_failure_of_one_rank_ends_all(void **state) {
+TEST(a_failure_of_one_rank_ends_all) {
     scratch *s = *state;
     run_options o[3] = {usual_run, usual_run, usual_run};
     char path[640];
@@ -348,7 +350,7 @@ static void expect_failure_at(const scratch *s, int failed, int call) {
     folder_remove(folder);
 }
 
-static void a_failure_amid_messages_ends_all(void **state) {
+TEST(a_failure_amid_messages_ends_all) {
     for (int failed = 0; failed < 3; failed++)
         for (int call = 0; call < (failed ? 2 : 4); call++) /* a node and the total, each of two others at rank 0 */
             expect_failure_at(*state, failed, call);
@@ -369,7 +371,7 @@ static void *run_spoiled(void *state) {
     return NULL;
 }
 
-static void a_failure_between_steps_ends_all_at_one_step(void **state) {
+TEST(a_failure_between_steps_ends_all_at_one_step) {
     static fake_world world;
     run_options o[3] = {usual_run, usual_run, usual_run};
     member m[3];
@@ -382,18 +384,4 @@ static void a_failure_between_steps_ends_all_at_one_step(void **state) {
     }
     assert_non_null(strstr(mo_context_status(m[0].run.ctx)->message, "rank 2 of 3"));
     close_members(m, 3);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sums_of_any_ranks_are_those_of_one),
-        cmocka_unit_test(any_number_of_ranks_gives_the_same_run),
-        cmocka_unit_test(a_run_goes_on_with_other_ranks),
-        cmocka_unit_test(ranks_that_differ_are_refused),
-        cmocka_unit_test(more_ranks_than_episodes_are_refused),
-        cmocka_unit_test(a_failure_of_one_rank_ends_all),
-        cmocka_unit_test(a_failure_amid_messages_ends_all),
-        cmocka_unit_test(a_failure_between_steps_ends_all_at_one_step),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

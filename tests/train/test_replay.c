@@ -3,6 +3,8 @@
 #include "tests/device.h"
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { STEPS = 10 };
 
 typedef struct trace {
@@ -71,7 +73,7 @@ static mo_feature_options rows_of(mo_feature_form form, mo_feature_place place) 
 }
 
 /* Rows of examples: every family has one shape, which is recorded at its third episode. */
-static void one_shape_is_replayed_from_its_third_episode_on(void **state) {
+TEST(one_shape_is_replayed_from_its_third_episode_on) {
     for (int place = MO_FEATURES_ON_DEVICE; place <= MO_FEATURES_ON_HOST; place++) {
         mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, (mo_feature_place)place);
         run_options o = replayed_run(&features, 3, true);
@@ -81,7 +83,7 @@ static void one_shape_is_replayed_from_its_third_episode_on(void **state) {
 }
 
 /* Graphs of 30 a class, asked for 32: the weights of copies are inputs too. */
-static void supports_with_copies_are_replayed(void **state) {
+TEST(supports_with_copies_are_replayed) {
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 3, true);
     o.shots = 16;
@@ -90,7 +92,7 @@ static void supports_with_copies_are_replayed(void **state) {
 }
 
 /* Of rows of nodes, links and graphs have another number every time: those episodes are computed as they are. */
-static void shapes_that_change_are_computed_as_they_are(void **state) {
+TEST(shapes_that_change_are_computed_as_they_are) {
     static const mo_feature_place place[] = {MO_FEATURES_ON_DEVICE, MO_FEATURES_ON_HOST};
     for (int i = 0; i < 2; i++) {
         mo_feature_options features = rows_of(MO_FEATURES_OF_NODES, place[i]);
@@ -103,7 +105,7 @@ static void shapes_that_change_are_computed_as_they_are(void **state) {
     }
 }
 
-static void blocks_of_rows_are_replayed_too(void **state) {
+TEST(blocks_of_rows_are_replayed_too) {
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 3, true);
     o.shots = 3;
@@ -116,7 +118,7 @@ static void give_memory_back(training_run *run, int64_t step) {
         mo_tensor_release(mo_tensor_create(run->ctx, MO_F32, 1, (int64_t[]){10}));
 }
 
-static void a_stale_capture_is_made_anew(void **state) {
+TEST(a_stale_capture_is_made_anew) {
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 1, true);
     o.shots = 3;
@@ -131,7 +133,7 @@ static void refuse_captures(training_run *run, int64_t step) {
 }
 
 /* Only the emulated device can be told to refuse. */
-static void what_cannot_be_recorded_is_computed_as_it_is(void **state) {
+TEST(what_cannot_be_recorded_is_computed_as_it_is) {
     mo_feature_options features = rows_of(MO_FEATURES_OF_EXAMPLES, MO_FEATURES_ON_DEVICE);
     run_options o = replayed_run(&features, 3, true);
     char text[256];
@@ -144,7 +146,7 @@ static void what_cannot_be_recorded_is_computed_as_it_is(void **state) {
     assert_int_equal(replayed, 0);
 }
 
-static void resumed_equals_uninterrupted(void **state) {
+TEST(resumed_equals_uninterrupted) {
     scratch *s = *state;
     char whole[512], parts[512];
     snprintf(whole, sizeof whole, "%s/whole", s->folder);
@@ -160,7 +162,7 @@ static void resumed_equals_uninterrupted(void **state) {
     folder_remove(parts);
 }
 
-static void a_failing_replay_names_its_step_and_changes_nothing(void **state) {
+TEST(a_failing_replay_names_its_step_and_changes_nothing) {
     scratch *s = *state;
     char folder[512];
     float before[64], after[64];
@@ -195,7 +197,7 @@ static void a_failing_replay_names_its_step_and_changes_nothing(void **state) {
     folder_remove(folder);
 }
 
-static void a_device_that_records_nothing_is_an_error(void **state) {
+TEST(a_device_that_records_nothing_is_an_error) {
     scratch *s = *state;
     mo_context *ctx = mo_context_create(NULL);
     mo_pool *pool = planted_pool(ctx);
@@ -217,16 +219,5 @@ static void a_device_that_records_nothing_is_an_error(void **state) {
 
 int main(void) {
     mo_context_release(device_context(MO_CUDA));
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_shape_is_replayed_from_its_third_episode_on),
-        cmocka_unit_test(supports_with_copies_are_replayed),
-        cmocka_unit_test(shapes_that_change_are_computed_as_they_are),
-        cmocka_unit_test(blocks_of_rows_are_replayed_too),
-        cmocka_unit_test(a_stale_capture_is_made_anew),
-        cmocka_unit_test(what_cannot_be_recorded_is_computed_as_it_is),
-        cmocka_unit_test(resumed_equals_uninterrupted),
-        cmocka_unit_test(a_failing_replay_names_its_step_and_changes_nothing),
-        cmocka_unit_test(a_device_that_records_nothing_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+    return run_suite();
 }

@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static run_options digested_run(void) {
     run_options o = usual_run;
     o.digest = true;
@@ -27,7 +29,7 @@ static bytes run_digests(scratch *s, const run_options *o, int64_t stop) {
     return digests;
 }
 
-static void every_run_has_the_same_digests(void **state) {
+TEST(every_run_has_the_same_digests) {
     scratch *s = *state;
     static const int threads[] = {1, 2, 3, 8, 1, 8, 3, 2, 8, 1};
     for (int episodes = 1; episodes <= 3; episodes += 2) {
@@ -48,7 +50,7 @@ static void every_run_has_the_same_digests(void **state) {
     }
 }
 
-static void a_resumed_run_continues_its_digests(void **state) {
+TEST(a_resumed_run_continues_its_digests) {
     scratch *s = *state;
     run_options o = digested_run();
     bytes whole = run_digests(s, &o, 0);
@@ -61,7 +63,7 @@ static void a_resumed_run_continues_its_digests(void **state) {
     bytes_release(&whole);
 }
 
-static void other_seeds_have_other_digests(void **state) {
+TEST(other_seeds_have_other_digests) {
     scratch *s = *state;
     run_options o = digested_run();
     bytes first = run_digests(s, &o, 0);
@@ -92,7 +94,7 @@ static void assert_digest_of(json_t *digests, const char *kind, const char *name
 }
 
 /* Also, that a step changes the digest of every parameter that has a gradient other than zero. */
-static void every_tensor_of_a_step_has_a_digest(void **state) {
+TEST(every_tensor_of_a_step_has_a_digest) {
     scratch *s = *state;
     run_options o = digested_run();
     const char *folder = folder_of(s, "run");
@@ -128,7 +130,7 @@ static void every_tensor_of_a_step_has_a_digest(void **state) {
     folder_remove(folder);
 }
 
-static void digests_and_replay_exclude_each_other(void **state) {
+TEST(digests_and_replay_exclude_each_other) {
     scratch *s = *state;
     run_options o = digested_run();
     training_run run = run_open(&o, folder_of(s, "run"));
@@ -137,15 +139,4 @@ static void digests_and_replay_exclude_each_other(void **state) {
     assert_null(mo_trainer_create(run.model, run.pool, &options));
     assert_failed(run.ctx, MO_INVALID, PARTS("digest and replay are both asked for, expected one"));
     run_close(&run);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_run_has_the_same_digests),
-        cmocka_unit_test(a_resumed_run_continues_its_digests),
-        cmocka_unit_test(other_seeds_have_other_digests),
-        cmocka_unit_test(every_tensor_of_a_step_has_a_digest),
-        cmocka_unit_test(digests_and_replay_exclude_each_other),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }

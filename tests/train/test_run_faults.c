@@ -7,6 +7,8 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 #ifdef __SANITIZE_ADDRESS__
 enum { STEP = 4 }; /* of the calls that are met: each run takes five times as long */
 #else
@@ -93,11 +95,11 @@ static void expect_cuts_are_taken_up(scratch *s, bool named_only) {
     folder_remove(whole);
 }
 
-static void a_run_killed_at_any_call_is_taken_up(void **state) {
+TEST(a_run_killed_at_any_call_is_taken_up) {
     expect_cuts_are_taken_up(*state, false);
 }
 
-static void so_it_is_where_temporary_files_have_names(void **state) {
+TEST(so_it_is_where_temporary_files_have_names) {
     expect_cuts_are_taken_up(*state, true);
 }
 
@@ -134,7 +136,7 @@ static void expect_told_or_right(const char *whole, const char *folder, const di
     folder_remove(folder);
 }
 
-static void a_fault_anywhere_in_a_run_is_told_or_changes_nothing(void **state) {
+TEST(a_fault_anywhere_in_a_run_is_told_or_changes_nothing) {
     scratch *s = *state;
     char whole[400], folder[400];
     int tally[2] = {0};
@@ -153,7 +155,7 @@ static void a_fault_anywhere_in_a_run_is_told_or_changes_nothing(void **state) {
 
 /* run.json is there before the first checkpoint, and the log is on the disk before the checkpoint that counts its
  * lines. */
-static void the_files_of_a_run_are_saved_in_order(void **state) {
+TEST(the_files_of_a_run_are_saved_in_order) {
     scratch *s = *state;
     char whole[400], folder[400], path[600], wrong[400];
     static const char *const saved[] = {"run.json", "checkpoint.safetensors", "weights.safetensors"};
@@ -185,7 +187,7 @@ static void the_files_of_a_run_are_saved_in_order(void **state) {
 }
 
 /* A folder with run.json alone is a run that has taken no step; of other settings it is refused. */
-static void only_run_json_is_the_beginning_of_its_own_run(void **state) {
+TEST(only_run_json_is_the_beginning_of_its_own_run) {
     scratch *s = *state;
     char folder[400], path[600];
     run_options other = usual_run;
@@ -203,15 +205,4 @@ static void only_run_json_is_the_beginning_of_its_own_run(void **state) {
     run_close(&run);
     assert_true(take_up(folder));
     folder_remove(folder);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_run_killed_at_any_call_is_taken_up),
-        cmocka_unit_test(so_it_is_where_temporary_files_have_names),
-        cmocka_unit_test(a_fault_anywhere_in_a_run_is_told_or_changes_nothing),
-        cmocka_unit_test(the_files_of_a_run_are_saved_in_order),
-        cmocka_unit_test(only_run_json_is_the_beginning_of_its_own_run),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }

@@ -9,6 +9,8 @@
 #include "tests/small_stack.h"
 #include "train/run/trainer.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static const char entry_key[] = "format 1 graph 0123 dim 3";
 
 /* Of one kind of file: what writes version 0 or 1 of it, and a figure of what is read from it. */
@@ -297,7 +299,7 @@ static void save_at_every_call(scratch *s, bool named_only, tally *t) {
     }
 }
 
-static void a_fault_in_a_save_leaves_the_former_file_or_the_next(void **state) {
+TEST(a_fault_in_a_save_leaves_the_former_file_or_the_next) {
     for (int named_only = 0; named_only < 2; named_only++) {
         tally t = {0};
         save_at_every_call(*state, named_only, &t);
@@ -337,7 +339,7 @@ static void read_at_every_call(scratch *s, const kind *k, const char *path, doub
         }
 }
 
-static void a_fault_in_a_reader_is_told_or_changes_nothing(void **state) {
+TEST(a_fault_in_a_reader_is_told_or_changes_nothing) {
     scratch *s = *state;
     tally t = {0};
     for (int i = 0; i < KINDS; i++) {
@@ -403,7 +405,7 @@ static void open_stack_at_every_call(scratch *s, const char *folder, bool there,
         }
 }
 
-static void a_fault_in_a_hop_stack_is_told_and_made_good(void **state) {
+TEST(a_fault_in_a_hop_stack_is_told_and_made_good) {
     scratch *s = *state;
     char folder[400];
     tally t = {0};
@@ -420,7 +422,7 @@ static void a_fault_in_a_hop_stack_is_told_and_made_good(void **state) {
 
 /* ---- the order ---- */
 
-static void a_save_is_written_synced_named_and_its_folder_synced(void **state) {
+TEST(a_save_is_written_synced_named_and_its_folder_synced) {
     scratch *s = *state;
     int saves = 0;
     char wrong[400];
@@ -445,7 +447,7 @@ static void a_save_is_written_synced_named_and_its_folder_synced(void **state) {
     assert_int_equal(saves, 4 * KINDS);
 }
 
-static void a_hop_stack_is_synced_before_it_has_its_name(void **state) {
+TEST(a_hop_stack_is_synced_before_it_has_its_name) {
     scratch *s = *state;
     char folder[400], path[1024], wrong[400];
     long written;
@@ -464,7 +466,7 @@ static void a_hop_stack_is_synced_before_it_has_its_name(void **state) {
 }
 
 /* The check above is one that can fail. */
-static void an_order_that_loses_files_is_recognized(void **state) {
+TEST(an_order_that_loses_files_is_recognized) {
     static const struct {
         const char *calls, *wrong;
     } all[] = {
@@ -485,16 +487,4 @@ static void an_order_that_loses_files_is_recognized(void **state) {
         else
             assert_int_equal(written, 5);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_fault_in_a_save_leaves_the_former_file_or_the_next),
-        cmocka_unit_test(a_fault_in_a_reader_is_told_or_changes_nothing),
-        cmocka_unit_test(a_fault_in_a_hop_stack_is_told_and_made_good),
-        cmocka_unit_test(a_save_is_written_synced_named_and_its_folder_synced),
-        cmocka_unit_test(a_hop_stack_is_synced_before_it_has_its_name),
-        cmocka_unit_test(an_order_that_loses_files_is_recognized),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }

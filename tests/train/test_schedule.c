@@ -4,7 +4,9 @@
 
 #include <math.h>
 
-static void cosine_starts_at_lr_and_stops_one_step_before_lr_min(void **state) {
+static const fixtures around_all = {scratch_create, scratch_release};
+
+TEST(cosine_starts_at_lr_and_stops_one_step_before_lr_min) {
     (void)state;
     assert_true(mo_cosine(3e-4, 1e-5, 0, 100) == 3e-4);
     assert_true(fabs(mo_cosine(3e-4, 1e-5, 50, 100) - 1.55e-4) < 1e-18);
@@ -12,13 +14,13 @@ static void cosine_starts_at_lr_and_stops_one_step_before_lr_min(void **state) {
     assert_true(fabs(mo_cosine(3e-4, 1e-5, 100, 100) - 1e-5) < 1e-18);
 }
 
-static void cosine_never_rises(void **state) {
+TEST(cosine_never_rises) {
     (void)state;
     for (int64_t step = 1; step < 1000; step++)
         assert_true(mo_cosine(1e-2, 0, step, 1000) < mo_cosine(1e-2, 0, step - 1, 1000));
 }
 
-static void rates_are_those_of_the_stored_trajectory(void **state) {
+TEST(rates_are_those_of_the_stored_trajectory) {
     scratch *s = *state;
     mo_arrays *file = mo_npz_read(s->ctx, "tests/golden/step.npz");
     assert_non_null(file);
@@ -27,13 +29,4 @@ static void rates_are_those_of_the_stored_trajectory(void **state) {
     for (int step = 0; step < 5; step++)
         assert_true(fabs(mo_cosine(lr[0], 1e-5, step, 5) - lr[step]) < 1e-12 * lr[0]);
     mo_arrays_release(file);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(cosine_starts_at_lr_and_stops_one_step_before_lr_min),
-        cmocka_unit_test(cosine_never_rises),
-        cmocka_unit_test(rates_are_those_of_the_stored_trajectory),
-    };
-    return cmocka_run_group_tests_name("schedule", tests, scratch_create, scratch_release);
 }

@@ -6,6 +6,8 @@
 
 #include "ops/inside.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 enum { MOST_NODES = 16, ROUNDS = 3 };
 
 /* Graphs of drawn edges, with one of three labels at each node where labelled; and where unit is not 0 with a measured
@@ -72,7 +74,7 @@ static mo_graph *known_set(mo_context *ctx) {
 }
 
 /* The columns as they should be before they are standardised: triangles, paths, stars, cycles of four, components. */
-static void statistics_are_those_of_known_graphs(void **state) {
+TEST(statistics_are_those_of_known_graphs) {
     scratch *s = *state;
     mo_graph *set = known_set(s->ctx);
     static const double n[] = {5, 6, 7, 6}, m[] = {10, 6, 6, 6}, T[] = {10, 0, 0, 2}, S2[] = {30, 6, 15, 6},
@@ -144,7 +146,7 @@ static void add_intersections(const mo_graph *set, const int64_t *colour, double
     free(count);
 }
 
-static void subtrees_are_the_optimal_assignment_kernel(void **state) {
+TEST(subtrees_are_the_optimal_assignment_kernel) {
     scratch *s = *state;
     enum { G = 40 };
     for (int labelled = 0; labelled < 2; labelled++) {
@@ -230,7 +232,7 @@ static double mean_gaussians(const mo_graph *set, const double *h, int64_t w, do
 }
 
 /* Cosines between centred rows of the exact kernel, and those of the waves, which are random to 1 / sqrt(128). */
-static void waves_are_gaussians_between_nodes(void **state) {
+TEST(waves_are_gaussians_between_nodes) {
     scratch *s = *state;
     enum { G = 24 };
     mo_graph *set = drawn_set(s->ctx, G, true, false);
@@ -266,7 +268,7 @@ static void waves_are_gaussians_between_nodes(void **state) {
 
 /* ---- the order of the nodes ---- */
 
-static void the_order_of_the_nodes_changes_no_inner_product(void **state) {
+TEST(the_order_of_the_nodes_changes_no_inner_product) {
     scratch *s = *state;
     static const char *const names[] = {"statistics", "subtrees", "waves"};
     enum { G = 30 };
@@ -313,7 +315,7 @@ static double array_distance(mo_context *ctx, const mo_features *f, const mo_fea
     return distance;
 }
 
-static void a_measured_value_counts_in_any_unit_and_makes_no_kinds(void **state) {
+TEST(a_measured_value_counts_in_any_unit_and_makes_no_kinds) {
     scratch *s = *state;
     enum { G = 30 };
     static const char *const names[] = {"blocks", "waves", "subtrees"};
@@ -344,7 +346,7 @@ static void a_measured_value_counts_in_any_unit_and_makes_no_kinds(void **state)
 
 /* Graphs without an edge, alone in their set, or all alike: rows are finite, and zero where nothing tells them apart.
  */
-static void poor_sets_have_finite_rows(void **state) {
+TEST(poor_sets_have_finite_rows) {
     scratch *s = *state;
     static const char *const names[] = {"statistics", "subtrees", "waves"};
     mo_feature_options o = example_features(NULL);
@@ -373,16 +375,4 @@ static void poor_sets_have_finite_rows(void **state) {
         mo_features_release(f);
         mo_graph_release(set);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(statistics_are_those_of_known_graphs),
-        cmocka_unit_test(subtrees_are_the_optimal_assignment_kernel),
-        cmocka_unit_test(waves_are_gaussians_between_nodes),
-        cmocka_unit_test(the_order_of_the_nodes_changes_no_inner_product),
-        cmocka_unit_test(a_measured_value_counts_in_any_unit_and_makes_no_kinds),
-        cmocka_unit_test(poor_sets_have_finite_rows),
-    };
-    return cmocka_run_group_tests_name("set blocks", tests, scratch_create, planted_release);
 }

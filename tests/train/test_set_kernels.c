@@ -6,6 +6,8 @@
 #include "train/features/sets/kernels.h"
 #include "train/graphs/graph_build.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { GRAPHS = 24, MOST = 14, KINDS = 3, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
 
 /* Graphs of 1 to MOST nodes, every fourth dense, with isolated nodes; labels and attributes at the nodes if asked. */
@@ -283,7 +285,7 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
     mo_set_kernels_release(k);
 }
 
-static void kernels_are_those_of_the_formulas(void **state) {
+TEST(kernels_are_those_of_the_formulas) {
     scratch *s = *state;
     static const char *const names[] = {"st", "lab", "at", "atx", "wl"}, *const bare[] = {"st", "lab", "wl"};
     for (int labelled = 0; labelled < 2; labelled++) {
@@ -299,7 +301,7 @@ static void kernels_are_those_of_the_formulas(void **state) {
 }
 
 /* A call of some pairs has the values of a call of all; equal bits for any number of threads. */
-static void parts_and_threads_change_nothing(void **state) {
+TEST(parts_and_threads_change_nothing) {
     (void)state;
     static float all[5 * GRAPHS * GRAPHS], part[5 * 4 * 3];
     static const int64_t a[] = {5, 2, 2, 17}, b[] = {0, 17, 9};
@@ -323,7 +325,7 @@ static void parts_and_threads_change_nothing(void **state) {
     }
 }
 
-static void empty_lists_and_wrong_graphs_and_too_little_memory(void **state) {
+TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
     scratch *s = *state;
     mo_graph *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
     mo_set_kernels *k = mo_set_kernels_create(set, 0);
@@ -344,12 +346,6 @@ static void empty_lists_and_wrong_graphs_and_too_little_memory(void **state) {
     mo_graph_release(single);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(kernels_are_those_of_the_formulas),
-        cmocka_unit_test(parts_and_threads_change_nothing),
-        cmocka_unit_test(empty_lists_and_wrong_graphs_and_too_little_memory),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests_name("set kernels", tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -2,13 +2,15 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static void assert_items(char *const *items, int n, const char *const *expected, int n_expected) {
     assert_int_equal(n, n_expected);
     for (int i = 0; i < n; i++)
         assert_string_equal(items[i], expected[i]);
 }
 
-static void a_pool_is_read_into_items_of_a_pool(void **state) {
+TEST(a_pool_is_read_into_items_of_a_pool) {
     scratch *s = *state;
     mo_pool_file *file = mo_pool_file_read(s->ctx, "tests/lists/small.pool.json");
     assert_non_null(file);
@@ -18,7 +20,7 @@ static void a_pool_is_read_into_items_of_a_pool(void **state) {
     mo_pool_file_release(file);
 }
 
-static void a_suite_has_its_tasks_and_what_is_usual(void **state) {
+TEST(a_suite_has_its_tasks_and_what_is_usual) {
     scratch *s = *state;
     mo_suite *suite = mo_suite_read(s->ctx, "tests/lists/small.suite.json");
     assert_non_null(suite);
@@ -35,7 +37,7 @@ static void a_suite_has_its_tasks_and_what_is_usual(void **state) {
     mo_suite_release(suite);
 }
 
-static void those_that_come_with_the_library_are_read(void **state) {
+TEST(those_that_come_with_the_library_are_read) {
     scratch *s = *state;
     const struct {
         const char *name;
@@ -59,20 +61,10 @@ static void those_that_come_with_the_library_are_read(void **state) {
     assert_false(mo_is_pool_file("cora") || mo_is_pool_file("cora,mutag"));
 }
 
-static void what_is_not_there_is_said(void **state) {
+TEST(what_is_not_there_is_said) {
     scratch *s = *state;
     assert_null(mo_suite_read(s->ctx, "nowhere"));
     assert_failed(s->ctx, MO_INVALID, (const char *const[]){"suite 'nowhere'", NULL});
     assert_null(mo_suite_read(s->ctx, "/no/such.json"));
     assert_failed(s->ctx, MO_IO, (const char *const[]){"/no/such.json", NULL});
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_pool_is_read_into_items_of_a_pool),
-        cmocka_unit_test(a_suite_has_its_tasks_and_what_is_usual),
-        cmocka_unit_test(those_that_come_with_the_library_are_read),
-        cmocka_unit_test(what_is_not_there_is_said),
-    };
-    return cmocka_run_group_tests_name("suite", tests, scratch_create, scratch_release);
 }

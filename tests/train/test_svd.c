@@ -5,6 +5,8 @@
 
 #include <float.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 typedef struct edges {
     int64_t count, u[20000], v[20000];
 } edges;
@@ -70,14 +72,14 @@ static edges *complete_graph(int64_t n) {
     return e;
 }
 
-static void a_complete_graph_has_one_eigenvalue_many_times(void **state) {
+TEST(a_complete_graph_has_one_eigenvalue_many_times) {
     scratch *s = *state;
     edges *e = complete_graph(120);
     check_converged(s->ctx, 120, e, 20);
     free(e);
 }
 
-static void a_bipartite_graph_has_eigenvalues_in_pairs(void **state) {
+TEST(a_bipartite_graph_has_eigenvalues_in_pairs) {
     scratch *s = *state;
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(3, MO_PURPOSE_CHECK, 0);
@@ -95,7 +97,7 @@ static void a_bipartite_graph_has_eigenvalues_in_pairs(void **state) {
     free(e);
 }
 
-static void a_star_has_rank_two_and_zeros_after(void **state) {
+TEST(a_star_has_rank_two_and_zeros_after) {
     scratch *s = *state;
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 1; i < 200; i++)
@@ -110,7 +112,7 @@ static void a_star_has_rank_two_and_zeros_after(void **state) {
     free(e);
 }
 
-static void isolated_nodes_and_small_components_are_fine(void **state) {
+TEST(isolated_nodes_and_small_components_are_fine) {
     scratch *s = *state;
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i < 90; i += 3) /* thirty paths of three nodes, sixty nodes alone */
@@ -127,7 +129,7 @@ static void isolated_nodes_and_small_components_are_fine(void **state) {
     free(e);
 }
 
-static void a_random_graph_converges(void **state) {
+TEST(a_random_graph_converges) {
     scratch *s = *state;
     edges *e = calloc(1, sizeof *e);
     mo_random r = mo_random_at(4, MO_PURPOSE_CHECK, 0);
@@ -140,7 +142,7 @@ static void a_random_graph_converges(void **state) {
 /* A path has eigenvalues cos(pi j / (n - 1)), in pairs +-s and dense at both ends: the worst case of a power iteration.
  * Rayleigh-Ritz on the iterated block alone, which mixes s and -s, gives values as far off as 0.64; with its image
  * added the worst of these 64 is off by 0.033. */
-static void two_power_iterations_find_the_values_of_a_path(void **state) {
+TEST(two_power_iterations_find_the_values_of_a_path) {
     scratch *s = *state;
     edges *e = calloc(1, sizeof *e);
     for (int64_t i = 0; i + 1 < 400; i++)
@@ -184,7 +186,7 @@ static float *bits_of(int threads, int64_t n, uint64_t seed, size_t *bytes) {
     return all;
 }
 
-static void threads_change_no_bit_and_seeds_do(void **state) {
+TEST(threads_change_no_bit_and_seeds_do) {
     (void)state;
     size_t bytes;
     float *one = bits_of(1, 3000, 1, &bytes), *two = bits_of(2, 3000, 1, &bytes), *again = bits_of(2, 3000, 1, &bytes),
@@ -198,7 +200,7 @@ static void threads_change_no_bit_and_seeds_do(void **state) {
     free(other);
 }
 
-static void wrong_ranks_and_values_that_are_not_finite_are_refused(void **state) {
+TEST(wrong_ranks_and_values_that_are_not_finite_are_refused) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     double X[] = {1, 2, 3, 4, 5, 6, 7, 8, NAN, 10, 11, 12};
     mo_csr *A = sparse(ctx, X, 4, 3, MO_F64);
@@ -229,7 +231,7 @@ static mo_csr *cycle_of(mo_context *ctx, int64_t n, int64_t nodes) {
 }
 
 /* Of 80,000 nodes on a cycle, and again with one isolated node beside them: the same problem, but for the size. */
-static void a_large_graph_gets_a_product_more(void **state) {
+TEST(a_large_graph_gets_a_product_more) {
     scratch *s = *state;
     double kept[2] = {0}, residual[2];
     for (int more = 0; more < 2; more++) {
@@ -246,7 +248,7 @@ static void a_large_graph_gets_a_product_more(void **state) {
         fail_msg("kept %g of %g with a node more, residual %g of %g", kept[1], kept[0], residual[1], residual[0]);
 }
 
-static void the_tape_keeps_nothing_but_the_result(void **state) {
+TEST(the_tape_keeps_nothing_but_the_result) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     edges *e = complete_graph(100);
     mo_csr *A = adjacency_of(ctx, 100, e, MO_F64);
@@ -265,20 +267,4 @@ static void the_tape_keeps_nothing_but_the_result(void **state) {
     mo_tape_release(t);
     mo_csr_release(A);
     free(e);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_complete_graph_has_one_eigenvalue_many_times),
-        cmocka_unit_test(a_bipartite_graph_has_eigenvalues_in_pairs),
-        cmocka_unit_test(a_star_has_rank_two_and_zeros_after),
-        cmocka_unit_test(isolated_nodes_and_small_components_are_fine),
-        cmocka_unit_test(a_random_graph_converges),
-        cmocka_unit_test(two_power_iterations_find_the_values_of_a_path),
-        cmocka_unit_test(threads_change_no_bit_and_seeds_do),
-        cmocka_unit_test(wrong_ranks_and_values_that_are_not_finite_are_refused),
-        cmocka_unit_test(a_large_graph_gets_a_product_more),
-        cmocka_unit_test(the_tape_keeps_nothing_but_the_result),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -4,6 +4,8 @@
 #include "train/svd/adjacency.h"
 #include "train/svd/svd_parts.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static mo_arrays *golden(scratch *s) {
     mo_arrays *file = mo_npz_read(s->ctx, "tests/golden/svd.npz");
     expect_ok(s->ctx);
@@ -97,7 +99,7 @@ static void check_hops(mo_context *ctx, const mo_arrays *file, mo_dtype real) {
     mo_csr_release(A);
 }
 
-static void the_golden_file_is_met_in_both_precisions(void **state) {
+TEST(the_golden_file_is_met_in_both_precisions) {
     scratch *s = *state;
     mo_arrays *file = golden(s);
     for (int real = MO_F32; real <= MO_F64; real++) {
@@ -107,11 +109,4 @@ static void the_golden_file_is_met_in_both_precisions(void **state) {
         check_hops(s->ctx, file, (mo_dtype)real);
     }
     mo_arrays_release(file);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_golden_file_is_met_in_both_precisions),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

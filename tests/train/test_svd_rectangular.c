@@ -3,6 +3,8 @@
 #include "tests/decomposition.h"
 #include "train/svd/svd_parts.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* Entries of a sparse matrix [n, m] of rank at most `rank` (0: full), seeded. */
 static double *drawn(int64_t n, int64_t m, int64_t rank, uint64_t seed) {
     double *X = calloc((size_t)(n * m), sizeof *X);
@@ -37,7 +39,7 @@ static void check_rectangular(mo_context *ctx, int64_t n, int64_t m, int64_t tru
     free(X);
 }
 
-static void a_matrix_of_the_rank_asked_for_is_reproduced(void **state) {
+TEST(a_matrix_of_the_rank_asked_for_is_reproduced) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     check_rectangular(ctx, 90, 30, 0, 30, 64);  /* tall */
     check_rectangular(ctx, 30, 90, 0, 30, 64);  /* wide */
@@ -48,7 +50,7 @@ static void a_matrix_of_the_rank_asked_for_is_reproduced(void **state) {
     check_rectangular(ctx, 7, 1, 0, 1, 64);
 }
 
-static void two_power_iterations_come_near_the_best_approximation(void **state) {
+TEST(two_power_iterations_come_near_the_best_approximation) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     double *X = drawn(300, 200, 0, 7);
     mo_csr *A = sparse(ctx, X, 300, 200, MO_F32);
@@ -63,7 +65,7 @@ static void two_power_iterations_come_near_the_best_approximation(void **state) 
 
 /* ---- orthonormal bases ---- */
 
-static void missing_rank_is_filled_up(void **state) {
+TEST(missing_rank_is_filled_up) {
     mo_context *ctx = ((scratch *)*state)->ctx;
     mo_random r = mo_random_at(8, MO_PURPOSE_CHECK, 2);
     for (int real = MO_F32; real <= MO_F64; real++) {
@@ -87,13 +89,4 @@ static void missing_rank_is_filled_up(void **state) {
         free(P);
         mo_tape_release(t);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_matrix_of_the_rank_asked_for_is_reproduced),
-        cmocka_unit_test(two_power_iterations_come_near_the_best_approximation),
-        cmocka_unit_test(missing_rank_is_filled_up),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 /* A folder of the scratch for one run; not made yet. Two of them can be held at a time. */
 static char *folder_of(scratch *s, int which) {
     static char path[2][512];
@@ -20,7 +22,9 @@ static int clean_up(void **state) {
     return 0;
 }
 
-static void loss_falls(void **state) {
+static const fixtures around_each = {NULL, clean_up};
+
+TEST(loss_falls) {
     run_options o = usual_run;
     o.steps = 120;
     training_run run = run_open(&o, folder_of(*state, 0));
@@ -37,7 +41,7 @@ static void loss_falls(void **state) {
     run_close(&run);
 }
 
-static void same_seed_gives_same_bytes(void **state) {
+TEST(same_seed_gives_same_bytes) {
     run_options o = usual_run;
     char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
     run_until(&o, a, false, o.steps);
@@ -53,7 +57,7 @@ static void same_seed_gives_same_bytes(void **state) {
     bytes_release(&y);
 }
 
-static void thread_count_changes_no_bit(void **state) {
+TEST(thread_count_changes_no_bit) {
     run_options o = usual_run;
     char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
     run_until(&o, a, false, o.steps);
@@ -62,7 +66,7 @@ static void thread_count_changes_no_bit(void **state) {
     assert_same_weights(a, b);
 }
 
-static void stopped_and_resumed_equals_uninterrupted(void **state) {
+TEST(stopped_and_resumed_equals_uninterrupted) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1);
     run_until(&o, whole, false, o.steps);
@@ -75,7 +79,7 @@ static void stopped_and_resumed_equals_uninterrupted(void **state) {
 }
 
 /* A process that dies leaves its last checkpoint and a log that is ahead of it, perhaps with half a line. */
-static void killed_and_resumed_equals_uninterrupted(void **state) {
+TEST(killed_and_resumed_equals_uninterrupted) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1), path[600];
     run_until(&o, whole, false, o.steps);
@@ -98,7 +102,7 @@ static void killed_and_resumed_equals_uninterrupted(void **state) {
     }
 }
 
-static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
+TEST(second_step_on_allocates_nothing_at_fixed_shapes) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = 2});
     mo_feature_options features = planted_features();
     for (int episodes = 1; episodes <= 3; episodes += 2) {
@@ -158,7 +162,7 @@ static double mean_gradient_norm(training_run *run, int E) {
     return sqrt(total);
 }
 
-static void gradients_of_several_episodes_add_to_their_mean(void **state) {
+TEST(gradients_of_several_episodes_add_to_their_mean) {
     for (int E = 1; E <= 9; E++) {
         run_options o = usual_run;
         o.episodes = E;
@@ -174,7 +178,7 @@ static void gradients_of_several_episodes_add_to_their_mean(void **state) {
     }
 }
 
-static void failing_checkpoint_leaves_the_old_one(void **state) {
+TEST(failing_checkpoint_leaves_the_old_one) {
     char *folder = folder_of(*state, 0);
     training_run run = run_open(&usual_run, folder);
     for (int step = 0; step < 2; step++)
@@ -198,7 +202,7 @@ static void failing_checkpoint_leaves_the_old_one(void **state) {
     run_until(&usual_run, folder, true, usual_run.steps);
 }
 
-static void folder_with_anything_in_it_is_refused(void **state) {
+TEST(folder_with_anything_in_it_is_refused) {
     char *folder = folder_of(*state, 0), path[600];
     mkdir(folder, 0777);
     snprintf(path, sizeof path, "%s/notes.txt", folder);
@@ -223,7 +227,7 @@ static void leave_link(const char *folder, const char *name, const char *target)
     assert_int_equal(symlink(target, path), 0);
 }
 
-static void nothing_is_written_through_a_link_in_the_folder(void **state) {
+TEST(nothing_is_written_through_a_link_in_the_folder) {
     static const char *const names[] = {"log.jsonl", "digests.jsonl", "checkpoint.safetensors"};
     run_options o = usual_run;
     o.digest = true;
@@ -257,7 +261,7 @@ int flock(int fd, int operation) {
 }
 
 /* A job queue that starts a run again while it runs: the steps of both would be in the log. */
-static void a_run_is_continued_by_one_at_a_time(void **state) {
+TEST(a_run_is_continued_by_one_at_a_time) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *folder = folder_of(*state, 1), holder[64];
     run_until(&o, whole, false, o.steps);
@@ -279,7 +283,7 @@ static void a_run_is_continued_by_one_at_a_time(void **state) {
 }
 
 /* The same before the log is there: a run whose first save was cut short. */
-static void so_is_a_run_that_has_just_begun(void **state) {
+TEST(so_is_a_run_that_has_just_begun) {
     run_options o = usual_run;
     char *folder = folder_of(*state, 0), path[600];
     run_until(&o, folder, false, 1);
@@ -300,7 +304,7 @@ static void note_line(const char *line, void *state) {
     snprintf(state, 600, "%s", line);
 }
 
-static void without_locks_a_notice_says_so(void **state) {
+TEST(without_locks_a_notice_says_so) {
     run_options o = usual_run;
     char line[600] = "";
     no_locks = true;
@@ -314,7 +318,7 @@ static void without_locks_a_notice_says_so(void **state) {
     run_close(&run);
 }
 
-static void second_run_into_a_finished_folder_is_refused(void **state) {
+TEST(second_run_into_a_finished_folder_is_refused) {
     char *folder = folder_of(*state, 0);
     run_until(&usual_run, folder, false, usual_run.steps);
     bytes before = run_file(folder, "weights.safetensors");
@@ -325,7 +329,7 @@ static void second_run_into_a_finished_folder_is_refused(void **state) {
     assert_same_bytes(before, run_file(folder, "weights.safetensors"));
 }
 
-static void step_that_is_not_finite_changes_nothing(void **state) {
+TEST(step_that_is_not_finite_changes_nothing) {
     training_run run = run_open(&usual_run, folder_of(*state, 0));
     mo_trainer_step(run.trainer, NULL);
     float *log_temp = mo_tensor_view(mo_model_parameter(run.model, mo_model_n_parameters(run.model) - 1)).data;
@@ -352,7 +356,7 @@ static bool spoil_features(const mo_step_report *r, void *state) {
     return true;
 }
 
-static void a_step_that_fails_leaves_the_last_good_checkpoint(void **state) {
+TEST(a_step_that_fails_leaves_the_last_good_checkpoint) {
     char *folder = folder_of(*state, 0);
     run_options o = usual_run;
     o.checkpoint_every = 0;
@@ -376,7 +380,7 @@ static void a_step_that_fails_leaves_the_last_good_checkpoint(void **state) {
     run_close(&run);
 }
 
-static void log_tells_loss_rate_norm_accuracy_and_data(void **state) {
+TEST(log_tells_loss_rate_norm_accuracy_and_data) {
     char *folder = folder_of(*state, 0);
     run_until(&usual_run, folder, false, 1);
     bytes log = run_file(folder, "log.jsonl");
@@ -394,27 +398,4 @@ static void log_tells_loss_rate_norm_accuracy_and_data(void **state) {
     }
     json_decref(line);
     bytes_release(&log);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(loss_falls, clean_up),
-        cmocka_unit_test_teardown(same_seed_gives_same_bytes, clean_up),
-        cmocka_unit_test_teardown(thread_count_changes_no_bit, clean_up),
-        cmocka_unit_test_teardown(stopped_and_resumed_equals_uninterrupted, clean_up),
-        cmocka_unit_test_teardown(killed_and_resumed_equals_uninterrupted, clean_up),
-        cmocka_unit_test_teardown(second_step_on_allocates_nothing_at_fixed_shapes, clean_up),
-        cmocka_unit_test_teardown(gradients_of_several_episodes_add_to_their_mean, clean_up),
-        cmocka_unit_test_teardown(failing_checkpoint_leaves_the_old_one, clean_up),
-        cmocka_unit_test_teardown(folder_with_anything_in_it_is_refused, clean_up),
-        cmocka_unit_test_teardown(nothing_is_written_through_a_link_in_the_folder, clean_up),
-        cmocka_unit_test_teardown(a_run_is_continued_by_one_at_a_time, clean_up),
-        cmocka_unit_test_teardown(so_is_a_run_that_has_just_begun, clean_up),
-        cmocka_unit_test_teardown(without_locks_a_notice_says_so, clean_up),
-        cmocka_unit_test_teardown(second_run_into_a_finished_folder_is_refused, clean_up),
-        cmocka_unit_test_teardown(step_that_is_not_finite_changes_nothing, clean_up),
-        cmocka_unit_test_teardown(a_step_that_fails_leaves_the_last_good_checkpoint, clean_up),
-        cmocka_unit_test_teardown(log_tells_loss_rate_norm_accuracy_and_data, clean_up),
-    };
-    return cmocka_run_group_tests_name("trainer", tests, scratch_create, planted_release);
 }

@@ -2,6 +2,8 @@
  * interruption, nearly those of a run without, and no allocation from the second step on. */
 #include "tests/training_run.h"
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 static char *folder_of(scratch *s, int which) {
     static char path[2][512];
     snprintf(path[which], sizeof path[which], "%s/run%d", s->folder, which);
@@ -14,7 +16,9 @@ static int clean_up(void **state) {
     return 0;
 }
 
-static void thread_count_and_interruption_change_no_bit(void **state) {
+static const fixtures around_each = {NULL, clean_up};
+
+TEST(thread_count_and_interruption_change_no_bit) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *other = folder_of(*state, 1);
     o.max_rows = 7;
@@ -31,7 +35,7 @@ static void thread_count_and_interruption_change_no_bit(void **state) {
 }
 
 /* After a step the parameters have moved by about the rate; their gradients differ in the last places. */
-static void blocks_change_the_order_of_sums_alone(void **state) {
+TEST(blocks_change_the_order_of_sums_alone) {
     run_options o = usual_run;
     mo_step_report r[2];
     for (int i = 0; i < 2; i++) {
@@ -48,7 +52,7 @@ static void blocks_change_the_order_of_sums_alone(void **state) {
         assert_true(r[0].accuracy[task] == r[1].accuracy[task]);
 }
 
-static void a_run_keeps_its_blocks(void **state) {
+TEST(a_run_keeps_its_blocks) {
     run_options o = usual_run;
     char *folder = folder_of(*state, 0);
     o.max_rows = 7;
@@ -69,7 +73,7 @@ static void a_run_keeps_its_blocks(void **state) {
     mo_context_release(ctx);
 }
 
-static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
+TEST(second_step_on_allocates_nothing_at_fixed_shapes) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2});
     mo_feature_options features = planted_features();
     mo_pool *pool = mo_pool_create(ctx, &features, 0.2, NULL, NULL);
@@ -92,14 +96,4 @@ static void second_step_on_allocates_nothing_at_fixed_shapes(void **state) {
     mo_model_release(model);
     mo_pool_release(pool);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_teardown(thread_count_and_interruption_change_no_bit, clean_up),
-        cmocka_unit_test_teardown(blocks_change_the_order_of_sums_alone, clean_up),
-        cmocka_unit_test_teardown(a_run_keeps_its_blocks, clean_up),
-        cmocka_unit_test_teardown(second_step_on_allocates_nothing_at_fixed_shapes, clean_up),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }

@@ -36,6 +36,8 @@ static int close_use(void **state) {
     return code;
 }
 
+static const fixtures around_each = {open_use, close_use};
+
 /* The error says all of it, and where the op was called. */
 #define EXPECT(u, code, ...) assert_failed((u)->ctx, code, PARTS(__VA_ARGS__, "wrong_uses.c:"))
 
@@ -47,7 +49,7 @@ static mo_tensor *cubes(use *u) {
     return mo_sum(T, mo_pow(T, u->W, 3), MO_ALL, MO_DROP_AXES);
 }
 
-static void shapes_and_dtypes(void **state) {
+TEST(shapes_and_dtypes) {
     use *u = *state;
     mo_matmul(T, u->W, u->W);
     EXPECT(u, MO_INVALID, "matmul: inner sizes 4 and 3, expected equal; got [3, 4] float64, [3, 4] float64");
@@ -62,7 +64,7 @@ static void shapes_and_dtypes(void **state) {
     assert_int_equal(mo_numel(mo_sum(T, u->W, MO_AXIS(-1), MO_DROP_AXES)), 3); /* axes count from the end */
 }
 
-static void labels(void **state) {
+TEST(labels) {
     use *u = *state;
     mo_softmax_cross_entropy(T, u->W, mo_from(T, MO_I64, 1, matrix, (int64_t[]){0, 4, 1}), 0);
     EXPECT(u, MO_INVALID, "softmax_cross_entropy: label 4 at [1], expected 0 to 3");
@@ -70,7 +72,7 @@ static void labels(void **state) {
     EXPECT(u, MO_MISMATCH, "softmax_cross_entropy: target is int32, expected int64 labels");
 }
 
-static void a_graph_used_twice(void **state) {
+TEST(a_graph_used_twice) {
     use *u = *state;
     mo_tensor *S = mo_square(T, u->W), *loss = mo_sum(T, mo_square(T, S), MO_ALL, MO_DROP_AXES);
     assert_int_equal(mo_backward(T, loss), MO_OK);
@@ -82,7 +84,7 @@ static void a_graph_used_twice(void **state) {
     EXPECT(u, MO_STATE, "add: the value of input 0, made by square at ", "call mo_keep");
 }
 
-static void a_parameter_changed_in_place(void **state) {
+TEST(a_parameter_changed_in_place) {
     use *u = *state;
     mo_tensor *loss = cubes(u);
     mo_tensor_fill(u->W, 2);
@@ -90,7 +92,7 @@ static void a_parameter_changed_in_place(void **state) {
     EXPECT(u, MO_STATE, "backward: input 0 of pow at ", "W was changed in place after it was recorded");
 }
 
-static void objects_that_do_not_belong(void **state) {
+TEST(objects_that_do_not_belong) {
     use *u = *state;
     mo_tape *other = mo_tape_create(u->ctx, MO_RECORD);
     mo_context *foreign = mo_context_create(&(mo_context_options){.threads = 1});
@@ -106,7 +108,7 @@ static void objects_that_do_not_belong(void **state) {
     mo_tape_release(other);
 }
 
-static void matrices_without_a_solution(void **state) {
+TEST(matrices_without_a_solution) {
     use *u = *state;
     mo_solve(T, ones(u, MO_F64, 2, 2), ones(u, MO_F64, 2, 1));
     EXPECT(u, MO_NUMERICAL, "solve:", "singular");
@@ -114,7 +116,7 @@ static void matrices_without_a_solution(void **state) {
     EXPECT(u, MO_NUMERICAL, "solve_spd:", "not positive definite (leading minor 2)");
 }
 
-static void values_that_are_not_finite(void **state) {
+TEST(values_that_are_not_finite) {
     use *u = *state;
     mo_tape_set_anomaly(T, true);
     mo_log(T, mo_neg(T, u->W));
@@ -124,7 +126,7 @@ static void values_that_are_not_finite(void **state) {
     EXPECT(u, MO_NUMERICAL, "in the backward, in the vjp of sqrt at ");
 }
 
-static void gradients_of_nothing(void **state) {
+TEST(gradients_of_nothing) {
     use *u = *state;
     mo_tensor *data = mo_sum(T, ones(u, MO_F64, 3, 4), MO_ALL, MO_DROP_AXES), *g, *h;
     mo_backward(T, data);
@@ -137,7 +139,7 @@ static void gradients_of_nothing(void **state) {
     EXPECT(u, MO_INVALID, "MO_CREATE_GRAPH");
 }
 
-static void values_read_after_a_reset(void **state) {
+TEST(values_read_after_a_reset) {
     use *u = *state;
     mo_tensor *loss = mo_keep(cubes(u));
     mo_backward(T, loss);
@@ -162,7 +164,7 @@ static void values_read_after_a_reset(void **state) {
         EXPECT(u, MO_STATE, "made by sum at ", "was freed by mo_tape_reset");
 }
 
-static void objects_that_are_gone(void **state) {
+TEST(objects_that_are_gone) {
     use *u = *state;
     mo_tensor *V = mo_parameter(u->ctx, "V", MO_F64, 2, matrix);
     mo_tensor *loss = mo_sum(T, mo_mul(T, u->W, V), MO_ALL, MO_DROP_AXES);
@@ -187,7 +189,7 @@ static void objects_that_are_gone(void **state) {
     EXPECT(u, debug ? MO_STATE : MO_INVALID, debug ? "was released by mo_csr_release" : "spmm: no sparse matrix");
 }
 
-static void an_optimiser_without_what_it_needs(void **state) {
+TEST(an_optimiser_without_what_it_needs) {
     use *u = *state;
     mo_tensor *none = NULL;
     mo_adamw_options usual = {.beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8}, wrong = {.beta1 = 0.9, .beta2 = 0.999};
@@ -219,7 +221,7 @@ static mo_tensor *transposed_logits(
     return mo_matmul(t, mo_transpose(t, Ys), mo_full(t, MO_F64, 2, (int64_t[]){mo_dim(Ys, 0), mo_dim(Zq, 0)}, 1));
 }
 
-static void heads(void **state) {
+TEST(heads) {
     use *u = *state;
     const mo_head wrong = {
         .abi = MO_HEAD_ABI, .size = sizeof wrong, .name = "wrong", .logits = transposed_logits, .order = 1};
@@ -241,7 +243,7 @@ static void heads(void **state) {
     EXPECT(u, MO_INVALID, "ridge_fit:", "[3, 4]", "[4, 2]"); /* not: solve_spd */
 }
 
-static void a_context_with_objects_that_live(void **state) {
+TEST(a_context_with_objects_that_live) {
     use *u = *state;
     assert_int_equal(mo_context_release(u->ctx), MO_STATE);
     assert_failed(u->ctx, MO_STATE,
@@ -255,23 +257,9 @@ static void a_context_with_objects_that_live(void **state) {
     u->W = NULL;
 }
 
+/* In ordinary contexts and in those of the debug mode. */
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(shapes_and_dtypes, open_use, close_use),
-        cmocka_unit_test_setup_teardown(labels, open_use, close_use),
-        cmocka_unit_test_setup_teardown(a_graph_used_twice, open_use, close_use),
-        cmocka_unit_test_setup_teardown(a_parameter_changed_in_place, open_use, close_use),
-        cmocka_unit_test_setup_teardown(objects_that_do_not_belong, open_use, close_use),
-        cmocka_unit_test_setup_teardown(matrices_without_a_solution, open_use, close_use),
-        cmocka_unit_test_setup_teardown(values_that_are_not_finite, open_use, close_use),
-        cmocka_unit_test_setup_teardown(gradients_of_nothing, open_use, close_use),
-        cmocka_unit_test_setup_teardown(values_read_after_a_reset, open_use, close_use),
-        cmocka_unit_test_setup_teardown(objects_that_are_gone, open_use, close_use),
-        cmocka_unit_test_setup_teardown(an_optimiser_without_what_it_needs, open_use, close_use),
-        cmocka_unit_test_setup_teardown(heads, open_use, close_use),
-        cmocka_unit_test_setup_teardown(a_context_with_objects_that_live, open_use, close_use),
-    };
-    int failures = cmocka_run_group_tests_name("ordinary contexts", tests, NULL, NULL);
+    int failures = run_suite();
     debug = true;
-    return failures + cmocka_run_group_tests_name("debug mode", tests, NULL, NULL);
+    return failures + run_suite();
 }

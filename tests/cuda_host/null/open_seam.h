@@ -3,12 +3,7 @@
 #define OPEN_SEAM_H
 
 #include "tensor/cuda/seams/seam.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static inline seam *open_seam(seam_choice which) {
     char text[256];

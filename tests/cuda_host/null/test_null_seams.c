@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "tests/suite.h"
 
 static void assert_refused(seam_choice which, const char *expected) {
     char text[256];
@@ -25,12 +25,14 @@ static int fresh(void **state) {
     return 0;
 }
 
+static const fixtures around_each = {fresh, NULL};
+
 static seam_gemm product_of(void *A, void *B, void *C, int64_t n) {
     return (seam_gemm){
         .m = n, .n = n, .k = n, .A = A, .B = B, .C = C, .lda = n, .ldb = n, .ldc = n, .batch = 1, .alpha = 1};
 }
 
-static void a_call_that_breaks_the_capture_leaves_nothing_behind(void **state) {
+TEST(a_call_that_breaks_the_capture_leaves_nothing_behind) {
     seam *s = open_seam((seam_choice){0});
     float *A = seam_allocate(s, 4096);
     int32_t *info = seam_allocate(s, 4);
@@ -53,7 +55,7 @@ static void a_call_that_breaks_the_capture_leaves_nothing_behind(void **state) {
     seam_close(s);
 }
 
-static void a_failure_before_the_capture_outlives_it(void **state) {
+TEST(a_failure_before_the_capture_outlives_it) {
     seam *s = open_seam((seam_choice){0});
     seam_graph *graph = NULL;
     seam_grid wrong = {{1, 1, 1}, {2048, 1, 1}, 0};
@@ -70,7 +72,7 @@ static void a_failure_before_the_capture_outlives_it(void **state) {
     seam_close(s);
 }
 
-static void shared_memory_above_48_kib_is_asked_for(void **state) {
+TEST(shared_memory_above_48_kib_is_asked_for) {
     seam *s = open_seam((seam_choice){0});
     seam_grid g = {{1, 1, 1}, {32, 1, 1}, 40 << 10};
     vendor.shared_kernel = NULL;
@@ -89,7 +91,7 @@ static void shared_memory_above_48_kib_is_asked_for(void **state) {
 }
 
 /* cuBLAS looks at the runtime's last error behind its own launch. */
-static void a_noted_failure_is_not_taken_for_a_librarys(void **state) {
+TEST(a_noted_failure_is_not_taken_for_a_librarys) {
     seam *s = open_seam((seam_choice){0});
     float *A = seam_allocate(s, 4096);
     seam_gemm g = product_of(A, A, A, 8);
@@ -111,7 +113,7 @@ static void a_noted_failure_is_not_taken_for_a_librarys(void **state) {
     seam_close(s);
 }
 
-static void devices_that_will_not_do_are_one_line(void **state) {
+TEST(devices_that_will_not_do_are_one_line) {
     char text[512];
     vendor.devices = 2;
     assert_refused(
@@ -132,7 +134,7 @@ static void devices_that_will_not_do_are_one_line(void **state) {
     assert_non_null(seam_describe(text, sizeof text));
 }
 
-static void a_shape_is_searched_once_and_computed_by_its_plan(void **state) {
+TEST(a_shape_is_searched_once_and_computed_by_its_plan) {
     seam *s = open_seam((seam_choice){0});
     char *A = seam_allocate(s, 1 << 20);
     seam_gemm g = product_of(A, A, A, 16), batched = g, moved = g;
@@ -158,16 +160,4 @@ static void a_shape_is_searched_once_and_computed_by_its_plan(void **state) {
     assert_int_equal(vendor.gemms, 0);
     seam_release(s, A);
     seam_close(s);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(a_call_that_breaks_the_capture_leaves_nothing_behind, fresh),
-        cmocka_unit_test_setup(a_failure_before_the_capture_outlives_it, fresh),
-        cmocka_unit_test_setup(shared_memory_above_48_kib_is_asked_for, fresh),
-        cmocka_unit_test_setup(a_noted_failure_is_not_taken_for_a_librarys, fresh),
-        cmocka_unit_test_setup(devices_that_will_not_do_are_one_line, fresh),
-        cmocka_unit_test_setup(a_shape_is_searched_once_and_computed_by_its_plan, fresh),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

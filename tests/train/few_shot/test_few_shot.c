@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, planted_release};
+
 enum { PER_CLASS = 4, CORA_CLASSES = 7, SUPPORT = PER_CLASS * CORA_CLASSES };
 
 /* The first PER_CLASS nodes of each class. */
@@ -55,7 +57,7 @@ static void predict_cora(
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
-static void every_thread_count_gives_the_same_bits(void **state) {
+TEST(every_thread_count_gives_the_same_bits) {
     (void)state;
     static double one[ASKED * CORA_CLASSES], three[ASKED * CORA_CLASSES];
     mo_few_shot_estimate a, b;
@@ -72,7 +74,7 @@ static void every_thread_count_gives_the_same_bits(void **state) {
 }
 
 /* The plan of an evaluation, read by the few-shot object: the same logits. */
-static void logits_are_those_of_an_evaluation(void **state) {
+TEST(logits_are_those_of_an_evaluation) {
     scratch *s = *state;
     mo_pool *pool = planted_pool(s->ctx);
     for (int task = 0; task < MO_TASKS; task += 2) {
@@ -106,7 +108,7 @@ static void logits_are_those_of_an_evaluation(void **state) {
     mo_pool_release(pool);
 }
 
-static void a_graph_takes_many_sets_of_labels(void **state) {
+TEST(a_graph_takes_many_sets_of_labels) {
     scratch *s = *state;
     mo_graph *set = mo_graph_open(s->ctx, "mutag");
     mo_few_shot *f = mo_few_shot_open(set, MO_TASK_GC, &(mo_few_shot_options){.head = &mo_head_logistic});
@@ -134,7 +136,7 @@ static void a_graph_takes_many_sets_of_labels(void **state) {
     mo_graph_release(set);
 }
 
-static void bad_labels_are_refused_by_number(void **state) {
+TEST(bad_labels_are_refused_by_number) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
     assert_null(mo_few_shot_open(graph, MO_TASK_GC, NULL));
@@ -169,7 +171,7 @@ static void bad_labels_are_refused_by_number(void **state) {
 
 /* By the definition: coordinates are the centred rows' inner products with an eigenvector, so that Z Z^T maps each
  * column of points to its squared length times itself; the first column is the longer one. */
-static void the_plane_is_that_of_the_principal_components(void **state) {
+TEST(the_plane_is_that_of_the_principal_components) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_open(s->ctx, "mutag");
     mo_few_shot *f = mo_few_shot_open(graph, MO_TASK_GC, NULL);
@@ -211,7 +213,7 @@ static mo_tensor *rows_of_two_classes(mo_context *ctx, mo_dtype real) {
     return Z;
 }
 
-static void a_lambda_without_effect_is_refused(void **state) {
+TEST(a_lambda_without_effect_is_refused) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_open(s->ctx, "tests/graphs/club.gml");
     mo_tensor *Z = rows_of_two_classes(s->ctx, MO_F32);
@@ -239,7 +241,7 @@ static void a_lambda_without_effect_is_refused(void **state) {
     mo_graph_release(graph);
 }
 
-static void rows_from_elsewhere_are_read_as_they_are(void **state) {
+TEST(rows_from_elsewhere_are_read_as_they_are) {
     scratch *s = *state;
     for (int wide = 0; wide < 2; wide++) {
         mo_tensor *Z = rows_of_two_classes(s->ctx, wide ? MO_F64 : MO_F32);
@@ -320,7 +322,7 @@ static void assert_wilson(double estimate, double end, double trials) {
 
 /* With 3 to 8 labels a class the errors at k - 1 and k - 2 give a and b of error = a + b / k, and so the error at k;
  * 1.6 examples that were left out count as one trial. */
-static void the_estimate_is_carried_on_to_all_labels(void **state) {
+TEST(the_estimate_is_carried_on_to_all_labels) {
     scratch *s = *state;
     mo_tensor *Z = rows_that_overlap(s->ctx);
     mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z, .lambda = 2});
@@ -361,7 +363,7 @@ static mo_tensor *rows_on_a_circle(mo_context *ctx) {
     return mo_tensor_create_from(ctx, MO_F32, 2, (int64_t[]){ROWS, 2}, x);
 }
 
-static void labels_that_leave_a_side_out_are_told(void **state) {
+TEST(labels_that_leave_a_side_out_are_told) {
     scratch *s = *state;
     mo_tensor *Z = rows_on_a_circle(s->ctx);
     mo_few_shot *f = mo_few_shot_open(NULL, MO_TASK_NC, &(mo_few_shot_options){.rows = Z});
@@ -391,7 +393,7 @@ static void labels_that_leave_a_side_out_are_told(void **state) {
     mo_tensor_release(Z);
 }
 
-static void rows_that_cannot_be_read_are_refused(void **state) {
+TEST(rows_that_cannot_be_read_are_refused) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
     mo_tensor *Z = rows_of_two_classes(s->ctx, MO_F32), *ids = mo_tensor_create(s->ctx, MO_I64, 2, (int64_t[]){2, 2});
@@ -416,7 +418,7 @@ static void rows_that_cannot_be_read_are_refused(void **state) {
 
 /* Of true labels Cora's readout is the better for its unlabelled nodes; of labels drawn at random it is whatever the
  * held-out labels say. The choice is one of the two readouts to the bit. */
-static void held_out_labels_choose_whether_all_examples_are_read(void **state) {
+TEST(held_out_labels_choose_whether_all_examples_are_read) {
     (void)state;
     mo_context *ctx = mo_context_create(NULL);
     mo_register_ops(ctx);
@@ -456,21 +458,4 @@ static void held_out_labels_choose_whether_all_examples_are_read(void **state) {
     mo_few_shot_release(f);
     mo_graph_release(graph);
     mo_context_release(ctx);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_thread_count_gives_the_same_bits),
-        cmocka_unit_test(logits_are_those_of_an_evaluation),
-        cmocka_unit_test(a_graph_takes_many_sets_of_labels),
-        cmocka_unit_test(bad_labels_are_refused_by_number),
-        cmocka_unit_test(the_plane_is_that_of_the_principal_components),
-        cmocka_unit_test(a_lambda_without_effect_is_refused),
-        cmocka_unit_test(rows_from_elsewhere_are_read_as_they_are),
-        cmocka_unit_test(the_estimate_is_carried_on_to_all_labels),
-        cmocka_unit_test(labels_that_leave_a_side_out_are_told),
-        cmocka_unit_test(rows_that_cannot_be_read_are_refused),
-        cmocka_unit_test(held_out_labels_choose_whether_all_examples_are_read),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, planted_release);
 }

@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { ASKED = 200 };
 
 /* Scores of n links taken away from Cora and n pairs that never were: positives first. */
@@ -31,7 +33,7 @@ static void score_cora(int threads, int64_t first, int64_t n, double *score) {
     assert_int_equal(mo_context_release(ctx), MO_OK);
 }
 
-static void links_that_were_taken_away_are_found(void **state) {
+TEST(links_that_were_taken_away_are_found) {
     (void)state;
     static double score[2 * ASKED], again[2 * ASKED], few[20];
     score_cora(1, 0, ASKED, score);
@@ -48,7 +50,7 @@ static void links_that_were_taken_away_are_found(void **state) {
     assert_true(most < 5e-4);
 }
 
-static void what_is_no_missing_link_is_refused(void **state) {
+TEST(what_is_no_missing_link_is_refused) {
     scratch *s = *state;
     double score[2];
     mo_graph *g = mo_graph_open(s->ctx, "cora");
@@ -86,7 +88,7 @@ static mo_code score_many(int64_t memory, int threads, double score[MANY], char 
     return code;
 }
 
-static void a_limit_of_memory_makes_smaller_parts(void **state) {
+TEST(a_limit_of_memory_makes_smaller_parts) {
     (void)state;
     static double whole[MANY], parts[MANY], again[MANY];
     char message[1024];
@@ -99,13 +101,4 @@ static void a_limit_of_memory_makes_smaller_parts(void **state) {
     assert_int_equal(score_many(200 << 20, 1, parts, message), MO_MEMORY);
     assert_non_null(strstr(message, "links: 'cora' needs "));
     assert_non_null(strstr(message, "; the limit of memory is 209715200"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(links_that_were_taken_away_are_found),
-        cmocka_unit_test(what_is_no_missing_link_is_refused),
-        cmocka_unit_test(a_limit_of_memory_makes_smaller_parts),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

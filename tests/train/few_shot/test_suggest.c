@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { LISTED = 8, KNOWN = 3 };
 
 /* The posterior covariance k [N, N] of the logits, by products G [N, N] of the rows: after a label of i every entry
@@ -62,7 +64,7 @@ static double *prior_of(mo_few_shot *f, int64_t *N) {
     return k;
 }
 
-static void each_choice_lowers_the_variance_the_most(void **state) {
+TEST(each_choice_lowers_the_variance_the_most) {
     scratch *s = *state;
     static const int64_t known[KNOWN] = {5, 100, 5};
     int64_t id[LISTED], N;
@@ -89,7 +91,7 @@ static void each_choice_lowers_the_variance_the_most(void **state) {
     mo_graph_release(graph);
 }
 
-static void threads_and_calls_change_nothing(void **state) {
+TEST(threads_and_calls_change_nothing) {
     int64_t id[3][LISTED];
     (void)state;
     for (int run = 0; run < 3; run++) {
@@ -108,7 +110,7 @@ static void threads_and_calls_change_nothing(void **state) {
     }
 }
 
-static void what_cannot_be_listed_is_refused(void **state) {
+TEST(what_cannot_be_listed_is_refused) {
     scratch *s = *state;
     int64_t id[LISTED];
     mo_graph *graph = mo_graph_open(s->ctx, "mutag");
@@ -124,13 +126,4 @@ static void what_cannot_be_listed_is_refused(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("suggest: known is NULL"));
     mo_few_shot_release(f);
     mo_graph_release(graph);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_choice_lowers_the_variance_the_most),
-        cmocka_unit_test(threads_and_calls_change_nothing),
-        cmocka_unit_test(what_cannot_be_listed_is_refused),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -5,9 +5,11 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
-static void draws_share_no_row_between_support_and_queries(void **state) {
+TEST(draws_share_no_row_between_support_and_queries) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F32, 1);
     mo_draws d;
@@ -80,7 +82,7 @@ static void on_prototype_row(const mo_fit_row *row, void *state) {
     x->row[x->n++] = *row;
 }
 
-static void figures_are_those_of_the_definitions(void **state) {
+TEST(figures_are_those_of_the_definitions) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 1);
     seen x = {0};
@@ -98,7 +100,7 @@ static void figures_are_those_of_the_definitions(void **state) {
     mo_embeddings_release(E);
 }
 
-static void float32_and_float64_agree(void **state) {
+TEST(float32_and_float64_agree) {
     scratch *s = *state;
     seen x = {0};
     for (int wide = 0; wide < 2; wide++) {
@@ -113,7 +115,7 @@ static void float32_and_float64_agree(void **state) {
     }
 }
 
-static void tuning_beats_a_penalty_that_is_far_off(void **state) {
+TEST(tuning_beats_a_penalty_that_is_far_off) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
@@ -131,7 +133,7 @@ static void tuning_beats_a_penalty_that_is_far_off(void **state) {
 
 /* Noise of 20 rows a class in 64 dimensions, asked for 64 a class: the mixture sees that nothing is learned, and does
  * not take its copies for evidence. */
-static void copies_are_no_evidence_for_the_mixture(void **state) {
+TEST(copies_are_no_evidence_for_the_mixture) {
     enum { WIDE = 64 };
     scratch *s = *state;
     static float z[N * WIDE];
@@ -162,7 +164,7 @@ static mo_tensor *divided(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Z
 
 /* A head whose logits the penalty only scales has the same held-out rows at every temperature: rounding does not
  * decide between its penalties. */
-static void of_equal_penalties_the_strongest_is_taken(void **state) {
+TEST(of_equal_penalties_the_strongest_is_taken) {
     static const mo_head_parameter lambda[] = {{.name = "lambda", .value = 1}};
     const mo_head head = {.abi = MO_HEAD_ABI,
         .size = sizeof(mo_head),
@@ -188,7 +190,7 @@ static void of_equal_penalties_the_strongest_is_taken(void **state) {
     mo_embeddings_release(E);
 }
 
-static void one_shot_has_no_temperature_but_figures(void **state) {
+TEST(one_shot_has_no_temperature_but_figures) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F32, 1);
     mo_fit_options options = defaults;
@@ -200,7 +202,7 @@ static void one_shot_has_no_temperature_but_figures(void **state) {
 }
 
 /* The first grows the workspace that the context keeps. */
-static void a_second_run_leaves_nothing_behind(void **state) {
+TEST(a_second_run_leaves_nothing_behind) {
     scratch *s = *state;
     int64_t live[2];
     for (int run = 0; run < 2; run++) {
@@ -238,7 +240,7 @@ static void on_swept_row(const mo_fit_row *row, void *state) {
 }
 
 /* A row of a sweep is that of its value, given as lambda; what tuning chose adds up to the episodes. */
-static void a_sweep_has_the_figures_of_each_value(void **state) {
+TEST(a_sweep_has_the_figures_of_each_value) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 1.5);
     mo_fit_options options = defaults;
@@ -266,19 +268,4 @@ static void a_sweep_has_the_figures_of_each_value(void **state) {
     assert_int_equal(untuned.n, 8); /* prototypes have nothing to sweep */
     assert_int_equal(untuned.chosen, -8);
     mo_embeddings_release(E);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sweep_has_the_figures_of_each_value),
-        cmocka_unit_test(draws_share_no_row_between_support_and_queries),
-        cmocka_unit_test(figures_are_those_of_the_definitions),
-        cmocka_unit_test(float32_and_float64_agree),
-        cmocka_unit_test(tuning_beats_a_penalty_that_is_far_off),
-        cmocka_unit_test(copies_are_no_evidence_for_the_mixture),
-        cmocka_unit_test(of_equal_penalties_the_strongest_is_taken),
-        cmocka_unit_test(one_shot_has_no_temperature_but_figures),
-        cmocka_unit_test(a_second_run_leaves_nothing_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

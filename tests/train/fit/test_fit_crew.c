@@ -36,7 +36,7 @@ static void on_progress(const char *part, int64_t done, int64_t of, void *state)
 }
 
 /* One thread reports every batch, in order, up to the last episode. */
-static void progress_counts_episodes(void **state) {
+TEST(progress_counts_episodes) {
     (void)state;
     scratch s = {.ctx = mo_context_create(&(mo_context_options){.threads = 1})};
     mo_embeddings *E = make(&s, MO_F32, 1);
@@ -65,7 +65,7 @@ static void assert_same_figures(const mo_fit_row *a, const mo_fit_row *b) {
     assert_memory_equal(a->by_norm, b->by_norm, sizeof a->by_norm);
 }
 
-static void threads_change_no_bit(void **state) {
+TEST(threads_change_no_bit) {
     (void)state;
     const mo_head *heads[32];
     int n = 0;
@@ -94,7 +94,7 @@ static mo_tensor *fails_now_and_then(
     return mo_head_prototype_inner.logits(t, Zs, Ys, Zq, parameters);
 }
 
-static void the_first_failure_is_the_one_that_is_told(void **state) {
+TEST(the_first_failure_is_the_one_that_is_told) {
     (void)state;
     mo_head head = mo_head_prototype_inner;
     static rows one, many;
@@ -119,7 +119,7 @@ static mo_tensor *asks_for_too_much(
     return mo_matmul(t, Zs, Zs);
 }
 
-static void a_wrong_call_ends_the_run(void **state) {
+TEST(a_wrong_call_ends_the_run) {
     (void)state;
     mo_head head = mo_head_prototype_inner;
     static rows x;
@@ -128,14 +128,4 @@ static void a_wrong_call_ends_the_run(void **state) {
     head.cross_validate = NULL;
     assert_int_equal(run((const mo_head *[]){&head, &mo_head_ridge}, 2, 4, false, &x), MO_INVALID);
     assert_int_equal(x.n, 0);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(progress_counts_episodes),
-        cmocka_unit_test(threads_change_no_bit),
-        cmocka_unit_test(the_first_failure_is_the_one_that_is_told),
-        cmocka_unit_test(a_wrong_call_ends_the_run),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static const char *list(scratch *s, const char *name, const char *text) {
     FILE *file = fopen(scratch_path(s, name), "w");
     assert_non_null(file);
@@ -23,7 +25,7 @@ static mo_embeddings *eight_rows(scratch *s) {
     return E;
 }
 
-static void unlabelled_rows_take_no_part(void **state) {
+TEST(unlabelled_rows_take_no_part) {
     scratch *s = *state;
     char train[600];
     mo_embeddings *E = eight_rows(s);
@@ -78,7 +80,7 @@ static void on_split_row(const mo_fit_row *row, void *state) {
     assert_int_equal(mo_confusion_count(x->E, row, &x->confusion), MO_OK);
 }
 
-static void the_outcomes_of_a_split_are_those_of_its_rows(void **state) {
+TEST(the_outcomes_of_a_split_are_those_of_its_rows) {
     scratch *s = *state;
     char train[600];
     seen x = {.E = eight_rows(s)};
@@ -124,7 +126,7 @@ static void on_episode_row(const mo_fit_row *row, void *state) {
     mo_confusion_release(&c);
 }
 
-static void heads_are_compared_episode_by_episode(void **state) {
+TEST(heads_are_compared_episode_by_episode) {
     scratch *s = *state;
     seen x = {.E = make(s, MO_F64, 1.5)};
     const mo_fit_options options = {
@@ -137,7 +139,7 @@ static void heads_are_compared_episode_by_episode(void **state) {
     mo_embeddings_release((mo_embeddings *)x.E);
 }
 
-static void the_worst_pairs_come_first(void **state) {
+TEST(the_worst_pairs_come_first) {
     (void)state;
     int64_t count[16] = {9, 1, 0, 4, 2, 9, 0, 0, 4, 0, 9, 3, 0, 0, 5, 9}, pair[8];
     const mo_confusion c = {4, count};
@@ -148,14 +150,4 @@ static void the_worst_pairs_come_first(void **state) {
     assert_memory_equal(all + 8, ((int64_t[]){1, 0, 0, 1}), 32);
     assert_int_equal(mo_confusion_worst(&c, 1, all), 1);
     assert_memory_equal(all, pair, 16);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(unlabelled_rows_take_no_part),
-        cmocka_unit_test(the_outcomes_of_a_split_are_those_of_its_rows),
-        cmocka_unit_test(heads_are_compared_episode_by_episode),
-        cmocka_unit_test(the_worst_pairs_come_first),
-    };
-    return cmocka_run_group_tests_name("fit_split", tests, scratch_create, scratch_release);
 }

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static const mo_fit_options defaults = {.n_shots = 1, .shots = (int64_t[]){4}, .episodes = 7, .queries = 5, .ways = 64};
 
 static mo_fitting fitting(const mo_embeddings *E, const mo_head *head, mo_tape *t) {
@@ -30,7 +32,7 @@ static mo_fit_batch support_of(const mo_draws *d, int64_t first, int64_t B) {
 
 /* Leave-one-out: every row by the n_s - 1 others. Cross-validation: by those outside its fold, the fold being its place
  * among the rows of its class, modulo the number of folds (k = 4: the place). */
-static void held_out_rows_are_those_of_explicit_refits(void **state) {
+TEST(held_out_rows_are_those_of_explicit_refits) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 1);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -64,7 +66,7 @@ static void held_out_rows_are_those_of_explicit_refits(void **state) {
 
 /* Compares every head that has a shortcut with itself without it, in dual and in primal form (k C below and above D +
  * 1), with rows that repeat, and with a fold that takes the rest of a class. */
-static void shortcuts_of_cross_validation_say_what_refits_say(void **state) {
+TEST(shortcuts_of_cross_validation_say_what_refits_say) {
     enum { MOST = 8 * C };
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 2);
@@ -101,7 +103,7 @@ static void shortcuts_of_cross_validation_say_what_refits_say(void **state) {
 
 /* 20 rows a class and k + q = 40: rows repeat, and a copy in the fit would give the held-out one away. With a tiny
  * penalty a fit repeats the labels of its rows exactly. */
-static void copies_of_a_held_out_row_are_never_fitted(void **state) {
+TEST(copies_of_a_held_out_row_are_never_fitted) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F64, 30);
     mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
@@ -133,13 +135,4 @@ static void copies_of_a_held_out_row_are_never_fitted(void **state) {
     mo_draws_release(&d);
     mo_tape_release(t);
     mo_embeddings_release(E);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(held_out_rows_are_those_of_explicit_refits),
-        cmocka_unit_test(shortcuts_of_cross_validation_say_what_refits_say),
-        cmocka_unit_test(copies_of_a_held_out_row_are_never_fitted),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { INSTANCES = 200, MOST = 8, DIM = 9 };
 
 typedef struct instance {
@@ -67,7 +69,7 @@ static double residual(const instance *h, const double *w, double x[DIM]) {
 
 /* Weights of the simplex whose x has the stated length; and x q_j >= |x|^2 for all j but for rounding. That bounds how
  * much nearer any other point of the hull can be: |x| - |x*| <= (|x|^2 - min_j x q_j) / |x|. */
-static void distances_meet_the_optimality_conditions(void **state) {
+TEST(distances_meet_the_optimality_conditions) {
     scratch *s = *state;
     for (int number = 0; number < INSTANCES; number++) {
         instance h = make(number);
@@ -134,7 +136,7 @@ static double affine_distance(const instance *h, unsigned subset) {
     return (double)sqrtl(square) * h->scale;
 }
 
-static void distances_equal_the_least_over_all_faces(void **state) {
+TEST(distances_equal_the_least_over_all_faces) {
     scratch *s = *state;
     for (int number = 0; number < INSTANCES; number++) {
         instance h = make(number);
@@ -157,7 +159,7 @@ static const char oracle[] = "import sys, numpy as np\n"
                              "    u, _ = nnls(np.vstack([Q.T / scale, np.ones(n)]), np.r_[np.zeros(d), 1.0])\n"
                              "    print(repr(float(np.linalg.norm(Q.T @ (u / u.sum())))))\n";
 
-static void distances_equal_those_of_scipy(void **state) {
+TEST(distances_equal_those_of_scipy) {
     scratch *s = *state;
     char command[1600];
     const char *python = python_with("scipy.optimize");
@@ -186,7 +188,7 @@ static void distances_equal_those_of_scipy(void **state) {
     scratch_files(s, true);
 }
 
-static void the_papers_prototype_lies_on_the_segment(void **state) {
+TEST(the_papers_prototype_lies_on_the_segment) {
     scratch *s = *state;
     double w[2];
     assert_true(mo_hull_distance(s->ctx, (double[]){2, 2, 0, 0}, 2, 2, (double[]){1, 1}, w) <= 1e-15);
@@ -197,7 +199,7 @@ static void the_papers_prototype_lies_on_the_segment(void **state) {
 
 /* As many prototypes in as many dimensions as embeddings have; the centre of a simplex of unit vectors is 1 / sqrt(n)
  * from the origin. */
-static void many_points_in_many_dimensions(void **state) {
+TEST(many_points_in_many_dimensions) {
     scratch *s = *state;
     enum { n = 200, d = 256 };
     double *points = calloc((size_t)n * d, sizeof *points), *p = calloc(d, sizeof *p), *w = calloc(n, sizeof *w);
@@ -212,7 +214,7 @@ static void many_points_in_many_dimensions(void **state) {
     free(w);
 }
 
-static void bad_input_is_refused(void **state) {
+TEST(bad_input_is_refused) {
     scratch *s = *state;
     assert_true(isnan(mo_hull_distance(s->ctx, (double[]){0}, 0, 1, (double[]){0}, NULL)));
     assert_failed(s->ctx, MO_INVALID, PARTS("hull distance", "0 of 1"));
@@ -220,15 +222,6 @@ static void bad_input_is_refused(void **state) {
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("hull distance", "not finite"));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(distances_meet_the_optimality_conditions),
-        cmocka_unit_test(distances_equal_the_least_over_all_faces),
-        cmocka_unit_test(distances_equal_those_of_scipy),
-        cmocka_unit_test(the_papers_prototype_lies_on_the_segment),
-        cmocka_unit_test(many_points_in_many_dimensions),
-        cmocka_unit_test(bad_input_is_refused),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

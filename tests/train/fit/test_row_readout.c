@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 static void write_first(scratch *s, int n) {
     FILE *file = fopen(scratch_path(s, "train.txt"), "w");
     assert_non_null(file);
@@ -25,7 +27,7 @@ static void on_row(const mo_fit_row *row, void *state) {
     x->choice = *row->choice;
 }
 
-static void predictions_are_those_of_the_split(void **state) {
+TEST(predictions_are_those_of_the_split) {
     static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_logistic, &mo_head_prototype_inner, &mo_head_lda};
     enum { LEARNED = 30 };
     scratch *s = *state;
@@ -68,7 +70,7 @@ static void predictions_are_those_of_the_split(void **state) {
 }
 
 /* Without a split all rows are learned from; rows of another width, or none, are refused. */
-static void rows_of_another_form_are_refused(void **state) {
+TEST(rows_of_another_form_are_refused) {
     scratch *s = *state;
     mo_embeddings *E = make(s, MO_F32, 1);
     const mo_fit_options options = {.lambda = &(double){0.5}};
@@ -90,12 +92,4 @@ static void rows_of_another_form_are_refused(void **state) {
     mo_row_readout_release(&r);
     mo_row_readout_release(NULL);
     mo_embeddings_release(E);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(predictions_are_those_of_the_split),
-        cmocka_unit_test(rows_of_another_form_are_refused),
-    };
-    return cmocka_run_group_tests_name("row_readout", tests, scratch_create, scratch_release);
 }

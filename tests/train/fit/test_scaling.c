@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { LEARNED = 24 };
 
 static double z[N * D]; /* column 2 is constant in the rows to learn from */
@@ -71,7 +73,7 @@ static void fit_rows(scratch *s, const double *rows, mo_scaling scaling, mo_fit_
     mo_embeddings_release(E);
 }
 
-static void rows_are_scaled_as_by_hand(void **state) {
+TEST(rows_are_scaled_as_by_hand) {
     scratch *s = *state;
     double x[N * D];
     mo_fit_row plain[3], found[3], expected[3];
@@ -90,7 +92,7 @@ static void rows_are_scaled_as_by_hand(void **state) {
 }
 
 /* Other queries change nothing: of one query alone the outcome is the same. */
-static void no_query_is_scaled_by_another(void **state) {
+TEST(no_query_is_scaled_by_another) {
     scratch *s = *state;
     double x[N * D];
     mo_fit_row found[3], moved[3];
@@ -104,7 +106,7 @@ static void no_query_is_scaled_by_another(void **state) {
         assert_true(fabs(found[h].accuracy - moved[h].accuracy) <= 100.0 / (N - LEARNED) + 1e-9);
 }
 
-static void unknown_scalings_are_refused(void **state) {
+TEST(unknown_scalings_are_refused) {
     scratch *s = *state;
     draw_rows();
     mo_embeddings *E = embeddings_of(s, z);
@@ -115,13 +117,4 @@ static void unknown_scalings_are_refused(void **state) {
     assert_failed(s->ctx, MO_INVALID, PARTS("scaling is 4, expected 0 to 3"));
     mo_embeddings_release(E);
     scratch_files(s, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_scaled_as_by_hand),
-        cmocka_unit_test(no_query_is_scaled_by_another),
-        cmocka_unit_test(unknown_scalings_are_refused),
-    };
-    return cmocka_run_group_tests_name("scaling", tests, scratch_create, scratch_release);
 }

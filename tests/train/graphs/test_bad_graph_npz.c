@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* One member of n values, along one axis, or along two of `rows` rows. */
 typedef struct member {
     const char *key;
@@ -67,7 +69,7 @@ static mo_graph *open_with(mo_context *ctx, const member *change, int n) {
     return graph;
 }
 
-static void the_arrays_that_the_tests_damage_are_right(void **state) {
+TEST(the_arrays_that_the_tests_damage_are_right) {
     scratch *s = *state;
     mo_graph *g = open_with(s->ctx, NULL, 0);
     assert_non_null(g);
@@ -80,7 +82,7 @@ static void the_arrays_that_the_tests_damage_are_right(void **state) {
     mo_graph_release(g);
 }
 
-static void divisions_are_read_and_checked(void **state) {
+TEST(divisions_are_read_and_checked) {
     scratch *s = *state;
     static const member parts[] = {{"idx_train", MO_U8, 2, {0, 1}, 0}, {"idx_test", MO_I64, 1, {3}, 0}};
     mo_graph *g = open_with(s->ctx, parts, 2), *whole = open_with(s->ctx, NULL, 0);
@@ -93,7 +95,7 @@ static void divisions_are_read_and_checked(void **state) {
     mo_graph_release(whole);
 }
 
-static void several_divisions_are_read_and_checked(void **state) {
+TEST(several_divisions_are_read_and_checked) {
     scratch *s = *state;
     enum { T = MO_DIVISION_TRAIN, Q = MO_DIVISION_TEST };
     static const member masks[] = {{"splits_train", MO_I32, 8, {1, 1, 0, 0, 0, 1, 0, 1}, 2},
@@ -114,7 +116,7 @@ static void several_divisions_are_read_and_checked(void **state) {
     mo_graph_release(whole);
 }
 
-static void names_are_read_in_any_order_and_checked(void **state) {
+TEST(names_are_read_in_any_order_and_checked) {
     scratch *s = *state;
     char number[24];
     mo_graph *g = open_with(s->ctx, &(member){"names_number", MO_I64, 4, {5, -3, 8, 0}, 0}, 1);
@@ -135,7 +137,7 @@ static void names_are_read_in_any_order_and_checked(void **state) {
     mo_graph_release(g);
 }
 
-static void any_negative_label_means_none(void **state) {
+TEST(any_negative_label_means_none) {
     scratch *s = *state;
     mo_graph *graph = open_with(s->ctx, &(member){"labels", MO_I64, 4, {-2, 1, -1, 0}, 0}, 1);
     assert_non_null(graph);
@@ -144,7 +146,7 @@ static void any_negative_label_means_none(void **state) {
     mo_graph_release(graph);
 }
 
-static void files_that_are_no_archive_are_refused(void **state) {
+TEST(files_that_are_no_archive_are_refused) {
     scratch *s = *state;
     const char *path = scratch_write(s, "empty.npz", "", 0);
     assert_null(mo_graph_open(s->ctx, path));
@@ -155,7 +157,7 @@ static void files_that_are_no_archive_are_refused(void **state) {
 }
 
 /* Damage anywhere in an embedded graph is found: by the archive's own checks, or as arrays that are no graph. */
-static void truncated_embedded_graphs_are_refused(void **state) {
+TEST(truncated_embedded_graphs_are_refused) {
     scratch *s = *state;
     bytes whole = read_bytes("train/data/mutag.npz");
     assert_true(whole.n > 1000);
@@ -166,21 +168,7 @@ static void truncated_embedded_graphs_are_refused(void **state) {
     bytes_release(&whole);
 }
 
-static void refusals_hold_no_memory(void **state) {
+TEST(refusals_hold_no_memory) {
     scratch_files(*state, true);
     nothing_is_left_behind(state);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_arrays_that_the_tests_damage_are_right),
-        cmocka_unit_test(divisions_are_read_and_checked),
-        cmocka_unit_test(several_divisions_are_read_and_checked),
-        cmocka_unit_test(names_are_read_in_any_order_and_checked),
-        cmocka_unit_test(any_negative_label_means_none),
-        cmocka_unit_test(files_that_are_no_archive_are_refused),
-        cmocka_unit_test(truncated_embedded_graphs_are_refused),
-        cmocka_unit_test(refusals_hold_no_memory),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

@@ -1,24 +1,7 @@
-/* tests/train/graphs/test_bad_graphs.c - graph files in text form that are missing, cut short, damaged or contradict
- * themselves. */
+/* tests/train/graphs/test_bad_graphs.c - graph files in text form that are cut short or damaged. */
 #include "tests/bad_text.h"
 
-#include <zlib.h>
-
-static void missing_and_empty_paths_are_refused(void **state) {
-    scratch *s = *state;
-    assert_refused(s, "/nowhere/at/all.txt", MO_IO, PARTS("cannot open", "No such file"));
-    assert_refused(s, "/nowhere/at/all.npz", MO_IO, PARTS("cannot open", "No such file"));
-    assert_refused(s, "/dev/null", MO_IO, PARTS("expected a file or a folder"));
-    assert_refused(s, scratch_write(s, "empty.txt", "", 0), MO_FORMAT, PARTS("expected a graph", "an empty file"));
-    assert_refused(s, scratch_write(s, "empty.gz", "", 0), MO_FORMAT, PARTS("expected a graph", "an empty file"));
-    assert_refused(s, s->folder, MO_FORMAT, PARTS("_A.txt", "found 0"));
-}
-
-static void zero_bytes_are_not_text(void **state) {
-    scratch *s = *state;
-    const char *path = scratch_write(s, "zero.txt", "1 2\n3 4\0 5\n", 11);
-    assert_refused(s, path, MO_FORMAT, PARTS(":2:", "expected text", "a zero byte"));
-}
+static const fixtures around_all = {scratch_create, scratch_release};
 
 /* Every beginning of the gzipped file is refused, and so is a wrong checksum. */
 static void assert_gzip_guarded(scratch *s, const char *file) {
@@ -34,12 +17,12 @@ static void assert_gzip_guarded(scratch *s, const char *file) {
     bytes_release(&whole);
 }
 
-static void truncated_and_flipped_gzip_is_refused(void **state) {
+TEST(truncated_and_flipped_gzip_is_refused) {
     assert_gzip_guarded(*state, "tests/graphs/edges.txt.gz");
     assert_gzip_guarded(*state, "tests/graphs/lists.txt.gz");
 }
 
-static void every_beginning_of_an_adjacency_list_is_refused(void **state) {
+TEST(every_beginning_of_an_adjacency_list_is_refused) {
     scratch *s = *state;
     bytes whole = read_bytes("tests/graphs/lists.txt");
     for (size_t n = 1; n + 1 < whole.n; n++) { /* the last line end may be missing */
@@ -50,41 +33,7 @@ static void every_beginning_of_an_adjacency_list_is_refused(void **state) {
     bytes_release(&whole);
 }
 
-/* As Fingerprint has them: the labels file counts them, the indicator does not name them. */
-static void tu_graphs_without_nodes_are_left_out(void **state) {
-    scratch *s = *state;
-    static const char *const files[][2] = {{"BAD_A.txt", "1, 2\n2, 1\n3, 4\n4, 3\n"},
-        {"BAD_graph_indicator.txt", "2\n2\n5\n5\n"}, {"BAD_graph_labels.txt", "9\n1\n8\n8\n-1\n7\n"}};
-    char number[24];
-    for (int i = 0; i < 3; i++)
-        scratch_write(s, files[i][0], files[i][1], strlen(files[i][1]));
-    mo_graph *graph = mo_graph_open(s->ctx, s->folder);
-    assert_non_null(graph);
-    assert_int_equal(graph->graphs, 2);
-    assert_memory_equal(graph->graph_offset, ((int64_t[]){0, 2, 4}), 3 * sizeof(int64_t));
-    assert_int_equal(graph->classes, 2);
-    assert_memory_equal(graph->label, ((int64_t[]){1, 0}), 2 * sizeof(int64_t));
-    assert_string_equal(
-        graph->left_out, "4 of the 6 graphs of BAD_graph_labels.txt, which have no nodes (the first in line 1)");
-    assert_string_equal(mo_graph_example_name(graph, 1, number), "4"); /* line 5, from 0 */
-    assert_int_equal(mo_graph_find_example(graph, "1"), 0);
-    assert_int_equal(mo_graph_find_example(graph, "0"), -1);
-    mo_graph_release(graph);
-}
-
-static void refusals_hold_no_memory(void **state) {
+TEST(refusals_hold_no_memory) {
     scratch_files(*state, true);
     nothing_is_left_behind(state);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(missing_and_empty_paths_are_refused),
-        cmocka_unit_test(zero_bytes_are_not_text),
-        cmocka_unit_test(truncated_and_flipped_gzip_is_refused),
-        cmocka_unit_test(every_beginning_of_an_adjacency_list_is_refused),
-        cmocka_unit_test(tu_graphs_without_nodes_are_left_out),
-        cmocka_unit_test(refusals_hold_no_memory),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
 }

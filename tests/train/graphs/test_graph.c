@@ -2,6 +2,8 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 enum { NODES = 23 };
 
 /* Random directed edges with loops and repetitions; `dense` becomes the undirected truth. */
@@ -28,7 +30,7 @@ static void count_dropped(const int64_t *u, const int64_t *v, int64_t n, int64_t
     }
 }
 
-static void edges_become_the_undirected_adjacency(void **state) {
+TEST(edges_become_the_undirected_adjacency) {
     scratch *s = *state;
     int64_t u[200], v[200], loops, duplicates;
     bool dense[NODES][NODES];
@@ -53,7 +55,7 @@ static void edges_become_the_undirected_adjacency(void **state) {
     }
 }
 
-static void graphs_may_be_empty(void **state) {
+TEST(graphs_may_be_empty) {
     scratch *s = *state;
     for (int64_t nodes = 0; nodes < 3; nodes++) {
         mo_graph *g = mo_graph_from_edges(s->ctx, "empty", nodes, 0, NULL, NULL);
@@ -69,7 +71,7 @@ static void graphs_may_be_empty(void **state) {
     mo_graph_release(NULL);
 }
 
-static void look_ups_outside_the_graph_are_false(void **state) {
+TEST(look_ups_outside_the_graph_are_false) {
     scratch *s = *state;
     mo_graph *g = mo_graph_from_edges(s->ctx, "edge", 2, 1, (int64_t[]){0}, (int64_t[]){1});
     assert_true(mo_graph_has_edge(g, 0, 1) && mo_graph_has_edge(g, 1, 0));
@@ -78,7 +80,7 @@ static void look_ups_outside_the_graph_are_false(void **state) {
     mo_graph_release(g);
 }
 
-static void equal_content_has_equal_hashes_and_other_content_has_not(void **state) {
+TEST(equal_content_has_equal_hashes_and_other_content_has_not) {
     scratch *s = *state;
     mo_graph *graphs[] = {
         mo_graph_from_edges(s->ctx, "a", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3}),
@@ -93,7 +95,7 @@ static void equal_content_has_equal_hashes_and_other_content_has_not(void **stat
         mo_graph_release(graphs[i]);
 }
 
-static void ends_outside_the_nodes_are_errors(void **state) {
+TEST(ends_outside_the_nodes_are_errors) {
     scratch *s = *state;
     assert_null(mo_graph_from_edges(s->ctx, "high", 3, 2, (int64_t[]){0, 1}, (int64_t[]){1, 3}));
     assert_failed(s->ctx, MO_INVALID, PARTS("0..2", "edge 1", "1, 3"));
@@ -112,7 +114,7 @@ static mo_graph *open_or_fail(mo_context *ctx, const char *name) {
     return graph;
 }
 
-static void edge_lists_rank_their_ids(void **state) {
+TEST(edge_lists_rank_their_ids) {
     static const char *const files[] = {"tests/graphs/edges.txt", "tests/graphs/edges.txt.gz"};
     scratch *s = *state;
     for (int f = 0; f < 2; f++) { /* ids 0 3 7 10 2^53 */
@@ -128,7 +130,7 @@ static void edge_lists_rank_their_ids(void **state) {
     }
 }
 
-static void adjacency_lists_become_a_set_of_graphs(void **state) {
+TEST(adjacency_lists_become_a_set_of_graphs) {
     static const char *const files[] = {"tests/graphs/lists.txt", "tests/graphs/lists.txt.gz"};
     scratch *s = *state;
     for (int f = 0; f < 2; f++) {
@@ -146,7 +148,7 @@ static void adjacency_lists_become_a_set_of_graphs(void **state) {
     }
 }
 
-static void tu_folders_map_labels_by_their_sorted_values(void **state) {
+TEST(tu_folders_map_labels_by_their_sorted_values) {
     scratch *s = *state;
     mo_graph *g = open_or_fail(s->ctx, "tests/graphs/TINY");
     assert_string_equal(g->name, "TINY");
@@ -163,17 +165,6 @@ static void tu_folders_map_labels_by_their_sorted_values(void **state) {
     mo_graph_release(g);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(edges_become_the_undirected_adjacency),
-        cmocka_unit_test(graphs_may_be_empty),
-        cmocka_unit_test(look_ups_outside_the_graph_are_false),
-        cmocka_unit_test(equal_content_has_equal_hashes_and_other_content_has_not),
-        cmocka_unit_test(ends_outside_the_nodes_are_errors),
-        cmocka_unit_test(edge_lists_rank_their_ids),
-        cmocka_unit_test(adjacency_lists_become_a_set_of_graphs),
-        cmocka_unit_test(tu_folders_map_labels_by_their_sorted_values),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

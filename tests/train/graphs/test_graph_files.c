@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 typedef struct corpus {
     scratch *s;
     char *line[2000];
@@ -181,7 +183,7 @@ static void open_case(corpus *c, int i) {
     c->cases++;
 }
 
-static void every_case_is_read_or_refused_as_it_says(void **state) {
+TEST(every_case_is_read_or_refused_as_it_says) {
     static corpus c;
     bytes text = read_bytes("tests/graphs/files.cases");
     bytes_append(&text, "", 1);
@@ -211,10 +213,6 @@ static void every_case_is_read_or_refused_as_it_says(void **state) {
     bytes_release(&text);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_case_is_read_or_refused_as_it_says),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* A drawn graph in which each pair is an edge with the given chance (and 0-1 is one always). */
 static mo_graph *draw_graph(mo_context *ctx, int64_t nodes, double density, uint64_t number) {
     int64_t u[2000], v[2000], n = 1;
@@ -47,7 +49,7 @@ static void assert_links(const mo_graph *graph, const mo_links *links) {
             assert_true(mo_graph_has_edge(graph, u, links->masked->column[i]));
 }
 
-static void masked_edges_and_non_edges_are_what_they_say(void **state) {
+TEST(masked_edges_and_non_edges_are_what_they_say) {
     static const double densities[] = {0, 0.05, 0.5, 0.95, 1};
     static const double shares[] = {0.001, 0.2, 0.5, 0.8};
     scratch *s = *state;
@@ -68,7 +70,7 @@ static void masked_edges_and_non_edges_are_what_they_say(void **state) {
     }
 }
 
-static void links_are_a_function_of_the_seed(void **state) {
+TEST(links_are_a_function_of_the_seed) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, 50, 0.3, 0);
     mo_links *a = mo_links_create(graph, 0.2, 100, 5), *b = mo_links_create(graph, 0.2, 100, 5);
@@ -101,7 +103,7 @@ static void assert_even(const int64_t *count, int64_t cells, double expected) {
         fail_msg("chi-square %g over %lld cells", chi2, (long long)cells);
 }
 
-static void every_edge_and_non_edge_is_drawn_equally_often(void **state) {
+TEST(every_edge_and_non_edge_is_drawn_equally_often) {
     enum { NODES = 14, SEEDS = 4000 };
     scratch *s = *state;
     int64_t count[2][NODES * NODES] = {{0}}, cell[NODES * NODES];
@@ -129,7 +131,7 @@ static void every_edge_and_non_edge_is_drawn_equally_often(void **state) {
 }
 
 /* The beginning of the list is a random sample too, so that a reader may cut it anywhere. */
-static void lists_are_in_random_order(void **state) {
+TEST(lists_are_in_random_order) {
     scratch *s = *state;
     enum { ITEMS = 12, SEEDS = 6000 };
     for (int64_t m = 5; m <= ITEMS; m++) {
@@ -146,7 +148,7 @@ static void lists_are_in_random_order(void **state) {
     }
 }
 
-static void features_and_labels_stay_with_the_masked_graph(void **state) {
+TEST(features_and_labels_stay_with_the_masked_graph) {
     scratch *s = *state;
     unsetenv("MOCHI_EMBEDDED");
     mo_graph *graph = mo_graph_open(s->ctx, "cora");
@@ -167,7 +169,7 @@ static void features_and_labels_stay_with_the_masked_graph(void **state) {
     mo_graph_release(graph);
 }
 
-static void impossible_links_are_errors(void **state) {
+TEST(impossible_links_are_errors) {
     scratch *s = *state;
     mo_graph *graph = mo_graph_from_edges(s->ctx, "path", 4, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 2, 3});
     mo_graph *empty = mo_graph_from_edges(s->ctx, "empty", 4, 0, NULL, NULL);
@@ -187,15 +189,6 @@ static void impossible_links_are_errors(void **state) {
     mo_graph_release(graph);
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masked_edges_and_non_edges_are_what_they_say),
-        cmocka_unit_test(links_are_a_function_of_the_seed),
-        cmocka_unit_test(every_edge_and_non_edge_is_drawn_equally_often),
-        cmocka_unit_test(lists_are_in_random_order),
-        cmocka_unit_test(features_and_labels_stay_with_the_masked_graph),
-        cmocka_unit_test(impossible_links_are_errors),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

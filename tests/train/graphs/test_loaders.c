@@ -4,6 +4,8 @@
 #include "tests/scratch.h"
 #include "train/inside.h"
 
+static const fixtures around_all = {scratch_create, scratch_release};
+
 /* The known counts of a data set; counts[..] = 0 ends the label counts. */
 typedef struct known {
     const char *name, *path;
@@ -122,7 +124,7 @@ static void use_sources(scratch *s) {
     setenv("MOCHI_EMBEDDED", s->folder, 1);
 }
 
-static void every_data_set_at_hand_has_its_verified_counts(void **state) {
+TEST(every_data_set_at_hand_has_its_verified_counts) {
     scratch *s = *state;
     int found = 0;
     use_sources(s);
@@ -141,7 +143,7 @@ static void every_data_set_at_hand_has_its_verified_counts(void **state) {
     assert_true(found >= 2 && (strcmp(data_at_hand(), "tests/sources") == 0 || found == DATA_SETS));
 }
 
-static void planetoid_nodes_without_a_label_are_unlabelled(void **state) {
+TEST(planetoid_nodes_without_a_label_are_unlabelled) {
     static const int64_t ids[] = {
         2407, 2489, 2553, 2682, 2781, 2953, 3042, 3063, 3212, 3214, 3250, 3292, 3305, 3306, 3309};
     scratch *s = *state;
@@ -166,7 +168,7 @@ static void collect(const char *name, const char *path, bool embedded, void *sta
     l->embedded += embedded;
 }
 
-static void embedded_graphs_equal_their_sources(void **state) {
+TEST(embedded_graphs_equal_their_sources) {
     scratch *s = *state;
     listed l = {0};
     setenv("MOCHI_DATA", s->folder, 1);
@@ -197,7 +199,7 @@ static void embedded_graphs_equal_their_sources(void **state) {
     assert_true(sources >= 1); /* MUTAG comes with the tests */
 }
 
-static void embedded_graphs_have_their_verified_counts(void **state) {
+TEST(embedded_graphs_have_their_verified_counts) {
     scratch *s = *state;
     int found = 0;
     setenv("MOCHI_DATA", s->folder, 1);
@@ -215,7 +217,7 @@ static void embedded_graphs_have_their_verified_counts(void **state) {
     assert_true(found >= 7);
 }
 
-static void names_come_in_any_case_and_paths_work(void **state) {
+TEST(names_come_in_any_case_and_paths_work) {
     scratch *s = *state;
     use_sources(s);
     char path[600];
@@ -231,7 +233,7 @@ static void names_come_in_any_case_and_paths_work(void **state) {
 }
 
 /* A folder at the path of "mutag" that has attributes: the name leaves them aside, the path reads them. */
-static void names_have_no_attributes_and_paths_have(void **state) {
+TEST(names_have_no_attributes_and_paths_have) {
     scratch *s = *state;
     char target[1024], folder[600], path[700];
     assert_non_null(getcwd(target, 900));
@@ -252,7 +254,7 @@ static void names_have_no_attributes_and_paths_have(void **state) {
     assert_int_equal(unlink(path) | rmdir(folder), 0);
 }
 
-static void unknown_names_are_errors_that_list_what_is_known(void **state) {
+TEST(unknown_names_are_errors_that_list_what_is_known) {
     scratch *s = *state;
     unsetenv("MOCHI_EMBEDDED");
     assert_null(mo_graph_open(s->ctx, "corra"));
@@ -265,7 +267,7 @@ static void unknown_names_are_errors_that_list_what_is_known(void **state) {
     assert_failed(s->ctx, MO_IO, PARTS("'cora'", "MOCHI_DATA", "none"));
 }
 
-static void data_lies_where_the_environment_says(void **state) {
+TEST(data_lies_where_the_environment_says) {
     char path[300], expected[300];
     scratch *s = *state;
     setenv("MOCHI_DATA", s->folder, 1);
@@ -283,17 +285,6 @@ static void data_lies_where_the_environment_says(void **state) {
     assert_false(mo_data_file("corra.npz", path, sizeof path));
 }
 
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_data_set_at_hand_has_its_verified_counts),
-        cmocka_unit_test(planetoid_nodes_without_a_label_are_unlabelled),
-        cmocka_unit_test(embedded_graphs_equal_their_sources),
-        cmocka_unit_test(embedded_graphs_have_their_verified_counts),
-        cmocka_unit_test(names_come_in_any_case_and_paths_work),
-        cmocka_unit_test(names_have_no_attributes_and_paths_have),
-        cmocka_unit_test(unknown_names_are_errors_that_list_what_is_known),
-        cmocka_unit_test(data_lies_where_the_environment_says),
-        cmocka_unit_test(nothing_is_left_behind),
-    };
-    return cmocka_run_group_tests(tests, scratch_create, scratch_release);
+TEST(nothing_is_left) {
+    nothing_is_left_behind(state);
 }

@@ -1,0 +1,34 @@
+/* tests/suite.h - the tests of a program. TEST(its_claim) { ... } is a function that is run by standing there, in the
+ * order of the file. A file that defines `around_all` (set-up and tear-down of the program) or `around_each` (of each
+ * TEST, not of a BARE_TEST) has them called; the state that they set is `*state` in the test. */
+#ifndef SUITE_H
+#define SUITE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+typedef struct fixtures {
+    CMFixtureFunction create, release;
+} fixtures;
+
+static const fixtures around_all, around_each;
+
+/* Adds a test to those of the program. */
+void add_test(const char *name, CMUnitTestFunction test, const fixtures *each, const fixtures *all);
+/* Runs them; 0 if none failed. A program that defines no main does nothing else. */
+int run_suite(void);
+
+#define TEST_AROUND(name, each)                                                                                        \
+    static void name(void **state);                                                                                    \
+    __attribute__((constructor)) static void add_##name(void) {                                                        \
+        add_test(#name, name, each, &around_all);                                                                      \
+    }                                                                                                                  \
+    static void name(void **state)
+#define TEST(name) TEST_AROUND(name, &around_each)
+#define BARE_TEST(name) TEST_AROUND(name, &(const fixtures){0})
+
+#endif
