@@ -25,7 +25,6 @@ static inline double open_small_stack(mo_context *ctx, const char *folder, const
         .hops = hops,
         .nodes = 3,
         .columns = 2,
-        .dtype = MO_F32,
         .first = small_first_hop};
     mo_tensor *stack = mo_hop_store_open(&store);
     double sum = 0;

@@ -3,7 +3,6 @@
 #include "tools/digest.h"
 #include "tools/options.h"
 #include "tools/progress.h"
-#include "tools/ranks.h"
 #include "tools/train/recipe.h"
 
 #include <inttypes.h>
@@ -16,12 +15,10 @@ typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
     const mo_encoder *encoder; /* the user's encoder, of weights trained with one; or NULL */
     int64_t max_rows, memory;
-    mo_dtype stack;
     mo_context_options device; /* device, math mode and threads */
     int hop, argc;
     char **argv;
     bool json, quiet;
-    mo_ranks ranks; /* processes that embed together; the first one writes and speaks */
     given_options given;
 } embed_options;
 
@@ -46,7 +43,6 @@ static const option table[] = {
     MAX_ROWS_OPTION(embed_options, max_rows,
         "rows encoded at once; 0: all (default 2048 with rows of examples, as `best`; else 32768)"),
     KEEPING_OPTIONS(embed_options, memory, cache),
-    STACK_OPTION(embed_options, stack),
     THREADS_OPTION(embed_options, device.threads),
     DEVICE_OPTIONS(embed_options, device),
     JSON_OPTION(embed_options, json, "one JSON object per file on standard output, nothing else"),
@@ -71,7 +67,6 @@ static void check_options(void *options, const struct argp_state *state) {
     refuse_given(g, "recipe", none, "expected weights of a file, whose recipe it checks");
     refuse_given(g, "encoder", none, "expected --weights of that encoder beside it, found none");
     refuse_given(g, "max-rows", none, "nothing is encoded without weights");
-    refuse_given(g, "stack", !o->memory, "expected --memory, as a hop stack in memory is of float32");
     refuse_math_on_cpu(g, &o->device);
 }
 
@@ -105,17 +100,17 @@ static void write_whole(mo_tensor *Z, embed_file *f) {
     mo_tensor_release(Z);
 }
 
-/* The blocks of the weights' model, which all processes encode. */
+/* The blocks of the weights' model. */
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
     mo_model *model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
-    if (mo_ranks_agree(source->graph->ctx, &o->ranks, true))
-        mo_embed_share(model, source, o->max_rows, &o->ranks, write_block, f);
+    if (mo_ok(source->graph->ctx))
+        mo_embed_each(model, source, o->max_rows, write_block, f);
     mo_model_release(model);
 }
 
-/* The rows of a hop, by the first process alone. */
+/* The rows of a hop. */
 static void embed_by_hop(const embed_options *o, const mo_source *source, embed_file *f) {
     int hop = o->hop < 0 ? 2 : o->hop;
     if (source->task == MO_TASK_NC)
@@ -129,7 +124,7 @@ static void write_embeddings(
     const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     if (weights)
         embed_by_model(o, weights, source, f);
-    else if (o->ranks.rank == 0)
+    else
         embed_by_hop(o, source, f);
     if (f->npy)
         mo_npy_finish(f->npy);
@@ -161,8 +156,6 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     phase_begin(o->quiet, "mochi embed: embeddings of %.80s", graph->name);
     write_embeddings(o, weights, source, &rows);
     phase_end();
-    if (o->ranks.rank > 0)
-        return true;
     mo_tensor *y =
         mo_ok(ctx) && o->labels ? mo_tensor_create_from(ctx, MO_I64, 1, &graph->n_labels, graph->label) : NULL;
     if (mo_ok(ctx) && o->labels && mo_npy_write(y, o->labels) != MO_OK && !was_there)
@@ -183,22 +176,11 @@ static void count_block(const embed_options *e, const mo_graph *graph, bool enco
         o->beside = block * o->dim * (int64_t)sizeof(float);
 }
 
-/* Whether all processes run the same program on the same graph, weights and options. */
-static bool same_inputs(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_graph *graph) {
-    if (o->ranks.size == 1)
-        return mo_ok(ctx);
-    json_t *inputs = json_pack("{s:o, s:o, s:i, s:I, s:I, s:s}", "graph", json_hash(graph->hash), "weights",
-        weights ? json_hash(weights->hash) : json_string("none"), "hop", o->hop, "max_rows", (json_int_t)o->max_rows,
-        "memory", (json_int_t)o->memory, "stack", mo_dtype_name(o->stack));
-    return ranks_compare_inputs(ctx, &o->ranks, "embed", inputs);
-}
-
 /* False where standard output was lost. */
 static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};
     features.memory = o->memory;
-    features.stack = o->stack;
     count_block(o, graph, weights != NULL, &features);
     features.notice = o->quiet ? NULL : print_notice;
     features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
@@ -206,10 +188,9 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
         mo_fail(ctx, MO_INVALID, "--labels: %s has none", graph->name);
     mo_source source = {.graph = graph, .task = graph->graphs > 1 ? MO_TASK_GC : MO_TASK_NC};
     phase_begin(o->quiet, "mochi embed: features of %.80s", graph->name);
-    if (same_inputs(ctx, o, weights, graph))
+    if (mo_ok(ctx))
         source.features = mo_task_features_open(graph, source.task, NULL, &features);
-    bool opened = mo_ranks_agree(ctx, &o->ranks, true);
-    bool written = !opened || write_arrays(ctx, o, weights, &source);
+    bool written = !mo_ok(ctx) || write_arrays(ctx, o, weights, &source);
     mo_features_release(source.features);
     return written;
 }
@@ -217,11 +198,6 @@ static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weight
 int embed_command(int argc, char **argv) {
     embed_options o = {.weights = "best", .max_rows = -1, .hop = -1, .argc = argc, .argv = argv};
     read_command_line(&embed_line, argc, argv, &o, &o.given);
-    if (!ranks_open(&o.ranks, argv[0]))
-        return EXIT_FAILED;
-    o.quiet |= o.ranks.rank > 0;
-    if (o.ranks.size > 1 && !o.device.threads)
-        o.device.threads = 1;
     mo_context *ctx = open_context_on(o.device);
     if (!ctx)
         return EXIT_FAILED;
@@ -234,11 +210,10 @@ int embed_command(int argc, char **argv) {
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o.data) : NULL;
     if (!o.quiet)
         print_left_out(graph);
-    bool written = !mo_ranks_agree(ctx, &o.ranks, true) || embed_graph(ctx, &o, weights, graph);
-    int code = !mo_ok(ctx) ? (o.ranks.rank ? EXIT_FAILED : report_failure(ctx)) : written ? EXIT_FINE : EXIT_FAILED;
+    bool written = !mo_ok(ctx) || embed_graph(ctx, &o, weights, graph);
+    int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_graph_release(graph);
     mo_weights_release(weights);
     mo_context_release(ctx);
-    ranks_close(&o.ranks);
     return code;
 }

@@ -238,12 +238,6 @@ void take_expand(void *unused, const char *text, const struct argp_state *state)
     set_max_expand(parse_positive(state, "--max-expand", text));
 }
 
-void take_stack(void *stack, const char *text, const struct argp_state *state) {
-    if (strcmp(text, "float32") != 0 && strcmp(text, "float16") != 0)
-        usage_error(state, "--stack", "float32 or float16", text);
-    *(mo_dtype *)stack = !strcmp(text, "float16") ? MO_F16 : MO_F32;
-}
-
 /* ---- the manual page and completion ---- */
 
 /* A text of a table as scdoc takes it; @heads as the names of the heads. */

@@ -119,15 +119,6 @@ void take_expand(void *unused, const char *text, const struct argp_state *state)
         EXPAND_OPTION, {                                                                                               \
         OPTION_TEXT, "cache", "DIR", offsetof(T, c), "keep computed features in this folder (default $MOCHI_CACHE)"    \
     }
-/* For commands that read features and train nothing; f: mo_dtype. */
-#define STACK_OPTION(T, f)                                                                                             \
-    {                                                                                                                  \
-        OPTION_OTHER, "stack", "TYPE", offsetof(T, f),                                                                 \
-            "numbers of a hop stack that is a file: float32, or float16, half as large, each hop rounded to 11 bits "  \
-            "(default: float32)",                                                                                      \
-            .choices = "float32|float16", .take = take_stack                                                           \
-    }
-void take_stack(void *stack, const char *text, const struct argp_state *state);
 /* Where features are kept; f: mo_feature_place. */
 #define PLACE_OPTION(T, f)                                                                                             \
     {                                                                                                                  \

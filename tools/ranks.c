@@ -179,11 +179,3 @@ void ranks_close(mo_ranks *ranks) {
         free((char *)ranks->host[0]);
     free((void *)ranks->host);
 }
-
-bool ranks_compare_inputs(mo_context *ctx, const mo_ranks *ranks, const char *command, json_t *inputs) {
-    char *text = mo_ok(ctx) && inputs ? json_dumps(inputs, JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
-    bool same = mo_ranks_compare(ctx, ranks, command, text);
-    free(text);
-    json_decref(inputs);
-    return same;
-}

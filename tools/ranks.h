@@ -4,14 +4,9 @@
 
 #include "tools/inside.h"
 
-#include <jansson.h>
-
 /* Joins the processes of this command ("mochi train"): size is 1 where this process was started alone. Returns false
  * after one line on standard error, which names the command. */
 bool ranks_open(mo_ranks *ranks, const char *command);
-/* Raises where the processes of `command` ("eval") have not all the same inputs, an object that this call frees, or run
- * another program; NULL: this process has failed. Returns whether all are the same and none has failed. */
-bool ranks_compare_inputs(mo_context *ctx, const mo_ranks *ranks, const char *command, json_t *inputs);
 /* The number of this process among those of its host, as its environment tells; 0 where it does not. */
 int ranks_local(void);
 /* The same among all processes, before they are joined. */

@@ -16,9 +16,7 @@ MO_API mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t
  * division. */
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
 
-/* Of train/inside.h: NULL, or functions, that only the program `mochi` gives. */
-struct mo_plan;
-struct mo_ranks;
+struct mo_plan; /* train/graph.h */
 
 typedef struct mo_eval_options {
     mo_protocol protocol;
@@ -30,15 +28,11 @@ typedef struct mo_eval_options {
     int64_t seeds;        /* for protocol split, and for links: 3 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
-    /* Called at rank 0 with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries
+    /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries
      * are the whole test, and support_pair and query_pair number the source's links, positives before negatives. */
     void (*on_plan)(const mo_source *source, const struct mo_plan *plan, int64_t k, int64_t repeat, void *state);
     void *state;
     bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
-    /* The processes that share the problems, borrowed; NULL: this one alone. Every rank evaluates the same candidates
-     * on the same source; the rows have the bits of one process at any number of ranks, and are visited at rank 0
-     * alone. A failure of one rank, and inputs that differ from those of rank 0, are raised on all. */
-    const struct mo_ranks *ranks;
 } mo_eval_options;
 
 /* Of a readout of nodes or graphs: how much an expert had to say, 0 to 1; all together 1. The name is T (the trained

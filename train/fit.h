@@ -189,14 +189,13 @@ typedef struct mo_diagnosis {
     double spread;           /* root mean squared distance of the rows to their prototypes */
     double radius;           /* R, the largest |z|: an included class wins by at most epsilon R */
     double mean_distance;    /* between two prototypes */
-    int64_t pairs, drawn;    /* of classes; those that are looked at: all up to 64 classes, 2016 drawn beyond */
+    int64_t pairs;           /* of classes */
     int64_t missed;          /* those of them whose boundary <z, p_i - p_j> = 0 has all their rows on one side */
     mo_prototype *prototype; /* [classes] */
 } mo_diagnosis;
 
 typedef struct mo_diagnosis_options {
     double epsilon;       /* of inclusion, in units of the mean distance */
-    uint64_t seed;        /* of the pairs that are drawn */
     mo_progress progress; /* or NULL */
     void *state;
 } mo_diagnosis_options;

@@ -46,8 +46,7 @@ typedef struct mo_feature_options {
      * into the swap. */
     int64_t memory;
     int64_t beside, encoded; /* for that comparison: bytes taken beside the features; rows encoded together */
-    mo_dtype stack;   /* of hop stacks in files: MO_F32, or MO_F16, half as large, each value rounded to 11 bits */
-    mo_notice notice; /* receives events of the cache and the progress of such files; may be NULL */
+    mo_notice notice;        /* receives events of the cache and the progress of such files; may be NULL */
     void *notice_state;
 } mo_feature_options;
 

@@ -60,7 +60,7 @@ MO_API mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report);
 /* Writes out/checkpoint.safetensors. Returns the status. */
 MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 
-/* ---- ranks: processes that share a run or an evaluation (train/run/README.md) ---- */
+/* ---- ranks: processes that share a run (train/run/README.md) ---- */
 
 /* One of `size` processes, and how it sends messages to the others; messages from one to another arrive in order. */
 typedef struct mo_ranks {
@@ -77,10 +77,6 @@ typedef struct mo_ranks {
 /* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
  * every rank's. */
 MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
-/* Raises on every rank where one differs from rank 0 in `mine`, its inputs as a JSON object (borrowed; NULL: it has
- * failed), in its program, or in the kernels of BLAS; the message names the member and begins with `command`, "train".
- * Returns whether all are equal and none has failed. */
-MO_API bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *command, const char *mine);
 /* From now on the trainer, new and with the same settings on every rank, takes its share of the episodes of each step:
  * the weights have the same bits as those of one process. Where every rank has a device of its own and NCCL, and none
  * asks for `deterministic`, the devices add up the gradients, in an order of their own: the weights then agree with
@@ -142,19 +138,17 @@ MO_API const char *mo_expert_words(const char *name);
 MO_API void mo_describe_shares(const mo_expert_share *share, int n, char *text, size_t bytes);
 
 /* mo_embed_all block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
- * `examples`. A visit that returns false ends it. Of several ranks (NULL: this process alone) each encodes its share of
- * the blocks, and rank 0 visits all of them, with the bits of one process; a failure of one, or a visit that ends it,
- * ends all. Returns the status. */
+ * `examples`. A visit that returns false ends it. Returns the status. */
 typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);
-MO_API mo_code mo_embed_share(mo_model *model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
-    mo_embed_visit visit, void *state);
+MO_API mo_code mo_embed_each(
+    mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
 
 /* The width d of these embeddings, found from the first example alone; 0 on failure. */
 MO_API int64_t mo_embedding_width(mo_model *model, const mo_source *source);
 
 /* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
-/* The same rows of nodes, block by block, as mo_embed_share. Returns the status. */
+/* The same rows of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
 MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Runs of `mochi train` and `mochi embed` under mpirun: any number of processes gives the bits of one; a run goes on with other numbers of
+"""Runs of `mochi train` under mpirun: any number of processes gives the bits of one; a run goes on with other numbers of
 them; what does not fit is refused in one line; a signal, a full disk or a kill of one process ends all of them, and the
-run goes on to the bits of one that was never stopped. `mochi eval` under mpirun writes what one process writes.
+run goes on to the bits of one that was never stopped.
 
 Usage: test_cli_mpi.py MOCHI [many] [TEST...]. `many`: 200 steps, the recipe paper++ at d = 512, 20 kills. TEST: these
 tests alone. Skipped (77) without mpirun or in a build without MPI."""
@@ -262,108 +262,9 @@ def a_full_disk_stops_all(place, one):
     return "no space from the 30th and from the 90th call on, at rank 0 of 2"
 
 
-def write_rings(place):
-    """Two graphs of one name, the second without an edge of the first."""
-    for side in ("a", "b"):
-        (place / "rings" / side).mkdir(parents=True, exist_ok=True)
-        edges = [(i, (i + step) % 60) for i in range(60) for step in (1, 7)][side == "b":]
-        (place / "rings" / side / "ring.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
-    return place / "rings"
-
-
-def evaluation(one, *words):
-    return [MOCHI, "eval", "--weights", str(one / "weights.safetensors"), "--hop", "1", *words]
-
-
-def evaluate(size, words, draws):
-    """What an evaluation writes to standard output, and its files."""
-    shutil.rmtree(draws, ignore_errors=True)
-    run = call(mpirun((size, [], words)) if size > 1 else words)
-    assert run.returncode == 0, f"{size} processes ended with {run.returncode}: {run.stderr}"
-    return run.stdout, {file.name: file.read_bytes() for file in draws.glob("*")}
-
-
-def an_evaluation_writes_what_one_process_writes(place, one):
-    ring, draws, cells = write_rings(place) / "a" / "ring.txt", place / "draws", 0
-    data = ["--cache", str(place / "features"), "--data", f"mutag,cora:nc,{ring}:lp"]
-    for words in (["--shots", "4,16", "--seeds", "3"], ["--shots", "4", "--seeds", "1", "--json"],
-                  ["--json", "--protocol", "episode", "--episodes", "5", "--queries", "9", "--shots", "4", "--seeds", "2", "--head",
-                   "ridge,prototype_euclidean", "--metric", "accuracy,nll,auc,ap", "--draws", str(draws)]):
-        words = evaluation(one, *data, *words, "--threads", "1")
-        out, files = evaluate(1, words, draws)
-        assert ("--draws" in words) == (len(files) > 0) and len(out.splitlines()) > 10, out
-        for size in (2, 3):
-            there, others = evaluate(size, words, draws)
-            assert there == out, f"{size} processes print\n{there}\none prints\n{out}"
-            assert others == files, f"{size} processes write {sorted(others)}, one writes {sorted(files)}"
-        cells += out.count('"kind":"cell"')
-    return f"{cells} figures, a table and draws of nodes, links and graphs on 1, 2 and 3 processes"
-
-
-def an_evaluation_refuses_what_differs(place, one):
-    rings, other = write_rings(place), place / "other"
-    run = call([MOCHI, "train", "--out", str(other), "--steps", "2", "--threads", "1", "--seed", "7", *WORDS])
-    assert run.returncode == 0, run.stderr
-    words = ["--data", f"{rings}/a/ring.txt:lp", "--shots", "4"]
-    mine = evaluation(one, *words)
-
-    def beside(theirs, *options):
-        return call(mpirun((1, [], mine), (1, list(options), theirs)))
-
-    expect_line(beside(evaluation(other, *words)), "rank 1 of 2", "weights.0", "as rank 0 has it")
-    expect_line(beside([*mine, "--data", f"{rings}/b/ring.txt:lp"]), "rank 1 of 2", "data.hash", "as rank 0 has it")
-    expect_line(beside([*mine, "--data", f"{rings}/none/ring.txt:lp"]), "rank 1 of 2", "none/ring.txt")
-    expect_line(beside([*mine, "--seeds", "4"]), "rank 1 of 2", "seeds = 10, as rank 0 has it, found 4")
-    expect_line(beside(evaluation(place / "nowhere", *words)), "rank 1 of 2", "nowhere")
-    if PLUGINS:
-        for side in ("a", "b"):
-            shutil.copy(f"{PLUGINS}/head_good.so", rings / side / "head.so")
-        with open(rings / "b" / "head.so", "ab") as file:
-            file.write(b"another build")
-        run = call(mpirun(*((1, [], [*mine, "--head", f"{rings}/{side}/head.so"]) for side in ("a", "b"))))
-        expect_line(run, "rank 1 of 2", "plugins.", "as rank 0 has it")
-    expect_line(call(mine, PMI_SIZE="2"), "mochi eval: started as one of 2 processes (PMI_SIZE)", "MPI")
-    full = ["sh", "-c", 'exec "$@" >/dev/full', "sh", *mine, "--json"]
-    expect_line(call(mpirun((1, [], full), (1, [], [*mine, "--json"]))), "standard output")
-    run = call(mpirun((2, [], [*mine, "--dim", "4"])))
-    said = [line for line in run.stderr.splitlines() if line.startswith(OURS)]
-    assert run.returncode == 2 and len(said) == 1 and "--dim" in said[0], run.stderr
-    return "other weights, graphs, settings, heads and none on rank 1 of 2, a full standard output, an option without effect"
-
-
-def an_embedding_has_the_bytes_of_one(place, one):
-    """Processes that share a hop stack on disk, which one of them writes, encode its rows in turn."""
-    del one
-    weights, graph, draw = place / "narrow" / "weights.safetensors", place / "large.txt", random.Random(5)
-    words = ["--recipe", "paper++", "--dim", "64", "--pool", "mutag", "--k", "2:4", "--q", "2:4", "--steps", "1", "--quiet"]
-    run = call([MOCHI, "train", "--out", str(weights.parent), *words])
-    assert run.returncode == 0, run.stderr
-    nodes = 70000
-    graph.write_text("".join(f"{draw.randrange(nodes)} {draw.randrange(nodes)}\n" for _ in range(nodes)))
-    words = [MOCHI, "embed", "--weights", str(weights), "--data", str(graph), "--quiet", "--max-rows", "4096"]
-    run = call([*words, "--out", str(place / "z1.npy"), "--threads", "1"])
-    assert run.returncode == 0, run.stderr
-    expect_line(call([*words, "--out", str(place / "none.npy"), "--memory", "79M"]), "needs", "limit of memory")
-    limit = ["--memory", "90M", "--cache", str(place / "embed-cache")]
-    for size in (2, 3):
-        shutil.rmtree(place / "embed-cache", ignore_errors=True)
-        run = call(mpirun((size, [], [*words, "--out", str(place / f"z{size}.npy"), *limit])))
-        assert run.returncode == 0, run.stderr
-        assert (place / "z1.npy").read_bytes() == (place / f"z{size}.npy").read_bytes(), f"other bytes by {size} processes"
-    other = mpirun((1, [], [*words, "--out", str(place / "none.npy")]),
-                   (1, [], [*words, "--out", str(place / "none.npy"), "--max-rows", "5"]))
-    expect_line(call(other), "rank 1 of 2", "embed", "max_rows", "found 5")
-    other = mpirun((1, [], [*words, "--out", "/proc/none.npy"]), (1, [], [*words, "--out", "/proc/none.npy"]))
-    expect_line(call(other), "/proc/none.npy")
-    assert not (place / "none.npy").exists()
-    return f"{nodes} nodes on 1, 2 and 3 processes, the latter with the hop stack on disk; other options, no place to write"
-
-
 TESTS = (any_number_of_processes_gives_the_bits_of_one, a_wide_model_has_them_too, other_code_is_refused,
          one_process_needs_no_mpi, what_does_not_fit_is_refused, a_signal_to_one_stops_all_at_one_step,
-         a_killed_process_ends_all_and_the_run_goes_on, a_full_disk_stops_all,
-         an_evaluation_writes_what_one_process_writes, an_evaluation_refuses_what_differs,
-         an_embedding_has_the_bytes_of_one)
+         a_killed_process_ends_all_and_the_run_goes_on, a_full_disk_stops_all)
 
 
 def main():

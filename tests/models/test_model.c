@@ -110,11 +110,11 @@ TEST(an_encoder_of_ones_own_is_all_that_is_known) {
         assert_int_equal(mo_embedding_width(model, source), OWN_WIDTH);
         assert_int_equal(mo_dim(blocks, 0), mo_dim(Z, 0));
         block_visit visit = {.all = blocks};
-        assert_int_equal(mo_embed_share(model, source, 7, NULL, compare_block, &visit), MO_OK);
+        assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
         assert_int_equal(visit.rows, mo_dim(Z, 0));
         assert_true(visit.blocks > 1);
         visit = (block_visit){.all = blocks, .most = 1};
-        assert_int_equal(mo_embed_share(model, source, 7, NULL, compare_block, &visit), MO_OK);
+        assert_int_equal(mo_embed_each(model, source, 7, compare_block, &visit), MO_OK);
         assert_int_equal(visit.blocks, 1); /* ended by its visit */
         mo_tensor_release(Z);
         mo_tensor_release(blocks);

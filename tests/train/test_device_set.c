@@ -1,11 +1,9 @@
 /* tests/train/test_device_set.c - hop stacks of sets of graphs on a device: hop 0 has the bits of the CPU, whatever the
- * sizes of the graphs, their order and the threads; a graph too large for that agrees to rounding. Runs on the device
+ * sizes of the graphs, their order and the threads. Runs on the device
  * of MOCHI_DEVICE. */
 #include "tests/device.h"
 #include "tests/drawn_graphs.h"
 #include "tests/worst_of.h"
-
-enum { ON_THREADS = 1024 }; /* as in first_hop.c */
 
 static float *stack_of(mo_device device, int threads, const int64_t *sizes, int64_t columns, int dim, int64_t *n) {
     mo_context *ctx = device_context_of(device, threads);
@@ -51,21 +49,6 @@ TEST(hop_zero_has_the_bits_of_the_cpu) {
         expect_hops(sets[i], 5, 24);
         expect_hops(sets[i], 5, 200);
     }
-}
-
-/* Between two others: each batch of rows lands where it belongs. */
-TEST(a_large_graph_is_decomposed_on_the_device) {
-    (void)state;
-    static const int64_t sizes[] = {20, ON_THREADS + 1, 0, 33, -1};
-    enum { D = 8 };
-    int64_t n, m, large = 20 * D, after = (20 + ON_THREADS + 1) * D;
-    float *x = stack_of(MO_CPU, 1, sizes, 0, D, &n), *y = stack_of(test_device(), 1, sizes, 0, D, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, (size_t)large * sizeof *x);
-    assert_memory_equal(x + after, y + after, (size_t)(33 * D) * sizeof *x);
-    assert_true(difference(x, y, large, after - large) < 0.05); /* two power iterations, from equal random numbers */
-    free(x);
-    free(y);
 }
 
 TEST(the_graph_that_fails_is_named) {

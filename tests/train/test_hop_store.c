@@ -207,50 +207,6 @@ TEST(pruning_spares_a_stack_that_is_being_written) {
     folder_remove(folder);
 }
 
-/* Half the file; of 8 hops each entry is off by at most 8 roundings to 11 bits of the norm of a row. */
-TEST(float16_halves_the_file_and_rounds) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 10);
-    char folder[512], path[1024];
-    told t;
-    int64_t n, each = graph->nodes * DIM;
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "halves"));
-    mo_feature_options o = on_disk(folder, &t), any = o;
-    o.stack = MO_F16;
-    any.place = MO_FEATURES_AUTO;
-    any.cache = NULL;
-    float *x = hops_of(graph, &any, &n, NULL);
-    for (int again = 0; again < 2; again++) {
-        mo_source source = {.graph = graph, .features = mo_features_open(graph, &o)};
-        expect_ok(s->ctx);
-        assert_int_equal(source.features->from_cache, again);
-        assert_int_equal(mo_tensor_dtype(mo_arrays_find(source.features->arrays, "hops")), MO_F16);
-        double worst = 0;
-        for (int hop = 0; hop <= WIDE_HOPS; hop++) {
-            mo_tensor *Z = mo_embed_hop(&source, hop);
-            float *z = malloc((size_t)each * sizeof *z);
-            assert_int_equal(mo_tensor_read(Z, z, (size_t)each * sizeof *z), MO_OK);
-            for (int64_t i = 0; i < each; i++)
-                worst = worst_of(worst, fabs((double)z[i] - (double)x[hop * each + i]));
-            free(z);
-            mo_tensor_release(Z);
-        }
-        if (!(worst > 1e-6 && worst < 8 * sqrt(DIM) / 2048))
-            fail_msg("rounding changes an entry by %g", worst);
-        mo_features_release(source.features);
-    }
-    struct stat st;
-    assert_int_equal(folder_files(folder, ".npy", path), 1);
-    assert_int_equal(stat(path, &st), 0);
-    assert_true(st.st_size < (WIDE_HOPS + 1) * graph->nodes * DIM * 2 + 3 * PAGE);
-    int good[2] = {0};
-    mo_cache_verify(s->ctx, folder, on_entry, good);
-    assert_true(good[0] == 1 && good[1] == 0);
-    free(x);
-    mo_graph_release(graph);
-    folder_remove(folder);
-}
-
 /* In a folder that several users share. A stack is opened in place: nothing is written through a link that lies there
  * under its name. */
 TEST(a_link_in_the_cache_is_not_written_through) {

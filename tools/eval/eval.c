@@ -1,8 +1,6 @@
 /* tools/eval/eval.c - `mochi eval`: evaluates trained weights and the baselines on graphs outside the training pool,
  * named one by one or by a suite. */
-#include "tools/eval/eval_ranks.h"
 #include "tools/eval/eval_run.h"
-#include "tools/ranks.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -84,12 +82,12 @@ static void evaluate_choices(evaluation *e) {
     eval_options *o = e->options;
     for (int i = 0; i < o->weights.count && mo_ok(e->ctx); i++, e->n_subjects++)
         open_subject(e->ctx, o, o->weights.items[i], e->subjects, i, &e->subjects[i]);
-    if (!eval_same_settings(e))
+    if (!mo_ok(e->ctx))
         return;
     refuse_eval_options(o, e->subjects, e->n_subjects, e->suite);
     if (o->json && mo_ok(e->ctx))
         print_start(e);
-    if (!eval_agree(e))
+    if (!mo_ok(e->ctx) || e->lost_output)
         return;
     if (e->suite)
         evaluate_suite(e);
@@ -97,10 +95,7 @@ static void evaluate_choices(evaluation *e) {
         evaluate_data(e);
 }
 
-/* Of several processes, which know of each other's failures, the first reports them. */
 static int end_evaluation(evaluation *e) {
-    if (!eval_leads(e))
-        return mo_ok(e->ctx) && !e->lost_output ? EXIT_FINE : EXIT_FAILED;
     if (mo_ok(e->ctx) && !e->lost_output && !e->options->json)
         print_legend(e);
     return !mo_ok(e->ctx) ? report_failure(e->ctx) : e->lost_output ? EXIT_FAILED : EXIT_FINE;
@@ -110,7 +105,7 @@ static int evaluate_in_context(evaluation *e) {
     const eval_options *o = e->options;
     char why[256];
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
-    if (!o->json && eval_leads(e) && !results_read(&e->paper, public ? "public" : "paper", why, sizeof why))
+    if (!o->json && !results_read(&e->paper, public ? "public" : "paper", why, sizeof why))
         mo_fail(e->ctx, MO_FORMAT, "%s", why);
     if (o->suite && mo_ok(e->ctx))
         take_suite(e);
@@ -131,18 +126,10 @@ int eval_command(int argc, char **argv) {
     evaluation e = {.options = &o};
     int code = EXIT_FAILED;
     parse_eval_options(&o, argc, argv);
-    bool joined = ranks_open(&e.ranks, argv[0]);
-    if (!eval_leads(&e)) {
-        o.json = false;
-        o.quiet = o.given.silent = true;
-    }
-    if (e.ranks.size > 1 && !o.device.threads)
-        o.device.threads = 1;
-    e.ctx = joined ? open_context_on(o.device) : NULL;
+    e.ctx = open_context_on(o.device);
     if (e.ctx) {
         code = evaluate_in_context(&e);
         mo_context_release(e.ctx);
-        ranks_close(&e.ranks);
     }
     free_eval_options(&o);
     return code;

@@ -2,7 +2,7 @@
  * it, collects the figures and prints its table or lines. */
 #include "tools/data/default_data.h"
 #include "tools/eval/eval_draws.h"
-#include "tools/eval/eval_ranks.h"
+#include "tools/eval/eval_run.h"
 #include "tools/eval/eval_table.h"
 #include "tools/eval/pairs.h"
 
@@ -120,12 +120,10 @@ static int choose_candidates(const subject *s, const mo_source *source, mo_candi
     return n;
 }
 
-/* A failure in what comes first is raised by mo_evaluate on all processes. */
 static void evaluate_source(evaluation *e, subject *s, const mo_source *source) {
     const eval_options *o = e->options;
     mo_eval_options options = o->evaluation;
     mo_candidate able[MAX_CANDIDATES];
-    options.ranks = &e->ranks;
     if (o->draws) {
         options.on_plan = write_draw;
         options.state = (void *)o->draws;
@@ -145,7 +143,6 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
     }
     int n = choose_candidates(s, source, able);
     mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
-    eval_agree(e); /* on lost output */
 }
 
 /* Every data set is opened, evaluated and released before the next, once for each form of features. */
@@ -158,16 +155,14 @@ void evaluate_name(evaluation *e, const char *name, int task) {
     for (int j = 0; j < e->n_subjects && mo_ok(e->ctx) && !e->lost_output; j++) {
         subject *s = &e->subjects[j];
         mo_pool *pool = mo_pool_open(e->ctx, &item, 1, &s->features, MO_EVAL_LINK_SHARE, print_eval_notice, e);
-        bool same = eval_same_sources(e, pool);
-        for (int i = 0; same && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
+        for (int i = 0; pool && i < mo_pool_size(pool) && mo_ok(e->ctx) && !e->lost_output; i++)
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
     if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
         e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
-    if (mo_ok(e->ctx) && !e->options->json && eval_leads(e))
+    if (mo_ok(e->ctx) && !e->options->json)
         e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
-    eval_agree(e);
 }
 
 void report_absent(evaluation *e, const mo_suite_task *t) {
@@ -176,7 +171,6 @@ void report_absent(evaluation *e, const mo_suite_task *t) {
     append_name(&e->absent, line);
     if (e->options->json)
         e->lost_output |= !print_eval_absent(t);
-    eval_agree(e);
 }
 
 void evaluate_data(evaluation *e) {

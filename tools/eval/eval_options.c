@@ -124,7 +124,6 @@ static const option table[] = {
     MAX_ROWS_OPTION(eval_options, evaluation.max_rows, "rows encoded at once; 0: all of an episode (default 32768)"),
     PLACE_OPTION(eval_options, place),
     KEEPING_OPTIONS(eval_options, memory, cache),
-    STACK_OPTION(eval_options, stack),
     DEVICE_OPTIONS(eval_options, device),
     THREADS_OPTION(eval_options, device.threads),
     JSON_OPTION(eval_options, json,
@@ -197,8 +196,6 @@ static void refuse_eval_words(const eval_options *o) {
     refuse_given(g, "suite", public, "--protocol public has a task and a k of its own: expected --data or neither");
     refuse_given(g, "protocol", public && o->task != MO_TASK_NC, "public: expected nodes, which it divides");
     refuse_given(g, "shots", public, "--protocol public has the k of its division");
-    refuse_given(g, "stack", o->place != MO_FEATURES_ON_DISK && !o->memory,
-        "expected --features disk or --memory, as a hop stack in memory is of float32");
     refuse_given(g, "shots", o->dot && !o->n_heads, "--head dot has no support");
     for (int i = 1; i < o->weights.count; i++)
         refuse_given(g, "weights", !strcmp(o->weights.items[i], "random") || !strcmp(o->weights.items[i], "none"),

@@ -31,7 +31,6 @@ typedef struct eval_options {
     const char *cache, *draws; /* folders, or NULL */
     int64_t memory;            /* most bytes for the features of a graph; 0: any */
     mo_feature_place place;
-    mo_dtype stack;
     mo_context_options device; /* device, math mode and threads */
     bool transductive, json, quiet;
     int argc; /* the command's words; argv[0] is its full name */

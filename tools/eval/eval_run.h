@@ -9,7 +9,6 @@
 typedef struct evaluation {
     mo_context *ctx;
     eval_options *options;
-    mo_ranks ranks;                /* the processes that share the evaluation: size 1 where there is one alone */
     subject subjects[MAX_WEIGHTS]; /* the first has the baselines */
     int n_subjects;
     mo_suite *suite;
@@ -17,7 +16,7 @@ typedef struct evaluation {
     results rows, paper; /* all rows so far */
     names absent;        /* "cs nc" */
     seen_graphs seen;    /* by any of the weights */
-    bool lost_output;    /* or another process has ended: go no further */
+    bool lost_output;    /* go no further */
     bool in_paper;
 } evaluation;
 

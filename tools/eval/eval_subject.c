@@ -119,7 +119,6 @@ static void take_settings(const eval_options *o, const mo_weights *weights, subj
         s->features.dim = s->mochi.encoder.dim = o->dim;
     s->features.memory = o->memory;
     s->features.place = o->place;
-    s->features.stack = o->stack;
     s->features.cache = o->cache ? o->cache : getenv("MOCHI_CACHE");
     s->lambda = o->lambda > 0 ? o->lambda : weights ? weights->lambda : s->mochi.lambda;
     for (int task = 0; task < MO_TASKS; task++)

@@ -158,8 +158,7 @@ static bool print_fit_run(const report *r) {
 }
 
 static void diagnose_fit(report *r) {
-    const mo_diagnosis_options options = {
-        .epsilon = r->options->epsilon, .seed = r->options->fit.seed, .progress = show_fit_progress, .state = r};
+    const mo_diagnosis_options options = {.epsilon = r->options->epsilon, .progress = show_fit_progress, .state = r};
     mo_diagnosis x = {0};
     bool measured = mo_diagnose(r->E, &options, &x) == MO_OK;
     clear_progress(r);

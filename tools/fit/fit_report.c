@@ -92,9 +92,7 @@ static void print_geometry(const mo_embeddings *E, const mo_diagnosis *x, double
     }
     printf("\noffset  the mean is %.3g from the origin, %.2f times the spread within classes (%.3g);\n"
            "        the boundaries of %" PRId64 " of %" PRId64 " pairs of prototypes have all their rows on one side\n",
-        x->offset, x->spread > 0 ? x->offset / x->spread : INFINITY, x->spread, x->missed, x->drawn);
-    if (x->drawn < x->pairs)
-        printf("        (%" PRId64 " pairs drawn of %" PRId64 ")\n", x->drawn, x->pairs);
+        x->offset, x->spread > 0 ? x->offset / x->spread : INFINITY, x->spread, x->missed, x->pairs);
     printf("hull    %" PRId64 " of %" PRId64 " prototypes inside the hull of the others, %" PRId64
            " within epsilon = %g, %" PRId64 " flagged as interior;\n"
            "        nearest: class %s, %.3f of the mean distance, wins a score by %.3g at most\n",
@@ -193,10 +191,9 @@ static bool print_fit_reliability_object(const mo_fit_row *r) {
 }
 
 bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows) {
-    bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I, s:I}", "diagnosis", "offset", "offset",
+    bool written = print_json(json_pack("{s:s, s:o, s:o, s:o, s:o, s:I, s:I}", "diagnosis", "offset", "offset",
         json_number(x->offset), "spread", json_number(x->spread), "radius", json_number(x->radius), "mean_distance",
-        json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_drawn", (json_int_t)x->drawn,
-        "pairs_missed", (json_int_t)x->missed));
+        json_number(x->mean_distance), "pairs", (json_int_t)x->pairs, "pairs_missed", (json_int_t)x->missed));
     for (int64_t c = 0; written && c < x->classes; c++)
         written = print_prototype_object(E, x, c);
     for (int i = 0; written && i < n_rows; i++)

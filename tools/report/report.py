@@ -35,7 +35,7 @@ KINDS = {
     "absent": ("kind", "absent", "data:t task:t reason:t"),
     "pair": ("kind", "pair", "data:t task:t metric:t k:i head:t features:t other_features:t difference:n ci95:n paired:f apart:f"),
     "fit": ("ece_temperature", None, "head:t k:i accuracy:n ci95:n nll:n brier:n ece:n ece_temperature:n seconds:n"),
-    "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i pairs_drawn?i"),
+    "geometry": ("diagnosis", "offset", "offset:n spread:n radius:n mean_distance:n pairs:i pairs_missed:i"),
     "prototype": ("diagnosis", "class", "class:i rows:i norm:n hull_distance:n hull_distance_normalised:n inside:f outer:f flagged:f"
                   " epsilon_included:f plane:p"),
     "norm": ("diagnosis", "norm", "head:t k:i quarter:t accuracy:n confidence:n ece:n"),
@@ -614,10 +614,8 @@ class Report:
         """The diagnosis of embeddings: the hull of their prototypes."""
         for path, lines in self.by_file("prototype").items():
             for o in self.by_file("geometry").get(path, []):
-                drawn = o.get("pairs_drawn", o["pairs"])
-                more = f", drawn from {o['pairs']}," if drawn != o["pairs"] else ""
                 yield ("p", f"The mean of all rows is {o['offset']:.3g} from the origin, {ratio(o['offset'], o['spread']):.2f} times the spread "
-                       f"within classes; the boundaries of {o['pairs_missed']} of {drawn} pairs of prototypes{more} have all their rows "
+                       f"within classes; the boundaries of {o['pairs_missed']} of {o['pairs']} pairs of prototypes have all their rows "
                        "on one side.")
             corners = [x["plane"] for x in lines if x["outer"]]
             middle = [fmean(p[i] for p in corners) if corners else NAN for i in (0, 1)]

@@ -114,7 +114,7 @@ mo_tensor *mo_fetch_episode_rows(mo_tape *t, mo_tensor *X, const int64_t *row, i
         return mo_fetch_rows(t, X, row, n);
     memcpy(shape, X->shape, sizeof shape);
     shape[X->ndim - 2] = n;
-    mo_tensor *T = mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
+    mo_tensor *T = mo_tape_tensor(t, mo_tensor_dtype(X), X->ndim, shape);
     mo_send(T, fetched->buffer, fetched->offset[piece]);
     return T;
 }

@@ -1,5 +1,5 @@
 /* train/evaluation/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph
- * once, by this process or by several. */
+ * once. */
 #include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
@@ -123,99 +123,19 @@ static mo_tensor *block_rows(mo_tape *t, const embedding *e, const embed_block *
     return e->sketch ? mo_matmul(t, Z, e->sketch) : Z;
 }
 
-static bool visit_block(mo_tape *t, const embedding *e, mo_tensor *Z, const embed_block *b) {
-    return mo_ok(mo_tape_context(t)) && e->visit(t, Z, b->first, embed_examples(e), e->state);
-}
-
 static void embed_blocks(mo_tape *t, const embedding *e) {
     int64_t examples = embed_examples(e);
     bool going = true;
     for (embed_block b = {0}; b.last < examples && going && mo_ok(mo_tape_context(t)); mo_tape_reset(t)) {
         b = block_from(e, b.last);
-        going = visit_block(t, e, block_rows(t, e, &b), &b);
+        mo_tensor *Z = block_rows(t, e, &b);
+        going = mo_ok(mo_tape_context(t)) && e->visit(t, Z, b.first, examples, e->state);
     }
-}
-
-/* ---- several processes ----
- *
- * Rank i mod W encodes block i, and rank 0 visits the blocks in their order. It asks for a block of another rank when
- * it comes to it; the rank has encoded it meanwhile, and answers whether it could. Where rank 0 cannot go on, it says
- * so at the rank's next block: no rank waits for one that has left. */
-
-typedef struct exchange {
-    mo_tape *t;
-    const mo_ranks *ranks;
-    int64_t width;  /* of an embedding */
-    bool going;     /* at rank 0: no failure so far */
-    uint8_t *ended; /* at rank 0, [size]: whether that rank takes part no more */
-} exchange;
-
-/* Answers rank 0, which may not want the block any more. Returns whether to go on. */
-static bool send_block(exchange *x, mo_tensor *Z) {
-    mo_context *ctx = mo_tape_context(x->t);
-    const mo_ranks *ranks = x->ranks;
-    float *rows = mo_tape_scratch(x->t, mo_numel(Z), sizeof *rows);
-    size_t bytes = (size_t)mo_numel(Z) * sizeof *rows;
-    bool fine = rows && mo_ok(ctx) && mo_tensor_read(Z, rows, bytes) == MO_OK, wanted = false;
-    ranks->receive(ranks->state, 0, &wanted, sizeof wanted);
-    if (wanted)
-        ranks->send(ranks->state, 0, &fine, sizeof fine);
-    if (wanted && fine)
-        ranks->send(ranks->state, 0, rows, bytes);
-    return wanted && fine;
-}
-
-/* Asks a rank for its block of n rows; the null tensor where there is none. */
-static mo_tensor *receive_block(exchange *x, int from, int64_t n) {
-    mo_context *ctx = mo_tape_context(x->t);
-    const mo_ranks *ranks = x->ranks;
-    float *rows = x->going ? mo_tape_scratch(x->t, n * x->width, sizeof *rows) : NULL;
-    bool wanted = rows && mo_ok(ctx), fine = false;
-    ranks->send(ranks->state, from, &wanted, sizeof wanted);
-    if (wanted)
-        ranks->receive(ranks->state, from, &fine, sizeof fine);
-    x->ended[from] = !fine;
-    x->going &= fine;
-    if (!fine)
-        return mo_null_tensor(ctx);
-    ranks->receive(ranks->state, from, rows, (size_t)(n * x->width) * sizeof *rows);
-    return mo_from(x->t, MO_F32, 2, (int64_t[]){n, x->width}, rows);
-}
-
-/* Block b, the turn of a rank, at rank 0. */
-static void visit_in_turn(exchange *x, const embedding *e, const embed_block *b, int turn) {
-    mo_tensor *Z = NULL;
-    if (turn && !x->ended[turn])
-        Z = receive_block(x, turn, b->last - b->first);
-    else if (!turn && x->going)
-        Z = block_rows(x->t, e, b);
-    if (!turn && Z)
-        x->width = mo_dim(Z, 1);
-    x->going = x->going && Z && visit_block(x->t, e, Z, b);
-}
-
-static void embed_blocks_shared(mo_tape *t, const embedding *e, const mo_ranks *ranks) {
-    mo_context *ctx = e->source->graph->ctx;
-    uint8_t *ended = mo_host_alloc(ctx, (size_t)ranks->size);
-    exchange x = {.t = t, .ranks = ranks, .going = true, .ended = ended};
-    bool begun = mo_ranks_agree(ctx, ranks, true), leads = ranks->rank == 0;
-    int64_t examples = begun ? embed_examples(e) : 0;
-    embed_block b = {0};
-    for (int turn = 0; b.last < examples; turn = (turn + 1) % ranks->size) {
-        b = block_from(e, b.last);
-        if (leads)
-            visit_in_turn(&x, e, &b, turn);
-        else if (turn == ranks->rank && !send_block(&x, block_rows(t, e, &b)))
-            break;
-        mo_tape_reset(t);
-    }
-    mo_host_free(ctx, ended, (size_t)ranks->size);
-    mo_ranks_agree(ctx, ranks, true);
 }
 
 /* ---- all examples ---- */
 
-static mo_code embed_source(const embedding *e, const mo_ranks *ranks) {
+static mo_code embed_source(const embedding *e) {
     mo_context *ctx = e->source->graph->ctx;
     if (!mo_given(ctx, "embed", "the model", e->model) ||
         !mo_given(ctx, "embed", "the source's features", e->source->features))
@@ -226,9 +146,7 @@ static mo_code embed_source(const embedding *e, const mo_ranks *ranks) {
         mo_fail(ctx, MO_INVALID, "embed: the model %s does not read the rows of %s:%s", e->model->encoder.name,
             e->source->graph->name, mo_task_name(e->source->task));
     mo_tape *t = mo_ok(ctx) ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (ranks)
-        embed_blocks_shared(t, e, ranks);
-    else if (t)
+    if (t)
         embed_blocks(t, e);
     mo_tape_release(t);
     return mo_code_of(ctx);
@@ -250,7 +168,7 @@ static mo_tensor *embed_kept(mo_model *model, const mo_source *source, int64_t m
     if (!source || !source->graph)
         return NULL;
     const embedding e = {model, source, max_rows, ones, sketch, keep_block, &all};
-    if (embed_source(&e, NULL) == MO_OK && all)
+    if (embed_source(&e) == MO_OK && all)
         return all;
     mo_tensor_release(all);
     return mo_null_tensor(source->graph->ctx);
@@ -260,15 +178,13 @@ mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_ro
     return embed_kept(model, source, max_rows, false, NULL);
 }
 
-mo_code mo_embed_share(mo_model *model, const mo_source *source, int64_t max_rows, const mo_ranks *ranks,
-    mo_embed_visit visit, void *state) {
-    bool several = ranks && ranks->size > 1;
+mo_code mo_embed_each(mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state) {
     if (!source || !source->graph)
         return MO_INVALID;
-    if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit) && !several)
+    if (!mo_given(source->graph->ctx, "embed", "a function for the blocks", visit))
         return mo_code_of(source->graph->ctx);
     const embedding e = {model, source, max_rows, false, NULL, visit, state};
-    return embed_source(&e, several ? ranks : NULL);
+    return embed_source(&e);
 }
 
 mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch) {

@@ -208,17 +208,13 @@ static void note_shot(mo_evaluation *ev, const division *d, int shot, int64_t re
     int64_t small = 0, k = ev->options->shots[shot];
     for (int side = 0; side < 2; side++)
         small += d->kind[side].n - d->kind[side].test < k;
-    mo_eval_problem problem = {
-        .number = mo_eval_number(ev, shot, repeat), .n_test = d->kind[0].test + d->kind[1].test, .classes = 2};
+    mo_eval_problem problem = {.n_test = d->kind[0].test + d->kind[1].test, .classes = 2};
     mo_eval_note(ev, shot, problem, small);
-    if (mo_eval_shows(ev) && mo_ok(ev->ctx))
+    if (ev->options->on_plan && mo_ok(ev->ctx))
         show_plan(d, k, repeat);
 }
 
 static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
-    bool has = mo_eval_has(ev, mo_eval_number(ev, 0, repeat));
-    if (!has && !mo_eval_shows(ev))
-        return;
     const mo_links *links = ev->source->links;
     division d = {.ev = ev, .seed = ev->options->seed + (uint64_t)repeat, .source = *ev->source, .rows = ev->rows};
     mo_random r = mo_random_at(d.seed, MO_PURPOSE_SPLIT, 0);
@@ -226,15 +222,15 @@ static void evaluate_seed(mo_evaluation *ev, int64_t repeat) {
     bool ordered =
         order_pairs(ev->ctx, &d.kind[0], links->positive, links->n_positive, test, &r) &&
         order_pairs(ev->ctx, &d.kind[1], links->negative, links->n_negative, against < test ? against : test, &r);
-    if (ordered && has && mo_has_example_rows(ev->source))
+    if (ordered && mo_has_example_rows(ev->source))
         open_rows(&d);
     for (int shot = 0; ordered && shot < ev->options->n_shots; shot++) {
         note_shot(ev, &d, shot, repeat);
-        for (int c = 0; has && c < ev->n && mo_ok(ev->ctx); c++) {
+        for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
             if (shot > 0 && ev->candidate[c].dot)
                 continue;
             score_pairs(&d, c, ev->options->shots[shot]);
-            bool failed = mo_eval_failed(ev, c, shot, repeat);
+            bool failed = mo_eval_failed(ev, c, shot);
             if (failed)
                 for (int metric = 0; metric < MO_LINK_METRICS; metric++)
                     mo_eval_values(ev, c, shot, metric)[repeat] = NAN;

@@ -62,9 +62,8 @@ static void put_figures(mo_evaluation *ev, int c, int shot, int64_t repeat, cons
         mo_eval_values(ev, c, shot, ev->metrics + e)[repeat] = e < n ? experts[e].share : NAN;
 }
 
-static void note_plan(mo_evaluation *ev, int shot, int64_t number, const mo_plan *plan) {
-    mo_eval_problem problem = {.number = number,
-        .n_test = plan->n_query,
+static void note_plan(mo_evaluation *ev, int shot, const mo_plan *plan) {
+    mo_eval_problem problem = {.n_test = plan->n_query,
         .classes = plan->classes,
         .left_out = plan->left_out,
         .public_k = ev->options->protocol == MO_PROTOCOL_PUBLIC ? plan->k : 0};
@@ -74,18 +73,14 @@ static void note_plan(mo_evaluation *ev, int shot, int64_t number, const mo_plan
 void mo_evaluate_classes(mo_evaluation *ev) {
     for (int shot = 0; shot < ev->options->n_shots; shot++)
         for (int64_t repeat = 0; repeat < ev->repeats && mo_ok(ev->ctx); repeat++) {
-            int64_t number = mo_eval_number(ev, shot, repeat);
-            bool has = mo_eval_has(ev, number);
-            if (!has && !mo_eval_shows(ev))
-                continue;
             mo_plan plan = {0};
             draw_split(ev, ev->options->shots[shot], repeat, &plan);
-            note_plan(ev, shot, number, &plan);
-            if (mo_eval_shows(ev) && mo_ok(ev->ctx))
+            note_plan(ev, shot, &plan);
+            if (ev->options->on_plan && mo_ok(ev->ctx))
                 ev->options->on_plan(ev->source, &plan, plan.k, repeat, ev->options->state);
-            for (int c = 0; has && c < ev->n && mo_ok(ev->ctx); c++) {
+            for (int c = 0; c < ev->n && mo_ok(ev->ctx); c++) {
                 put_figures(ev, c, shot, repeat, &plan);
-                mo_eval_failed(ev, c, shot, repeat); /* the value stays NaN */
+                mo_eval_failed(ev, c, shot); /* the value stays NaN */
             }
             mo_plan_release(&plan);
         }

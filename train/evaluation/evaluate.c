@@ -3,21 +3,19 @@
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 
-#include "tensor/storage.h"
 #include "train/features/example_kernels.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot, int64_t repeat) {
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot) {
     const mo_status *status = mo_context_status(ev->ctx);
-    mo_eval_failure *failure = &ev->figures.failure[candidate * ev->options->n_shots + shot];
+    char *failure = ev->failure[candidate * ev->options->n_shots + shot];
     if (status->code != MO_NUMERICAL)
         return false;
-    if (!failure->reason[0]) {
-        failure->repeat = repeat;
-        snprintf(failure->reason, MO_EVAL_REASON, "%.*s", MO_EVAL_REASON - 1, status->message);
-    }
+    if (!failure[0])
+        snprintf(failure, MO_EVAL_REASON, "%.*s", MO_EVAL_REASON - 1, status->message);
     mo_clear_error(ev->ctx);
     return true;
 }
@@ -34,7 +32,7 @@ const char *mo_class_metric_name(int i) {
 
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
     int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * (ev->metrics + ev->experts) + metric;
-    return ev->figures.value + at * ev->repeats;
+    return ev->value + at * ev->repeats;
 }
 
 static bool check_evaluation(
@@ -66,36 +64,13 @@ static bool check_evaluation(
     return mo_ok(ctx);
 }
 
-bool mo_eval_figures_create(const mo_evaluation *ev, mo_eval_figures *f) {
-    size_t shots = (size_t)ev->options->n_shots, cells = (size_t)ev->n * shots;
-    size_t values = cells * (size_t)(ev->metrics + ev->experts) * (size_t)ev->repeats;
-    *f = (mo_eval_figures){0};
-    f->bytes = sizeof *f->last + values * sizeof *f->value + shots * sizeof *f->small + cells * sizeof *f->failure;
-    f->last = mo_host_alloc(ev->ctx, f->bytes);
-    if (!f->last)
-        return false;
-    f->value = (double *)(f->last + 1);
-    f->small = (int64_t *)(f->value + values);
-    f->failure = (mo_eval_failure *)(f->small + shots);
-    return true;
-}
-
-void mo_eval_figures_release(const mo_evaluation *ev, mo_eval_figures *f) {
-    mo_host_free(ev->ctx, f->last, f->bytes);
-    *f = (mo_eval_figures){0};
-}
-
-mo_eval_problem mo_eval_join(mo_eval_problem a, mo_eval_problem b) {
-    mo_eval_problem all = a.number > b.number ? a : b, other = a.number > b.number ? b : a;
-    all.left_out = other.left_out > all.left_out ? other.left_out : all.left_out;
-    all.public_k = other.public_k && other.public_k < all.public_k ? other.public_k : all.public_k;
-    return all;
-}
-
 void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small) {
-    mo_eval_figures *f = &ev->figures;
-    *f->last = mo_eval_join(*f->last, problem);
-    f->small[shot] = small > f->small[shot] ? small : f->small[shot];
+    const mo_eval_problem before = ev->last;
+    ev->last = problem;
+    ev->last.left_out = before.left_out > problem.left_out ? before.left_out : problem.left_out;
+    if (before.public_k && before.public_k < problem.public_k)
+        ev->last.public_k = before.public_k;
+    ev->small[shot] = small > ev->small[shot] ? small : ev->small[shot];
 }
 
 static void require_example_rows(const mo_evaluation *ev) {
@@ -147,10 +122,13 @@ static bool prepare_evaluation(mo_evaluation *ev) {
         ev->repeats = ev->options->protocol == MO_PROTOCOL_EPISODE ? ev->options->episodes
                       : ev->source->graph->divisions > 1           ? ev->source->graph->divisions
                                                                    : 1;
-    ev->rows = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->rows);
-    ev->all = mo_host_alloc(ev->ctx, (size_t)ev->n * sizeof *ev->all);
     open_kernels(ev);
-    mo_eval_figures_create(ev, &ev->figures);
+    int64_t cells = (int64_t)ev->n * ev->options->n_shots;
+    ev->rows = mo_host_array(ev->ctx, ev->n, sizeof *ev->rows);
+    ev->all = mo_host_array(ev->ctx, ev->n, sizeof *ev->all);
+    ev->value = mo_host_array(ev->ctx, cells * (ev->metrics + ev->experts) * ev->repeats, sizeof *ev->value);
+    ev->small = mo_host_array(ev->ctx, ev->options->n_shots, sizeof *ev->small);
+    ev->failure = mo_host_array(ev->ctx, cells, sizeof *ev->failure);
     ev->t = mo_ok(ev->ctx) ? mo_tape_create(ev->ctx, MO_EVAL) : NULL;
     for (int i = 0; i < ev->n && mo_ok(ev->ctx); i++) {
         const mo_candidate *c = &ev->candidate[i];
@@ -177,9 +155,11 @@ static void finish_evaluation(mo_evaluation *ev) {
     }
     mo_tape_release(ev->t);
     mo_example_kernels_release(ev->kernels);
-    mo_host_free(ev->ctx, ev->rows, (size_t)ev->n * sizeof *ev->rows);
-    mo_host_free(ev->ctx, ev->all, (size_t)ev->n * sizeof *ev->all);
-    mo_eval_figures_release(ev, &ev->figures);
+    free(ev->rows);
+    free(ev->all);
+    free(ev->value);
+    free(ev->small);
+    free(ev->failure);
 }
 
 /* Mean shares of a candidate at a shot; returns their number, 0 where its readout has none. */
@@ -196,13 +176,13 @@ static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share
 
 static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state) {
     const mo_source *s = ev->source;
-    const mo_eval_problem *last = ev->figures.last;
+    const mo_eval_problem *last = &ev->last;
     for (int c = 0; c < ev->n; c++)
         for (int shot = 0; shot < (ev->candidate[c].dot ? 1 : ev->options->n_shots); shot++)
             for (int metric = 0; metric < ev->metrics; metric++) {
                 const mo_candidate *candidate = &ev->candidate[c];
                 const double *values = mo_eval_values(ev, c, shot, metric);
-                const char *why = ev->figures.failure[c * ev->options->n_shots + shot].reason;
+                const char *why = ev->failure[c * ev->options->n_shots + shot];
                 mo_summary summary = mo_summarize(values, ev->repeats);
                 mo_expert_share experts[MO_MAX_EXPERTS];
                 int n_experts = mean_shares(ev, c, shot, experts);
@@ -221,7 +201,7 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
                     .values = values,
                     .n_test = last->n_test,
                     .classes = last->classes,
-                    .small_classes = candidate->dot ? 0 : ev->figures.small[shot],
+                    .small_classes = candidate->dot ? 0 : ev->small[shot],
                     .left_out = last->left_out,
                     .n_experts = n_experts,
                     .experts = experts,
@@ -232,14 +212,10 @@ static void visit_all(const mo_evaluation *ev, mo_eval_visit visit, void *state)
 
 mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state) {
-    const mo_ranks *ranks = options && options->ranks && options->ranks->size > 1 ? options->ranks : NULL;
-    mo_evaluation ev = {
-        .ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options, .ranks = ranks};
-    bool fine = mo_given(ctx, "evaluate", "the source", source) &&
-                mo_given(ctx, "evaluate", "its graph", source->graph) &&
-                mo_given(ctx, "evaluate", "options", options) && mo_given(ctx, "evaluate", "candidates", candidates) &&
-                check_evaluation(ctx, source, candidates, n, options);
-    if (ranks ? !mo_eval_same_inputs(&ev) : !fine)
+    mo_evaluation ev = {.ctx = ctx, .source = source, .candidate = candidates, .n = n, .options = options};
+    if (!mo_given(ctx, "evaluate", "the source", source) || !mo_given(ctx, "evaluate", "its graph", source->graph) ||
+        !mo_given(ctx, "evaluate", "options", options) || !mo_given(ctx, "evaluate", "candidates", candidates) ||
+        !check_evaluation(ctx, source, candidates, n, options))
         return mo_code_of(ctx);
     ev.own = *source;
     ev.source = &ev.own;
@@ -250,7 +226,7 @@ mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate
         else
             mo_evaluate_classes(&ev);
     }
-    if (mo_eval_gather(&ev) && !(ranks && ranks->rank))
+    if (mo_ok(ctx))
         visit_all(&ev, visit, state);
     finish_evaluation(&ev);
     mo_tried(ctx);

@@ -6,27 +6,12 @@
 
 enum { MO_EVAL_REASON = 256 };
 
-/* What the rows say of the problem with the highest number, from 1 on (0: none), and of all up to it: the most classes
- * that one left out, and of protocol public the smallest k of a division (else 0). */
+/* What the rows say of the last problem, and of all up to it: the most classes that one left out, and of protocol
+ * public the smallest k of a division (else 0). */
 typedef struct mo_eval_problem {
-    int64_t number, n_test, classes;
+    int64_t n_test, classes;
     int64_t left_out, public_k;
 } mo_eval_problem;
-
-/* Why a candidate has no figure at a shot: the first repeat that failed, and its error; "" if none did. */
-typedef struct mo_eval_failure {
-    int64_t repeat;
-    char reason[MO_EVAL_REASON];
-} mo_eval_failure;
-
-/* What the problems of this process gave, in one block of memory. */
-typedef struct mo_eval_figures {
-    mo_eval_problem *last;
-    double *value;            /* [n, n_shots, metrics + experts, repeats]: in percent, then shares */
-    int64_t *small;           /* [n_shots]: the most classes of a problem with too few examples for the support */
-    mo_eval_failure *failure; /* [n, n_shots] */
-    size_t bytes;
-} mo_eval_figures;
 
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
@@ -43,19 +28,18 @@ typedef struct mo_evaluation {
     int metrics;
     int experts; /* of readouts of nodes or graphs, 0 if no candidate has one */
     int64_t repeats;
-    const mo_ranks *ranks; /* NULL: this process has all problems */
-    mo_eval_figures figures;
+    mo_eval_problem last;
+    double *value;  /* [n, n_shots, metrics + experts, repeats]: in percent, then shares */
+    int64_t *small; /* [n_shots]: the most classes of a problem with too few examples for the support */
+    char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the first error of a candidate; "": none */
 } mo_evaluation;
 
 /* A numerical failure of a candidate at a shot leaves its figure without a value and does not end the evaluation.
  * Returns whether one occurred; its reason is kept and the error cleared. */
-bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot, int64_t repeat);
+bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
 
 /* Notes a problem of that shot, and how many of its classes have too few examples for the support. */
 void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small);
-
-/* Both of two, of which none knows the other's problems. */
-mo_eval_problem mo_eval_join(mo_eval_problem a, mo_eval_problem b);
 
 /* The rows of an earlier candidate with the same encoder as candidate c, or NULL; and the release of all rows, each
  * once. */
@@ -63,21 +47,6 @@ mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, i
 void mo_eval_release_rows(mo_tensor **rows, int n);
 /* The first of the values of one candidate, shot and metric; behind the metrics come the experts' shares. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
-
-/* The memory of figures, all zero; false on failure. */
-bool mo_eval_figures_create(const mo_evaluation *ev, mo_eval_figures *figures);
-void mo_eval_figures_release(const mo_evaluation *ev, mo_eval_figures *figures);
-
-/* eval_ranks.c: the number of a problem, from 1 on. Links have one problem for all shots of a repeat, which share rows.
- */
-int64_t mo_eval_number(const mo_evaluation *ev, int shot, int64_t repeat);
-/* Whether this process has the problem; and whether it shows every plan, as rank 0 does where a caller wants them. */
-bool mo_eval_has(const mo_evaluation *ev, int64_t number);
-bool mo_eval_shows(const mo_evaluation *ev);
-/* Of several ranks: whether all were given the same inputs and none has failed. */
-bool mo_eval_same_inputs(const mo_evaluation *ev);
-/* Brings the figures of all ranks to rank 0. Returns whether no rank has failed; there may be one alone. */
-bool mo_eval_gather(mo_evaluation *ev);
 
 /* expert_shares.c: how many experts a readout of the source's nodes or graphs has, and what expert e is called: those
  * of its embeddings before the source's kernels. */

@@ -39,8 +39,7 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or what diffuses, and what is made of it */
     rows += n < BLOCK ? hop : hop / n * BLOCK;                /* and what is written of it at once */
     double making = basis + fmax(svd, stack + (blocks ? 2 * hop : 0));
-    return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside),
-        o->stack == MO_F16 ? stack / 2 : stack};
+    return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside), stack};
 }
 
 static bool lacks_folder(const mo_feature_options *o) {

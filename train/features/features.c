@@ -1,26 +1,35 @@
-/* train/features/features.c - the hop stack of a graph or of a set of graphs, computed once and kept.
+/* train/features/features.c - the features of a task, made or taken from the cache: rows of examples, or the hop stack
+ * of a graph or of a set of graphs.
  *
- * hops[0] = LayerNorm(X0), or X0 if the options say so (first_hop.c), hops[k] = A~ hops[k-1], all in one tensor. The
- * cache holds hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a
- * file (hop_store.c). */
+ * hops[0] = LayerNorm(X0), or X0 if the options say so, hops[k] = A~ hops[k-1], all in one tensor. The cache holds
+ * hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a file
+ * (hop_store.c).
+ *
+ * Every graph of a set has its own SVD, so that the graphs of a set are handed out to threads, each with a context of
+ * one thread: kernels give the same bits at any thread count, so what is computed of a graph has the same bits too. For
+ * a device too: an SVD there queues a hundred pieces of work and waits twenty times for one, whatever the size of the
+ * graph. Hop 0 of the set is computed in host memory and copied over at once. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
 #include "tensor/storage.h"
+#include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
-#include "train/features/first_hop.h"
 #include "train/features/hop_store.h"
-#include "train/features/set_hops.h"
 #include "train/features/sets/set_blocks.h"
 #include "train/inside.h"
 #include "train/svd/adjacency.h"
+#include "train/svd/basis.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { FORMAT = 7, NORM_ROWS = 4096 }; /* FORMAT rises when the values of the same settings change */
+#define NORM_EPSILON 1e-5 /* of LayerNorm */
+
+enum { FORMAT = 7 }; /* FORMAT rises when the values of the same settings change */
 
 mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     mo_context *ctx = mo_tape_context(t);
@@ -31,20 +40,164 @@ mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
         mo_fail(ctx, MO_INVALID, "hop_stack: %d hops, expected 0 to %d", hops, MO_MAX_INPUTS - 1);
         return mo_null_tensor(ctx);
     }
-    H[0] = mo_layer_norm(t, X0, MO_NORM_EPSILON);
+    H[0] = mo_layer_norm(t, X0, NORM_EPSILON);
     for (int k = 1; k <= hops; k++)
         H[k] = mo_spmm(t, A, H[k - 1]);
     return mo_stack(t, H, hops + 1, MO_AXIS(0));
 }
 
+/* Rows first .. first + n - 1 of hop k of [.., nodes, dim]. */
+static mo_view rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int64_t n) {
+    mo_view v = mo_tensor_view(hops);
+    int64_t offset = k * v.stride[0] + first * v.stride[1];
+    v.data = (char *)v.data + offset * (int64_t)mo_dtype_size(v.dtype);
+    v.ndim = 2;
+    v.shape[0] = n;
+    v.shape[1] = v.shape[2];
+    v.stride[0] = v.stride[1];
+    v.stride[1] = 1;
+    return v;
+}
+
+/* ---- hop 0: X0 under the norm of the options, each graph by itself ---- */
+
+/* One computation of features, shared by its threads. */
+typedef struct first_hop {
+    const mo_graph *graph;
+    const mo_feature_options *options;
+    mo_tensor *hops;          /* [1 or more, nodes, dim]: hop 0 is filled */
+    mo_basis_quality quality; /* the worst over all graphs */
+    mo_status failure;        /* of the first graph that failed, in their order */
+    int64_t failed;           /* that graph; the number of graphs: none */
+} first_hop;
+
+static void worsen_quality(first_hop *j, mo_basis_quality quality) {
+    j->quality.residual = fmax(j->quality.residual, quality.residual);
+    j->quality.orthogonality = fmax(j->quality.orthogonality, quality.orthogonality);
+}
+
+static int64_t nodes_of(const mo_graph *graph, int64_t g) {
+    return graph->graph_offset[g + 1] - graph->graph_offset[g];
+}
+
+/* Hop 0 of graph g, which may have no nodes, on the tape of any context on the device of `hops`. */
+static mo_basis_quality compute_graph(const first_hop *j, mo_tape *t, int64_t g, const mo_tensor *hops) {
+    mo_context *ctx = mo_tape_context(t);
+    mo_basis_quality quality = {0};
+    if (nodes_of(j->graph, g) == 0)
+        return quality;
+    mo_tensor *X0 = mo_node_basis(t, j->graph, g, j->options, &quality);
+    if (mo_ok(ctx)) {
+        mo_view x = mo_tensor_view(X0), y = rows_of_hop(hops, 0, j->graph->graph_offset[g], nodes_of(j->graph, g));
+        if (j->options->norm == MO_FEATURE_NORM_LAYER)
+            mo_layer_norm_into(ctx, NORM_EPSILON, &x, &y);
+        else
+            mo_copy_into(ctx, &x, &y);
+    }
+    return quality;
+}
+
+/* Keeps the failure of the first graph in order, independent of the threads. */
+static void settle_graph(first_hop *j, mo_context *own, int64_t g, mo_basis_quality quality) {
+#pragma omp critical(mo_first_hop)
+    {
+        worsen_quality(j, quality);
+        if (!mo_ok(own) && g < j->failed) {
+            j->failed = g;
+            j->failure = *mo_context_status(own);
+        }
+    }
+    mo_clear_error(own);
+}
+
+typedef struct sized {
+    int64_t nodes, g;
+} sized;
+
+static int larger_first(const void *a, const void *b) {
+    const sized *x = a, *y = b;
+    return x->nodes != y->nodes ? (x->nodes < y->nodes ? 1 : -1) : (x->g > y->g) - (x->g < y->g);
+}
+
+static sized *by_size(const mo_graph *graph) {
+    sized *order = mo_host_array(graph->ctx, graph->graphs, sizeof *order);
+    for (int64_t g = 0; order && g < graph->graphs; g++)
+        order[g] = (sized){nodes_of(graph, g), g};
+    if (order)
+        qsort(order, (size_t)graph->graphs, sizeof *order, larger_first);
+    return order;
+}
+
+/* The graphs of a set, the largest first, by the threads of a context of the CPU, which owns `hops`. */
+static bool compute_set(first_hop *j, const mo_context *host, const mo_tensor *hops) {
+    mo_context *ctx = j->graph->ctx;
+    sized *order = by_size(j->graph);
+    if (!order)
+        return false;
+    bool started = true;
+    j->failed = j->graph->graphs;
+#pragma omp parallel num_threads(mo_context_blas_is_safe(host) ? mo_context_threads(host) : 1)
+    {
+        mo_context *own = mo_context_create(&(mo_context_options){.threads = 1});
+        mo_tape *t = mo_ok(own) ? mo_tape_create(own, MO_EVAL) : NULL;
+        if (!t)
+#pragma omp atomic write
+            started = false;
+#pragma omp for schedule(dynamic)
+        for (int64_t i = 0; i < j->graph->graphs; i++)
+            if (t) {
+                settle_graph(j, own, order[i].g, compute_graph(j, t, order[i].g, hops));
+                mo_tape_reset(t);
+            }
+        mo_tape_release(t);
+        mo_context_release(own);
+    }
+    free(order);
+    if (!started)
+        mo_fail(ctx, MO_MEMORY, "features: out of memory for a thread's context");
+    else if (j->failed < j->graph->graphs)
+        mo_fail(ctx, j->failure.code, "features: graph %" PRId64 " of '%s': %s", j->failed, j->graph->name,
+            j->failure.message);
+    return mo_ok(ctx);
+}
+
+/* By threads of the CPU, for a device. */
+static void compute_staged(first_hop *j, mo_tape *t) {
+    mo_context *ctx = j->graph->ctx;
+    mo_context *host = mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx)});
+    mo_tensor *hop = mo_tensor_uninitialized(host, MO_F32, 3, (int64_t[]){1, j->graph->nodes, j->options->dim});
+    if (!mo_ok(host))
+        mo_fail(ctx, mo_context_status(host)->code, "features: %s", mo_context_status(host)->message);
+    else if (compute_set(j, host, hop)) {
+        mo_tensor *first = mo_slice(t, j->hops, MO_AXIS(0), 0, 1);
+        mo_tensor_write(first, mo_tensor_view(hop).data, (size_t)mo_numel(hop) * sizeof(float));
+    }
+    mo_tensor_release(hop);
+    mo_context_release(host);
+}
+
+/* Fills hop 0; returns false on failure. A single graph is worked on in its own context. */
+static bool compute_first_hop(first_hop *j) {
+    mo_context *ctx = j->graph->ctx;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    if (t && j->graph->graphs == 1)
+        worsen_quality(j, compute_graph(j, t, 0, j->hops));
+    else if (t && mo_context_device(ctx) == MO_CPU)
+        compute_set(j, ctx, j->hops);
+    else if (t)
+        compute_staged(j, t);
+    mo_tape_release(t);
+    return mo_ok(ctx);
+}
+
+/* ---- in memory ---- */
+
 static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
-    if (graph->graphs > 1 && mo_context_device(graph->ctx) == MO_CPU)
-        return mo_propagate_set(graph, hops);
     mo_csr *A = mo_normalized_adjacency(graph, MO_F32);
     if (!A)
         return false;
     for (int64_t k = 1; k < mo_dim(hops, 0); k++) {
-        mo_view x = mo_rows_of_hop(hops, k - 1, 0, graph->nodes), y = mo_rows_of_hop(hops, k, 0, graph->nodes);
+        mo_view x = rows_of_hop(hops, k - 1, 0, graph->nodes), y = rows_of_hop(hops, k, 0, graph->nodes);
         mo_spmm_into(A, 0, &x, &y);
     }
     mo_csr_release(A);
@@ -66,7 +219,7 @@ static mo_arrays *kept_arrays(mo_tensor *hops) {
     return kept;
 }
 
-static bool fill_hop_features(mo_first_hop *j, mo_features *f) {
+static bool fill_hop_features(first_hop *j, mo_features *f) {
     char key[256];
     mo_context *ctx = j->graph->ctx;
     mo_cache cache = mo_cache_of(ctx, j->options);
@@ -79,7 +232,7 @@ static bool fill_hop_features(mo_first_hop *j, mo_features *f) {
     mo_tensor *svd = mo_arrays_find(kept, "svd");
     write_hop_key(j->graph, j->options, key, sizeof key);
     f->from_cache = mo_cache_load(&cache, key, kept);
-    if (!f->from_cache && mo_first_hop_compute(j)) {
+    if (!f->from_cache && compute_first_hop(j)) {
         mo_tensor_write(svd, &j->quality, sizeof quality);
         mo_cache_store(&cache, key, kept);
     }
@@ -93,42 +246,22 @@ static bool fill_hop_features(mo_first_hop *j, mo_features *f) {
 
 /* ---- on disk ---- */
 
-/* LayerNorm of rows in place, a block at a time. */
-static void normalize_rows(mo_tape *t, mo_tensor *X) {
-    for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += NORM_ROWS) {
-        int64_t mark = t->n_tensors, end = i + NORM_ROWS < mo_dim(X, 0) ? i + NORM_ROWS : mo_dim(X, 0);
-        mo_tensor *rows = mo_slice(t, X, MO_AXIS(0), i, end), *normal = mo_layer_norm(t, rows, MO_NORM_EPSILON);
-        if (mo_ok(t->ctx))
-            mo_tensor_copy(rows, normal);
-        mo_tape_sweep(t, mark, NULL, 0);
-    }
-}
-
 static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
-    mo_first_hop *j = s->state;
-    mo_tensor *X;
+    first_hop *j = s->state;
     (void)side;
-    if (j->graph->graphs == 1) {
-        mo_basis_quality quality;
-        X = mo_contiguous(t, mo_node_basis(t, j->graph, 0, j->options, &quality));
-        mo_first_hop_worsen(j, quality);
-        if (j->options->norm == MO_FEATURE_NORM_LAYER)
-            normalize_rows(t, X);
-    } else {
-        X = j->hops = mo_tensor_uninitialized(t->ctx, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
-        if (mo_ok(t->ctx))
-            mo_first_hop_compute(j);
-    }
+    j->hops = mo_tape_tensor(t, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
+    if (mo_ok(t->ctx))
+        compute_first_hop(j);
     s->quality[0] = j->quality.residual;
     s->quality[1] = j->quality.orthogonality;
-    return X;
+    return j->hops;
 }
 
-static bool store_first_hop(mo_first_hop *j, mo_features *f) {
+static bool store_first_hop(first_hop *j, mo_features *f) {
     char key[256], hops[300];
     mo_context *ctx = j->graph->ctx;
     write_hop_key(j->graph, j->options, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d %s", key, j->options->hops, mo_dtype_name(j->options->stack));
+    snprintf(hops, sizeof hops, "%s hops %d float32", key, j->options->hops);
     mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
         .key = hops,
         .name = j->graph->name,
@@ -137,7 +270,6 @@ static bool store_first_hop(mo_first_hop *j, mo_features *f) {
         .hops = j->options->hops + 1,
         .nodes = j->graph->nodes,
         .columns = j->options->dim,
-        .dtype = j->options->stack,
         .first = first_of_nodes,
         .state = j};
     mo_tensor *stack = mo_hop_store_open(&s);
@@ -149,66 +281,90 @@ static bool store_first_hop(mo_first_hop *j, mo_features *f) {
     f->from_cache = s.from_cache;
     f->svd_residual = s.quality[0];
     f->svd_orthogonality = s.quality[1];
-    mo_tensor_release(j->hops);
     mo_csr_release((mo_csr *)(uintptr_t)s.A);
     return mo_arrays_take(f->arrays, "hops", stack) == MO_OK;
 }
 
-static bool hold_first_hop(mo_first_hop *j, mo_features *f) {
+static bool hold_first_hop(first_hop *j, mo_features *f) {
     const mo_feature_options *o = j->options;
     j->hops = mo_tensor_uninitialized(j->graph->ctx, MO_F32, 3, (int64_t[]){o->hops + 1, j->graph->nodes, o->dim});
     return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill_hop_features(j, f);
 }
 
-static bool features_valid(const mo_graph *graph, const mo_feature_options *o) {
+/* Rows of nodes: hop 0 and its hops, in memory or in a file. */
+static bool make_hops(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
+    mo_graph scaled = *graph;
+    float *own = NULL;
+    first_hop j = {.graph = &scaled, .options = o};
+    bool disk = mo_hops_go_to_disk(graph, o, 1);
+    bool made = mo_ok(graph->ctx) && mo_set_scale(&scaled, &own) && (disk ? store_first_hop : hold_first_hop)(&j, f);
+    free(own);
+    return made;
+}
+
+/* ---- features of a task ---- */
+
+const char *mo_feature_form_name(mo_feature_form form) {
+    return form == MO_FEATURES_OF_EXAMPLES ? "examples" : "nodes";
+}
+
+static bool features_valid(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o, bool of_examples) {
     mo_context *ctx = graph->ctx;
     if (!mo_ok(ctx))
         return false;
-    if (o->dim < 1 || o->hops < 0)
+    if (of_examples && (o->dim < 1 || o->hops < 0 || o->hops >= MO_MAX_INPUTS))
+        mo_fail(ctx, MO_INVALID, "features: dim %d and %d hops, expected 1 or more and 0 to %d", o->dim, o->hops,
+            MO_MAX_INPUTS - 1);
+    else if (o->dim < 1 || o->hops < 0)
         mo_fail(ctx, MO_INVALID, "features: dim %d and %d hops, expected 1 or more and 0 or more", o->dim, o->hops);
+    else if (of_examples && (task == MO_TASK_LP) != (links != NULL))
+        mo_fail(ctx, MO_INVALID, "features: %s:%s %s held-out links", graph->name, mo_task_name(task),
+            links ? "has no use for" : "needs");
     return mo_ok(ctx) && mo_features_fit_products(graph);
 }
 
-mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {
-    if (!graph || !mo_given(graph->ctx, "features", "options", options))
+static mo_features *open_rows(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *o, bool of_examples) {
+    if (!graph || !mo_given(graph->ctx, "features", "options", o))
         return NULL;
     mo_context *ctx = graph->ctx;
-    if (!features_valid(graph, options))
+    mo_features *f = features_valid(graph, task, links, o, of_examples) ? mo_host_array(ctx, 1, sizeof *f) : NULL;
+    if (!f)
         return NULL;
-    mo_features *f = calloc(1, sizeof *f);
-    if (!f) {
-        mo_fail(ctx, MO_MEMORY, "features: out of memory");
-        return NULL;
-    }
-    f->nodes = graph->nodes;
-    f->dim = options->dim;
-    f->hops = options->hops;
-    f->power_iterations = options->power_iterations;
-    f->seed = options->seed;
-    f->arrays = mo_arrays_create(ctx);
-    mo_graph scaled = *graph;
-    float *own = NULL;
-    mo_first_hop j = {.graph = &scaled, .options = options};
-    bool disk = f->arrays && mo_hops_go_to_disk(graph, options, 1);
+    *f = (mo_features){.arrays = mo_arrays_create(ctx),
+        .nodes = graph->nodes,
+        .dim = o->dim,
+        .hops = o->hops,
+        .power_iterations = o->power_iterations,
+        .seed = o->seed};
     mo_math math = ctx->math;
     ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
-    bool done =
-        f->arrays && mo_ok(ctx) && mo_set_scale(&scaled, &own) && (disk ? store_first_hop : hold_first_hop)(&j, f);
+    bool done = f->arrays && (!of_examples            ? make_hops(graph, o, f)
+                                 : task == MO_TASK_LP ? mo_pair_rows(links, o, f)
+                                 : task == MO_TASK_GC ? mo_graph_rows(graph, o, f)
+                                                      : mo_node_rows(graph, o, f));
     ctx->math = math;
-    free(own);
     if (done) {
-        mo_tell_quality(options, graph, f);
+        mo_tell_quality(o, graph, f);
         return f;
     }
     mo_features_release(f);
     return NULL;
 }
 
+mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options) {
+    return open_rows(graph, MO_TASK_NC, NULL, options, false);
+}
+
+mo_features *mo_example_features_open(
+    const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
+    return open_rows(graph, task, links, options, true);
+}
+
 mo_features *mo_task_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options) {
-    if (options && options->form == MO_FEATURES_OF_EXAMPLES)
-        return mo_example_features_open(graph, task, links, options);
-    return mo_features_open(graph, options);
+    return open_rows(graph, task, links, options, options && options->form == MO_FEATURES_OF_EXAMPLES);
 }
 
 void mo_features_release(mo_features *features) {

@@ -8,12 +8,10 @@
 #include "train/features/hop_store.h"
 
 #include "ops/rules/in_place.h"
-#include "tensor/files/conversion.h"
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/features/nodes/diffuse.h"
-#include "train/features/row_stack.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +26,7 @@
 
 enum { BLOCK_BYTES = 16 << 20, NOTICE_SECONDS = 5, PREFIX = 10 /* bytes before the text of a .npy header */ };
 #define HEADER                                                                                                         \
-    "{'descr': '<f%d', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64              \
+    "{'descr': '<f4', 'fortran_order': False, 'shape': (%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64               \
     "), } # mochi hop stack 3: "
 
 /* What lies behind the data. */
@@ -65,14 +63,14 @@ static int64_t all_hops(const hop_file *f) {
 }
 
 /* Sets header and sizes from a shape. */
-static bool lay_out(hop_file *f, mo_dtype dtype, const int64_t shape[4], const char *key) {
+static bool lay_out(hop_file *f, const int64_t shape[4], const char *key) {
     static const char prefix[PREFIX] = {
         (char)0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (char)(MO_HOP_PAGE - PREFIX), (char)((MO_HOP_PAGE - PREFIX) >> 8)};
     memcpy(f->shape, shape, sizeof f->shape);
-    f->row_bytes = shape[3] * (int64_t)mo_dtype_size(dtype);
+    f->row_bytes = shape[3] * (int64_t)sizeof(float);
     memcpy(f->header, prefix, PREFIX);
-    int n = snprintf(f->header + PREFIX, MO_HOP_PAGE - PREFIX, HEADER "%s", (int)mo_dtype_size(dtype), shape[0],
-        shape[1], shape[2], shape[3], key);
+    int n =
+        snprintf(f->header + PREFIX, MO_HOP_PAGE - PREFIX, HEADER "%s", shape[0], shape[1], shape[2], shape[3], key);
     if (n < MO_HOP_PAGE - PREFIX) /* else a file found says so in other words: it has not this header */
         memset(f->header + PREFIX + n, ' ', (size_t)(MO_HOP_PAGE - PREFIX - n));
     f->header[MO_HOP_PAGE - 1] = '\n';
@@ -127,24 +125,24 @@ char *mo_hop_file_inspect(mo_context *ctx, const char *path, bool check, bool *i
     hop_file f = {.ctx = ctx, .fd = open(path, O_RDONLY | O_CLOEXEC)};
     char page[MO_HOP_PAGE + 1] = "", *key = NULL;
     int64_t shape[4];
-    int size = 0, at = 0;
+    int at = 0;
     struct stat st;
     *intact = false;
     if (f.fd >= 0 && read_exactly(&f, page, MO_HOP_PAGE, 0) &&
-        sscanf(page + PREFIX, HEADER "%n", &size, &shape[0], &shape[1], &shape[2], &shape[3], &at) == 5 && at > 0) {
+        sscanf(page + PREFIX, HEADER "%n", &shape[0], &shape[1], &shape[2], &shape[3], &at) == 4 && at > 0) {
         size_t n = strlen(page + PREFIX + at);
         while (n > 0 && strchr(" \n", page[PREFIX + (size_t)at + n - 1]))
             n--;
         key = strndup(page + PREFIX + at, n);
-        bool sound = (size == 2 || size == 4) && fstat(f.fd, &st) == 0;
-        double bytes = size;
+        bool sound = fstat(f.fd, &st) == 0;
+        double bytes = sizeof(float);
         for (int i = 0; i < 4; i++) {
             sound = sound && shape[i] > 0;
             bytes *= (double)shape[i];
         }
         /* as long as the shape needs, before memory is asked for */
-        *intact = key && sound && bytes < (double)st.st_size && lay_out(&f, size == 2 ? MO_F16 : MO_F32, shape, key) &&
-                  read_ends(&f) && (!check || verify_rows(&f));
+        *intact = key && sound && bytes < (double)st.st_size && lay_out(&f, shape, key) && read_ends(&f) &&
+                  (!check || verify_rows(&f));
     }
     if (f.fd >= 0)
         close(f.fd);
@@ -234,7 +232,7 @@ static bool open_hop_file(hop_file *f, const mo_hop_store *s) {
         f->partial = NULL;
         mo_fail(f->ctx, MO_MEMORY, "hop stack: out of memory");
     }
-    if (!f->partial || !lay_out(f, s->dtype, (int64_t[]){s->sides, s->hops, s->nodes, s->columns}, s->key))
+    if (!f->partial || !lay_out(f, (int64_t[]){s->sides, s->hops, s->nodes, s->columns}, s->key))
         return false;
     while (mo_ok(f->ctx)) {
         if (open_whole(f, s))
@@ -302,9 +300,8 @@ static bool complete_file(hop_file *f, const double quality[2]) {
 typedef struct work {
     mo_hop_store *s;
     hop_file file;
-    mo_tensor *X;     /* the hop before */
-    float *block;     /* [rows of a block, columns] */
-    uint16_t *halves; /* the same in float16, where the file is */
+    mo_tensor *X; /* the hop before */
+    float *block; /* [rows of a block, columns] */
     XXH3_state_t *sum;
     int64_t rows, before; /* written of all hops; of them before start */
     double start, told;
@@ -343,12 +340,9 @@ static bool write_hop(work *w, int64_t side, int64_t hop, const float *rows) {
             to.shape[0] = n;
             mo_spmm_into(s->A, i, &from, &to);
         }
-        for (int64_t k = 0; w->halves && k < n * s->columns; k++)
-            w->halves[k] = double_to_half(x[k]);
-        const void *bytes = w->halves ? (const void *)w->halves : x;
-        XXH3_64bits_update(w->sum, bytes, (size_t)(n * f->row_bytes));
+        XXH3_64bits_update(w->sum, x, (size_t)(n * f->row_bytes));
         if (mo_ok(f->ctx))
-            write_exactly(f, bytes, (size_t)(n * f->row_bytes), hop_offset(f, index) + i * f->row_bytes);
+            write_exactly(f, x, (size_t)(n * f->row_bytes), hop_offset(f, index) + i * f->row_bytes);
         w->rows += n;
         tell_progress(w, s->sides * s->hops);
     }
@@ -356,16 +350,12 @@ static bool write_hop(work *w, int64_t side, int64_t hop, const float *rows) {
     return mo_ok(f->ctx);
 }
 
-/* Reads a hop into w->X, from the file: as its type has rounded it. */
+/* Reads a hop into w->X, from the file. */
 static bool read_hop(work *w, int64_t side, int64_t hop) {
     hop_file *f = &w->file;
-    int64_t n = w->s->nodes * w->s->columns, bytes = w->s->nodes * f->row_bytes;
-    float *x = mo_tensor_view(w->X).data;
-    if (!read_exactly(f, (char *)(x + n) - bytes, (size_t)bytes, hop_offset(f, side * w->s->hops + hop)))
-        return hop_file_failed(f, "read");
-    if (w->s->dtype == MO_F16)
-        mo_widen_halves(x, n);
-    return true;
+    size_t bytes = (size_t)(w->s->nodes * f->row_bytes);
+    return read_exactly(f, mo_tensor_view(w->X).data, bytes, hop_offset(f, side * w->s->hops + hop)) ||
+           hop_file_failed(f, "read");
 }
 
 static void write_diffused(work *w, mo_tape *t, int64_t side) {
@@ -413,14 +403,11 @@ static bool compute_stack(work *w) {
     w->sum = XXH3_createState();
     if (!w->sum && mo_ok(s->cache.ctx))
         mo_fail(s->cache.ctx, MO_MEMORY, "hop stack: out of memory");
-    if (s->dtype == MO_F16)
-        w->halves = mo_host_array(s->cache.ctx, block_rows(&w->file), (size_t)s->columns * sizeof *w->halves);
     if (t && mo_ok(s->cache.ctx))
         compute_hops(w, t);
     mo_tape_release(t);
     mo_tensor_release(w->X);
     free(w->block);
-    free(w->halves);
     XXH3_freeState(w->sum);
     return mo_ok(s->cache.ctx) && complete_file(&w->file, s->quality);
 }
@@ -435,7 +422,7 @@ mo_tensor *mo_hop_store_open(mo_hop_store *s) {
     s->from_cache = fine && !w.file.writing;
     if (fine && (s->from_cache || compute_stack(&w))) {
         memcpy(s->quality, w.file.end->quality, sizeof s->quality);
-        stack = mo_tensor_map(ctx, s->dtype, 4, w.file.shape, w.file.fd, MO_HOP_PAGE, w.file.path);
+        stack = mo_tensor_map(ctx, MO_F32, 4, w.file.shape, w.file.fd, MO_HOP_PAGE, w.file.path);
     }
     if (w.file.writing) /* a part of a stack helps no other run */
         unlink(w.file.partial);

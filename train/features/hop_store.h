@@ -14,7 +14,6 @@ typedef struct mo_hop_store {
     int64_t sides, hops; /* hops: l + 1, and the diffused rows behind them */
     int64_t diffused;    /* 0 or MO_DIFFUSED (diffuse.h) */
     int64_t nodes, columns;
-    mo_dtype dtype;    /* MO_F32 or MO_F16; each hop is computed from the rounded one before it */
     double quality[2]; /* residual and orthogonality of the SVDs, kept with the file; set when hop 0 is computed */
     bool from_cache;
     /* Hop 0 of a side, float32 [nodes, columns], contiguous, on the tape or not. Fills quality. */

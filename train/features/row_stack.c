@@ -6,7 +6,6 @@
 #include "train/features/row_stack.h"
 
 #include "autograd/tape.h"
-#include "tensor/files/conversion.h"
 #include "tensor/files/file.h"
 
 #include <errno.h>
@@ -16,20 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-mo_dtype mo_row_dtype(const mo_tensor *X) {
-    return X->dtype == MO_F16 ? MO_F32 : X->dtype;
-}
-
-/* Converts from the first value on, so that no value is overwritten before it is read. */
-void mo_widen_halves(float *x, int64_t n) {
-    const char *halves = (const char *)x + (size_t)n * sizeof(uint16_t);
-    for (int64_t i = 0; i < n; i++) {
-        uint16_t half;
-        memcpy(&half, halves + (size_t)i * sizeof half, sizeof half);
-        x[i] = half_to_float(half);
-    }
-}
-
 bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X) {
     return X->ctx == ctx && !X->storage->file;
 }
@@ -37,14 +22,11 @@ bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X) {
 mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis) {
     const mo_mapped_file *file = X->storage->file;
     size_t size = mo_dtype_size(X->dtype);
-    mo_row_stack s = {
-        .outer = 1, .rows = X->shape[axis], .width = mo_dtype_size(mo_row_dtype(X)), .stored = size, .fd = -1};
+    mo_row_stack s = {.outer = 1, .rows = X->shape[axis], .width = size, .fd = -1};
     for (int i = 0; i < axis; i++)
         s.outer *= X->shape[i];
-    for (int i = axis + 1; i < X->ndim; i++) {
+    for (int i = axis + 1; i < X->ndim; i++)
         s.width *= (size_t)X->shape[i];
-        s.stored *= (size_t)X->shape[i];
-    }
     if (file) {
         s.fd = file->fd;
         s.offset = file->offset + X->offset * (int64_t)size;
@@ -85,19 +67,17 @@ static bool read_bytes(const mo_row_stack *s, char *out, size_t bytes, int64_t o
 }
 
 bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes) {
-    size_t w = s->stored;
+    size_t w = s->width;
     for (row_run at = {0}; !s->data && next_run(s, row, n, &at);)
         posix_fadvise(
             s->fd, s->offset + (at.outer * s->rows + row[at.i]) * (int64_t)w, at.n * (int64_t)w, POSIX_FADV_WILLNEED);
     for (row_run at = {0}; next_run(s, row, n, &at);) {
-        char *row_out = out + (size_t)(at.outer * n + at.i) * s->width, *to = row_out + (size_t)at.n * (s->width - w);
+        char *to = out + (size_t)(at.outer * n + at.i) * w;
         int64_t from = (at.outer * s->rows + row[at.i]) * (int64_t)w;
         if (s->data)
             memcpy(to, s->data + from, (size_t)at.n * w);
         else if (!read_bytes(s, to, (size_t)at.n * w, s->offset + from, why, bytes))
             return false;
-        if (w != s->width)
-            mo_widen_halves((float *)(void *)row_out, at.n * (int64_t)(w / sizeof(uint16_t)));
     }
     return true;
 }
@@ -122,7 +102,7 @@ static mo_tensor *shaped_like(mo_tape *t, const mo_tensor *X, int axis, int64_t 
     int64_t shape[MO_MAX_AXES];
     memcpy(shape, X->shape, sizeof shape);
     shape[axis] = n;
-    return mo_tape_tensor(t, mo_row_dtype(X), X->ndim, shape);
+    return mo_tape_tensor(t, X->dtype, X->ndim, shape);
 }
 
 mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n) {
@@ -158,9 +138,9 @@ mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first
         return mo_reshape(
             t, mo_slice(t, mo_slice(t, X, MO_AXIS(0), outer, outer + 1), MO_AXIS(1), first, last), 2, shape);
     mo_row_stack s = mo_row_stack_of(X, 1);
-    int64_t skipped = outer * s.rows * (int64_t)s.stored;
+    int64_t skipped = outer * s.rows * (int64_t)s.width;
     s.outer = 1;
     s.offset += skipped;
     s.data = s.data ? s.data + skipped : NULL;
-    return fetch_consecutive(mo_tape_tensor(t, mo_row_dtype(X), 2, shape), &s, first, n);
+    return fetch_consecutive(mo_tape_tensor(t, X->dtype, 2, shape), &s, first, n);
 }

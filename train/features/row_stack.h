@@ -8,18 +8,13 @@
 /* An array [outer, rows, width bytes], contiguous; borrowed from its tensor. */
 typedef struct mo_row_stack {
     int64_t outer, rows;
-    size_t width;     /* bytes of a fetched row: float16 becomes float32 */
-    size_t stored;    /* bytes of a stored row */
+    size_t width;     /* bytes of a row */
     const char *data; /* the array, if it lies in memory; NULL: in a file */
     int fd;           /* of the file; the array starts at offset */
     int64_t offset;
     const char *path;
 } mo_row_stack;
 
-/* The dtype of fetched rows. */
-mo_dtype mo_row_dtype(const mo_tensor *X);
-/* Converts n values of float16, stored in the upper half of x [n], to float32 in x. */
-void mo_widen_halves(float *x, int64_t n);
 /* Returns whether X lies in memory of the context, so that its ops can read X directly. */
 bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X);
 /* The slices along an axis of X, a contiguous tensor of the CPU, as rows; the axes before it are `outer`. */

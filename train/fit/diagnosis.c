@@ -96,7 +96,7 @@ static bool project_prototypes(const mo_geometry *g, mo_tape *t, mo_tensor *G, d
  * precision. */
 static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_prototype *prototype) {
     double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
-    if (plane && project_prototypes(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, NULL, distance)) {
+    if (plane && project_prototypes(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, distance)) {
         double scale = 0;
         for (int64_t c = 0; c < g->C; c++)
             scale = fmax(scale, prototype_length(plane + 2 * c, 2));
@@ -111,14 +111,9 @@ static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_protot
 
 /* The distances of the prototypes to the hull of the others, and their positions in the plane. */
 static void place_prototypes(const mo_geometry *g, mo_prototype *prototype, double *distance) {
-    int64_t C = g->C;
     mo_tape *t = mo_tape_create(g->ctx, MO_EVAL);
-    mo_tensor *G = mo_ok(g->ctx) ? centred_gram(g, t) : NULL;
-    double *gram = G ? mo_host_array(g->ctx, C * C, sizeof *gram) : NULL;
-    if (gram && mo_tensor_read(G, gram, (size_t)(C * C) * sizeof *gram) == MO_OK &&
-        mo_hull_leave_one_out(g, g->P, C, g->d, gram, distance))
-        mark_outer(g, t, G, prototype);
-    free(gram);
+    if (mo_hull_leave_one_out(g, g->P, g->C, g->d, distance))
+        mark_outer(g, t, centred_gram(g, t), prototype);
     mo_tape_release(t);
 }
 

@@ -19,13 +19,11 @@ typedef struct mo_geometry {
  */
 void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
 
-/* boundaries.c: counts the pairs whose boundary misses their rows, to x->pairs, drawn and missed. False on failure. */
+/* boundaries.c: counts the pairs whose boundary misses their rows, to x->pairs and missed. False on failure. */
 bool mo_count_missed(const mo_geometry *g, mo_diagnosis *x);
 
-/* hull.c: writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. gram [n, n]: the
- * inner products of the points, all minus any one vector, by which most candidates are passed over (NULL: each is
- * tried); the distances are the same. False on failure. */
-bool mo_hull_leave_one_out(
-    const mo_geometry *g, const double *X, int64_t n, int64_t d, const double *gram, double *distance);
+/* hull.c: writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. False on failure.
+ */
+bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance);
 
 #endif

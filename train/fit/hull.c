@@ -33,11 +33,6 @@ typedef struct corral {
     double *R;               /* [room, room]: difference i = sum over j <= i of R[i, j] Q[j] */
     double *x;               /* [d] */
     double scale;            /* the largest |q_j| */
-    /* Of one point among C = n + 1 that are measured against each other, else NULL: */
-    const double *gram; /* [C, C] */
-    int64_t origin;     /* which of them p is; the points behind it are one place ahead in q */
-    double rounding;    /* of an inner product by gram, at most */
-    double *rank;       /* [C]: x q_j but for a constant */
 } corral;
 
 static double corral_dot(const double *a, const double *b, int64_t d) {
@@ -137,35 +132,11 @@ static double corral_place(corral *c) {
 
 /* ---- the corral that is optimal ---- */
 
-/* The number of point j of q among the C points of gram. */
-static int64_t among_all(const corral *c, int64_t j) {
-    return j < c->origin ? j : j + 1;
-}
-
-/* Ranks the points by x q_j = sum_i w_i q_i q_j from gram, in size * n steps instead of d * n. The least is not above
- * what is returned. */
-static double rank_points(const corral *c) {
-    int64_t C = c->n + 1;
-    for (int64_t j = 0; j < C; j++)
-        c->rank[j] = -c->gram[c->origin * C + j];
-    for (int64_t i = 0; i < c->size; i++) {
-        const double *row = c->gram + among_all(c, c->member[i]) * C, w = c->weight[i];
-        for (int64_t j = 0; j < C; j++)
-            c->rank[j] += w * row[j];
-    }
-    double least = INFINITY;
-    for (int64_t j = 0; j < c->n; j++)
-        least = fmin(least, c->rank[among_all(c, j)]);
-    return least + 2 * c->rounding;
-}
-
 /* The point with the least x q_j; -1 if x is optimal to rounding or that point can make no progress. */
 static int64_t hull_entering(const corral *c, double length) {
     int64_t best = 0;
-    double least = INFINITY, highest = c->gram ? rank_points(c) : INFINITY;
+    double least = INFINITY;
     for (int64_t j = 0; j < c->n; j++) {
-        if (c->gram && c->rank[among_all(c, j)] > highest)
-            continue;
         double along = corral_dot(c->x, c->q + j * c->d, c->d);
         if (along < least) {
             least = along;
@@ -210,8 +181,8 @@ static double hull_descend(corral *c, double *weight) {
 /* Makes room for n points [n, d] in q, followed by the weights of the answer. Free c->memory and c->member. */
 static bool hull_reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
     int64_t room = (n < d + 1 ? n : d + 1) + 1;
-    *c = (corral){.n = n, .d = d, .room = room, .origin = n};
-    c->memory = mo_host_array(ctx, n * d + n + room * (d + room + 2) + d + n + 1, sizeof *c->memory);
+    *c = (corral){.n = n, .d = d, .room = room};
+    c->memory = mo_host_array(ctx, n * d + n + room * (d + room + 2) + d, sizeof *c->memory);
     c->member = mo_host_array(ctx, room, sizeof *c->member);
     if (!c->memory || !c->member)
         return false;
@@ -222,17 +193,16 @@ static bool hull_reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
     c->Q = c->affine + room;
     c->R = c->Q + room * d;
     c->x = c->R + room * room;
-    c->rank = c->x + d;
     return true;
 }
 
-/* Fills q and its scale, and starts from the nearest point as the first corral; skips the point at `origin`. Returns
- * false if a number is not finite. */
-static bool hull_start(corral *c, const double *points, const double *p) {
+/* Fills q and its scale, and starts from the nearest point as the first corral; skips the point `origin` (n: none).
+ * Returns false if a number is not finite. */
+static bool hull_start(corral *c, const double *points, int64_t origin, const double *p) {
     double nearest = INFINITY, *q = c->memory;
     c->scale = 0;
     for (int64_t j = 0; j < c->n; j++) {
-        const double *from = points + among_all(c, j) * c->d;
+        const double *from = points + (j < origin ? j : j + 1) * c->d;
         for (int64_t k = 0; k < c->d; k++)
             q[j * c->d + k] = from[k] - p[k];
         double length = sqrt(corral_dot(q + j * c->d, q + j * c->d, c->d));
@@ -250,8 +220,8 @@ static bool hull_start(corral *c, const double *points, const double *p) {
 }
 
 /* The distance; NaN if a number is not finite. */
-static double hull_measure(corral *c, const double *points, const double *p) {
-    return hull_start(c, points, p) ? hull_descend(c, c->found) : NAN;
+static double hull_measure(corral *c, const double *points, int64_t origin, const double *p) {
+    return hull_start(c, points, origin, p) ? hull_descend(c, c->found) : NAN;
 }
 
 static double check_hull_distance(mo_context *ctx, double distance) {
@@ -268,7 +238,7 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
     if (!mo_ok(ctx))
         return NAN;
     corral c;
-    double distance = hull_reserve(ctx, n, d, &c) ? check_hull_distance(ctx, hull_measure(&c, points, p)) : NAN;
+    double distance = hull_reserve(ctx, n, d, &c) ? check_hull_distance(ctx, hull_measure(&c, points, n, p)) : NAN;
     if (c.found && weight)
         memcpy(weight, c.found, (size_t)n * sizeof *weight);
     free(c.memory);
@@ -276,13 +246,9 @@ double mo_hull_distance(mo_context *ctx, const double *points, int64_t n, int64_
     return distance;
 }
 
-bool mo_hull_leave_one_out(
-    const mo_geometry *g, const double *X, int64_t n, int64_t d, const double *gram, double *distance) {
+bool mo_hull_leave_one_out(const mo_geometry *g, const double *X, int64_t n, int64_t d, double *distance) {
     int all = mo_context_threads(g->ctx), threads = all < n ? all : (int)n;
     corral *own = mo_host_array(g->ctx, threads, sizeof *own);
-    double longest = 0;
-    for (int64_t i = 0; gram && i < n; i++)
-        longest = fmax(longest, gram[i * n + i]);
     bool ready = own;
     for (int i = 0; ready && i < threads; i++)
         ready = hull_reserve(g->ctx, n - 1, d, &own[i]);
@@ -290,10 +256,7 @@ bool mo_hull_leave_one_out(
 #pragma omp parallel for num_threads(all) schedule(dynamic) if (ready)
     for (int64_t p = 0; p < (ready ? n : 0); p++) {
         corral *c = &own[threads < all ? p : omp_get_thread_num()];
-        c->gram = gram;
-        c->rounding = 8 * (double)(n + d) * DBL_EPSILON * longest; /* bounds the rounding of n or d such products */
-        c->origin = p;
-        distance[p] = hull_measure(c, X, X + p * d);
+        distance[p] = hull_measure(c, X, p, X + p * d);
         mo_geometry_progress(g, "distances to the hull", &done, n);
     }
     for (int64_t p = 0; ready && p < n; p++)

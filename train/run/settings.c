@@ -1,12 +1,14 @@
 /* train/run/settings.c - everything that decides the result of a run as one JSON object, and where two of them differ.
  */
-#include "train/ranks/description.h"
-#include "train/ranks/ranks.h"
+#include "train/run/description.h"
+#include "train/run/ranks.h"
 #include "train/run/trainer.h"
 
 #include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +18,24 @@ extern char *openblas_get_corename(void) __attribute__((weak));
 
 const char *mo_blas_core(void) {
     return openblas_get_corename ? openblas_get_corename() : "unknown";
+}
+
+/* Kind and settings of a model; a number that is not finite is null. */
+static mo_description describe_model(mo_model *model) {
+    mo_setting list[MO_MAX_SETTINGS];
+    int n = mo_model_settings(model, list);
+    mo_description d = mo_description_of(json_pack("{s:s}", "kind", model->encoder.name));
+    for (int i = 0; i < n; i++)
+        mo_describe(&d, list[i].key,
+            list[i].word               ? json_string(list[i].word)
+            : isfinite(list[i].number) ? json_real(list[i].number)
+                                       : json_null());
+    return d;
+}
+
+const char *mo_hash_digits(const mo_graph *graph, char digits[40]) {
+    snprintf(digits, 40, "%016" PRIx64 "%016" PRIx64, graph->hash[1], graph->hash[0]);
+    return digits;
 }
 
 static json_t *describe_features(const mo_pool *pool) {
@@ -78,7 +98,7 @@ json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, c
         json_decref(own);
         return NULL;
     }
-    mo_description of_model = mo_describe_model(model);
+    mo_description of_model = describe_model(model);
     mo_description all = mo_description_of(
         json_pack("{s:o, s:o, s:o, s:o, s:o}", "settings", own, "model", mo_description_end(&of_model), "features",
             describe_features(pool), "trainer", describe_trainer(options), "pool", describe_pool(pool)));
@@ -148,15 +168,14 @@ static char *encode_settings(const json_t *value) {
 }
 
 /* file: that which was written with other settings; NULL: rank 0 has other ones. */
-static void fail_difference(mo_context *ctx, const char *command, const char *file, const difference *d) {
+static void fail_difference(mo_context *ctx, const char *file, const difference *d) {
     char *before = encode_settings(d->kept), *after = encode_settings(d->now);
     const char *kept = before ? before : "nothing", *now = after ? after : "nothing";
     if (file)
-        mo_fail(ctx, MO_INVALID, "%s: %s was written with %s = %.200s, this run has %.200s", command, file, d->path,
-            kept, now);
-    else
         mo_fail(
-            ctx, MO_INVALID, "%s: expected %s = %.200s, as rank 0 has it, found %.200s", command, d->path, kept, now);
+            ctx, MO_INVALID, "resume: %s was written with %s = %.200s, this run has %.200s", file, d->path, kept, now);
+    else
+        mo_fail(ctx, MO_INVALID, "train: expected %s = %.200s, as rank 0 has it, found %.200s", d->path, kept, now);
     free(before);
     free(after);
 }
@@ -165,7 +184,7 @@ mo_code mo_compare_settings(
     mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate) {
     difference d = {.other_rate = other_rate};
     if (settings_differ(&d, kept, now))
-        fail_difference(ctx, "resume", label, &d);
+        fail_difference(ctx, label, &d);
     return mo_context_status(ctx)->code;
 }
 
@@ -202,7 +221,7 @@ json_t *mo_read_run(mo_context *ctx, const char *path) {
     return settings;
 }
 
-/* ---- whether the processes of a command run the same program on the same inputs ---- */
+/* ---- whether the processes of a run have the same program and settings ---- */
 
 /* The object with what else must be the same on every rank. NULL on failure. */
 static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *mine) {
@@ -220,21 +239,19 @@ static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *m
     return text;
 }
 
-static void compare_texts(mo_context *ctx, const char *command, const char *first, size_t n, const char *mine) {
+static void compare_texts(mo_context *ctx, const char *first, size_t n, const char *mine) {
     json_error_t error;
     json_t *of_first = mo_json_decode(first, n, 0, &error), *now = mo_json_decode(mine, strlen(mine), 0, &error);
     difference d = {0};
     if (!of_first || !now)
-        mo_fail(ctx, MO_MEMORY, "%s: out of memory for what the processes compare", command);
+        mo_fail(ctx, MO_MEMORY, "train: out of memory for what the processes compare");
     else if (settings_differ(&d, of_first, now))
-        fail_difference(ctx, command, NULL, &d);
+        fail_difference(ctx, NULL, &d);
     json_decref(of_first);
     json_decref(now);
 }
 
-bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *command, const char *mine) {
-    if (!ctx || !ranks || ranks->size < 2)
-        return ctx && mo_ok(ctx);
+bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *mine) {
     if (!mo_ranks_agree(ctx, ranks, true))
         return false;
     char *text = describe_rank(ctx, ranks, mine);
@@ -246,7 +263,7 @@ bool mo_ranks_compare(mo_context *ctx, const mo_ranks *ranks, const char *comman
         if (!ranks->rank)
             memcpy(first, text, n);
         mo_ranks_broadcast(ranks, first, n);
-        compare_texts(ctx, command, first, n, text);
+        compare_texts(ctx, first, n, text);
         same = mo_ranks_agree(ctx, ranks, true);
     }
     mo_host_free(ctx, first, n + 1);

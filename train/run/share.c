@@ -218,7 +218,7 @@ mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks) {
         mo_unwatch(trainer, &mo_run_files);
     mo_watch(trainer, &several_processes, s);
     char *settings = mo_json_encode(trainer->settings, JSON_COMPACT | JSON_REAL_PRECISION(17));
-    bool same = mo_ranks_compare(ctx, &s->ranks, "train", settings);
+    bool same = mo_ranks_compare(ctx, &s->ranks, settings);
     free(settings);
     if (!same)
         return mo_code_of(ctx);

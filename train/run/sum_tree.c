@@ -147,7 +147,7 @@ static void receive_nodes(mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, 
     }
 }
 
-/* Nodes go up the binomial tree of ranks to rank 0 (train/ranks/ranks.c), which joins them; the total comes down. */
+/* Nodes go up the binomial tree of ranks to rank 0 (ranks.c), which joins them; the total comes down. */
 mo_tensor *const *mo_sum_tree_share(
     mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message) {
     int E = (int)episodes, rank = ranks->rank;

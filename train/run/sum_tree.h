@@ -6,7 +6,7 @@
 #define MO_SUM_TREE_H
 
 #include "autograd/tape.h"
-#include "train/ranks/ranks.h"
+#include "train/run/ranks.h"
 
 enum { MO_TREE_LEVELS = 16, MO_TREE_NODES = 2 * MO_TREE_LEVELS + 2 };
 

@@ -137,6 +137,8 @@ bool mo_run_is_begun(const char *folder);
 json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options);
 /* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
+/* The hash of a graph's content as digits: its name may differ from machine to machine. */
+const char *mo_hash_digits(const mo_graph *graph, char digits[40]);
 /* "SkylakeX", or "unknown" where the BLAS does not tell. */
 const char *mo_blas_core(void);
 /* Writes run.json. */

@@ -2,7 +2,7 @@
  * them, and which graphs they were trained on. No time, path or thread count, so equal runs write equal bytes. */
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
-#include "train/ranks/description.h"
+#include "train/run/description.h"
 #include "train/run/trainer.h"
 
 #include <inttypes.h>

@@ -135,7 +135,7 @@ static void store_blocks(
     const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_tensor *basis, mo_features *f) {
     char key[256], hops[300];
     write_blocks_key(graph, o, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d diffused %d %s", key, o->hops, MO_DIFFUSED, mo_dtype_name(o->stack));
+    snprintf(hops, sizeof hops, "%s hops %d diffused %d float32", key, o->hops, MO_DIFFUSED);
     mo_hop_store s = {.cache = mo_cache_of(graph->ctx, o),
         .key = hops,
         .name = graph->name,
@@ -145,7 +145,6 @@ static void store_blocks(
         .diffused = MO_DIFFUSED,
         .nodes = graph->nodes,
         .columns = o->dim,
-        .dtype = o->stack,
         .quality = {f->svd_residual, f->svd_orthogonality},
         .first = first_of_basis,
         .state = basis};

@@ -306,7 +306,7 @@ static bool kernels_are_valid(const mo_graph *graph, int64_t memory) {
 /* Hop 2 of block b of a tensor [MO_BLOCKS, hops, nodes, d]. */
 static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
     mo_row_stack s = mo_row_stack_of(blocks, 2);
-    int64_t skipped = (b * mo_dim(blocks, 1) + hop) * s.rows * (int64_t)s.stored;
+    int64_t skipped = (b * mo_dim(blocks, 1) + hop) * s.rows * (int64_t)s.width;
     s.outer = 1;
     s.offset += skipped;
     s.data = s.data ? s.data + skipped : NULL;

@@ -1,11 +1,9 @@
-/* train/ranks/description.h - inputs as a JSON object, which processes of one run or a run and its checkpoint compare
- * (library internal). */
+/* train/run/description.h - what is made of parts as a JSON object, or not at all (library internal). */
 #ifndef MO_DESCRIPTION_H
 #define MO_DESCRIPTION_H
 
-#include "train/inside.h"
-
 #include <jansson.h>
+#include <stdbool.h>
 
 /* An object of jansson, and whether there was memory for all of its members so far. */
 typedef struct mo_description {
@@ -28,12 +26,5 @@ static inline json_t *mo_description_end(const mo_description *d) {
     json_decref(d->object);
     return NULL;
 }
-
-/* Kind and settings of a model; a number that is not finite is null. */
-mo_description mo_describe_model(mo_model *model);
-/* A number, or null. */
-json_t *mo_json_figure(double x);
-/* The hash of a graph's content as digits: its name may differ from machine to machine. */
-const char *mo_hash_digits(const mo_graph *graph, char digits[40]);
 
 #endif

@@ -1,6 +1,6 @@
-/* train/ranks/ranks.c - messages between the processes of one run. They travel along a binomial tree: in round i, ranks
+/* train/run/ranks.c - messages between the processes of one run. They travel along a binomial tree: in round i, ranks
  * with bit i as their lowest one bit send to the rank without it. Their order is fixed; no result depends on time. */
-#include "train/ranks/ranks.h"
+#include "train/run/ranks.h"
 
 #include "tensor/inside.h"
 
