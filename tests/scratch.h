@@ -5,7 +5,6 @@
 #include "tensor/inside.h"
 #include "tests/suite.h"
 
-
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,6 +41,16 @@ static inline void bytes_append_number(bytes *b, uint64_t value, int width) {
 static inline void bytes_release(bytes *b) {
     free(b->data);
     *b = (bytes){0};
+}
+
+/* Set-up and tear-down: *state is a context. */
+static inline int context_open(void **state) {
+    *state = mo_context_create(NULL);
+    return *state && mo_ok(*state) ? 0 : -1;
+}
+
+static inline int context_close(void **state) {
+    return mo_context_release(*state) == MO_OK ? 0 : -1;
 }
 
 /* Group set-up: *state becomes a scratch. */

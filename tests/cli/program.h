@@ -2,7 +2,6 @@
 #ifndef PROGRAM_H
 #define PROGRAM_H
 
-
 #include "tests/suite.h"
 
 #include <fcntl.h>

@@ -51,7 +51,7 @@ class Scope(dict):
     def __init__(self, folder, environment):
         super().__init__(vars(__import__("math")))
         self.folder, self.environment = folder, environment
-        self.update(struct=struct, re=re, json=json, os=os, folder=str(folder), source=environment['SOURCE'], program=environment['PATH'].split(':')[0] + '/mochi', out="", err="", code=0)
+        self.update(struct=struct, re=re, json=json, os=os, folder=str(folder), source=environment["SOURCE"], program=environment["PATH"].split(":")[0] + "/mochi", out="", err="", code=0)
         for name in ("read", "raw", "write", "same", "exists", "names", "members", "npy", "rows", "number", "tensors", "metadata", "graph", "refuses"):
             self[name] = getattr(self, name)
 

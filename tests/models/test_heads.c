@@ -13,17 +13,7 @@
 
 #include "tests/largest_difference.h"
 
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {open_context, close_context};
+static const fixtures around_each = {context_open, context_close};
 
 /* A float64 leaf of normal draws; rows from `repeat` on copy earlier ones. */
 static mo_tensor *draw(mo_context *ctx, int64_t rows, int64_t columns, int64_t repeat, uint64_t stream) {

@@ -7,21 +7,11 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "tests/suite.h"
+#include "tests/scratch.h"
 
 enum { LR = 0, STEPS, W1, B1 };
 
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {open_context, close_context};
+static const fixtures around_each = {context_open, context_close};
 
 /* Two rings about the origin, of radius 1 and 3, alternating: no linear readout tells them apart. */
 static void make_rings(mo_tape *t, mo_tensor **Z, mo_tensor **Y) {

@@ -7,21 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/suite.h"
+#include "tests/scratch.h"
 
 enum { DIM = 6, ROWS = 9 };
 
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {open_context, close_context};
+static const fixtures around_each = {context_open, context_close};
 
 static mo_mochi_options small(int layers) {
     mo_mochi_options o = mo_mochi_defaults();

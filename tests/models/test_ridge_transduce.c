@@ -9,24 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/suite.h"
+#include "tests/scratch.h"
 
 enum { DIM = 3, C = 3, WIDTH = DIM + 1, SUPPORT = 7, ROUNDS = 4, N = 26 };
 
 static const int64_t label[SUPPORT] = {0, 1, 2, 0, 1, 2, 0};
 static const double sharpness = 6;
 
-static int open_context(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int close_context(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {open_context, close_context};
+static const fixtures around_each = {context_open, context_close};
 
 static mo_tensor *support_labels(mo_tape *t) {
     return mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){SUPPORT}, label), C, MO_F64);

@@ -7,19 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/suite.h"
+#include "tests/scratch.h"
 
-static int begin(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int end(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {begin, end};
+static const fixtures around_each = {context_open, context_close};
 
 /* A batch of problems: rows drawn about one mean per class, `spread` apart, with one-hot labels. */
 typedef struct problem {

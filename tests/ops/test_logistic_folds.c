@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/suite.h"
+#include "tests/scratch.h"
 
 #include "tests/largest_difference.h"
 
@@ -17,17 +17,7 @@ static const int64_t stop[FOLDS] = {15, 27, HELD}; /* the last three rows are in
 static const mo_folds folds = {FOLDS, stop};
 static const mo_fold_options usual = {MO_INTERCEPT_FREE, 0};
 
-static int begin(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int end(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {begin, end};
+static const fixtures around_each = {context_open, context_close};
 
 /* Rows about one mean per class, times `scale`; labels as weights of several classes where `soft`. Where narrow, there
  * are fewer columns than rows, and those from REPEATED on are copies, with other labels: in one fold and in two. */

@@ -1,5 +1,5 @@
-/* tests/ops/test_qr.c - Q R against A, least squares against the normal equations and its gradient, dependent columns.
- */
+/* tests/ops/test_qr.c - least squares against the normal equations and its gradient, dependent columns; Q R against A
+ * is test_cpu_linalg.c. */
 #include "tests/host_matrices.h"
 
 static const fixtures around_each = {set_up, tear_down};
@@ -7,38 +7,6 @@ static const fixtures around_each = {set_up, tear_down};
 static void expect_ratio(const char *what, int m, int n, double ratio) {
     if (!(ratio < threshold))
         fail_msg("%s, %d x %d: ratio %g", what, m, n, ratio);
-}
-
-static void decompose(fixture *f, mo_dtype dtype, int m, int n) {
-    double *A = normals(f, m, n);
-    mo_tensor *Q, *R;
-    mo_qr(f->t, matrix(f, dtype, m, n, A), &Q, &R);
-    double *q = values_of(f, Q), *r = values_of(f, R), *back = product(q, r, m, n, n, false);
-    double *gram = product(q, q, n, m, n, true);
-    for (int i = 0; i < m * n; i++)
-        back[i] -= A[i];
-    for (int i = 0; i < n; i++) {
-        gram[i * n + i] -= 1;
-        assert_true(r[i * n + i] > 0);
-        for (int j = 0; j < i; j++)
-            assert_true(r[i * n + j] == 0);
-    }
-    expect_ratio("|A - Q R|", m, n, norm(back, m, n) / (m * norm(A, m, n) * epsilon(dtype)));
-    expect_ratio("|I - Q^T Q|", m, n, norm(gram, n, n) / (m * epsilon(dtype)));
-    free(A);
-    free(q);
-    free(r);
-    free(back);
-    free(gram);
-    mo_tape_reset(f->t);
-}
-
-TEST(q_times_r_is_the_matrix) {
-    for (int i = 0; i < SIZES; i++)
-        for (int d = 0; d < 2; d++) {
-            decompose(*state, d ? MO_F64 : MO_F32, sizes[i], sizes[i]);
-            decompose(*state, d ? MO_F64 : MO_F32, 2 * sizes[i] + 3, sizes[i]);
-        }
 }
 
 /* A^T (B - A X) = 0. */

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/suite.h"
+#include "tests/scratch.h"
 
 #include "tests/largest_difference.h"
 
@@ -167,14 +167,4 @@ TEST(what_it_cannot_do_is_said) {
     mo_tape_release(t);
 }
 
-static int begin(void **state) {
-    *state = mo_context_create(NULL);
-    return *state ? 0 : -1;
-}
-
-static int end(void **state) {
-    mo_context_release(*state);
-    return 0;
-}
-
-static const fixtures around_each = {begin, end};
+static const fixtures around_each = {context_open, context_close};

@@ -104,19 +104,6 @@ TEST(cross_entropy_equals_its_definition) {
         check_loss(c % SIZE_COUNT, c / 6 & 1, scales[c / 12 % 3], smoothing[c / 36 & 1], c / 72 & 1);
 }
 
-TEST(cross_entropy_is_exact_at_1e4) {
-    mo_context *ctx = context_with(1);
-    mo_view x = NEW_VIEW(MO_F32, 2, 2), target = NEW_VIEW(MO_I64, 2), loss = NEW_VIEW(MO_F32, 2);
-    set_element(&x, 0, 1e4);
-    set_element(&x, 1, 1e4);
-    set_element(&x, 2, -1e4);
-    set_element(&x, 3, -1e4 + 1);
-    mo_kernels_of(ctx, MO_F32)->cross_entropy(ctx, 0, &x, &target, &loss);
-    assert_near("equal logits", 0, element(&loss, 0), log(2), 1e-7);
-    assert_near("one apart", 1, element(&loss, 1), log1p(exp(1)), 2e-7);
-    free_views();
-}
-
 TEST(layer_norm_equals_loops_far_from_zero) {
     for (int c = 0; c < 2 * 2 * SIZE_COUNT; c++) {
         fixture f = begin(c / 4, c & 1, 1, 2);

@@ -107,64 +107,6 @@ TEST(ends_outside_the_nodes_are_errors) {
     assert_failed(s->ctx, MO_INVALID, PARTS("-1"));
 }
 
-static mo_graph *open_or_fail(mo_context *ctx, const char *name) {
-    mo_graph *graph = mo_graph_open(ctx, name);
-    if (!graph)
-        fail_msg("%s", mo_context_status(ctx)->message);
-    return graph;
-}
-
-TEST(edge_lists_rank_their_ids) {
-    static const char *const files[] = {"tests/graphs/edges.txt", "tests/graphs/edges.txt.gz"};
-    scratch *s = *state;
-    for (int f = 0; f < 2; f++) { /* ids 0 3 7 10 2^53 */
-        mo_graph *g = open_or_fail(s->ctx, files[f]);
-        assert_string_equal(g->name, "edges");
-        assert_int_equal(g->nodes, 5);
-        assert_int_equal(g->nnz, 8);
-        assert_true(mo_graph_has_edge(g, 3, 2) && mo_graph_has_edge(g, 1, 2) && mo_graph_has_edge(g, 4, 1));
-        assert_true(mo_graph_has_edge(g, 0, 3));
-        assert_int_equal(g->dropped_loops, 1);
-        assert_int_equal(g->dropped_duplicates, 1);
-        mo_graph_release(g);
-    }
-}
-
-TEST(adjacency_lists_become_a_set_of_graphs) {
-    static const char *const files[] = {"tests/graphs/lists.txt", "tests/graphs/lists.txt.gz"};
-    scratch *s = *state;
-    for (int f = 0; f < 2; f++) {
-        mo_graph *g = open_or_fail(s->ctx, files[f]);
-        assert_int_equal(g->graphs, 2);
-        assert_memory_equal(g->graph_offset, ((int64_t[]){0, 3, 5}), 3 * sizeof(int64_t));
-        assert_memory_equal(g->row_pointer, ((int64_t[]){0, 2, 3, 4, 5, 6}), 6 * sizeof(int64_t));
-        assert_memory_equal(g->column, ((int32_t[]){1, 2, 0, 0, 4, 3}), 6 * sizeof(int32_t));
-        assert_memory_equal(g->label, ((int64_t[]){1, 0}), 2 * sizeof(int64_t)); /* 5 and -1 */
-        assert_int_equal(g->classes, 2);
-        assert_int_equal(g->dropped_loops, 1);
-        assert_int_equal(g->features, 2); /* the tags 0 and 1 */
-        assert_memory_equal(g->feature_column, ((int32_t[]){0, 0, 1, 0, 0}), 5 * sizeof(int32_t));
-        mo_graph_release(g);
-    }
-}
-
-TEST(tu_folders_map_labels_by_their_sorted_values) {
-    scratch *s = *state;
-    mo_graph *g = open_or_fail(s->ctx, "tests/graphs/TINY");
-    assert_string_equal(g->name, "TINY");
-    assert_memory_equal(g->graph_offset, ((int64_t[]){0, 3, 5}), 3 * sizeof(int64_t));
-    assert_memory_equal(g->column, ((int32_t[]){1, 0, 2, 1, 4, 3}), 6 * sizeof(int32_t));
-    assert_memory_equal(g->label, ((int64_t[]){1, 0}), 2 * sizeof(int64_t));
-    assert_int_equal(g->features, 5); /* two attributes, and labels -2, 7, 9 */
-    assert_int_equal(g->attributes, 2);
-    assert_memory_equal(g->feature_pointer, ((int64_t[]){0, 3, 5, 7, 10, 13}), 6 * sizeof(int64_t));
-    assert_memory_equal(g->feature_column, ((int32_t[]){0, 1, 3, 1, 4, 0, 3, 0, 1, 2, 0, 1, 4}), 13 * sizeof(int32_t));
-    assert_memory_equal(
-        g->feature_value, ((float[]){1.5f, -2, 1, 30, 1, -0.25f, 1, 7, 7, 1, 0.5f, 1, 1}), 13 * sizeof(float));
-    assert_true(mo_graph_has_task(g, MO_TASK_GC));
-    mo_graph_release(g);
-}
-
 TEST(nothing_is_left) {
     nothing_is_left_behind(state);
 }
