@@ -63,23 +63,41 @@ bool mo_context_blas_is_safe(const mo_context *ctx) {
     return !state || !state->serial_blas;
 }
 
-/* Huge pages save a large block most of its page faults and TLB misses. */
+static size_t round_up(size_t bytes, size_t alignment) {
+    return bytes ? (bytes + alignment - 1) / alignment * alignment : alignment;
+}
+
+/* A large block is mapped by itself: malloc would keep it, once it is freed, for others of its kind. Huge pages save it
+ * most of its page faults and TLB misses. */
+static void *map_block(size_t bytes) {
+    size_t all = bytes + HUGE_PAGE;
+    char *at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return NULL;
+    char *block = (char *)round_up((size_t)at, HUGE_PAGE);
+    size_t before = (size_t)(block - at);
+    if (before)
+        munmap(at, before);
+    if (before < HUGE_PAGE)
+        munmap(block + bytes, HUGE_PAGE - before);
+    madvise(block, bytes, MADV_HUGEPAGE); /* a hint: a failure changes nothing */
+    return block;
+}
+
 static void *cpu_alloc(mo_context *ctx, size_t bytes) {
     (void)ctx;
-    if (bytes > SIZE_MAX - HUGE_PAGE)
+    if (bytes > SIZE_MAX - 2 * HUGE_PAGE)
         return NULL;
-    size_t alignment = bytes >= HUGE_FROM ? HUGE_PAGE : ALIGNMENT;
-    size_t rounded = bytes ? (bytes + alignment - 1) / alignment * alignment : alignment;
-    void *block = aligned_alloc(alignment, rounded);
-    if (block && alignment == HUGE_PAGE)
-        madvise(block, rounded, MADV_HUGEPAGE); /* a hint: a failure changes nothing */
-    return block;
+    return bytes >= HUGE_FROM ? map_block(round_up(bytes, HUGE_PAGE))
+                              : aligned_alloc(ALIGNMENT, round_up(bytes, ALIGNMENT));
 }
 
 static void cpu_free(mo_context *ctx, void *block, size_t bytes) {
     (void)ctx;
-    (void)bytes;
-    free(block);
+    if (block && bytes >= HUGE_FROM)
+        munmap(block, round_up(bytes, HUGE_PAGE));
+    else
+        free(block);
 }
 
 static void cpu_close(mo_context *ctx) {
