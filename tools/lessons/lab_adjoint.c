@@ -74,7 +74,7 @@ static void measure_all(const lab_problem *p, const lab_options *o, lab_table *t
     bool fine = true;
     for (int method = 0; method < LAB_METHODS; method++)
         for (int i = 0; o->methods[method] && fine && i < o->n_iterations; i++) {
-            lab_table_row row = {.series = method, .x = o->iterations[i]};
+            lab_table_row row = {.series = method, .x = (double)o->iterations[i]};
             fine =
                 mo_ok(p->ctx) && measure_method(p, o->runs, work + n, work + 2 * n, &row) && lab_table_add(table, row);
         }

@@ -122,8 +122,8 @@ void lab_truncation(mo_context *ctx, const lab_options *o, lab_table *table) {
     bool fine = true;
     for (int which = 0; which < RADII; which++)
         for (int i = 0; fine && i < o->n_iterations; i++) {
-            lab_table_row row = {.series = which, .x = o->iterations[i]};
-            fine = measure_steps(ctx, o, which, o->iterations[i], &c, c.A_bar + c.n * c.n, row.y) &&
+            lab_table_row row = {.series = which, .x = (double)o->iterations[i]};
+            fine = measure_steps(ctx, o, which, (int)o->iterations[i], &c, c.A_bar + c.n * c.n, row.y) &&
                    lab_table_add(table, row);
         }
     free(c.w);
