@@ -219,5 +219,6 @@ int predict_command(int argc, char **argv) {
     mo_labels_release(&known);
     mo_graph_release(graph);
     mo_context_release(ctx);
+    free_names(&o.experts);
     return code;
 }
