@@ -27,8 +27,7 @@ static const char *const experiments[] = {"origin", "hull", "calibration", "all"
 #define AT(field) offsetof(pitfalls_options, field)
 
 static const option table[] = {
-    {OPTION_INT64, "seeds", "N", AT(seeds),
-        "draws of each synthetic experiment (default 20)", 1, 100000},
+    {OPTION_INT64, "seeds", "N", AT(seeds), "draws of each synthetic experiment (default 20)", 1, 100000},
     {OPTION_POSITIVE, "epsilon", "E", AT(epsilon),
         "hull Z y: epsilon of inclusion, in mean distances of two prototypes (default 0.1)"},
     EXPAND_OPTION,
