@@ -61,7 +61,7 @@ def test_refusals():
         assert said in text and text.count("\n") == 1, (words, text)
 
 
-for name, test in list(globals().items()):
-    if name.startswith("test_"):
-        test()
-print("steps, profile, products, refusals")
+tests = [test for name, test in list(globals().items()) if name.startswith("test_")]
+for test in tests:
+    test()
+print(f"{len(tests)} checks: steps, profile, products, refusals")
