@@ -114,16 +114,6 @@ static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
-/* The mean of -log p of the labels; logits [n, C] become p. */
-static double few_shot_cross_entropy(double *logits, const int64_t *label, int64_t n, int64_t C, double temperature) {
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        mo_softmax_logits(logits + i * C, C, temperature);
-        sum -= log(fmax(logits[i * C + label[i]], 1e-12));
-    }
-    return sum / (double)n;
-}
-
 /* The estimate from held-out logits [n, classes], which it moves together, and those of the features two hops away
  * behind them; NaN rows were not held out. two: the accuracies without two labels of each class, or NaN. */
 static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
@@ -149,7 +139,9 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
     f->estimate.high = interval[1];
     if (!mo_few_shot_mixes_kernels(f))
         f->temperature = mo_fit_temperature(logits, label, held, C, mo_platt_smoothing(held, C), NULL);
-    f->estimate.nll = few_shot_cross_entropy(logits, label, held, C, f->temperature);
+    mo_calibration sums = {0};
+    mo_calibration_add(&sums, logits, label, held, C, f->temperature);
+    f->estimate.nll = sums.nll / (double)held;
 }
 
 /* logits, buffer [2, n, classes]: of the readout, then of the features two hops away. */

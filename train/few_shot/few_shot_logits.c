@@ -179,15 +179,28 @@ void mo_few_shot_whole_release(mo_few_shot_whole *whole) {
 
 /* ---- all blocks ---- */
 
+static void forget_fitted(fitted *r) {
+    mo_tensor_release(r->Zs);
+    mo_tensor_release(r->alpha);
+    free(r->centre);
+}
+
+/* A transductive readout is not fitted by few_shot_learn, but its experts' shares are those of that fit. */
+static void few_shot_find_shares(mo_few_shot *f, const mo_few_shot_support *s) {
+    fitted r = {0};
+    few_shot_learn(f, s, &r);
+    forget_fitted(&r);
+}
+
 mo_code mo_few_shot_read(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n_query, double *logits) {
     const mo_candidate *c = &f->candidate;
     int64_t most = n_query < MO_FEW_SHOT_ROWS || c->transductive ? n_query : MO_FEW_SHOT_ROWS;
     int64_t *zero = mo_host_array(f->ctx, most, sizeof *zero);
-    bool mixes = c->model && c->model->readout, own = mo_few_shot_mixes_kernels(f);
+    bool own = mo_few_shot_mixes_kernels(f);
     fitted r = {0};
     f->n_experts = 0;
-    bool fine = zero && (!mixes || few_shot_learn(f, s, &r)); /* of a transductive readout, for the shares */
+    bool fine = zero && (!own || few_shot_learn(f, s, &r));
     for (int64_t first = 0; fine && first < n_query && mo_ok(f->ctx); first += most) {
         int64_t n = n_query - first < most ? n_query - first : most;
         if (own)
@@ -195,9 +208,7 @@ mo_code mo_few_shot_read(
         else
             few_shot_head_block(f, s, query + first, n, zero, logits + first * s->classes);
     }
-    mo_tensor_release(r.Zs);
-    free(r.centre);
-    mo_tensor_release(r.alpha);
+    forget_fitted(&r);
     free(zero);
     return mo_code_of(f->ctx);
 }
@@ -218,7 +229,9 @@ mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double 
     if (!mo_ok(f->ctx) || !mo_few_shot_are_examples(f, id, n))
         return mo_code_of(f->ctx);
     mo_few_shot_support all = {f->id, f->label, f->n, f->classes};
-    return mo_few_shot_read(f, &all, id, n, logits);
+    if (mo_few_shot_read(f, &all, id, n, logits) == MO_OK && f->candidate.transductive)
+        few_shot_find_shares(f, &all);
+    return mo_code_of(f->ctx);
 }
 
 mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *p) {
