@@ -119,7 +119,8 @@ MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 
 /* Whether the readout is fitted again on its own predictions for all examples, with classes assumed of equal size.
- * AUTO: on where held-out labels are predicted no worse by it, of 100,000 examples or fewer. */
+ * AUTO: on where held-out labels are predicted no worse by it, for 100,000 examples or fewer whose rows have room in
+ * memory. */
 typedef enum mo_transductive { MO_TRANSDUCTIVE_OFF, MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_AUTO } mo_transductive;
 
 /* Rows [nodes, w] of one's own, float32 or float64: nodes are compared by 1 + <x, y> of them at unit length (a row of

@@ -79,14 +79,15 @@ static double bytes_of_mixture(double labels, double queries) {
 
 /* Bytes that are taken beside the features: of a block of rows that are encoded, and of what is made of them. The
  * factors are measured: those of a readout's kernel and systems on the recipe best. */
-static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
+static double bytes_beside(
+    const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features, bool transductive) {
     const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536, of_all = 90;
     bool examples = features->form == MO_FEATURES_OF_EXAMPLES;
     int64_t N = mo_graph_examples(f->source.graph), queries = N < MO_FEW_SHOT_ROWS ? N : MO_FEW_SHOT_ROWS;
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (f->candidate.transductive) /* also the kernels of all with the support */
+    if (transductive) /* also the kernels of all with the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
                of_all * n * fmin(labels, MO_MOST_CENTRES);
     if (!o->labels) /* of suggestions: all rows, shortened */
@@ -99,14 +100,10 @@ static double bytes_beside(const mo_few_shot *f, const mo_few_shot_options *o, c
 }
 
 /* Whether there is a transductive readout to choose, for few enough examples and with room for their rows. */
-static bool may_choose(mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
+static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
     double swap, room = o->memory > 0 ? (double)o->memory : mo_free_memory("", &swap);
-    if (!f->candidate.model->readout || mo_graph_examples(f->source.graph) > MOST_CHOSEN)
-        return false;
-    f->candidate.transductive = true;
-    double bytes = bytes_beside(f, o, features);
-    f->candidate.transductive = false;
-    return bytes <= room / 2; /* the features are beside them */
+    return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
+           bytes_beside(f, o, features, true) <= room / 2; /* the features are beside them */
 }
 
 /* Model, features and, of rows of nodes, the embeddings of all examples. */
@@ -122,7 +119,7 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         f->max_rows = MO_EXAMPLE_ROWS;
     f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && may_choose(f, o, &features);
     f->candidate.transductive |= f->chooses;
-    features.beside = (int64_t)bytes_beside(f, o, &features);
+    features.beside = (int64_t)bytes_beside(f, o, &features, f->candidate.transductive);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && f->candidate.model->readout)
         f->source.kernels = mo_example_kernels_create(&f->source, o->memory);

@@ -15,8 +15,7 @@ static bool given_rows_check(mo_context *ctx, const mo_graph *graph, const mo_fe
     if (o->weights || o->transductive || o->cache || o->memory || o->n_experts)
         mo_fail(ctx, MO_INVALID,
             "few-shot: rows are embeddings already, expected no weights, cache, memory, experts or transductive "
-            "readout "
-            "beside them");
+            "readout beside them");
     else if (mo_tensor_context(o->rows) != ctx)
         mo_fail(ctx, MO_INVALID, "few-shot: expected rows of the graph's context, found those of another one");
     else if (mo_ndim(o->rows) != 2 || mo_dim(o->rows, 0) < 1 || mo_dim(o->rows, 1) < 1 ||
