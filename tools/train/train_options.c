@@ -25,20 +25,22 @@ static void take_train_pool(void *options, const char *text, const struct argp_s
         r->link_share = choice.link_share;
 }
 
+static void take_bounds(
+    int64_t *low, int64_t *high, const char *option, const char *text, const struct argp_state *state) {
+    int64_t range[2] = {0};
+    parse_range(state, option, text, range);
+    *low = range[0];
+    *high = range[1];
+}
+
 static void take_k(void *plan, const char *text, const struct argp_state *state) {
     mo_plan_options *p = plan;
-    int64_t range[2] = {0};
-    parse_range(state, "--k", text, range);
-    p->k_min = range[0];
-    p->k_max = range[1];
+    take_bounds(&p->k_min, &p->k_max, "--k", text, state);
 }
 
 static void take_q(void *plan, const char *text, const struct argp_state *state) {
     mo_plan_options *p = plan;
-    int64_t range[2] = {0};
-    parse_range(state, "--q", text, range);
-    p->q_min = range[0];
-    p->q_max = range[1];
+    take_bounds(&p->q_min, &p->q_max, "--q", text, state);
 }
 
 static void take_train_encoder(void *of, const char *text, const struct argp_state *state) {
