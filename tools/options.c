@@ -304,8 +304,10 @@ void print_completions(const command_line *line, const char *before) {
         if (is_option(row))
             printf("--%s\n", row->name);
     /* Words in small letters are to be typed as they are: "hull" of "hull Z y". */
-    for (const char *at = line->words ? line->words : ""; *at;
-         at += at[strcspn(at, " |\n")] ? strcspn(at, " |\n") + 1 : strlen(at))
-        if (strspn(at, "abcdefghijklmnopqrstuvwxyz") == strcspn(at, " |\n"))
-            printf("%.*s\n", (int)strcspn(at, " |\n"), at);
+    for (const char *at = line->words; at && *at; at += strspn(at, " |\n")) {
+        const size_t n = strcspn(at, " |\n");
+        if (n && strspn(at, "abcdefghijklmnopqrstuvwxyz") == n)
+            printf("%.*s\n", (int)n, at);
+        at += n;
+    }
 }
