@@ -19,7 +19,6 @@ struct command_line;
 extern const struct command_line train_line, eval_line, compare_line, embed_line, suggest_line, predict_line,
     explain_line, fit_line, data_line, data_list_line, data_info_line, data_verify_line, data_convert_line,
     gradcheck_line, new_line, graph_line, lab_line, pitfalls_line, doctor_line;
-extern const char new_op_text[], new_op_test_text[]; /* which `mochi new op` writes */
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
 
