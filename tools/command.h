@@ -123,9 +123,6 @@ json_t *json_number(double value);
 json_t *command_object(int argc, char **argv);
 /* A new object of lists over the bins: n, right and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
-/* Writes the first n bytes of a text as text or as an attribute of a page: markup as entities, other control characters
- * than newlines as spaces. */
-void put_escaped(FILE *page, const char *text, size_t n);
 /* Makes every end of the program check standard output: if output was lost, the program says so in one line on standard
  * error and exits with EXIT_FAILED. */
 void watch_output(void);

@@ -100,16 +100,6 @@ json_t *calibration_bins(const mo_calibration *c) {
     return json_pack("{s:o, s:o, s:o}", "n", n, "right", right, "confidence", confidence);
 }
 
-void put_escaped(FILE *page, const char *text, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (strchr("&<>\"'", c) && c)
-            fprintf(page, "&#%d;", c);
-        else
-            putc(c < ' ' && c != '\n' ? ' ' : c, page);
-    }
-}
-
 static void check_output(void) {
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))

@@ -207,7 +207,7 @@ claim the_encoder_skeleton_trains "$prefix/bin/mochi" train --pool mutag --dim 1
     --encoder "$root/new/my_encoder.so" --out "$root/new/run"
 claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
 claim the_manifest_is_installed "$prefix/bin/mochi" data list --all
-claim the_converter_is_installed eval 'python3 -B "$prefix/share/mochi/data/convert.py" 2>&1 | grep -q "become .npz"'
+claim the_converter_is_installed eval '{ python3 -B "$prefix/share/mochi/data/convert.py" 2>&1 || true; } | grep -q "become .npz"'
 for header in mochi inside; do
     claim "${header}_h_is_strict_c11" "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
         "${flags[@]}" "$prefix/include/mochi/$header.h"
