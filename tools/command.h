@@ -58,7 +58,7 @@ void free_names(names *list);
 const char *take_output(const struct argp_state *state, const char *option, const char *text, const char *forms);
 /* Ends the program where an output cannot be written, or is a file that another word of the command line names, reads
  * from a folder or writes: EXIT_FAILED or EXIT_USAGE, after one line. */
-void check_outputs(const struct argp *argp, int argc, char *const *argv);
+void check_outputs(int argc, char *const *argv);
 
 /* ---- open_head.c ---- */
 

@@ -186,7 +186,7 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
         end_out_of_memory();
     if (code)
         refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
-    check_outputs(&argp, argc, argv);
+    check_outputs(argc, argv);
     refuse_useless(given);
 }
 
