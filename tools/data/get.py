@@ -49,24 +49,18 @@ def arguments():
         prog="mochi data get", description="Downloads data sets of the paper into the data folder, verifies, unpacks, and checks "
         "their counts.", epilog="Examples: mochi data get enron; mochi data get nci1 --accept-unverified")
     parser.add_argument("names", metavar="NAME", nargs="+", help="a name of `mochi data list --all`")
-    network = parser.add_mutually_exclusive_group()
-    network.add_argument("--offline", action="store_true", help="do not use the network; list missing downloads")
-    network.add_argument("--accept-unverified", action="store_true", help="accept a download whose SHA-256 is unknown; its counts "
+    unknown = parser.add_mutually_exclusive_group()
+    unknown.add_argument("--accept-unverified", action="store_true", help="accept a download whose SHA-256 is unknown; its counts "
                          "are still checked")
-    network.add_argument("--sha256", metavar="HEX", type=digits, help="the SHA-256 that such a download must have")
-    parser.add_argument("--timeout", metavar="SECONDS", type=positive, help="give up after this long without data "
-                        "(default: 60)")
-    parser.add_argument("--limit", metavar="GIB", type=positive, help="largest download, and largest unpacked file "
-                        "(default: 16)")
+    unknown.add_argument("--sha256", metavar="HEX", type=digits, help="the SHA-256 that such a download must have")
+    parser.add_argument("--timeout", metavar="SECONDS", type=positive, default=60, help="give up after this long without "
+                        "data (default: 60)")
+    parser.add_argument("--limit", metavar="GIB", type=positive, default=16, help="largest download, and largest "
+                        "unpacked file (default: 16)")
     parser.add_argument("--json", action="store_true", help="one JSON object a data set on standard output")
     parser.add_argument("--max-expand", metavar="RATIO", help="compressed files may unfold to 64 MiB and RATIO times their size "
                         "(default: 32)")
-    options = parser.parse_args()
-    for option in ("timeout", "limit"):
-        if options.offline and getattr(options, option):
-            parser.error(f"--{option}: --offline downloads nothing")
-    options.timeout, options.limit = options.timeout or 60, options.limit or 16
-    return options
+    return parser.parse_args()
 
 
 def digits(text):
@@ -102,12 +96,6 @@ def known_digits(file):
 def get(entry, options, states):
     """Makes a data set of the manifest whole; states: those of its files now. Returns its counts."""
     name, files, downloads = entry["name"], [file for file in entry["files"] if "url" in file], {}
-    if options.offline:
-        for file in files:
-            state = {"absent": "is missing", "differs": "is another file"}.get(states[file["path"]]["state"])
-            if state:
-                print(f"{name}: {file['path']} {state}, from {file['url']}")
-        raise Refused(f"{name}: not complete below {FOLDER}")
     may_download(entry, files, options)
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".get-", dir=FOLDER) as stage:
