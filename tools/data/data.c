@@ -150,8 +150,7 @@ static void keep_graph(const char *name, const char *path, bool embedded, void *
     json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", name, "path", path, "embedded", embedded));
 }
 
-/* "verified" if every download of the entry has a SHA-256; "by hand" if there is no download. */
-static const char *trust_of(const json_t *e) {
+const char *trust_of(const json_t *e) {
     bool any = false, all = true;
     size_t i;
     json_t *f;

@@ -25,6 +25,8 @@ bool find_data_file(const char *path, char found[PATH_MAX]);
 const json_t *manifest_find(const json_t *manifest, const char *name);
 /* The text under a key of an entry or of one of its "files"; NULL if there is none. */
 const char *text_of(const json_t *o, const char *key);
+/* Of the downloads of an entry: "verified" if each has a SHA-256, else "unverified"; "by hand" if there is none. */
+const char *trust_of(const json_t *entry);
 /* A new object of what a loader found: graphs, nodes, edges, features, classes; features without the node attributes of
  * a TU set, as names are read. */
 json_t *find_counts(const mo_graph *graph);

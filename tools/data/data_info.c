@@ -41,40 +41,13 @@ static json_t *array_object(mo_context *ctx, const char *name, const mo_tensor *
         (json_int_t)(n - finite));
 }
 
-static double number_of(const json_t *o, const char *key) {
-    const json_t *n = json_object_get(o, key);
-    return n && !json_is_null(n) ? json_number_value(n) : NAN;
-}
-
-static void print_array(const json_t *a, const mo_tensor *T) {
-    char shape[96];
-    double not_finite = number_of(a, "not_finite");
-    printf("  %-32s %-8s %-20s min %.6g  max %.6g  mean %.6g", text_of(a, "name"), text_of(a, "dtype"),
-        mo_shape_string(T, shape, sizeof shape), number_of(a, "min"), number_of(a, "max"), number_of(a, "mean"));
-    if (not_finite > 0)
-        printf("  not finite: %.0f", not_finite);
-    putchar('\n');
-}
-
-/* Prints "<path>: <kind>" and every array, or all as one object. */
-static void describe_arrays(mo_context *ctx, const char *path, const char *kind, const mo_arrays *arrays, bool json) {
-    json_t *list = json_array(), *metadata = arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL, *value;
-    const char *key;
-    if (!json)
-        printf("%s: %s, %" PRId64 " tensors\n", path, kind, arrays->count);
-    for (int64_t i = 0; i < arrays->count && mo_ok(ctx); i++) {
-        json_t *a = array_object(ctx, arrays->items[i].name, arrays->items[i].tensor);
-        if (!json && mo_ok(ctx))
-            print_array(a, arrays->items[i].tensor);
-        json_array_append_new(list, a);
-    }
-    if (json && mo_ok(ctx))
-        print_json(
-            json_pack("{s:s, s:s, s:O, s:O?}", "path", path, "kind", kind, "tensors", list, "metadata", metadata));
-    else if (!json)
-        json_object_foreach(metadata, key, value) printf("  %s = %s\n", key, json_string_value(value));
-    json_decref(list);
-    json_decref(metadata);
+/* A file of arrays. */
+static json_t *arrays_object(mo_context *ctx, const char *path, const char *kind, const mo_arrays *arrays) {
+    json_t *list = json_array();
+    for (int64_t i = 0; i < arrays->count && mo_ok(ctx); i++)
+        json_array_append_new(list, array_object(ctx, arrays->items[i].name, arrays->items[i].tensor));
+    return json_pack("{s:s, s:s, s:o, s:o?}", "path", path, "kind", kind, "tensors", list, "metadata",
+        arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL);
 }
 
 /* ---- an entry of the manifest beside a graph ---- */
@@ -105,47 +78,6 @@ static json_t *entry_object(const json_t *entry, const json_t *found) {
         found && json_object_size(stated) ? json_boolean(!find_other_count(entry, found)) : json_null());
 }
 
-/* "expected   2708 nodes, 5278 edges (found 5279)", and whose data these are. */
-static void print_entry(const json_t *entry, const json_t *found) {
-    static const char *const lines[] = {"licence", "cite", "page", "note"}, *const labels[] = {
-                                                                                "licence", "cite", "source", "note"};
-    const char *between = "", *name;
-    json_t *n;
-    printf("  %-10s ", "expected");
-    json_object_foreach(json_object_get(entry, "counts"), name, n) {
-        printf("%s%" PRId64 " %s", between, (int64_t)json_integer_value(n), name);
-        if (found && !json_equal(json_object_get(found, name), n))
-            printf(" (found %" PRId64 ")", (int64_t)json_integer_value(json_object_get(found, name)));
-        between = ", ";
-    }
-    puts(!*between                         ? "no counts stated"
-         : !found                          ? ""
-         : !find_other_count(entry, found) ? "; all found"
-                                           : "; NOT all found");
-    for (int i = 0; i < 4; i++) {
-        const json_t *said = json_object_get(entry, lines[i]);
-        for (size_t j = 0; j < (json_is_array(said) ? json_array_size(said) : said != NULL); j++)
-            printf("  %-10s %s\n", j ? "" : labels[i],
-                json_string_value(json_is_array(said) ? json_array_get(said, j) : said));
-    }
-}
-
-/* A data set that is not here. */
-static void describe_absent(const json_t *entry, bool json) {
-    const char *name = text_of(entry, "name");
-    bool address = false;
-    size_t i;
-    json_t *file;
-    if (json) {
-        print_json(json_pack("{s:s, s:s, s:o}", "kind", "absent", "name", name, "manifest", entry_object(entry, NULL)));
-        return;
-    }
-    json_array_foreach(json_object_get(entry, "files"), i, file) address |= text_of(file, "url") != NULL;
-    printf(address ? "%s: not here; mochi data get %s\n" : "%s: not here, nor an address to download it from\n", name,
-        name);
-    print_entry(entry, NULL);
-}
-
 /* ---- graphs ---- */
 
 /* What is counted in a graph. */
@@ -166,44 +98,6 @@ static counted count_graph(const mo_graph *graph) {
     for (int64_t i = 0; i < graph->n_labels; i++)
         ++*(graph->label[i] < 0 ? &c.unlabelled : &c.members[graph->label[i]]);
     return c;
-}
-
-static void print_graph(const mo_graph *graph, const counted *c) {
-    int64_t shown = graph->classes < 64 ? graph->classes : 64;
-    const char *more = graph->classes > shown ? " .." : "";
-    printf("%s: %s from %s\n", graph->name, graph->graphs > 1 ? "set of graphs" : "graph", graph->source);
-    if (graph->graphs > 1)
-        printf(
-            "  graphs     %" PRId64 ", %.1f nodes each\n", graph->graphs, (double)graph->nodes / (double)graph->graphs);
-    printf("  nodes      %" PRId64 ", %" PRId64 " of them isolated\n", graph->nodes, c->isolated);
-    printf("  edges      %" PRId64 " undirected; degree %.2f in the mean, %" PRId64 " at most\n", graph->nnz / 2,
-        c->mean, c->largest);
-    printf("  dropped    %" PRId64 " self-loops, %" PRId64 " repeated edges\n", graph->dropped_loops,
-        graph->dropped_duplicates);
-    if (graph->left_out)
-        printf("  left out   %s\n", graph->left_out);
-    printf("  features   %" PRId64 " columns, %" PRId64 " non-zeros", graph->features, graph->feature_nnz);
-    if (graph->attributes)
-        printf(": %" PRId64 " attributes, %" PRId64 " of node labels", graph->attributes,
-            graph->features - graph->attributes);
-    printf("\n  labels     %" PRId64 " classes:", graph->classes);
-    for (int64_t k = 0; k < shown; k++)
-        printf(" %" PRId64, c->members[k]);
-    printf("%s; %" PRId64 " unlabelled\n", more, c->unlabelled);
-    for (int64_t k = 0; graph->class_name && k < shown; k++) { /* where the file does not number them */
-        fputs(k ? ", " : "  names      ", stdout);
-        for (const char *at = graph->class_name[k]; *at; at++)
-            putchar(printable(*at));
-    }
-    if (graph->class_name && shown)
-        puts(more);
-    if (graph->divisions)
-        printf("  divisions  %" PRId64 " of the nodes, by protocol public\n", graph->divisions);
-    fputs("  tasks     ", stdout);
-    for (int task = 0; task < MO_TASKS; task++)
-        if (mo_graph_has_task(graph, (mo_task)task))
-            printf(" %s", mo_task_name((mo_task)task));
-    printf("\n  hash       %016" PRIx64 "%016" PRIx64 "\n", graph->hash[1], graph->hash[0]);
 }
 
 static json_t *graph_object(const mo_graph *graph, const counted *c) {
@@ -241,33 +135,28 @@ static mo_graph *open_graph(mo_context *ctx, const char *name, const json_t *ent
     return own && find_data_file(own, path) ? mo_graph_open(ctx, path) : NULL;
 }
 
-static void describe_graph(mo_context *ctx, const char *name, const json_t *entry, bool json) {
+static json_t *describe_graph(mo_context *ctx, const char *name, const json_t *entry) {
     mo_graph *graph = open_graph(ctx, name, entry);
-    if (!graph && entry && mo_ok(ctx))
-        describe_absent(entry, json);
     if (!graph)
-        return;
-    if (strcmp(graph->source, name) == 0) /* a path: the manifest has another graph of this name */
-        entry = NULL;
+        return mo_ok(ctx) ? json_pack("{s:s, s:s, s:s, s:o}", "kind", "absent", "name", text_of(entry, "name"),
+                                "download", trust_of(entry), "manifest", entry_object(entry, NULL))
+                          : NULL;
     counted c = count_graph(graph);
-    json_t *o = json ? graph_object(graph, &c) : NULL, *found = find_counts(graph);
-    if (json && entry)
+    json_t *o = graph_object(graph, &c), *found = find_counts(graph);
+    if (entry && strcmp(graph->source, name) != 0) /* of a path the manifest has another graph of this name */
         json_object_set_new(o, "manifest", entry_object(entry, found));
-    if (json)
-        print_json(o);
-    else
-        print_graph(graph, &c);
-    if (!json && entry)
-        print_entry(entry, found);
     json_decref(found);
     free(c.members);
     mo_graph_release(graph);
+    return o;
 }
 
-/* Describes one file or graph on standard output. */
-static void describe_data(mo_context *ctx, const char *name, const json_t *m, bool json) {
+/* What one file or graph holds; NULL after raising. */
+static json_t *describe_data(mo_context *ctx, const char *name, const json_t *m) {
     mo_arrays *arrays = NULL;
     const char *kind = "array";
+    json_t *o = NULL;
+    bool graph = false;
     if (mo_path_ends_with(name, ".tape")) {
         mo_fail(ctx, MO_UNSUPPORTED, "%s: expected a graph, an array or weights, found a tape", name);
     } else if (mo_path_ends_with(name, ".npy")) {
@@ -280,23 +169,92 @@ static void describe_data(mo_context *ctx, const char *name, const json_t *m, bo
         arrays = mo_safetensors_read(ctx, name);
     } else if (mo_path_ends_with(name, ".npz")) {
         arrays = mo_npz_read(ctx, name);
-        if (arrays && mo_arrays_find(arrays, "adj_indptr")) {
-            mo_arrays_release(arrays);
-            arrays = NULL;
-            describe_graph(ctx, name, NULL, json);
-        }
+        graph = arrays && mo_arrays_find(arrays, "adj_indptr");
     } else {
-        describe_graph(ctx, name, manifest_find(m, name), json);
+        o = describe_graph(ctx, name, manifest_find(m, name));
     }
-    if (arrays && mo_ok(ctx))
-        describe_arrays(ctx, name, kind, arrays, json);
+    if (arrays && mo_ok(ctx) && !graph)
+        o = arrays_object(ctx, name, kind, arrays);
     mo_arrays_release(arrays);
+    return graph ? describe_graph(ctx, name, NULL) : o;
+}
+
+/* ---- text: the members of the object, by the same names ---- */
+
+enum { MOST_SHOWN = 64 }; /* of a list */
+
+/* "2708", "[2, 3]" or "nodes 4, edges 5". */
+static void print_value(const json_t *value) {
+    size_t n = json_array_size(value);
+    const char *key, *between = "";
+    json_t *x;
+    if (json_is_string(value))
+        for (const char *at = json_string_value(value); *at; at++)
+            putchar(printable(*at));
+    else if (json_is_integer(value))
+        printf("%" PRId64, (int64_t)json_integer_value(value));
+    else if (json_is_real(value))
+        printf("%.6g", json_real_value(value));
+    else if (json_is_boolean(value))
+        printf("%s", json_is_true(value) ? "yes" : "no");
+    json_object_foreach((json_t *)value, key, x) {
+        printf("%s%s ", between, key);
+        printf(json_is_array(x) ? "[" : json_is_null(x) ? "none" : "");
+        print_value(x);
+        printf(json_is_array(x) ? "]" : "");
+        between = ", ";
+    }
+    for (size_t i = 0; i < n && i < MOST_SHOWN; i++) {
+        printf("%s", i ? ", " : "");
+        print_value(json_array_get(value, i));
+    }
+    if (n > MOST_SHOWN)
+        printf(", .. (%zu)", n);
+}
+
+/* A line a member; of an entry of the manifest and of a list of arrays, or of texts to cite, a line each. */
+static void print_members(const json_t *o, int indent) {
+    const char *key;
+    json_t *value;
+    json_object_foreach((json_t *)o, key, value) {
+        bool nested = !strcmp(key, "manifest") || !strcmp(key, "metadata"),
+             list = json_is_object(json_array_get(value, 0)) || !strcmp(key, "cite"),
+             empty = json_is_null(value) || (json_is_array(value) && !json_array_size(value));
+        if (empty || !strcmp(key, "kind") || !strcmp(key, "name") || !strcmp(key, "path"))
+            continue;
+        printf(nested || list ? "%*s%s" : "%*s%-18s ", indent, "", key);
+        for (size_t i = 0; list && i < json_array_size(value); i++) {
+            printf("\n%*s", indent + 2, "");
+            print_value(json_array_get(value, i));
+        }
+        if (!nested && !list)
+            print_value(value);
+        putchar('\n');
+        if (nested)
+            print_members(value, indent + 2);
+    }
 }
 
 bool data_info(mo_context *ctx, const data_options *o, const json_t *m) {
     bool fine = true;
     for (int i = 0; i < o->words.count; i++) { /* goes on after a bad file */
-        describe_data(ctx, o->words.items[i], m, o->json);
+        json_t *found = describe_data(ctx, o->words.items[i], m);
+        const char *name = text_of(found, "name"), *path = text_of(found, "path"),
+                   *download = text_of(found, "download");
+        if (o->json && mo_ok(ctx)) {
+            print_json(json_incref(found));
+        } else if (mo_ok(ctx)) {
+            bool offered = download && strcmp(download, "by hand") != 0;
+            printf("%s: %s%s%s\n", name ? name : path, text_of(found, "kind"),
+                offered        ? "; mochi data get "
+                : name && path ? " from "
+                               : "",
+                offered        ? name
+                : name && path ? path
+                               : "");
+            print_members(found, 2);
+        }
+        json_decref(found);
         fine &= went_well(ctx);
     }
     return fine;
