@@ -179,62 +179,6 @@ static json_t *describe_data(mo_context *ctx, const char *name, const json_t *m)
     return graph ? describe_graph(ctx, name, NULL) : o;
 }
 
-/* ---- text: the members of the object, by the same names ---- */
-
-enum { MOST_SHOWN = 64 }; /* of a list */
-
-/* "2708", "[2, 3]" or "nodes 4, edges 5". */
-static void print_value(const json_t *value) {
-    size_t n = json_array_size(value);
-    const char *key, *between = "";
-    json_t *x;
-    if (json_is_string(value))
-        for (const char *at = json_string_value(value); *at; at++)
-            putchar(printable(*at));
-    else if (json_is_integer(value))
-        printf("%" PRId64, (int64_t)json_integer_value(value));
-    else if (json_is_real(value))
-        printf("%.6g", json_real_value(value));
-    else if (json_is_boolean(value))
-        printf("%s", json_is_true(value) ? "yes" : "no");
-    json_object_foreach((json_t *)value, key, x) {
-        printf("%s%s ", between, key);
-        printf(json_is_array(x) ? "[" : json_is_null(x) ? "none" : "");
-        print_value(x);
-        printf(json_is_array(x) ? "]" : "");
-        between = ", ";
-    }
-    for (size_t i = 0; i < n && i < MOST_SHOWN; i++) {
-        printf("%s", i ? ", " : "");
-        print_value(json_array_get(value, i));
-    }
-    if (n > MOST_SHOWN)
-        printf(", .. (%zu)", n);
-}
-
-/* A line a member; of an entry of the manifest and of a list of arrays, or of texts to cite, a line each. */
-static void print_members(const json_t *o, int indent) {
-    const char *key;
-    json_t *value;
-    json_object_foreach((json_t *)o, key, value) {
-        bool nested = !strcmp(key, "manifest") || !strcmp(key, "metadata"),
-             list = json_is_object(json_array_get(value, 0)) || !strcmp(key, "cite"),
-             empty = json_is_null(value) || (json_is_array(value) && !json_array_size(value));
-        if (empty || !strcmp(key, "kind") || !strcmp(key, "name") || !strcmp(key, "path"))
-            continue;
-        printf(nested || list ? "%*s%s" : "%*s%-18s ", indent, "", key);
-        for (size_t i = 0; list && i < json_array_size(value); i++) {
-            printf("\n%*s", indent + 2, "");
-            print_value(json_array_get(value, i));
-        }
-        if (!nested && !list)
-            print_value(value);
-        putchar('\n');
-        if (nested)
-            print_members(value, indent + 2);
-    }
-}
-
 bool data_info(mo_context *ctx, const data_options *o, const json_t *m) {
     bool fine = true;
     for (int i = 0; i < o->words.count; i++) { /* goes on after a bad file */
