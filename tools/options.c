@@ -243,6 +243,9 @@ void print_manual(const char *command, const char *summary, const command_line *
         put_for_manual(row->help, strlen(row->help));
         printf("\n\n");
     }
+    const char *more = strchr(line->about, '\v'), *examples = more ? strstr(more, "Example") : NULL;
+    if (examples) /* as they stand */
+        printf("```\n%s\n```\n\n", examples);
 }
 
 static void put_graph(const char *name, const char *path, bool embedded, void *state) {

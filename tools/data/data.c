@@ -269,8 +269,9 @@ int data_command(int argc, char **argv) {
     argv[1] = full_name; /* what argp calls the program in help and errors */
     read_command_line(actions[a].line, argc - 1, argv + 1, &o, &(given_options){0});
     mo_context *ctx = open_context(1);
-    json_t *m = ctx ? read_manifest(ctx) : NULL;
-    bool fine = m && actions[a].run(ctx, &o, m);
+    bool asks = actions[a].run == data_info || actions[a].run == data_verify || o.all; /* what the manifest says */
+    json_t *m = ctx && asks ? read_manifest(ctx) : NULL;
+    bool fine = ctx && (m || !asks) && actions[a].run(ctx, &o, m);
     fine = ctx && went_well(ctx) && fine;
     json_decref(m);
     mo_context_release(ctx);

@@ -11,8 +11,8 @@ typedef struct data_options {
     bool all; /* list */
 } data_options;
 
-/* Each acts on o->words, which are in the manifest m or not. Returns whether all went well; raises, or has reported
- * what did not. */
+/* Each acts on o->words, which are in the manifest m or not; m is NULL for convert, and for list without --all. Returns
+ * whether all went well; raises, or has reported what did not. */
 typedef bool data_action(mo_context *ctx, const data_options *o, const json_t *m);
 data_action data_list, data_info, data_verify, data_convert;
 
