@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-int64_t synthetic_examples(const synthetic *s) {
+static int64_t synthetic_examples(const synthetic *s) {
     return s->classes * (s->k + s->q);
 }
 
