@@ -22,30 +22,12 @@ static void take_data_word(void *options, const char *word, const struct argp_st
     append_name(&((data_options *)options)->words, word);
 }
 
-static void refuse_words(const data_options *o, const struct argp_state *state, int fewest, int most, const char *use) {
-    int n = o->words.count;
-    if (n < fewest || n > most)
-        refuse_command_line(state, EXIT_USAGE, "expected `mochi data %s`, found %d words behind it", use, n);
-}
-
-static void check_list(void *options, const struct argp_state *state) {
-    refuse_words(options, state, 0, 0, "list");
-}
-
-static void check_info(void *options, const struct argp_state *state) {
-    refuse_words(options, state, 1, INT_MAX, "info NAME|PATH...");
-}
-
 /* The second word is a file to write; tensors are converted in place too: the new file holds all that the old one does.
  */
 static void take_convert_word(void *options, const char *word, const struct argp_state *state) {
     names *words = &((data_options *)options)->words;
     bool in_place = words->count == 1 && mo_path_ends_with(word, ".safetensors") && !strcmp(word, words->items[0]);
     append_name(words, words->count == 1 && !in_place ? take_output(state, "OUT", word, ".npz or .safetensors") : word);
-}
-
-static void check_convert(void *options, const struct argp_state *state) {
-    refuse_words(options, state, 2, 2, "convert NAME|PATH OUT.npz|OUT.safetensors");
 }
 
 const command_line data_list_line = {
@@ -56,8 +38,7 @@ const command_line data_list_line = {
     .about = "Lists the graphs that every command knows by name: those that come with the program, and those in the "
              "data folder ($MOCHI_DATA, else mochi/ in ~/.local/share).\v"
              "Example:\n  mochi data list --all",
-    .take_word = take_data_word,
-    .end = check_list};
+    .take_word = take_data_word};
 
 static const option described[] = {JSON, EXPAND_OPTION, {OPTION_END}};
 
@@ -69,8 +50,7 @@ const command_line data_info_line = {.table = described,
         "labels.npy or labels.txt; an array (.npy, .npz), weights (.safetensors). Of a data set of the manifest also "
         "licence, citation and the counts it must have.\v"
         "Examples:\n  mochi data info cora\n  mochi data info runs/a/weights.safetensors Z.npy --json",
-    .take_word = take_data_word,
-    .end = check_info};
+    .take_word = take_data_word};
 
 const command_line data_verify_line = {.table = described,
     .words = "[NAME...]",
@@ -84,15 +64,15 @@ const command_line data_convert_line = {.table = (const option[]){EXPAND_OPTION,
              "which lack digests of their tensors, get them.\v"
              "Examples:\n  mochi data convert football.gml football.npz\n"
              "  mochi data convert runs/a/weights.safetensors runs/a/weights.safetensors",
-    .take_word = take_convert_word,
-    .end = check_convert};
+    .take_word = take_convert_word};
 
 static const struct {
     const char *name;
     const command_line *line;
     data_action *run;
-} actions[] = {{"list", &data_list_line, data_list}, {"info", &data_info_line, data_info},
-    {"verify", &data_verify_line, data_verify}, {"convert", &data_convert_line, data_convert}};
+    int fewest, most; /* words */
+} actions[] = {{"list", &data_list_line, data_list, 0, 0}, {"info", &data_info_line, data_info, 1, INT_MAX},
+    {"verify", &data_verify_line, data_verify, 0, INT_MAX}, {"convert", &data_convert_line, data_convert, 2, 2}};
 
 const command_line data_line = {.table = (const option[]){{OPTION_END}},
     .words = "list|info|get|verify|convert [OPTION...]",
@@ -268,6 +248,13 @@ int data_command(int argc, char **argv) {
     snprintf(full_name, sizeof full_name, "mochi data %s", name);
     argv[1] = full_name; /* what argp calls the program in help and errors */
     read_command_line(actions[a].line, argc - 1, argv + 1, &o, &(given_options){0});
+    if (o.words.count < actions[a].fewest || o.words.count > actions[a].most) {
+        const char *words = actions[a].line->words;
+        fprintf(stderr, "%s: expected `%s%s%s`, found %d words behind it\n", full_name, full_name, *words ? " " : "",
+            words, o.words.count);
+        free_names(&o.words);
+        return EXIT_USAGE;
+    }
     mo_context *ctx = open_context(1);
     bool asks = actions[a].run == data_info || actions[a].run == data_verify || o.all; /* what the manifest says */
     json_t *m = ctx && asks ? read_manifest(ctx) : NULL;
