@@ -127,12 +127,12 @@ static void print_line(lesson *l, const block *b) {
 }
 
 static void print_title(const lesson *l, const block *b) {
-    int used = printf("%s: ", l->topic->name) + print_formula(b->text), source = (int)strlen(b->source) + 2;
+    int used = printf("%s: ", l->topic) + print_formula(b->text), source = (int)strlen(l->source) + 2;
     if (used + 1 + source > COLUMNS) {
         putchar('\n');
         used = 0;
     }
-    printf("%*s(%s)\n", COLUMNS - 1 - used - source, "", b->source);
+    printf("%*s(%s)\n", COLUMNS - 1 - used - source, "", l->source);
 }
 
 void put_on_terminal(lesson *l, const block *b) {
