@@ -139,17 +139,22 @@ static mo_tensor *spectral_radius(mo_tape *t, mo_tensor *A) {
     return mo_max(t, mo_abs(t, w), MO_ALL, MO_DROP_AXES);
 }
 
-/* M^k v, and the sum of M^j v over j < k; k is a scalar. */
+/* k of a reader's formula may be any number. */
+static int count_of(mo_tensor *k) {
+    return (int)fmin(fmax(mo_item(k), 0), 100);
+}
+
+/* M^k v, and the sum of M^j v over j < k. */
 static mo_tensor *times(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *v = X[1];
-    for (int k = (int)mo_item(X[2]); k > 0; k--)
+    for (int k = count_of(X[2]); k > 0; k--)
         v = mo_matmul(t, X[0], v);
     return v;
 }
 
 static mo_tensor *series(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *term = X[1], *sum = term;
-    for (int k = (int)mo_item(X[2]); k > 1; k--) {
+    for (int k = count_of(X[2]); k > 1; k--) {
         term = mo_matmul(t, X[0], term);
         sum = mo_add(t, sum, term);
     }
