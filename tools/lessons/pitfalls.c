@@ -5,7 +5,6 @@
 #include "tools/options.h"
 
 #include "tools/fit/fit_report.h"
-#include "tools/lessons/cone.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -93,20 +92,6 @@ const command_line pitfalls_line = {.table = table,
     .take_word = take_argument,
     .end = check_pitfalls_options};
 
-/* Returns false if a line could not be written. */
-static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
-    pitfall_figures figures = {0};
-    bool written = !o->json || print_json(command_object(o->argc, o->argv));
-    if (written && pitfalls_run(ctx, o->which, o->seeds, &figures) == MO_OK) {
-        if (o->json)
-            written = pitfalls_print_objects(&figures);
-        else
-            pitfalls_print(&figures, o->which);
-    }
-    pitfalls_free(&figures);
-    return written;
-}
-
 static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
     mo_embeddings *E = mo_embeddings_open(ctx, o->rows, o->labels);
     mo_diagnosis x = {0};
@@ -131,17 +116,15 @@ static bool diagnose_embeddings(mo_context *ctx, const pitfalls_options *o) {
 static bool measure_embeddings(mo_context *ctx, const pitfalls_options *o) {
     mo_tensor *Z = mo_npy_read(ctx, o->rows);
     mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o->labels) : NULL;
-    cone_figures f;
-    bool written = true;
-    if (graph && cone_measure(Z, graph, &f) == MO_OK) {
-        if (o->json)
-            written = print_json(command_object(o->argc, o->argv)) && cone_print_object(&f);
-        else
-            cone_print(&f);
-    }
+    bool written = !graph || cone_measure(Z, graph, o->json ? command_object(o->argc, o->argv) : NULL);
     mo_graph_release(graph);
     mo_tensor_release(Z);
     return written;
+}
+
+static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
+    bool written = !o->json || print_json(command_object(o->argc, o->argv));
+    return written && pitfalls_run(ctx, o->which, o->seeds, o->json);
 }
 
 int pitfalls_command(int argc, char **argv) {
