@@ -3,8 +3,6 @@
 #include "tools/data/default_data.h"
 #include "tools/eval/eval_draws.h"
 #include "tools/eval/eval_run.h"
-#include "tools/eval/eval_table.h"
-#include "tools/eval/pairs.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -159,10 +157,15 @@ void evaluate_name(evaluation *e, const char *name, int task) {
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
-    if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
-        e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
     if (mo_ok(e->ctx) && !e->options->json)
-        e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
+        e->in_paper |= print_eval_tables(&e->rows, first, &e->paper, e->subjects[0].label);
+    const results *rows = &e->rows;
+    for (int i = first; mo_ok(e->ctx) && e->options->json && i < arrlen(rows->items) && !e->lost_output; i++)
+        if (starts_table(rows, first, i)) {
+            figure_table t = make_table(&rows, 1, i);
+            e->lost_output = !print_pair_objects(&t, NULL);
+            release_table(&t);
+        }
 }
 
 void report_absent(evaluation *e, const mo_suite_task *t) {

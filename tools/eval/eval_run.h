@@ -3,7 +3,7 @@
 #define EVAL_RUN_H
 
 #include "tools/eval/eval_subject.h"
-#include "tools/eval/eval_table.h"
+#include "tools/eval/table.h"
 
 /* The subjects of an evaluation and its results. */
 typedef struct evaluation {
