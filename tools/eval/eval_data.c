@@ -1,8 +1,7 @@
 /* tools/eval/eval_data.c - evaluates data sets one after another: opens each, runs the candidates of every subject on
  * it, collects the figures and prints its table or lines. */
 #include "tools/data/default_data.h"
-#include "tools/eval/eval_draws.h"
-#include "tools/eval/eval_run.h"
+#include "tools/eval/eval.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -135,8 +134,8 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
         choose_hop(e, s, source->task);
         e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
     }
-    if (mo_ok(e->ctx) && s->has_weights) {
-        s->seen = mo_weights_seen(s->read, source->graph);
+    if (mo_ok(e->ctx) && s->weights) {
+        s->seen = mo_weights_seen(s->weights, source->graph);
         note_seen(e->seen, source->graph->name, s->seen);
     }
     int n = choose_candidates(s, source, able);

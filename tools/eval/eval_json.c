@@ -1,24 +1,26 @@
 /* tools/eval/eval_json.c - the lines of `mochi eval --json`: the command, its inputs, and one figure per cell. */
-#include "tools/eval/eval_json.h"
+#include "tools/eval/eval.h"
 
 #include "tools/digest.h"
 
 #include <string.h>
 
-static json_t *list_weights(const eval_weights *weights, int n) {
+static json_t *list_weights(const subject *subjects, int n) {
     json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o}", "features", weights[i].label, "file", weights[i].file, "recipe",
-                      weights[i].recipe, "xxh3", json_hash(weights[i].hash)));
+    for (int i = 0; i < n; i++) {
+        const mo_weights *w = subjects[i].weights;
+        if (w)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "features", subjects[i].label, "file",
+                                            subjects[i].file, "recipe", w->recipe, "xxh3", json_hash(w->hash)));
+    }
     return list;
 }
 
-bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights) {
+bool print_eval_run(const eval_options *o, const subject *subjects, int n) {
     const mo_eval_options *e = &o->evaluation;
     json_t *run = command_object(o->argc, o->argv);
     json_t *more = json_pack("{s:s, s:o, s:s, s:I}", "device", o->device.device == MO_CUDA ? "cuda" : "cpu", "weights",
-        list_weights(weights, n_weights), "protocol", eval_protocol_name(o, ""), "seed", (json_int_t)e->seed);
+        list_weights(subjects, n), "protocol", eval_protocol_name(o, ""), "seed", (json_int_t)e->seed);
     json_object_update_new(run, more);
     if (o->suite)
         json_object_set_new(run, "suite", json_string(o->suite));

@@ -1,6 +1,6 @@
 /* tools/eval/eval_subject.c - weights, or none, and the candidates of an evaluation: the trained encoder, the same
  * encoder untrained, and single hops, each under every head. Candidates of one encoder share its rows. */
-#include "tools/eval/eval_subject.h"
+#include "tools/eval/eval.h"
 
 #include "tools/train/recipe.h"
 
@@ -128,7 +128,7 @@ static void take_settings(const eval_options *o, const mo_weights *weights, subj
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s) {
     bool none = !strcmp(name, "none"), file = !none && strcmp(name, "random") != 0;
     mo_weights *weights = file ? mo_weights_read(ctx, name) : NULL;
-    *s = (subject){.has_weights = weights, .read = weights};
+    *s = (subject){.file = name, .weights = weights};
     if (weights && weights->head[0] && !mo_find_head(weights->head) && !o->n_heads)
         mo_fail(ctx, MO_UNSUPPORTED,
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
@@ -139,11 +139,8 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
         mo_fail(ctx, MO_INVALID, "--encoder: expected --weights of that encoder beside it, found %s", name);
     if (mo_ok(ctx)) {
         take_settings(o, weights, s);
-        if (weights) {
+        if (weights)
             choose_label(o, others, n, s, weights);
-            s->weights = (eval_weights){.file = name, .hash = {weights->hash[0], weights->hash[1]}};
-            snprintf(s->weights.recipe, sizeof s->weights.recipe, "%s", weights->recipe);
-        }
         add_candidates(ctx, o, s, (wanted){weights, n == 0, !none});
     }
 }
@@ -151,5 +148,5 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
 void release_subject(subject *s) {
     for (int i = 0; i < s->n_models; i++)
         mo_model_release(s->models[i]);
-    mo_weights_release(s->read);
+    mo_weights_release(s->weights);
 }
