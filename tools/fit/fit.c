@@ -1,11 +1,7 @@
 /* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files, and diagnoses the embeddings. */
+#include "tools/fit/fit.h"
 #include "tensor/hidden.h"
 #include "tools/digest.h"
-#include "tools/fit/fit_compare.h"
-#include "tools/fit/fit_confusion.h"
-#include "tools/fit/fit_options.h"
-#include "tools/fit/fit_readout.h"
-#include "tools/fit/fit_report.h"
 #include "tools/memory.h"
 #include "tools/progress.h"
 

@@ -1,5 +1,5 @@
 /* tools/fit/fit_options.c - the command line of `mochi fit`, and which of its options have no effect. */
-#include "tools/fit/fit_options.h"
+#include "tools/fit/fit.h"
 #include "tools/predict/predict.h"
 
 #include <string.h>

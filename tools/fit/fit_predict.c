@@ -1,6 +1,6 @@
 /* tools/fit/fit_predict.c - `mochi fit` as a tool rather than a measurement: one head, kept and applied to rows that
  * have no labels. */
-#include "tools/fit/fit_readout.h"
+#include "tools/fit/fit.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 

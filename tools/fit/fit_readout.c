@@ -1,9 +1,9 @@
 /* tools/fit/fit_readout.c - a readout in a file: safetensors with the rows it has learned from and their labels, and as
  * metadata the head, its settings and the names of the classes. What is applied again is fitted again, to the same
  * bits. */
-#include "tools/fit/fit_readout.h"
+#include "tools/fit/fit.h"
 #include "tools/memory.h"
-#include "tools/predict/predict_readout.h"
+#include "tools/predict/predict.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* tools/fit/fit_report.c - the table of `mochi fit` and the diagnosis below it. */
-#include "tools/fit/fit_report.h"
+#include "tools/fit/fit.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include "tools/lessons/pitfalls.h"
 #include "tools/options.h"
 
-#include "tools/fit/fit_report.h"
+#include "tools/fit/fit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * are known. */
 #include "tools/memory.h"
 #include "tools/options.h"
-#include "tools/predict/predict_readout.h"
+#include "tools/predict/predict.h"
 #include "tools/progress.h"
 #include "train/graphs/label_column.h"
 

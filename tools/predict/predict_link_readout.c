@@ -1,7 +1,7 @@
 /* tools/predict/predict_link_readout.c - a fit on pairs of nodes in a file: safetensors with the pairs, links first,
  * and the metadata of every readout that is kept. What is applied again is fitted again, to the same bits. */
 #include "tools/memory.h"
-#include "tools/predict/predict_readout.h"
+#include "tools/predict/predict.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tools/predict/predict_readout.c - a fit in a file: safetensors with the numbers and classes of the labelled examples,
  * and as metadata the readout and the digests of weights and data. A readout is closed-form and follows from its
  * labels: what is applied again is fitted again, to the same bits. */
-#include "tools/predict/predict_readout.h"
+#include "tools/predict/predict.h"
 #include "tools/memory.h"
 
 #include <inttypes.h>
