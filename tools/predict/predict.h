@@ -77,24 +77,33 @@ bool save_link_readout(
     const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_link_support *support);
 bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_link_support *support);
 
-/* Parts of both. The metadata of a file that says it is of that format, whose weights and data are these; it sets the
- * readout in o. NULL, with an error, otherwise. */
-json_t *open_readout(
-    const char *path, const char *format, const mo_graph *graph, const mo_arrays *arrays, mo_few_shot_options *o);
-/* The metadata of a new file as text, owned; classes: JSON text. NULL on failure. */
-char *readout_metadata(const char *format, const mo_graph *graph, const mo_few_shot_options *o, const char *classes);
+/* ---- kept.c: the file of a fit that is kept, of any command: arrays, and texts as metadata ---- */
 
-/* ---- parts of reading such a file, for readouts of other commands: `command` wrote it ---- */
+/* A file that is read. Whatever is asked of it raises an error where it is not there, or not as expected. */
+typedef struct kept_fit {
+    mo_context *ctx;
+    const char *path;
+    mo_arrays *arrays;
+    json_t *metadata;
+} kept_fit;
 
-/* The text of a key; NULL, with an error, where the file has none. */
-const char *readout_text(
-    mo_context *ctx, const char *path, const char *command, const json_t *metadata, const char *key);
+/* Opens a file of that format; what: what it should be, "`mochi predict --save`". Release it in any case. */
+kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const char *what);
+void release_kept(kept_fit *f);
+/* The text of a key; NULL after an error. */
+const char *kept_text(const kept_fit *f, const char *key);
 /* A number of 0 or more; none: or "none", NaN. */
-double readout_real(
-    mo_context *ctx, const char *path, const char *command, const json_t *metadata, const char *key, bool none);
+double kept_real(const kept_fit *f, const char *key, bool none);
+/* The place of a text among n words. */
+int kept_word(const kept_fit *f, const char *key, const char *const *words, int n);
+/* The head of that name, one of the library's; NULL without an error where the text is empty. */
+const mo_head *kept_head(const kept_fit *f);
 /* The names of two classes or more, none twice, owned: free each of *classes, and the list, also on failure. */
-char **readout_names(mo_context *ctx, const char *path, const char *command, const json_t *metadata, int64_t *classes);
+char **kept_names(const kept_fit *f, int64_t *classes);
 /* An int64 array [n] of the file, owned; *n 0: receives its length. NULL on failure. */
-int64_t *readout_numbers(mo_context *ctx, const char *path, const mo_arrays *arrays, const char *name, int64_t *n);
+int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n);
+
+/* Writes arrays and metadata, both taken; name [classes] is kept as "classes". Returns false on failure. */
+bool write_kept(mo_context *ctx, const char *path, mo_arrays *arrays, json_t *metadata, char *const *name, int64_t n);
 
 #endif
