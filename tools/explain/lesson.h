@@ -135,8 +135,8 @@ mo_tensor *transposed(mo_tape *t, mo_tensor *M);
 mo_tensor *inverse(mo_tape *t, mo_tensor *A);
 mo_tensor *symmetric_part(mo_tape *t, mo_tensor *M);
 
-/* Writes a formula such as "A_bar = -B_bar X^T" in LaTeX. Returns false, with an empty text, where brackets do not
- * match or the text does not fit. */
+/* Writes a formula of a topic such as "A_bar = -B_bar X^T" in LaTeX. Returns false, with an empty text, where it does
+ * not fit. */
 enum { LATEX_BYTES = 2048 };
 bool lesson_latex(const char *formula, char *text, size_t bytes);
 

@@ -22,21 +22,10 @@ static int print_bare(const char *text) {
     return printf("%s", bare);
 }
 
-/* Words of text between the indents. */
-static void print_wrapped(const char *text, int indent) {
-    char bare[TEXT_BYTES], *rest = bare, *word;
-    int column = 0;
+static void print_prose(const char *text, int indent) {
+    char bare[TEXT_BYTES];
     strip(text, bare);
-    while ((word = strsep(&rest, " "))) {
-        if (!*word)
-            continue;
-        if (column && column + 1 + (int)strlen(word) > COLUMNS) {
-            putchar('\n');
-            column = 0;
-        }
-        column += printf("%*s%s", column ? 1 : indent, "", word);
-    }
-    putchar('\n');
+    print_wrapped(bare, indent);
 }
 
 static void print_row(const matrix *m, int row) {
@@ -131,14 +120,14 @@ void put_on_terminal(lesson *l, const block *b) {
         print_title(l, b);
         return;
     case BLOCK_PROSE:
-        print_wrapped(b->text, 2);
+        print_prose(b->text, 2);
         return;
     case BLOCK_MATRICES:
         print_matrices(b->matrices, b->n);
         return;
     case BLOCK_END:
         putchar('\n');
-        print_wrapped(b->text, 0);
+        print_prose(b->text, 0);
         return;
     case BLOCK_SECTION:
         putchar('\n');

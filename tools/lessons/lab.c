@@ -179,21 +179,6 @@ static bool print_row_object(const lab_experiment *e, const lab_options *o, int 
     return print_json(object);
 }
 
-/* In lines of at most 79 columns. */
-static void print_paragraph(const char *text) {
-    int column = 0;
-    while (*text) {
-        int n = (int)strcspn(text, " ");
-        if (column && column + n + 1 > 79) {
-            putchar('\n');
-            column = 0;
-        }
-        column += printf("%s%.*s", column ? " " : "", n, text);
-        text += n + (text[n] == ' ');
-    }
-    putchar('\n');
-}
-
 static void run_experiment(mo_context *ctx, const lab_experiment *e, const lab_options *o) {
     char lines[256] = "";
     void *state = e->open(ctx, o, lines, sizeof lines);
@@ -209,7 +194,7 @@ static void run_experiment(mo_context *ctx, const lab_experiment *e, const lab_o
     e->close(state);
     if (mo_ok(ctx) && !o->json && e->reading) {
         putchar('\n');
-        print_paragraph(e->reading);
+        print_wrapped(e->reading, 0);
     }
 }
 

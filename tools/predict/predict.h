@@ -59,8 +59,15 @@ typedef struct link_request {
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *r);
 /* Prints the number of labels, the accuracy to expect and the number of predictions on standard error. */
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
-/* The first largest probability of example i, and the difference to the second. */
-int64_t predicted_class(const predictions *p, int64_t i, double *margin);
+void print_number_of_predictions(const predictions *p);
+/* An example of the table: a prediction, or a known label. */
+typedef struct example {
+    int64_t id, best;           /* best: the class, the first of the largest probability */
+    const char *label;          /* NULL: below `least` */
+    const double *row;          /* probabilities; NULL: known */
+    double probability, margin; /* of a prediction; margin: the difference to the second largest */
+} example;
+example predicted_example(const predictions *p, int64_t i);
 
 /* ---- a fit that is kept: the labels, the readout, and what they belong to ---- */
 
