@@ -329,10 +329,8 @@ static const option_row rows[] = {
     {"lab", "json", SAYS, "lab adjoint --problem ridge --iterations 5 --runs 1", "--json", "\"peak_bytes\"", {NULL}},
     /* pitfalls */
     {"pitfalls", "seeds", CHANGES, "pitfalls origin --seeds 2", "--seeds 3", NULL,
-        {"pitfalls hull @/Z.npy @/y.npy --seeds 3"}},
-    {"pitfalls", "epsilon", CHANGES, "pitfalls hull @/Z.npy @/y.npy", "--epsilon 100", NULL,
-        {"pitfalls hull --epsilon 100", "pitfalls all --epsilon 100"}},
-    {"pitfalls", "max-expand", COSTS, "pitfalls hull @/Z.npy @/y.npy", "--max-expand 64", NULL,
+        {"pitfalls cone Z.npy cora --seeds 3"}},
+    {"pitfalls", "max-expand", COSTS, "pitfalls cone @/ring.npy @/ring.txt", "--max-expand 64", NULL,
         {"pitfalls origin --max-expand 64"}},
     {"pitfalls", "threads", COSTS, "pitfalls origin --seeds 2", "--threads 2", NULL, {NULL}},
     {"pitfalls", "json", SAYS, "pitfalls origin --seeds 2", "--json", "\"pitfall\"", {NULL}},
@@ -588,6 +586,7 @@ static void prepare(program *p) {
         {"@/own", "train --pool mutag --dim 8 --k 2:4 --q 2:5 --steps 2 --quiet --encoder $/encoder_good.so --recipe "
                   "paper --out @/own"},
         {"@/kept.safetensors", "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet"},
+        {"@/ring.npy", "embed --weights none --data @/ring.txt --out @/ring.npy --quiet"},
         {"@/rows.safetensors", "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet"},
     };
     write_text(in_folder(p, "pairs.csv"), "from,to\n0,5000\n7,9\n");

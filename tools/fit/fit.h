@@ -33,8 +33,6 @@ void parse_fit_options(fit_options *o, int argc, char **argv);
 
 /* ---- fit_report.c ---- */
 
-/* Prints the number of rows without a label, if there are any. */
-void fit_print_unlabelled(const mo_embeddings *E);
 /* The table: a title line of the data, with the classes of an episode if the data have more, or the rows of a split;
  * column names; one line per row. */
 void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
