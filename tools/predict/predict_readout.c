@@ -10,7 +10,7 @@
  */
 static const char format[] = "mochi readout 2", link_format[] = "mochi link readout";
 
-const char *const transductive_names[3] = {"no", "yes", "auto"};
+const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
 
 /* ---- what it belongs to ---- */
 
@@ -61,7 +61,7 @@ static kept_fit open_readout(const char *path, const char *kind, const mo_graph 
         check_belongs(&f, graph, o);
     if (mo_ok(f.ctx)) {
         o->lambda = kept_real(&f, "lambda", false);
-        o->transductive = (mo_transductive)kept_word(&f, "transductive", transductive_names, 3);
+        o->transductive = (mo_transductive)kept_word(&f, "transductive", transductive_names, 4);
         o->head = kept_head(&f);
     }
     return f;
