@@ -75,16 +75,6 @@ void release_subject(subject *s);
 /* Ends the program if an option of the command line has no effect on these subjects and tasks (eval_options.c). */
 void refuse_eval_options(const eval_options *o, const subject *subjects, int n, const mo_suite *suite);
 
-/* ---- eval_json.c: one object per line; README.md describes them ---- */
-
-/* Each prints one line; returns false if it could not be written. */
-bool print_eval_run(const eval_options *o, const subject *subjects, int n);
-bool print_eval_data(const mo_source *source);
-/* A task of a suite whose data set is not installed. */
-bool print_eval_absent(const mo_suite_task *task);
-/* hop: the hop of the candidate `hop`; block: the head under whose name the figure is shown (NULL: its own). */
-bool print_eval_cell(const eval_options *o, const mo_eval_row *row, mo_seen seen, int hop, const char *block);
-
 /* ---- eval_draws.c ---- */
 
 /* Writes support and test of a plan into the folder `state`, which it makes where it is absent; for mo_eval_options; of
@@ -116,5 +106,15 @@ void evaluate_name(evaluation *e, const char *name, int task);
 void evaluate_data(evaluation *e);
 /* Notes, and prints with --json, that a data set is not there. */
 void report_absent(evaluation *e, const mo_suite_task *task);
+
+/* ---- eval_json.c: one object per line; README.md describes them ---- */
+
+/* Each prints one line; returns false if it could not be written. */
+bool print_eval_run(const eval_options *o, const subject *subjects, int n);
+bool print_eval_data(const mo_source *source);
+/* A task of a suite whose data set is not installed. */
+bool print_eval_absent(const mo_suite_task *task);
+/* A figure as the object of kind "cell", new. */
+json_t *eval_cell(const evaluation *e, const mo_eval_row *row);
 
 #endif

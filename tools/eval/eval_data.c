@@ -12,13 +12,6 @@
 enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
 enum { DRAWN_DIVISIONS = 3 }; /* of a graph that came with none, for protocol public */
 
-static mo_task task_of(const mo_eval_row *r) {
-    int task = 0;
-    while (task < MO_TASKS - 1 && strcmp(r->task, mo_task_name((mo_task)task)) != 0)
-        task++;
-    return (mo_task)task;
-}
-
 static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     int metric = 0;
     while (metric < N_METRICS - 1 && strcmp(metric_name(metric), r->metric) != 0)
@@ -28,21 +21,6 @@ static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     return metric == METRIC_ACCURACY || !e->metrics || e->metrics >> metric & 1;
 }
 
-/* The head under whose name a figure is shown if another head made it; NULL: its own. */
-static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
-    const char *head = e->subjects[0].block_head;
-    return head && strcmp(head, r->head) != 0 ? head : NULL;
-}
-
-/* Whether the weights behind a row were trained on its graph: a row of a baseline has none. */
-static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
-    for (int i = 0; i < e->n_subjects; i++)
-        if (!strcmp(e->subjects[i].label, r->features) || !strcmp(e->subjects[i].transductive_label, r->features) ||
-            !strcmp(e->subjects[i].inductive_label, r->features))
-            return e->subjects[i].seen;
-    return MO_UNSEEN;
-}
-
 static void take_eval_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!is_wanted(e, r))
@@ -50,13 +28,12 @@ static void take_eval_row(const mo_eval_row *r, void *state) {
     if (r->failure && !e->options->quiet)
         fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
             (long long)r->k, r->failure);
-    results_add_row(&e->rows, r, eval_protocol_name(e->options, r->task));
-    mo_seen seen = arrlast(e->rows.items).seen = seen_of(e, r);
-    const char *block = eval_block_of(e, r);
-    if (block)
-        snprintf(arrlast(e->rows.items).block, sizeof arrlast(e->rows.items).block, "%s", block);
+    json_t *cell = eval_cell(e, r);
+    results_add_cell(&e->rows, cell);
     if (e->options->json && !e->lost_output)
-        e->lost_output = !print_eval_cell(e->options, r, seen, e->subjects[0].best_hop[task_of(r)], block);
+        e->lost_output = !print_json(cell);
+    else
+        json_decref(cell);
 }
 
 static void print_eval_notice(const char *line, void *state) {
