@@ -34,18 +34,15 @@ static double *cone_rows(const mo_tensor *Z, const mo_graph *graph) {
             graph->nodes, graph->name, mo_dtype_name(dtype), mo_ndim(Z), mo_ndim(Z) > 0 ? mo_dim(Z, 0) : 1);
         return NULL;
     }
-    int64_t n = mo_dim(Z, 0) * mo_dim(Z, 1);
+    const int64_t d = mo_dim(Z, 1), n = mo_dim(Z, 0) * d;
     double *X = needed(calloc((size_t)n + 1, sizeof *X));
-    if (mo_tensor_read(Z, X, (size_t)n * (dtype == MO_F32 ? sizeof(float) : sizeof(double))) == MO_OK)
-        for (int64_t i = n - 1; dtype == MO_F32 && i >= 0; i--) { /* in place: from the last, each wider than it was */
-            float x;
-            memcpy(&x, (char *)X + (size_t)i * sizeof x, sizeof x);
-            X[i] = x;
-        }
+    mo_tensor *wide = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){mo_dim(Z, 0), d});
+    mo_tensor_copy(wide, Z);
+    mo_tensor_read(wide, X, (size_t)n * sizeof *X);
+    mo_tensor_release(wide);
     for (int64_t i = 0; i < n && mo_ok(ctx); i++)
         if (!isfinite(X[i]))
-            mo_fail(
-                ctx, MO_INVALID, "pitfalls cone: row %" PRId64 " of the embeddings is not finite", i / mo_dim(Z, 1));
+            mo_fail(ctx, MO_INVALID, "pitfalls cone: row %" PRId64 " of the embeddings is not finite", i / d);
     if (mo_ok(ctx))
         return X;
     free(X);
