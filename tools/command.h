@@ -97,6 +97,8 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 static inline char printable(char c) {
     return (unsigned char)c < 32 || c == 127 ? '?' : c;
 }
+/* Prints the words of a text in lines of at most 79 columns, all with that indent. */
+void print_wrapped(const char *text, int indent);
 /* Makes a text printable in place; returns it. */
 char *make_printable(char *text);
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */

@@ -13,6 +13,18 @@
 #include <string.h>
 #include <unistd.h>
 
+void print_wrapped(const char *text, int indent) {
+    for (int column = 0, n; *(text += strspn(text, " ")); text += n) {
+        n = (int)strcspn(text, " ");
+        if (column && column + 1 + n > 79) {
+            putchar('\n');
+            column = 0;
+        }
+        column += printf("%*s%.*s", column ? 1 : indent, "", n, text);
+    }
+    putchar('\n');
+}
+
 char *make_printable(char *text) {
     for (char *at = text; *at; at++)
         *at = printable(*at);

@@ -2,7 +2,7 @@
  * weights and data named "right" stand for the digests that belong, ended by '|'; a byte that counts numbers; then the
  * ids and the labels, a signed byte each. */
 #include "fuzz_files.h"
-#include "tools/predict/predict_readout.h"
+#include "tools/predict/predict.h"
 #include "train/inside.h"
 
 #include <jansson.h>

@@ -3,7 +3,7 @@
  * dtype (even: float32, odd: float64); then n labels, a signed byte each, and n d numbers, sixteenths of a signed byte,
  * -128: infinite. */
 #include "fuzz_files.h"
-#include "tools/fit/fit_readout.h"
+#include "tools/fit/fit.h"
 #include "train/inside.h"
 
 #include <jansson.h>

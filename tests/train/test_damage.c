@@ -3,7 +3,7 @@
  * otherwise. */
 #include "tests/small_stack.h"
 #include "tests/training_run.h"
-#include "tools/predict/predict_readout.h"
+#include "tools/predict/predict.h"
 #include "train/features/hop_store.h"
 
 static const fixtures around_all = {scratch_create, planted_release};

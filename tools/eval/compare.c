@@ -1,6 +1,5 @@
 /* tools/eval/compare.c - `mochi compare`: compares evaluations with each other or with the paper's tables. */
-#include "tools/eval/eval_json.h"
-#include "tools/eval/pairs.h"
+#include "tools/eval/table.h"
 #include "tools/options.h"
 
 #include <math.h>
@@ -82,159 +81,137 @@ typedef struct comparison {
     seen_graphs seen;    /* of the blocks that are shown */
 } comparison;
 
-/* The features whose figure a file contributes to a difference: those given by --features; else, for the paper, the
- * best of any method; else the first file's choice if this file has it; else this file's first. */
-static const char *find_minuend(const comparison *c, int file, const result *block, const char *first) {
-    const results *r = &c->files[file];
-    if (r->paper)
-        return r->best;
-    if (c->options->features && find_result(r, block, block->k, c->options->features, block->block))
-        return c->options->features;
-    if (first && find_result(r, block, block->k, first, block->block))
-        return first;
-    for (int i = 0; i < arrlen(r->items); i++)
-        if (same_block(block, &r->items[i]))
-            return r->items[i].features;
-    return NULL;
+/* The first figure of a subject's table in a list; -1: none. */
+static int find_table(const results *list, const result *subject) {
+    for (int i = 0; i < arrlen(list->items); i++)
+        if (same_subject(subject, &list->items[i]) && !strcmp(subject->block, list->items[i].block))
+            return i;
+    return -1;
 }
 
-static bool print_difference_json(const result *a, const result *b, const results *of, difference d, bool apart) {
+/* The features whose figure a file contributes to a difference: those given by --features; else, for the paper, the
+ * best of any method; else the first file's choice if this file has it; else this file's first. */
+static const char *find_minuend(const comparison *c, int file, const result *subject, const char *first) {
+    const results *r = &c->files[file];
+    const char *const wanted[] = {c->options->features, first};
+    if (r->paper)
+        return r->best;
+    for (int i = 0; i < 2; i++)
+        if (wanted[i] && find_result(r, subject, subject->k, wanted[i], subject->block))
+            return wanted[i];
+    int own = find_table(r, subject);
+    return own < 0 ? NULL : r->items[own].features;
+}
+
+static bool print_difference_json(const result *a, const result *b, const results *of, difference d) {
     return print_json(json_pack("{s:s, s:s, s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:b, s:o}",
         "kind", "difference", "data", a->data, "task", a->task, "metric", a->metric, "k", (json_int_t)a->k, "head",
         a->block, "features", a->features, "other", of->label, "other_features", b->features, "mean",
         json_number(a->mean), "other_mean", json_number(b->mean), "difference", json_number(d.mean), "ci95",
-        json_number(d.ci95), "paired", d.paired, "apart", apart, "seen", json_seen(d.seen)));
+        json_number(d.ci95), "paired", d.paired, "apart", leaves_out_zero(d), "seen", json_seen(d.seen)));
 }
 
 /* The difference between the first file and another for one k. */
-static void show_difference(comparison *c, int file, const result *block, int64_t k) {
-    const char *first = find_minuend(c, 0, block, NULL), *other = find_minuend(c, file, block, first);
-    const result *a = first ? find_result(&c->files[0], block, k, first, block->block) : NULL;
-    const result *b = other ? find_result(&c->files[file], block, k, other, block->block) : NULL;
+static void show_difference(comparison *c, int file, const result *subject, int64_t k) {
+    const char *first = find_minuend(c, 0, subject, NULL), *other = find_minuend(c, file, subject, first);
+    const result *a = first ? find_result(&c->files[0], subject, k, first, subject->block) : NULL;
+    const result *b = other ? find_result(&c->files[file], subject, k, other, subject->block) : NULL;
     difference d = {.mean = NAN, .ci95 = NAN};
-    bool apart = false;
     if (a && b) {
         d = subtract_results(a, b);
-        apart = fabs(d.mean) > d.ci95;
         c->compared++;
-        c->apart += apart;
+        c->apart += leaves_out_zero(d);
     }
     if (!c->options->json) {
         print_value(d.mean, d.ci95);
-        printf("%c%s", apart ? '*' : ' ', seen_mark(d.seen));
+        printf("%c%s", leaves_out_zero(d) ? '*' : ' ', seen_mark(d.seen));
     } else if (a && b && !c->lost_output) {
-        c->lost_output = !print_difference_json(a, b, &c->files[file], d, apart);
+        c->lost_output = !print_difference_json(a, b, &c->files[file], d);
     }
 }
 
-/* ---- blocks ---- */
+/* ---- tables ---- */
 
-/* Whether the table has a column of a file. */
-static bool has_column(const comparison *c, const table_column *columns, int n, int file) {
-    int i = 0;
-    while (i < n && columns[i].list != &c->files[file])
-        i++;
-    return i < n;
+static bool has_column(const figure_table *t, const results *list) {
+    for (int i = 0; i < t->n; i++)
+        if (t->column[i].list == list)
+            return true;
+    return false;
 }
 
-static void print_head(const comparison *c, const result *block, const table_column *columns, int n) {
-    print_subject(columns, n, block);
+static void print_head(const comparison *c, const figure_table *t) {
+    print_subject(t);
     printf("%6s", "");
-    for (int i = 0; i < n; i++) {
-        bool opens = i == 0 || columns[i].list != columns[i - 1].list;
-        printf("  %12.12s", opens ? columns[i].list->label : "");
+    for (int i = 0; i < t->n; i++) {
+        bool opens = i == 0 || t->column[i].list != t->column[i - 1].list;
+        printf("  %12.12s", opens ? t->column[i].list->label : "");
     }
     putchar('\n');
-    print_titles(columns, n);
+    print_titles(t);
     for (int file = 1; file < c->options->n; file++) {
         char title[64];
-        if (!has_column(c, columns, n, file))
-            continue;
         snprintf(title, sizeof title, "- %.40s", c->files[file].label);
-        printf("  %12.12s ", title);
+        if (has_column(t, &c->files[file]))
+            printf("  %12.12s ", title);
     }
     putchar('\n');
 }
 
-/* By how much a file's first column of the block is above its untrained encoder and its best hop; as JSON every pair of
+/* By how much a file's first column of the table is above its untrained encoder and its best hop; as JSON every pair of
  * its columns. */
-static void show_pairs(comparison *c, int file, const result *block) {
-    const results *list = &c->files[file];
-    if (c->options->json && !list->paper && !c->lost_output)
-        c->lost_output = !print_pairs_json(list, 0, block, list->label);
-    for (int i = 0; i < arrlen(list->items) && !list->paper && !c->options->json; i++)
-        if (same_block(block, &list->items[i])) {
-            print_pairs(list, i, list->items[i].features);
-            return;
-        }
+static void show_pairs(comparison *c, const results *list, const result *subject) {
+    int first = find_table(list, subject);
+    if (list->paper || first < 0)
+        return;
+    figure_table t = make_table(&list, 1, first);
+    if (!c->options->json)
+        print_pairs(&t, t.subject->features);
+    else if (!c->lost_output)
+        c->lost_output = !print_pair_objects(&t, list->label);
+    release_table(&t);
 }
 
 /* Whether published figures have these links, perhaps of another k than any here. */
-static bool has_links(const comparison *c, const result *block) {
-    for (int file = 1; file < c->options->n && !strcmp(block->task, "lp"); file++)
+static bool has_links(const comparison *c, const result *subject) {
+    for (int file = 1; file < c->options->n && !strcmp(subject->task, "lp"); file++)
         for (int i = 0; i < arrlen(c->files[file].items) && c->files[file].paper; i++)
-            if (same_subject(&c->files[file].items[i], block))
+            if (same_subject(&c->files[file].items[i], subject))
                 return true;
     return false;
 }
 
-/* The columns of a file for the first row of a block that it has, as the paper has some k alone. Returns their number.
- */
-static int add_file(const comparison *c, int first, int file, table_column columns[MAX_COLUMNS], int n) {
-    const results *list = &c->files[0];
-    int added = 0;
-    for (int i = first; i < arrlen(list->items) && !added; i++)
-        if (starts_row(list, first, i))
-            added = add_columns(columns, n, &c->files[file], &list->items[i]);
-    return added;
-}
-
-/* Shows a block of the first file if another file has it too; of links beside the paper without its columns where no k
+/* Shows a table of the first file if another file has it too; of links beside the paper without its columns where no k
  * is the same. */
-static void show_block(comparison *c, int first) {
-    const results *list = &c->files[0];
-    const result *block = &list->items[first];
-    table_column columns[MAX_COLUMNS];
-    int n = add_columns(columns, 0, list, block), own = n;
-    for (int file = 1; file < c->options->n; file++)
-        n += add_file(c, first, file, columns, n);
-    if (n == own && !has_links(c, block))
-        return;
-    for (int i = 0; i < n; i++)
-        note_seen(c->seen, block->data, columns[i].seen);
-    if (!c->options->json)
-        print_head(c, block, columns, n);
-    for (int i = first; i < arrlen(list->items); i++) {
-        if (!starts_row(list, first, i))
-            continue;
+static void show_table(comparison *c, int first) {
+    const results *lists[MAX_FILES];
+    for (int file = 0; file < c->options->n; file++)
+        lists[file] = &c->files[file];
+    figure_table t = make_table(lists, c->options->n, first);
+    bool shown = t.n > t.own || has_links(c, t.subject);
+    for (int i = 0; i < t.n && shown; i++)
+        note_seen(c->seen, t.subject->data, t.column[i].seen);
+    if (shown && !c->options->json)
+        print_head(c, &t);
+    for (int row = 0; row < arrlen(t.rows) && shown; row++) {
         if (!c->options->json)
-            print_figures(columns, n, block, list->items[i].k);
+            print_row(&t, &t.rows[row]);
         for (int file = 1; file < c->options->n; file++)
-            if (has_column(c, columns, n, file))
-                show_difference(c, file, block, list->items[i].k);
+            if (has_column(&t, lists[file]))
+                show_difference(c, file, t.subject, t.rows[row].k);
         if (!c->options->json)
             putchar('\n');
     }
-    for (int file = 0; file < c->options->n; file++)
-        show_pairs(c, file, block);
+    for (int file = 0; file < c->options->n && shown; file++)
+        show_pairs(c, lists[file], t.subject);
+    release_table(&t);
 }
 
 static void show_all(comparison *c) {
     const results *list = &c->files[0];
-    for (int i = 0; i < arrlen(list->items); i++) {
-        const result *x = &list->items[i];
-        int earlier = 0;
-        while (earlier < i && !same_block(&list->items[earlier], x))
-            earlier++;
-        if (earlier == i && is_listed_name(&c->options->heads, x->block) &&
-            is_listed_name(&c->options->metrics, x->metric))
-            show_block(c, i);
-    }
-}
-
-static void print_compare_end(const comparison *c) {
-    printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c->compared, c->apart);
-    print_seen(c->seen);
+    for (int i = 0; i < arrlen(list->items); i++)
+        if (starts_table(list, 0, i) && is_listed_name(&c->options->heads, list->items[i].block) &&
+            is_listed_name(&c->options->metrics, list->items[i].metric))
+            show_table(c, i);
 }
 
 /* Whether a figure of any file has this head, metric or kind of features. */
@@ -285,9 +262,9 @@ int compare_command(int argc, char **argv) {
             fprintf(
                 stderr, "mochi: compare: expected figures for the same data, task, head, metric and k, found none\n");
             code = EXIT_FAILED;
-        } else {
-            if (!o.json)
-                print_compare_end(&c);
+        } else if (!o.json) {
+            printf("\n%d differences, %d with an interval that leaves out 0 (*)\n", c.compared, c.apart);
+            print_seen(c.seen);
         }
     }
     for (int i = 0; i < opened; i++)

@@ -1,6 +1,6 @@
 /* tools/eval/eval.c - `mochi eval`: evaluates trained weights and the baselines on graphs outside the training pool,
  * named one by one or by a suite. */
-#include "tools/eval/eval_run.h"
+#include "tools/eval/eval.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -67,17 +67,6 @@ static void print_legend(const evaluation *e) {
             i == e->absent.count - 1 ? "\n" : "");
 }
 
-static void print_start(evaluation *e) {
-    eval_weights weights[MAX_WEIGHTS];
-    int n = 0;
-    for (int i = 0; i < e->n_subjects; i++)
-        if (e->subjects[i].has_weights) {
-            weights[n] = e->subjects[i].weights;
-            weights[n++].label = e->subjects[i].label;
-        }
-    e->lost_output = !print_eval_run(e->options, weights, n);
-}
-
 static void evaluate_choices(evaluation *e) {
     eval_options *o = e->options;
     for (int i = 0; i < o->weights.count && mo_ok(e->ctx); i++, e->n_subjects++)
@@ -86,7 +75,7 @@ static void evaluate_choices(evaluation *e) {
         return;
     refuse_eval_options(o, e->subjects, e->n_subjects, e->suite);
     if (o->json && mo_ok(e->ctx))
-        print_start(e);
+        e->lost_output = !print_eval_run(o, e->subjects, e->n_subjects);
     if (!mo_ok(e->ctx) || e->lost_output)
         return;
     if (e->suite)

@@ -1,10 +1,7 @@
 /* tools/eval/eval_data.c - evaluates data sets one after another: opens each, runs the candidates of every subject on
  * it, collects the figures and prints its table or lines. */
 #include "tools/data/default_data.h"
-#include "tools/eval/eval_draws.h"
-#include "tools/eval/eval_run.h"
-#include "tools/eval/eval_table.h"
-#include "tools/eval/pairs.h"
+#include "tools/eval/eval.h"
 
 #include <stb/stb_ds.h>
 #include <stdio.h>
@@ -15,13 +12,6 @@
 enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
 enum { DRAWN_DIVISIONS = 3 }; /* of a graph that came with none, for protocol public */
 
-static mo_task task_of(const mo_eval_row *r) {
-    int task = 0;
-    while (task < MO_TASKS - 1 && strcmp(r->task, mo_task_name((mo_task)task)) != 0)
-        task++;
-    return (mo_task)task;
-}
-
 static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     int metric = 0;
     while (metric < N_METRICS - 1 && strcmp(metric_name(metric), r->metric) != 0)
@@ -31,21 +21,6 @@ static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     return metric == METRIC_ACCURACY || !e->metrics || e->metrics >> metric & 1;
 }
 
-/* The head under whose name a figure is shown if another head made it; NULL: its own. */
-static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
-    const char *head = e->subjects[0].block_head;
-    return head && strcmp(head, r->head) != 0 ? head : NULL;
-}
-
-/* Whether the weights behind a row were trained on its graph: a row of a baseline has none. */
-static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
-    for (int i = 0; i < e->n_subjects; i++)
-        if (!strcmp(e->subjects[i].label, r->features) || !strcmp(e->subjects[i].transductive_label, r->features) ||
-            !strcmp(e->subjects[i].inductive_label, r->features))
-            return e->subjects[i].seen;
-    return MO_UNSEEN;
-}
-
 static void take_eval_row(const mo_eval_row *r, void *state) {
     evaluation *e = state;
     if (!is_wanted(e, r))
@@ -53,13 +28,12 @@ static void take_eval_row(const mo_eval_row *r, void *state) {
     if (r->failure && !e->options->quiet)
         fprintf(stderr, "no figure: %s %s, %s head on %s, k = %lld: %s\n", r->data, r->task, r->head, r->features,
             (long long)r->k, r->failure);
-    results_add_row(&e->rows, r, eval_protocol_name(e->options, r->task));
-    mo_seen seen = arrlast(e->rows.items).seen = seen_of(e, r);
-    const char *block = eval_block_of(e, r);
-    if (block)
-        snprintf(arrlast(e->rows.items).block, sizeof arrlast(e->rows.items).block, "%s", block);
+    json_t *cell = eval_cell(e, r);
+    results_add_cell(&e->rows, cell);
     if (e->options->json && !e->lost_output)
-        e->lost_output = !print_eval_cell(e->options, r, seen, e->subjects[0].best_hop[task_of(r)], block);
+        e->lost_output = !print_json(cell);
+    else
+        json_decref(cell);
 }
 
 static void print_eval_notice(const char *line, void *state) {
@@ -139,8 +113,8 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
         choose_hop(e, s, source->task);
         e->lost_output |= e->options->json && mo_ok(e->ctx) && !print_eval_data(source);
     }
-    if (mo_ok(e->ctx) && s->has_weights) {
-        s->seen = mo_weights_seen(s->read, source->graph);
+    if (mo_ok(e->ctx) && s->weights) {
+        s->seen = mo_weights_seen(s->weights, source->graph);
         note_seen(e->seen, source->graph->name, s->seen);
     }
     int n = choose_candidates(s, source, able);
@@ -161,10 +135,15 @@ void evaluate_name(evaluation *e, const char *name, int task) {
             evaluate_source(e, s, mo_pool_source(pool, i));
         mo_pool_release(pool);
     }
-    if (mo_ok(e->ctx) && e->options->json && !e->lost_output)
-        e->lost_output = !print_pairs_json(&e->rows, first, NULL, NULL);
     if (mo_ok(e->ctx) && !e->options->json)
-        e->in_paper |= print_eval_table(&e->rows, first, &e->paper, e->subjects[0].label);
+        e->in_paper |= print_eval_tables(&e->rows, first, &e->paper, e->subjects[0].label);
+    const results *rows = &e->rows;
+    for (int i = first; mo_ok(e->ctx) && e->options->json && i < arrlen(rows->items) && !e->lost_output; i++)
+        if (starts_table(rows, first, i)) {
+            figure_table t = make_table(&rows, 1, i);
+            e->lost_output = !print_pair_objects(&t, NULL);
+            release_table(&t);
+        }
 }
 
 void report_absent(evaluation *e, const mo_suite_task *t) {

@@ -1,5 +1,5 @@
 /* tools/eval/eval_draws.c - what an evaluation drew, as tables that `mochi predict` and other programs read. */
-#include "tools/eval/eval_draws.h"
+#include "tools/eval/eval.h"
 
 #include "tools/memory.h"
 #include "tools/table_file.h"

@@ -1,24 +1,26 @@
 /* tools/eval/eval_json.c - the lines of `mochi eval --json`: the command, its inputs, and one figure per cell. */
-#include "tools/eval/eval_json.h"
+#include "tools/eval/eval.h"
 
 #include "tools/digest.h"
 
 #include <string.h>
 
-static json_t *list_weights(const eval_weights *weights, int n) {
+static json_t *list_weights(const subject *subjects, int n) {
     json_t *list = json_array();
-    for (int i = 0; i < n; i++)
-        json_array_append_new(
-            list, json_pack("{s:s, s:s, s:s, s:o}", "features", weights[i].label, "file", weights[i].file, "recipe",
-                      weights[i].recipe, "xxh3", json_hash(weights[i].hash)));
+    for (int i = 0; i < n; i++) {
+        const mo_weights *w = subjects[i].weights;
+        if (w)
+            json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:o}", "features", subjects[i].label, "file",
+                                            subjects[i].file, "recipe", w->recipe, "xxh3", json_hash(w->hash)));
+    }
     return list;
 }
 
-bool print_eval_run(const eval_options *o, const eval_weights *weights, int n_weights) {
+bool print_eval_run(const eval_options *o, const subject *subjects, int n) {
     const mo_eval_options *e = &o->evaluation;
     json_t *run = command_object(o->argc, o->argv);
     json_t *more = json_pack("{s:s, s:o, s:s, s:I}", "device", o->device.device == MO_CUDA ? "cuda" : "cpu", "weights",
-        list_weights(weights, n_weights), "protocol", eval_protocol_name(o, ""), "seed", (json_int_t)e->seed);
+        list_weights(subjects, n), "protocol", eval_protocol_name(o, ""), "seed", (json_int_t)e->seed);
     json_object_update_new(run, more);
     if (o->suite)
         json_object_set_new(run, "suite", json_string(o->suite));
@@ -42,7 +44,33 @@ bool print_eval_data(const mo_source *s) {
     return print_json(o);
 }
 
-static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen seen, const char *block) {
+/* ---- figures ---- */
+
+static mo_task task_of(const mo_eval_row *r) {
+    int task = 0;
+    while (task < MO_TASKS - 1 && strcmp(r->task, mo_task_name((mo_task)task)) != 0)
+        task++;
+    return (mo_task)task;
+}
+
+/* The head under whose name a figure is shown if another head made it; NULL: its own. */
+static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
+    const char *head = e->subjects[0].block_head;
+    return head && strcmp(head, r->head) != 0 ? head : NULL;
+}
+
+/* Whether the weights behind a row were trained on its graph: a row of a baseline has none. */
+static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
+    for (int i = 0; i < e->n_subjects; i++)
+        if (!strcmp(e->subjects[i].label, r->features) || !strcmp(e->subjects[i].transductive_label, r->features) ||
+            !strcmp(e->subjects[i].inductive_label, r->features))
+            return e->subjects[i].seen;
+    return MO_UNSEEN;
+}
+
+json_t *eval_cell(const evaluation *e, const mo_eval_row *r) {
+    const eval_options *o = e->options;
+    const char *block = eval_block_of(e, r);
     mo_protocol protocol = strcmp(r->task, "lp") ? o->evaluation.protocol : MO_PROTOCOL_SPLIT;
     json_t *values = json_array();
     for (int64_t i = 0; i < r->n; i++)
@@ -50,12 +78,15 @@ static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen se
     json_t *cell = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:o, s:o, s:o, s:I, s:o, s:o}", "kind", "cell",
         "data", r->data, "task", r->task, "protocol", eval_protocol_name(o, r->task), "features", r->features, "head",
         r->head, "k", (json_int_t)r->k, "metric", r->metric, "mean", json_number(r->mean), "sd", json_number(r->sd),
-        "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values, "seen", json_seen(seen));
+        "ci95", json_number(r->ci95), "n_test", (json_int_t)r->n_test, "values", values, "seen",
+        json_seen(seen_of(e, r)));
     static const char *const repeats[] = {"seeds", "episodes", "divisions"};
     if (protocol != MO_PROTOCOL_PUBLIC || r->n > 1)
         json_object_set_new(cell, repeats[protocol], json_integer(r->n));
-    if (r->small_classes)
+    if (r->small_classes) {
         json_object_set_new(cell, "small_classes", json_integer(r->small_classes));
+        json_object_set_new(cell, "classes", json_integer(r->classes));
+    }
     if (r->left_out)
         json_object_set_new(cell, "left_out", json_integer(r->left_out));
     if (block)
@@ -67,14 +98,9 @@ static json_t *eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen se
         json_object_set_new(cell, "experts", experts);
     if (r->failure)
         json_object_set_new(cell, "failure", json_string(r->failure));
-    return cell;
-}
-
-bool print_eval_cell(const eval_options *o, const mo_eval_row *r, mo_seen seen, int hop, const char *block) {
-    json_t *cell = eval_cell(o, r, seen, block);
     if (!strcmp(r->features, "hop"))
-        json_object_set_new(cell, "hop", json_integer(hop));
-    return print_json(cell);
+        json_object_set_new(cell, "hop", json_integer(e->subjects[0].best_hop[task_of(r)]));
+    return cell;
 }
 
 bool print_eval_absent(const mo_suite_task *t) {

@@ -1,8 +1,7 @@
 /* tools/eval/eval_options.c - the command line of `mochi eval`, and which of its options have no effect. */
-#include "tools/eval/eval_options.h"
+#include "tools/eval/eval.h"
 
 #include "tools/data/default_data.h"
-#include "tools/eval/eval_subject.h"
 #include "tools/train/recipe.h"
 
 #include <string.h>

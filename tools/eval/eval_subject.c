@@ -1,6 +1,6 @@
 /* tools/eval/eval_subject.c - weights, or none, and the candidates of an evaluation: the trained encoder, the same
  * encoder untrained, and single hops, each under every head. Candidates of one encoder share its rows. */
-#include "tools/eval/eval_subject.h"
+#include "tools/eval/eval.h"
 
 #include "tools/train/recipe.h"
 
@@ -43,17 +43,17 @@ static void add_transductive(subject *s) {
 }
 
 /* A model under a head, or (NULL) its own readout: with the weights' parameters or, if untrained, the initial ones. */
-static mo_model *make_model(mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head,
-    const mo_weights *weights, bool untrained) {
+static mo_model *make_model(
+    mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head, bool untrained) {
     uint64_t seed = o->evaluation.seed;
-    if (weights) {
-        bool own = weights->features.form == MO_FEATURES_OF_NODES;
+    if (s->weights) {
+        bool own = s->weights->features.form == MO_FEATURES_OF_NODES;
         mo_model_choice c = {.encoder = o->encoder,
             .head = head,
             .lambda = own ? o->lambda : s->lambda,
             .untrained = untrained,
             .seed = seed};
-        return mo_weights_model_as(weights, &c);
+        return mo_weights_model_as(s->weights, &c);
     }
     mo_mochi_options options = s->mochi;
     options.head = head;
@@ -62,41 +62,31 @@ static mo_model *make_model(mo_context *ctx, const eval_options *o, const subjec
     return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
-/* The candidates wanted under one head. */
-typedef struct wanted {
-    const mo_weights *weights;
-    bool baselines, untrained;
-} wanted;
-
-static void add_models(mo_context *ctx, const eval_options *o, subject *s, const mo_head *head, wanted w) {
-    const mo_head *readout = head == &dot ? &mo_head_ridge : head;
-    if (w.weights)
-        add_model(s, make_model(ctx, o, s, readout, w.weights, false), head, s->label);
-    if (w.weights && o->transductive && head == &mo_head_mixture)
-        add_transductive(s);
-    if (w.untrained && w.baselines)
-        add_model(s, make_model(ctx, o, s, readout, w.weights, true), head, "random");
-}
-
 /* The readout of the weights: a head; for the recipe best a mixture of ridges. */
-static const mo_head *own_head(const subject *s, const mo_weights *weights) {
-    if (!weights || !strcmp(weights->kind, "mochi"))
+static const mo_head *own_head(const subject *s) {
+    if (!s->weights || !strcmp(s->weights->kind, "mochi"))
         return s->mochi.head;
-    return weights->head[0] ? weights->readout.head : &mo_head_mixture;
+    return s->weights->head[0] ? s->weights->readout.head : &mo_head_mixture;
 }
 
-/* Adds trained and untrained models under every head, and the baselines that need neither. Beside the readout of the
- * recipe best, the ridge reads single hops. */
-static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, wanted w) {
+/* Adds the trained model under every head and, for the first subject, the untrained one (but of "none") and the
+ * baselines that need neither. Beside the readout of the recipe best, the ridge reads single hops. */
+static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, bool first) {
     bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
     int n_heads = given ? o->n_heads : 1;
     for (int i = 0; i < n_heads + o->dot && mo_ok(ctx); i++) {
-        const mo_head *head = i == n_heads ? &dot : given ? o->heads[i] : own_head(s, w.weights);
+        const mo_head *head = i == n_heads ? &dot : given ? o->heads[i] : own_head(s);
+        const mo_head *readout = head == &dot ? &mo_head_ridge : head;
         if (of_examples && head == &dot)
             continue;
         bool mixture = of_examples && !given && !o->encoder && head == &mo_head_mixture;
-        add_models(ctx, o, s, head, w);
-        for (int hop = 0; hop < 2 && w.baselines; hop++)
+        if (s->weights)
+            add_model(s, make_model(ctx, o, s, readout, false), head, s->label);
+        if (s->weights && o->transductive && head == &mo_head_mixture)
+            add_transductive(s);
+        if (first && strcmp(s->file, "none") != 0)
+            add_model(s, make_model(ctx, o, s, readout, true), head, "random");
+        for (int hop = 0; hop < 2 && first; hop++)
             add_candidate(
                 s, (mo_candidate){
                        .features = hop ? "hop" : "x0", .head = mixture ? &mo_head_ridge : head, .dot = head == &dot});
@@ -108,7 +98,8 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, w
 }
 
 /* Names a column by the file's recipe if there are several files. */
-static void choose_label(const eval_options *o, const subject *others, int n, subject *s, const mo_weights *weights) {
+static void choose_label(const eval_options *o, const subject *others, int n, subject *s) {
+    const mo_weights *weights = s->weights;
     bool alone = o->weights.count == 1 || !weights->recipe[0];
     snprintf(s->label, sizeof s->label, "%s", alone ? "trained" : weights->recipe);
     for (int i = 0; i < n; i++)
@@ -116,7 +107,8 @@ static void choose_label(const eval_options *o, const subject *others, int n, su
             snprintf(s->label, sizeof s->label, "%.28s %d", alone ? "trained" : weights->recipe, n + 1);
 }
 
-static void take_settings(const eval_options *o, const mo_weights *weights, subject *s) {
+static void take_settings(const eval_options *o, subject *s) {
+    const mo_weights *weights = s->weights;
     s->mochi = weights ? weights->mochi : mo_mochi_defaults();
     s->features = weights ? weights->features : (mo_feature_options){.hops = 3, .power_iterations = 2};
     if (!weights)
@@ -130,9 +122,9 @@ static void take_settings(const eval_options *o, const mo_weights *weights, subj
 }
 
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s) {
-    bool none = !strcmp(name, "none"), file = !none && strcmp(name, "random") != 0;
+    bool file = strcmp(name, "none") != 0 && strcmp(name, "random") != 0;
     mo_weights *weights = file ? mo_weights_read(ctx, name) : NULL;
-    *s = (subject){.has_weights = weights, .read = weights};
+    *s = (subject){.file = name, .weights = weights};
     if (weights && weights->head[0] && !mo_find_head(weights->head) && !o->n_heads)
         mo_fail(ctx, MO_UNSUPPORTED,
             "%s was trained with the head %s, which is not one of the library's; expected --head FILE.so (or another)",
@@ -141,19 +133,16 @@ void open_subject(mo_context *ctx, const eval_options *o, const char *name, cons
     require_encoder(ctx, weights, name, o->encoder);
     if (!weights && o->encoder && mo_ok(ctx))
         mo_fail(ctx, MO_INVALID, "--encoder: expected --weights of that encoder beside it, found %s", name);
-    if (mo_ok(ctx)) {
-        take_settings(o, weights, s);
-        if (weights) {
-            choose_label(o, others, n, s, weights);
-            s->weights = (eval_weights){.file = name, .hash = {weights->hash[0], weights->hash[1]}};
-            snprintf(s->weights.recipe, sizeof s->weights.recipe, "%s", weights->recipe);
-        }
-        add_candidates(ctx, o, s, (wanted){weights, n == 0, !none});
-    }
+    if (!mo_ok(ctx))
+        return;
+    take_settings(o, s);
+    if (weights)
+        choose_label(o, others, n, s);
+    add_candidates(ctx, o, s, n == 0);
 }
 
 void release_subject(subject *s) {
     for (int i = 0; i < s->n_models; i++)
         mo_model_release(s->models[i]);
-    mo_weights_release(s->read);
+    mo_weights_release(s->weights);
 }

@@ -19,26 +19,6 @@ static void put_printable(char *to, size_t bytes, const char *text) {
     make_printable(to);
 }
 
-void results_add_row(results *r, const mo_eval_row *row, const char *protocol) {
-    result *x = arraddnptr(r->items, 1);
-    *x = (result){.k = row->k, .mean = row->mean, .sd = row->sd, .ci95 = row->ci95, .n = row->n};
-    x->classes = row->classes;
-    x->small_classes = row->small_classes;
-    x->left_out = row->left_out;
-    x->n_test = row->n_test;
-    put_printable(x->data, sizeof x->data, row->data);
-    put_printable(x->task, sizeof x->task, row->task);
-    put_printable(x->protocol, sizeof x->protocol, protocol);
-    put_printable(x->features, sizeof x->features, row->features);
-    put_printable(x->head, sizeof x->head, row->head);
-    put_printable(x->block, sizeof x->block, row->head);
-    put_printable(x->metric, sizeof x->metric, row->metric);
-    mo_describe_shares(row->experts, row->n_experts, x->experts, sizeof x->experts);
-    x->values = row->values && row->n > 0 ? needed(calloc((size_t)row->n, sizeof *x->values)) : NULL;
-    if (x->values)
-        memcpy(x->values, row->values, (size_t)row->n * sizeof *x->values);
-}
-
 void results_free(results *r) {
     for (int i = 0; i < arrlen(r->items); i++)
         free(r->items[i].values);
@@ -69,36 +49,48 @@ mo_seen seen_of_cell(const json_t *cell) {
     return MO_SEEN_UNKNOWN;
 }
 
+static int64_t count_of(const json_t *o, const char *key) {
+    return json_integer_value(json_object_get(o, key));
+}
+
 bool results_add_cell(results *r, const json_t *o) {
-    const char *data, *task, *protocol, *features, *head, *metric;
+    const char *data, *task, *protocol, *features, *head, *metric, *block, *name;
     json_int_t k;
-    json_t *values;
+    json_t *values, *share;
+    mo_expert_share experts[MO_MAX_EXPERTS];
+    int n_experts = 0;
     if (json_unpack((json_t *)o, "{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:o}", "data", &data, "task", &task, "protocol",
             &protocol, "features", &features, "head", &head, "metric", &metric, "k", &k, "values", &values) ||
         !json_is_array(values) || k < 0 || strlen(task) >= sizeof r->items->task ||
         strlen(protocol) >= sizeof r->items->protocol)
         return false;
-    size_t n = json_array_size(values);
-    mo_eval_row row = {.data = data,
-        .task = task,
-        .features = features,
-        .head = head,
-        .k = k,
-        .metric = metric,
+    const size_t n = json_array_size(values);
+    result *x = arraddnptr(r->items, 1);
+    *x = (result){.k = k,
         .mean = number_of(o, "mean"),
         .sd = number_of(o, "sd"),
         .ci95 = number_of(o, "ci95"),
-        .n = (int64_t)n};
-    double *copy = needed(calloc(n + 1, sizeof *copy));
+        .n = (int64_t)n,
+        .classes = count_of(o, "classes"),
+        .small_classes = count_of(o, "small_classes"),
+        .left_out = count_of(o, "left_out"),
+        .seen = seen_of_cell(o)};
+    block = json_string_value(json_object_get(o, "block"));
+    put_printable(x->data, sizeof x->data, data);
+    put_printable(x->task, sizeof x->task, task);
+    put_printable(x->protocol, sizeof x->protocol, protocol);
+    put_printable(x->features, sizeof x->features, features);
+    put_printable(x->head, sizeof x->head, head);
+    put_printable(x->block, sizeof x->block, block ? block : head);
+    put_printable(x->metric, sizeof x->metric, metric);
+    x->values = n ? needed(calloc(n, sizeof *x->values)) : NULL;
     for (size_t i = 0; i < n; i++)
-        copy[i] = json_is_number(json_array_get(values, i)) ? json_number_value(json_array_get(values, i)) : NAN;
-    row.values = copy;
-    results_add_row(r, &row, protocol);
-    free(copy);
-    arrlast(r->items).seen = seen_of_cell(o);
-    if (json_object_get(o, "block"))
-        put_printable(
-            arrlast(r->items).block, sizeof arrlast(r->items).block, json_string_value(json_object_get(o, "block")));
+        x->values[i] = json_is_number(json_array_get(values, i)) ? json_number_value(json_array_get(values, i)) : NAN;
+    json_object_foreach(json_object_get(o, "experts"), name, share) {
+        if (n_experts < MO_MAX_EXPERTS)
+            experts[n_experts++] = (mo_expert_share){name, json_number_value(share)};
+    }
+    mo_describe_shares(experts, n_experts, x->experts, sizeof x->experts);
     return true;
 }
 
@@ -140,43 +132,43 @@ static bool read_eval_run(results *r, const char *path, char *why, size_t bytes)
 
 /* ---- the paper, and other methods on the public split ---- */
 
-/* Adds the figure under each head that it stands for: for links the paper has one column for both of its readouts. */
-static void add_heads(results *r, mo_eval_row *figure, const char *protocol) {
-    bool both = !strcmp(figure->task, "lp") && !strncmp(figure->features, "MOCHI", 5);
-    if (!strcmp(figure->task, "lp"))
-        figure->head = both ? "mlp" : "";
-    results_add_row(r, figure, protocol);
-    if (both) {
-        figure->head = "ridge";
-        results_add_row(r, figure, protocol);
-    }
-}
-
 /* Reads a row of a table: a figure for every method that has one, and the best of them as "paper best" or "public
- * best". */
+ * best". For links the paper has one column for both of its readouts. */
 static void take_row(results *r, const json_t *table, const json_t *row) {
     const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),
-                 *sds = json_object_get(row, "sd");
-    const char *protocol = json_string_value(json_object_get(table, "protocol"));
-    int64_t seeds = json_integer_value(json_object_get(table, "seeds"));
+                 *sds = json_object_get(row, "sd"), *protocol = json_object_get(table, "protocol");
+    const char *task = json_string_value(json_object_get(table, "task"));
+    const int64_t seeds = count_of(table, "seeds");
     int best = -1, first = (int)arrlen(r->items);
     for (size_t i = 0; i < json_array_size(methods); i++) {
         const json_t *method = json_array_get(methods, i), *mean = json_array_get(means, i),
                      *sd = json_array_get(sds, i);
+        const char *features = json_string_value(json_object_get(method, "features")),
+                   *heads[] = {json_string_value(json_object_get(method, "head")), NULL};
         if (!json_is_number(mean))
             continue;
-        mo_eval_row figure = {.data = json_string_value(json_object_get(row, "data")),
-            .task = json_string_value(json_object_get(table, "task")),
-            .features = json_string_value(json_object_get(method, "features")),
-            .head = json_string_value(json_object_get(method, "head")),
-            .k = json_integer_value(json_object_get(row, "k")),
-            .metric = json_string_value(json_object_get(row, "metric")),
-            .mean = json_number_value(mean),
-            .sd = json_is_number(sd) ? json_number_value(sd) : NAN,
-            .n = seeds};
-        figure.ci95 = mo_student_975(seeds - 1) * figure.sd / sqrt((double)seeds);
-        add_heads(r, &figure, protocol ? protocol : "split");
-        if (best < 0 || figure.mean > r->items[best].mean)
+        if (!strcmp(task, "lp")) {
+            bool both = !strncmp(features, "MOCHI", 5);
+            heads[0] = both ? "mlp" : "";
+            heads[1] = both ? "ridge" : NULL;
+        }
+        for (int h = 0; h < 2 && (h == 0 || heads[h]); h++) {
+            json_t *cell =
+                json_pack("{s:O, s:s, s:s, s:s, s:s, s:I, s:O, s:O, s:[]}", "data", json_object_get(row, "data"),
+                    "task", task, "protocol", protocol ? json_string_value(protocol) : "split", "features", features,
+                    "head", heads[h] ? heads[h] : "", "k", (json_int_t)count_of(row, "k"), "metric",
+                    json_object_get(row, "metric"), "mean", mean, "values");
+            bool added = results_add_cell(r, cell);
+            json_decref(cell);
+            if (!added)
+                return;
+            result *x = &arrlast(r->items);
+            x->n = seeds;
+            x->sd = json_is_number(sd) ? json_number_value(sd) : NAN;
+            x->ci95 = mo_student_975(seeds - 1) * x->sd / sqrt((double)seeds);
+            x->seen = MO_UNSEEN;
+        }
+        if (best < 0 || json_number_value(mean) > r->items[best].mean)
             best = (int)arrlen(r->items) - 1;
     }
     if (best >= first) {

@@ -13,7 +13,6 @@ typedef struct result {
     double mean, sd, ci95;
     int64_t n;                                /* seeds or episodes */
     int64_t small_classes, left_out, classes; /* as in mo_eval_row; 0 if unknown */
-    int64_t n_test;                           /* queries per seed or episode; 0 if unknown */
     char experts[320];                        /* what its readout rests on, in words; "" if it does not say */
     double *values;                           /* one per seed or episode; owned, NULL if unknown */
     mo_seen seen;                             /* whether the weights were trained on the graph; baselines never are */
@@ -26,7 +25,6 @@ typedef struct results {
     result *items; /* stb_ds array */
 } results;
 
-void results_add_row(results *r, const mo_eval_row *row, const char *protocol);
 /* Adds the figure of a line of kind "cell". Returns false if a member is missing, or is none that `mochi eval` writes.
  */
 bool results_add_cell(results *r, const json_t *line);

@@ -6,31 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const topic *const topics[] = {
-    &topic_solve,
-    &topic_triangular,
-    &topic_cholesky,
-    &topic_lu,
-    &topic_qr,
-    &topic_eigh,
-    &topic_logdet,
-    &topic_least_squares,
-    &topic_matmul,
-    &topic_softmax_cross_entropy,
-    &topic_logistic,
-    &topic_ridge,
-    &topic_leave_one_out,
-    &topic_svm,
-    &topic_implicit,
-    &topic_unrolled,
-    &topic_neumann,
-    &topic_second_order,
-};
-
-enum { N_TOPICS = sizeof topics / sizeof *topics };
+enum { MOST_TOPICS = 64 };
 
 typedef struct explain_options {
-    const topic *chosen;
+    const char *const *chosen; /* the line of the topic's heading; NULL: none */
     lesson_choice numbers;
     bool step, json;
     given_options given;
@@ -63,14 +42,30 @@ static const char about[] =
     "  mochi explain solve --matrix A.csv --json | mochi-page > solve.html\n"
     "  mochi explain ridge --n 5 --seed 3 | less";
 
+/* The topic's name in the line of its heading, "# NAME: SUMMARY", and what follows it; false in other lines. */
+static bool read_heading(const char *line, char name[NAME_BYTES], const char **summary) {
+    const char *heading = behind(line, "#");
+    if (heading)
+        snprintf(name, NAME_BYTES, "%.*s", (int)strcspn(heading, ":"), heading);
+    *summary = heading ? strchr(heading, ':') + 2 : NULL;
+    return heading;
+}
+
 static void take_topic(void *options, const char *word, const struct argp_state *state) {
     explain_options *o = options;
-    const char *names[N_TOPICS];
-    for (int i = 0; i < N_TOPICS; i++)
-        names[i] = topics[i]->name;
+    char names[MOST_TOPICS][NAME_BYTES];
+    const char *list[MOST_TOPICS], *summary;
+    const char *const *headings[MOST_TOPICS];
+    int n = 0;
+    for (const char *const *line = lesson_lines; *line && n < MOST_TOPICS; line++)
+        if (read_heading(*line, names[n], &summary)) {
+            headings[n] = line;
+            list[n] = names[n];
+            n++;
+        }
     if (o->chosen)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected one topic", word);
-    o->chosen = topics[parse_choice(state, "topic", word, names, N_TOPICS)];
+    o->chosen = headings[parse_choice(state, "topic", word, list, n)];
 }
 
 static void check_topic(void *options, const struct argp_state *state) {
@@ -84,17 +79,19 @@ const command_line explain_line = {
 
 static int explain_topic(const explain_options *o) {
     mo_context *ctx = open_context(1);
+    char topic[NAME_BYTES];
     lesson l = {.ctx = ctx,
         .t = ctx ? mo_tape_create(ctx, MO_RECORD) : NULL,
-        .topic = o->chosen,
+        .topic = topic,
+        .text = o->chosen + 1,
         .ask = o->step,
         .json = o->json ? json_array() : NULL};
     int code = EXIT_FAILED;
+    read_heading(*o->chosen, topic, &l.summary);
     if (l.t) {
         lesson_open_inputs(&l, &o->numbers);
         code = lesson_run(&l);
-        if (l.json && code == EXIT_FINE &&
-            !print_json(json_pack("{s:s, s:O}", "topic", o->chosen->name, "blocks", l.json)))
+        if (l.json && code == EXIT_FINE && !print_json(json_pack("{s:s, s:O}", "topic", topic, "blocks", l.json)))
             code = EXIT_FAILED;
     } else if (ctx) {
         code = report_failure(ctx);
@@ -107,10 +104,13 @@ static int explain_topic(const explain_options *o) {
 
 int explain_command(int argc, char **argv) {
     explain_options o = {.numbers = {.n = -1, .seed = -1}};
+    char name[NAME_BYTES];
+    const char *summary;
     read_command_line(&explain_line, argc, argv, &o, &o.given);
     if (o.chosen)
         return explain_topic(&o);
-    for (int i = 0; i < N_TOPICS; i++)
-        printf("%-24s%s\n", topics[i]->name, topics[i]->summary);
+    for (const char *const *line = lesson_lines; *line; line++)
+        if (read_heading(*line, name, &summary))
+            printf("%-24s%s\n", name, summary);
     return EXIT_FINE;
 }

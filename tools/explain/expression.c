@@ -4,10 +4,10 @@
  *     sum     = ["-"] product {("+" | "-") product}
  *     product = power {["o" | "*" | "/"] power}           a product without a sign is one of matrices
  *     power   = base {"^T" | "^-1" | "^-T" | "^2" | "^3"}
- *     base    = number | value | function power | "(" sum ")" | "<" sum "," sum ">"
+ *     base    = number | value | function power | function "(" sum {"," sum} ")" | "(" sum ")" | "<" sum "," sum ">"
  *
- * Values are those that the lesson has shown, and the gradients that it has told (NAME_bar). "o" multiplies and "/"
- * divides elementwise; a scalar goes with every matrix. */
+ * Values are those that the lesson has shown, the gradients that it has told (NAME_bar), its sizes n and m, and I [n,
+ * n]; functions: functions.c. "o" multiplies and "/" divides elementwise; a scalar goes with every matrix. */
 #include "tools/explain/lesson.h"
 
 #include <ctype.h>
@@ -17,6 +17,7 @@
 typedef struct reader {
     lesson *l;
     const char *at, *asked; /* asked: the name whose formula is wanted, which is no value of its own formula */
+    mo_tensor *second;      /* of a function of two results */
     char *why;
     size_t bytes;
 } reader;
@@ -42,31 +43,9 @@ static bool take(reader *r, char sign) {
     return found;
 }
 
-/* ---- functions and exponents ---- */
+/* ---- names ---- */
 
-static mo_tensor *diagonal_matrix(mo_tape *t, mo_tensor *v) {
-    if (mo_ndim(v) == 2 && mo_dim(v, 1) == 1)
-        v = mo_reshape(t, v, 1, (int64_t[]){mo_dim(v, 0)});
-    return mo_diagonal_embed(t, v);
-}
-
-static mo_tensor *total(mo_tape *t, mo_tensor *X) {
-    return mo_sum(t, X, MO_ALL, MO_DROP_AXES);
-}
-
-static mo_tensor *inverse(mo_tape *t, mo_tensor *A) {
-    return mo_solve(t, A, mo_eye(t, MO_F64, mo_dim(A, -1)));
-}
-
-static const struct function {
-    const char *name;
-    mo_tensor *(*of)(mo_tape *t, mo_tensor *X);
-} functions[] = {{"sym", symmetric_part}, {"tril", mo_tril}, {"triu", mo_triu}, {"stril", strict_lower_part},
-    {"Phi", half_lower_part}, {"copyltu", mirrored_lower_part}, {"diag", diagonal_matrix}, {"trace", mo_trace},
-    {"sum", total}, {"log", mo_log}, {"exp", mo_exp}};
-enum { FUNCTIONS = sizeof functions / sizeof *functions };
-
-/* The value of a name: shown, or the told gradient of one. NULL: there is none. */
+/* The value of a name: shown, or the told gradient of one, or a size, or I. NULL: there is none. */
 static mo_tensor *find_value(reader *r, const char *name) {
     lesson *l = r->l;
     size_t length = strlen(name), end = strlen("_bar");
@@ -74,12 +53,40 @@ static mo_tensor *find_value(reader *r, const char *name) {
         return NULL;
     for (int i = 0; i < l->n_named; i++)
         if (!strcmp(l->named[i].name, name))
-            return mo_stop_gradient(l->t, l->named[i].value);
+            return l->named[i].value;
     for (int i = 0; i < l->n_named && length > end && !strcmp(name + length - end, "_bar"); i++)
         if (l->named[i].told && strlen(l->named[i].name) == length - end &&
             !strncmp(l->named[i].name, name, length - end))
-            return mo_stop_gradient(l->t, l->named[i].gradient);
-    return NULL;
+            return l->named[i].gradient;
+    if (!strcmp(name, "I"))
+        return mo_eye(l->t, MO_F64, l->n);
+    return strcmp(name, "n") != 0 && strcmp(name, "m") != 0 ? NULL
+                                                            : mo_scalar(l->t, MO_F64, *name == 'n' ? l->n : l->m);
+}
+
+/* "(X, Y, ..)" into X. Returns false where there are not n of them. */
+static bool take_arguments(reader *r, int n, mo_tensor **X) {
+    bool fine = take(r, '(');
+    for (int i = 0; i < n && fine; i++)
+        fine = (X[i] = take_sum(r)) && take(r, i + 1 < n ? ',' : ')');
+    if (!fine)
+        refuse(r, "expected %.*s", n == 2 ? "(X, Y)" : n == 3 ? "(X, Y, Z)" : "(X, Y, Z, W)", 20);
+    return fine;
+}
+
+static mo_tensor *take_function(reader *r, const lesson_function *f) {
+    mo_tape *t = r->l->t;
+    mo_tensor *X[4], *first;
+    if (f->of_two)
+        return take_arguments(r, 2, X) ? f->of_two(t, X[0], X[1]) : NULL;
+    if (f->of_more)
+        return take_arguments(r, f->arguments, X) ? f->of_more(t, X) : NULL;
+    if (!(X[0] = take_power(r)))
+        return NULL;
+    if (f->of_one)
+        return f->of_one(t, X[0]);
+    f->two_results(t, X[0], &first, &r->second);
+    return first;
 }
 
 static mo_tensor *take_name(reader *r) {
@@ -93,11 +100,10 @@ static mo_tensor *take_name(reader *r) {
         r->at += n;
         return value;
     }
-    for (int i = 0; i < FUNCTIONS; i++)
-        if (!strcmp(name, functions[i].name)) {
+    for (const lesson_function *f = lesson_functions; f->name; f++)
+        if (!strcmp(name, f->name)) {
             r->at += n;
-            mo_tensor *X = take_power(r);
-            return X ? functions[i].of(r->l->t, X) : NULL;
+            return take_function(r, f);
         }
     return refuse(r,
         strcmp(name, r->asked) ? "'%.*s' is no value that the lesson has shown" : "'%.*s' is what is asked for", name,
@@ -181,28 +187,14 @@ static mo_tensor *take_sum(reader *r) {
     return X;
 }
 
-mo_tensor *lesson_compute(lesson *l, const char *formula, size_t n) {
-    char text[256], why[200] = "";
-    snprintf(text, sizeof text, "%.*s", (int)n, formula);
-    reader r = {.l = l, .at = text, .asked = "", .why = why, .bytes = sizeof why};
-    mo_tensor *X = take_sum(&r);
-    if (X && next(&r))
-        X = refuse(&r, "expected an end at '%.*s'", r.at, 20);
-    if (!X && mo_ok(l->ctx))
-        mo_fail(l->ctx, MO_INVALID, "explain: %s: %s", text, why);
-    return X ? X : mo_null_tensor(l->ctx);
-}
-
-bool lesson_evaluate(lesson *l, const char *formula, const char *asked, matrix *m, char *why, size_t bytes) {
+mo_tensor *lesson_evaluate(
+    lesson *l, const char *formula, const char *asked, mo_tensor **second, char *why, size_t bytes) {
     reader r = {.l = l, .at = formula, .asked = asked, .why = why, .bytes = bytes};
     why[0] = '\0';
     mo_tensor *X = take_sum(&r);
     if (X && next(&r))
         X = refuse(&r, "expected an end at '%.*s'", r.at, 20);
-    bool done = X && read_matrix(l, asked, X, m);
-    if (!mo_ok(l->ctx)) {
-        snprintf(why, bytes, "%s", mo_context_status(l->ctx)->message);
-        mo_clear_error(l->ctx);
-    }
-    return done;
+    if (second)
+        *second = r.second;
+    return X;
 }

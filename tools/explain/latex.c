@@ -2,8 +2,8 @@
  *
  * A letter is a variable, a word of several a function's name ("trace"), "dA" a differential, "Z1" has an index; Greek
  * letters go by their names. x_i and x^2 are index and exponent ({..} groups them), x_bar is an adjoint. "=>", "->",
- * "<=",
- * ">=", "sum", "o" (elementwise product) and <a, b> are signs. Text in double quotes stays text. */
+ * "<=", ">=", "sum", "o" (elementwise product) and <a, b> are signs; two blanks part equations. Text in double quotes
+ * stays text. */
 #include "tools/explain/lesson.h"
 
 #include <ctype.h>
@@ -31,7 +31,7 @@ static const struct sign {
     {"rho", "\\rho "}, {"phi", "\\phi "}, {"Phi", "\\Phi "}, {"Pi", "\\Pi "}, {"sum", "\\sum\\nolimits"},
     {"o", "\\circ "}, {"inf", "\\infty "}},
   signs[] = {{"=>", "\\;\\Rightarrow\\; "}, {"->", "\\to "}, {"<=", "\\le "}, {">=", "\\ge "}, {"..", "\\dots "},
-      {"&", "\\& "}, {"%", "\\% "}};
+      {"  ", "\\quad "}};
 enum { WORDS = sizeof words / sizeof *words, SIGNS = sizeof signs / sizeof *signs };
 
 static int find_word(const char *at, size_t letters) {
@@ -73,7 +73,7 @@ static size_t put_word(writer *w, const char *at) {
 
 /* The end of the bracket that opens at `at`; NULL if it does not close. */
 static const char *find_close(const char *at) {
-    const char open = *at, close = open == '(' ? ')' : open == '[' ? ']' : open == '{' ? '}' : '>';
+    const char open = *at, close = open == '(' ? ')' : open == '{' ? '}' : '>';
     for (int depth = 0; *at; at++) {
         depth += *at == open;
         depth -= *at == close && !(close == '>' && strchr("-=", at[-1])) && !(close == '>' && at[1] == '=');
@@ -89,70 +89,37 @@ static bool opens_angle(const char *at) {
     return close && memchr(at, ',', (size_t)(close - at));
 }
 
-static bool put_row(writer *w, const char *at, const char *stop);
+static void put_row(writer *w, const char *at, const char *stop);
 
-/* A value without its exponent, index or bar. Returns what is behind it; NULL where a bracket does not match. */
-static const char *put_base(writer *w, const char *at, const char *stop) {
-    if (isalpha((unsigned char)*at))
-        return at + put_word(w, at);
-    if (*at == '"') {
-        const char *end = memchr(at + 1, '"', (size_t)(stop - at - 1));
-        if (!end)
-            return NULL;
-        puts_to(w, "\\text{ ");
-        for (const char *c = at + 1; c < end; c++) {
-            puts_to(w, *c == '_' ? "\\" : "");
-            put(w, c, 1);
-        }
-        puts_to(w, " }");
-        return end + 1;
-    }
-    if (strchr("([{", *at) || opens_angle(at)) {
-        const char *end = find_close(at);
-        if (!end || end >= stop)
-            return NULL;
-        puts_to(w, *at == '<' ? "\\langle " : *at == '{' ? "{" : *at == '(' ? "(" : "[");
-        if (!put_row(w, at + 1, end))
-            return NULL;
-        puts_to(w, *at == '<' ? "\\rangle " : *at == '{' ? "}" : *at == '(' ? ")" : "]");
-        return end + 1;
-    }
-    for (int i = 0; i < SIGNS; i++)
-        if (!strncmp(at, signs[i].from, strlen(signs[i].from))) {
-            puts_to(w, signs[i].to);
-            return at + strlen(signs[i].from);
-        }
-    if (strchr(")]}", *at))
-        return NULL;
-    put(w, at, 1);
-    return at + 1;
-}
-
-/* What follows _ or ^: a group, a word or a number, with a sign before it. */
-static const char *put_script(writer *w, const char *at, const char *stop) {
+/* What follows _ or ^: a group, a word or a number, with a sign before it. Returns what is behind it. */
+static const char *put_script(writer *w, const char *at) {
+    size_t n = 0;
+    put(w, at++, 1);
     puts_to(w, "{");
-    if (*at == '-' || *at == '+' || *at == '*')
+    if (strchr("-+*", *at))
         put(w, at++, 1);
-    if (isdigit((unsigned char)*at)) {
-        for (; isdigit((unsigned char)*at); at++)
-            put(w, at, 1);
-    } else if (isalpha((unsigned char)*at)) { /* indices side by side: L_ij */
-        size_t letters = 0;
-        while (isalpha((unsigned char)at[letters]))
-            letters++;
-        if (find_word(at, letters) < WORDS)
-            puts_to(w, words[find_word(at, letters)].to);
+    const char *close = *at == '{' || *at == '(' ? find_close(at) : NULL;
+    if (close) {
+        put(w, at, 1);
+        put_row(w, at + 1, close);
+        put(w, close, 1);
+        n = (size_t)(close - at) + 1;
+    } else if (isdigit((unsigned char)*at)) {
+        n = strspn(at, "0123456789");
+        put(w, at, n);
+    } else { /* indices side by side: L_ij */
+        while (isalpha((unsigned char)at[n]))
+            n++;
+        if (find_word(at, n) < WORDS)
+            puts_to(w, words[find_word(at, n)].to);
         else
-            put(w, at, letters);
-        at += letters;
-    } else if (strchr("({[", *at)) {
-        at = put_base(w, at, stop);
+            put(w, at, n);
     }
     puts_to(w, "}");
-    return at;
+    return at + n;
 }
 
-/* Whether a bar stands over what begins at `at`: behind the name or its index. */
+/* How many characters a bar stands over of what begins at `at`: a name with its index; 0: none. */
 static size_t bar_behind(const char *at) {
     const char *from = at;
     while (isalnum((unsigned char)*at))
@@ -166,35 +133,44 @@ static size_t bar_behind(const char *at) {
     return strncmp(at, "_bar", 4) != 0 || isalnum((unsigned char)at[4]) ? 0 : (size_t)(at - from);
 }
 
-static bool put_row(writer *w, const char *at, const char *stop) {
-    while (at && at < stop) {
-        if (*at == ' ') {
-            puts_to(w, at[1] == ' ' ? "\\quad " : " ");
-            at += at[1] == ' ' ? 2 : 1;
-            continue;
-        }
+static void put_row(writer *w, const char *at, const char *stop) {
+    for (int angles = 0; at < stop;) {
         size_t barred = isalpha((unsigned char)*at) ? bar_behind(at) : 0;
-        puts_to(w, barred ? "\\bar{" : "");
-        const char *name = at;
-        at = put_base(w, at, stop);
-        puts_to(w, barred ? "}" : "");
-        for (int i = 0; at && i < 2 && at < stop; i++) {
-            if (barred && !strncmp(at, "_bar", 4))
-                at += 4;
-            if (*at != '_' && *at != '^')
-                break;
-            put(w, at, 1);
-            at = put_script(w, at + 1, stop);
+        int sign = 0;
+        while (sign < SIGNS && strncmp(at, signs[sign].from, strlen(signs[sign].from)) != 0)
+            sign++;
+        if (barred && at + barred < stop) {
+            puts_to(w, "\\bar{");
+            put_row(w, at, at + barred);
+            puts_to(w, "}");
+            at += barred + strlen("_bar");
+        } else if (isalpha((unsigned char)*at)) {
+            at += put_word(w, at);
+        } else if (*at == '_' || *at == '^') {
+            at = put_script(w, at);
+        } else if (*at == '"') {
+            puts_to(w, "\\text{ ");
+            for (at++; *at != '"'; at++) {
+                puts_to(w, *at == '_' ? "\\" : "");
+                put(w, at, 1);
+            }
+            puts_to(w, " }");
+            at++;
+        } else if (sign < SIGNS) {
+            puts_to(w, signs[sign].to);
+            at += strlen(signs[sign].from);
+        } else if (opens_angle(at) || (*at == '>' && angles)) {
+            angles += *at == '<' ? 1 : -1;
+            puts_to(w, *at++ == '<' ? "\\langle " : "\\rangle ");
+        } else {
+            put(w, at++, 1);
         }
-        if (at && barred && (size_t)(at - name) == barred)
-            at += 4;
     }
-    return at;
 }
 
 bool lesson_latex(const char *formula, char *text, size_t bytes) {
     writer w = {.text = text, .bytes = bytes};
-    bool whole = put_row(&w, formula, formula + strlen(formula)) && w.used < bytes;
-    text[whole ? w.used : 0] = '\0';
-    return whole;
+    put_row(&w, formula, formula + strlen(formula));
+    text[w.used < bytes ? w.used : 0] = '\0';
+    return w.used < bytes;
 }

@@ -11,7 +11,7 @@
 
 static void matrix_fail(lesson *l, const char *path, const char *expected, int rows, int columns) {
     mo_fail(l->ctx, MO_INVALID, "%s: expected %s for %s of `explain %s`; got %d x %d numbers", path, expected,
-        l->topic->inputs[0].name, l->topic->name, rows, columns);
+        l->input[0].name, l->topic, rows, columns);
 }
 
 /* One line of numbers between commas, semicolons or blanks; returns how many, -1 where a word is no number. */
@@ -90,25 +90,29 @@ static bool is_symmetric(const matrix *m) {
     return true;
 }
 
+static bool has_kind(const lesson_input *input, const char *kind) {
+    return !strcmp(input->kind, kind);
+}
+
 /* Sets n and m from the sizes of the matrix. */
 static void take_sizes(lesson *l, const char *path, const matrix *m) {
-    const topic_input *input = &l->topic->inputs[0];
-    const bool square = input->rows == input->columns;
-    if (square && m->rows != m->columns)
+    const lesson_input *input = &l->input[0];
+    const bool tall = input->size[0][0] == 'm', wide = input->size[1][0] == 'm';
+    if (!strcmp(input->size[0], input->size[1]) && m->rows != m->columns)
         matrix_fail(l, path, "a square matrix", m->rows, m->columns);
-    else if ((input->kind == INPUT_SPD || input->kind == INPUT_SYMMETRIC) && !is_symmetric(m))
+    else if ((has_kind(input, "definite") || has_kind(input, "symmetric")) && !is_symmetric(m))
         matrix_fail(l, path, "a symmetric matrix", m->rows, m->columns);
-    else if (input->rows == SIZE_M && m->rows < m->columns)
+    else if (tall && m->rows < m->columns)
         matrix_fail(l, path, "at least as many rows as columns", m->rows, m->columns);
-    else if (input->columns == SIZE_M && m->columns >= MOST_N)
+    else if (wide && m->columns >= MOST_N)
         matrix_fail(l, path, "at most 7 columns, beside a column of ones", m->rows, m->columns);
-    else if (input->kind == INPUT_LOWER)
+    else if (has_kind(input, "lower"))
         for (int i = 0; i < m->rows; i++)
             for (int j = i + 1; j < m->columns && mo_ok(l->ctx); j++)
                 if (m->values[i * m->columns + j] != 0)
                     matrix_fail(l, path, "zeros above the diagonal", m->rows, m->columns);
-    l->n = input->rows == SIZE_N ? m->rows : m->columns;
-    l->m = input->rows == SIZE_M ? m->rows : input->columns == SIZE_M ? m->columns : l->m + l->n - l->topic->n;
+    l->n = tall ? m->columns : m->rows;
+    l->m = tall ? m->rows : wide ? m->columns : l->m + l->n - l->own_n;
 }
 
 /* ---- draws: tenths, which are easy to follow by hand ---- */
@@ -117,61 +121,75 @@ static double draw_tenths(mo_random *r) {
     return (double)mo_random_below(r, 41) / 10 - 2;
 }
 
-static void draw_definite(mo_random *r, int n, double *x) {
-    double g[MOST_VALUES];
-    for (int i = 0; i < n * n; i++)
-        g[i] = draw_tenths(r);
-    for (int i = 0; i < n * n; i++) {
-        x[i] = i / n == i % n;
-        for (int k = 0; k < n; k++)
-            x[i] += g[i / n * n + k] * g[i % n * n + k];
-    }
-}
-
-static void draw_input(const topic_input *input, mo_random *r, int rows, int columns, double *x) {
-    if (input->kind == INPUT_SPD) {
-        draw_definite(r, rows, x);
-        return;
-    }
+/* Of a kind: definite (symmetric positive definite), regular (diagonal dominant), symmetric (with distinct
+ * eigenvalues), lower (no zero on the diagonal), positive, labels (one-hot rows), fixed, which like labels takes no
+ * gradient, and free. */
+static void draw_input(lesson_input *input, mo_random *r) {
+    const int rows = input->rows, columns = input->columns;
+    double g[MOST_VALUES], *x = input->values;
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < columns; j++) {
             double *v = &x[i * columns + j];
-            *v = draw_tenths(r);
-            if (input->kind == INPUT_REGULAR && i == j)
+            g[i * columns + j] = *v = draw_tenths(r);
+            if (has_kind(input, "regular") && i == j)
                 *v += *v < 0 ? -rows : rows;
-            if (input->kind == INPUT_SYMMETRIC)
+            if (has_kind(input, "symmetric"))
                 *v = i == j ? *v / 2 + 3 * i : j < i ? x[j * columns + i] : *v;
-            if (input->kind == INPUT_LOWER)
+            if (has_kind(input, "lower"))
                 *v = j > i ? 0 : j == i ? 2 + *v / 4 : *v;
-            if (input->kind == INPUT_POSITIVE)
+            if (has_kind(input, "positive"))
                 *v = 0.5 + fabs(*v);
-            if (input->kind == INPUT_LABELS)
+            if (has_kind(input, "labels"))
                 *v = j == i % columns;
         }
+    for (int i = 0; i < rows * columns && has_kind(input, "definite"); i++) { /* I + G G^T */
+        x[i] = i / columns == i % columns;
+        for (int k = 0; k < columns; k++)
+            x[i] += g[i / columns * columns + k] * g[i % columns * columns + k];
+    }
 }
 
-static int size_of(const lesson *l, int size) {
-    return size == SIZE_N ? l->n : size == SIZE_M ? l->m : size == SIZE_M_PLUS_1 ? l->m + 1 : size;
+/* ---- the inputs of a topic ---- */
+
+/* Reads "A regular n n: 4 1 ..". */
+static void read_input(lesson *l, const char *text) {
+    lesson_input *input = &l->input[l->n_inputs++];
+    *input = (lesson_input){0};
+    sscanf(text, "%63s %63[^: ] %7[^: ] %7[^: ]", input->name, input->kind, input->size[0], input->size[1]);
+    char *at = strchr(text, ':') + 1, *end;
+    for (int i = 0; i < MOST_VALUES && *at; i++, at = end)
+        input->values[i] = strtod(at, &end);
 }
 
-static mo_tensor *make_input(lesson *l, int i, const matrix *own, bool draw, mo_random *r) {
-    const topic_input *input = &l->topic->inputs[i];
-    int rows = size_of(l, input->rows), columns = size_of(l, input->columns);
-    int ndim = columns ? 2 : rows ? 1 : 0;
-    double x[MOST_VALUES];
-    draw_input(input, r, rows ? rows : 1, columns ? columns : 1, x);
-    const double *values = i == 0 && own ? own->values : draw || !input->values ? x : input->values;
-    mo_tensor *T = mo_from(l->t, MO_F64, ndim, (int64_t[]){rows, columns}, values);
-    return input->kind == INPUT_FIXED || input->kind == INPUT_LABELS ? T : mo_require_grad(T);
+static int size_of(const lesson *l, const char *size) {
+    return !*size ? 1 : *size == 'n' ? l->n : *size == 'm' ? l->m + (size[1] == '+') : atoi(size);
+}
+
+/* own: the reader's matrix, or NULL; drawn even so, for one seed draws the other inputs the same. */
+static mo_tensor *make_input(lesson *l, lesson_input *input, const matrix *own, bool draw, mo_random *r) {
+    const int ndim = (*input->size[0] != 0) + (*input->size[1] != 0);
+    input->rows = size_of(l, input->size[0]);
+    input->columns = size_of(l, input->size[1]);
+    if (draw)
+        draw_input(input, r);
+    int64_t shape[] = {input->rows, input->columns};
+    mo_tensor *T = mo_from(l->t, MO_F64, ndim, shape, own ? own->values : input->values);
+    return has_kind(input, "fixed") || has_kind(input, "labels") ? T : mo_require_grad(T);
 }
 
 void lesson_open_inputs(lesson *l, const lesson_choice *choice) {
     mo_random r = mo_random_at(choice->seed < 0 ? 0 : (uint64_t)choice->seed, MO_PURPOSE_OWN, 0);
+    const char *found;
     matrix own;
-    l->n = l->topic->n;
-    l->m = l->topic->m;
+    for (int i = 0; l->text[i] && strncmp(l->text[i], "##", 2) != 0; i++)
+        if ((found = behind(l->text[i], "    size")))
+            sscanf(found, "%d %d", &l->own_n, &l->own_m);
+        else if ((found = behind(l->text[i], "    input")))
+            read_input(l, found);
+    l->n = l->own_n;
+    l->m = l->own_m;
     if (choice->n > 0) {
-        l->m += l->topic->inputs[0].rows == SIZE_M ? (int)choice->n - l->n : 0;
+        l->m += l->input[0].size[0][0] == 'm' ? (int)choice->n - l->n : 0;
         l->n = (int)choice->n;
     }
     if (choice->matrix) {
@@ -181,7 +199,7 @@ void lesson_open_inputs(lesson *l, const lesson_choice *choice) {
             return;
         take_sizes(l, choice->matrix, &own);
     }
-    bool draw = choice->seed >= 0 || l->n != l->topic->n || l->m != l->topic->m;
-    for (int i = 0; i < MOST_INPUTS && l->topic->inputs[i].name && mo_ok(l->ctx); i++)
-        l->in[i] = make_input(l, i, choice->matrix ? &own : NULL, draw, &r);
+    bool draw = choice->seed >= 0 || l->n != l->own_n || l->m != l->own_m;
+    for (int i = 0; i < l->n_inputs && mo_ok(l->ctx); i++)
+        l->in[i] = make_input(l, &l->input[i], i == 0 && choice->matrix ? &own : NULL, draw, &r);
 }

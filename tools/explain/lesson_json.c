@@ -59,8 +59,8 @@ void put_in_json(lesson *l, const block *b) {
     if (b->kind == BLOCK_TITLE || b->kind == BLOCK_FORMULA || b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE)
         json_object_set_new(o, "latex", latex_string(b->text));
     if (b->kind == BLOCK_TITLE)
-        json_object_update_new(o, json_pack("{s:s, s:s, s:s}", "topic", l->topic->name, "summary", l->topic->summary,
-                                      "source", l->topic->source));
+        json_object_update_new(
+            o, json_pack("{s:s, s:s, s:s}", "topic", l->topic, "summary", l->summary, "source", l->source));
     if (b->n) {
         json_t *list = json_array();
         for (int i = 0; i < b->n; i++)

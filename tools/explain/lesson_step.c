@@ -113,9 +113,11 @@ void ask_for_matrix(lesson *l, const char *formula, const matrix *m) {
     int given = count_numbers(right_side, m, &right);
     if (given > 0)
         judge_numbers(m, given, right);
-    else if (given < 0 && lesson_evaluate(l, right_side, name, &value, why, sizeof why))
+    mo_tensor *X = given < 0 ? lesson_evaluate(l, right_side, name, NULL, why, sizeof why) : NULL;
+    if (X && read_matrix(l, name, X, &value))
         judge_formula(&value, m);
     else if (given < 0)
-        printf("  %s.\n", why);
+        printf("  %s.\n", mo_ok(l->ctx) ? why : mo_context_status(l->ctx)->message);
+    mo_clear_error(l->ctx);
     free(answer);
 }

@@ -4,46 +4,28 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 9, INDENT = 5, COLUMNS = 79, BESIDE = 17 };
+enum { WIDTH = 9, INDENT = 5, COLUMNS = 79, BESIDE = 17, TEXT_BYTES = 1024 };
 
-/* Words of text between the indents, without the backquotes around formulas. */
-static void print_wrapped(const char *text, int indent) {
-    int column = 0;
-    while (*text) {
-        int width = 0, length = (int)strcspn(text, " ");
-        for (int i = 0; i < length; i++)
-            width += text[i] != '`';
-        if (column && column + 1 + width > COLUMNS) {
-            putchar('\n');
-            column = 0;
-        }
-        column += printf("%*s", column ? 1 : indent, "");
-        for (int i = 0; i < length; i++)
-            if (text[i] != '`')
-                putchar(text[i]);
-        column += width;
-        text += length;
-        text += strspn(text, " ");
-    }
-    putchar('\n');
+/* A text without the backquotes around formulas and the quotes around their words. Returns its width. */
+static int strip(const char *text, char bare[TEXT_BYTES]) {
+    int n = 0;
+    for (; *text && n < TEXT_BYTES - 1; text++)
+        if (*text != '`' && *text != '"')
+            bare[n++] = *text;
+    bare[n] = '\0';
+    return n;
 }
 
-/* A formula without the quotes around its words. */
-static int print_formula(const char *formula) {
-    int used = 0;
-    for (; *formula; formula++)
-        if (*formula != '"') {
-            putchar(*formula);
-            used++;
-        }
-    return used;
+static int print_bare(const char *text) {
+    char bare[TEXT_BYTES];
+    strip(text, bare);
+    return printf("%s", bare);
 }
 
-static int formula_width(const char *formula) {
-    int width = 0;
-    for (; *formula; formula++)
-        width += *formula != '"';
-    return width;
+static void print_prose(const char *text, int indent) {
+    char bare[TEXT_BYTES];
+    strip(text, bare);
+    print_wrapped(bare, indent);
 }
 
 static void print_row(const matrix *m, int row) {
@@ -54,15 +36,16 @@ static void print_row(const matrix *m, int row) {
     }
 }
 
-/* As many matrices from m on as fit beside each other; at least one. */
-static int fitting(const matrix *m, int n) {
-    int used = INDENT - 2, count = 0;
-    while (count < n && (count == 0 || used + 4 + m[count].columns * WIDTH <= COLUMNS + 1)) {
-        int name = formula_width(m[count].name);
-        used += 4 + (m[count].columns * WIDTH > name ? m[count].columns * WIDTH : name);
-        count++;
-    }
-    return count;
+/* The columns that a matrix takes beside others: those of its numbers, or of its name. */
+static int width_of(const matrix *m) {
+    char bare[TEXT_BYTES];
+    int name = strip(m->name, bare), numbers = m->columns * WIDTH;
+    return name > numbers ? name : numbers;
+}
+
+/* A cell of a line of matrices beside each other, behind which `used` columns are blank up to the next. */
+static void pad_cell(const matrix *m, int used, bool last) {
+    printf("%*s", last || used >= width_of(m) ? 0 : width_of(m) - used, "");
 }
 
 static void print_beside(const matrix *m, int n) {
@@ -70,32 +53,35 @@ static void print_beside(const matrix *m, int n) {
     printf("%*s", INDENT - 2, "");
     for (int i = 0; i < n; i++) {
         printf("    ");
-        int used = print_formula(m[i].name);
-        printf("%*s", i + 1 < n && used < m[i].columns * WIDTH ? m[i].columns * WIDTH - used : 0, "");
+        pad_cell(&m[i], print_bare(m[i].name), i + 1 == n);
         most = m[i].rows > most ? m[i].rows : most;
     }
     putchar('\n');
     for (int r = 0; r < most; r++) {
         printf("%*s", INDENT - 2, "");
         for (int i = 0; i < n; i++) {
-            int name = formula_width(m[i].name), width = m[i].columns * WIDTH;
             printf("    ");
             if (r < m[i].rows)
                 print_row(&m[i], r);
             else
-                printf("%*s", width, "");
-            if (i + 1 < n && name > width)
-                printf("%*s", name - width, "");
+                printf("%*s", m[i].columns * WIDTH, "");
+            pad_cell(&m[i], m[i].columns * WIDTH, i + 1 == n);
         }
         putchar('\n');
     }
 }
 
+/* As many beside each other as fit. */
 static void print_matrices(const matrix *m, int n) {
-    for (int i = 0; i < n;) {
-        int count = fitting(m + i, n - i);
+    for (int i = 0, count; i < n; i += count) {
+        int used = INDENT - 2;
+        for (count = 0; i + count < n; count++) {
+            const matrix *next = &m[i + count];
+            if (count && used + 4 + next->columns * WIDTH > COLUMNS + 1)
+                break;
+            used += 4 + width_of(next);
+        }
         print_beside(m + i, count);
-        i += count;
     }
 }
 
@@ -117,22 +103,13 @@ static void print_both(const matrix *m, const char *between) {
     }
 }
 
-static void print_line(lesson *l, const block *b) {
-    if (l->ask)
-        ask_for_matrix(l, b->text, &b->matrices[0]);
-    printf("%3d. ", b->number);
-    print_formula(b->text);
-    putchar('\n');
-    print_both(b->matrices, "by differences:");
-}
-
 static void print_title(const lesson *l, const block *b) {
-    int used = printf("%s: ", l->topic->name) + print_formula(b->text), source = (int)strlen(b->source) + 2;
+    int used = printf("%s: ", l->topic) + print_bare(b->text), source = (int)strlen(l->source) + 2;
     if (used + 1 + source > COLUMNS) {
         putchar('\n');
         used = 0;
     }
-    printf("%*s(%s)\n", COLUMNS - 1 - used - source, "", b->source);
+    printf("%*s(%s)\n", COLUMNS - 1 - used - source, "", l->source);
 }
 
 void put_on_terminal(lesson *l, const block *b) {
@@ -141,33 +118,34 @@ void put_on_terminal(lesson *l, const block *b) {
     switch (b->kind) {
     case BLOCK_TITLE:
         print_title(l, b);
-        break;
-    case BLOCK_SECTION:
-        printf("\n%s\n", b->text);
-        break;
+        return;
     case BLOCK_PROSE:
-        print_wrapped(b->text, 2);
+        print_prose(b->text, 2);
+        return;
+    case BLOCK_MATRICES:
+        print_matrices(b->matrices, b->n);
+        return;
+    case BLOCK_END:
+        putchar('\n');
+        print_prose(b->text, 0);
+        return;
+    case BLOCK_SECTION:
+        putchar('\n');
         break;
     case BLOCK_FORMULA:
         printf("%*s", INDENT, "");
-        print_formula(b->text);
-        putchar('\n');
-        break;
-    case BLOCK_MATRICES:
-        print_matrices(b->matrices, b->n);
         break;
     case BLOCK_LINE:
-        print_line(l, b);
+        if (l->ask)
+            ask_for_matrix(l, b->text, &b->matrices[0]);
+        printf("%3d. ", b->number);
         break;
     case BLOCK_AGREE:
         printf("  check: ");
-        print_formula(b->text);
-        putchar('\n');
-        print_both(b->matrices, "and:");
-        break;
-    case BLOCK_END:
-        putchar('\n');
-        print_wrapped(b->text, 0);
         break;
     }
+    print_bare(b->text);
+    putchar('\n');
+    if (b->n)
+        print_both(b->matrices, b->kind == BLOCK_LINE ? "by differences:" : "and:");
 }

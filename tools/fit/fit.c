@@ -1,11 +1,7 @@
 /* tools/fit/fit.c - `mochi fit`: compares heads on embeddings from array files, and diagnoses the embeddings. */
+#include "tools/fit/fit.h"
 #include "tensor/hidden.h"
 #include "tools/digest.h"
-#include "tools/fit/fit_compare.h"
-#include "tools/fit/fit_confusion.h"
-#include "tools/fit/fit_options.h"
-#include "tools/fit/fit_readout.h"
-#include "tools/fit/fit_report.h"
 #include "tools/memory.h"
 #include "tools/progress.h"
 
@@ -79,13 +75,10 @@ static void keep_draw(const report *r, int64_t k, const char *what, const int64_
 
 /* Keeps row numbers of the draws, counted as in the file, with its unlabelled rows. */
 static void keep_rows(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
-    int64_t n = r->options->fit.episodes * rows, *given = calloc((size_t)n, sizeof *given);
-    if (!given)
-        mo_fail(r->ctx, MO_MEMORY, "fit: out of memory for the draws of k = %" PRId64, k);
-    for (int64_t i = 0; given && i < n; i++)
+    int64_t n = r->options->fit.episodes * rows, *given = needed(calloc((size_t)n + 1, sizeof *given));
+    for (int64_t i = 0; i < n; i++)
         given[i] = r->E->row[numbers[i]];
-    if (given)
-        keep_draw(r, k, what, given, rows);
+    keep_draw(r, k, what, given, rows);
     free(given);
 }
 
@@ -205,10 +198,8 @@ static void release_rows(report *r) {
 
 static void run_fits(report *r) {
     const fit_options *o = r->options;
-    r->rows = calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows);
+    r->rows = needed(calloc((size_t)o->n_heads * (size_t)o->fit.n_shots, sizeof *r->rows));
     r->draws = o->draws ? mo_arrays_create(r->ctx) : NULL;
-    if (!r->rows)
-        mo_fail(r->ctx, MO_MEMORY, "fit: out of memory");
     if (o->train || o->test)
         mo_draws_read(r->E, o->train, o->test, &r->split);
     if (mo_ok(r->ctx) && !o->json)

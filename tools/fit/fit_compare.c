@@ -1,5 +1,5 @@
 /* tools/fit/fit_compare.c - heads against each other: paired differences of their accuracy, and a verdict. */
-#include "tools/fit/fit_compare.h"
+#include "tools/fit/fit.h"
 
 #include <inttypes.h>
 #include <math.h>

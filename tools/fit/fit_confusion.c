@@ -1,5 +1,5 @@
 /* tools/fit/fit_confusion.c - the confusion matrix of one head, the figures of its classes and its worst pairs. */
-#include "tools/fit/fit_confusion.h"
+#include "tools/fit/fit.h"
 
 #include <inttypes.h>
 #include <math.h>

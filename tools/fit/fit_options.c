@@ -1,5 +1,5 @@
 /* tools/fit/fit_options.c - the command line of `mochi fit`, and which of its options have no effect. */
-#include "tools/fit/fit_options.h"
+#include "tools/fit/fit.h"
 #include "tools/predict/predict.h"
 
 #include <string.h>
@@ -127,7 +127,10 @@ static const char about[] =
     "--tune loo takes the regularisation whose held-out rows (leave-one-out for ridge, else 5-fold) have the least "
     "cross-entropy at their temperature.\n\n"
     "The diagnosis: how far the mean of the rows is from the origin, in spreads of the classes; which prototypes lie "
-    "in the convex hull of the others, or within epsilon of it; how confidence follows the norm.\n\n"
+    "in the convex hull of the others, or within epsilon of it; how confidence follows the norm. Normalised distances "
+    "are in mean distances of two prototypes. Flagged are prototypes nearer to the hull of the others than every "
+    "corner "
+    "of the outer hull in the plane of the first two principal components.\n\n"
     "Examples:\n"
     "  mochi fit Z.npy y.npy\n"
     "  mochi fit cora.npz:Z cora.npz:y --head ridge,logistic,lda --shots 4,16 --tune loo\n"

@@ -1,6 +1,6 @@
 /* tools/fit/fit_predict.c - `mochi fit` as a tool rather than a measurement: one head, kept and applied to rows that
  * have no labels. */
-#include "tools/fit/fit_readout.h"
+#include "tools/fit/fit.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 
@@ -27,7 +27,7 @@ static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_rea
         mo_tensor_release(rows);
         return false;
     }
-    int64_t m = mo_dim(rows, 0), unsure = 0;
+    int64_t m = mo_dim(rows, 0);
     double *probability = needed(malloc((size_t)(m * r->classes) * sizeof *probability + 1));
     int64_t *id = needed(malloc((size_t)m * sizeof *id + 1));
     mo_graph *numbers = mo_graph_from_edges(ctx, "rows", m, 0, NULL, NULL);
@@ -43,16 +43,8 @@ static bool predict_rows(mo_context *ctx, const fit_options *o, const mo_row_rea
     for (int64_t i = 0; i < m; i++)
         id[i] = i;
     bool written = mo_row_readout_probabilities(r, rows, probability) == MO_OK;
-    for (int64_t i = 0; written && i < m; i++) {
-        double margin;
-        unsure += probability[i * p.classes + predicted_class(&p, i, &margin)] < p.least;
-    }
-    if (written && !o->quiet) {
-        fprintf(stderr, "%" PRId64 " predictions", m);
-        if (unsure)
-            fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p.least);
-        fputc('\n', stderr);
-    }
+    if (written && !o->quiet)
+        print_number_of_predictions(&p);
     written = written && write_predictions(ctx, &p, o->out);
     mo_graph_release(numbers);
     mo_tensor_release(rows);

@@ -1,5 +1,5 @@
 /* tools/fit/fit_report.c - the table of `mochi fit` and the diagnosis below it. */
-#include "tools/fit/fit_report.h"
+#include "tools/fit/fit.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -7,12 +7,6 @@
 #include <string.h>
 
 static const char *const quarters[MO_NORM_PARTS] = {"lowest", "second", "third", "highest"};
-
-void fit_print_unlabelled(const mo_embeddings *E) {
-    if (E->unlabelled)
-        printf("%" PRId64 " of %" PRId64 " rows are unlabelled and left out\n", E->unlabelled,
-            E->unlabelled + mo_dim(E->Z, 0));
-}
 
 void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split) {
     int64_t least = E->count[0], most = E->count[0];
@@ -25,7 +19,9 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, con
     printf("%s: %" PRId64 " %s rows of %" PRId64 "%s%s%s, %" PRId64 " classes of %" PRId64 " to %" PRId64 " rows\n",
         rows, mo_dim(E->Z, 0), given, mo_dim(E->Z, 1), same ? "" : " (computed in ", same ? "" : computed,
         same ? "" : ")", E->graph->classes, least, most);
-    fit_print_unlabelled(E);
+    if (E->unlabelled)
+        printf("%" PRId64 " of %" PRId64 " rows are unlabelled and left out\n", E->unlabelled,
+            E->unlabelled + mo_dim(E->Z, 0));
     if (split->split)
         printf("a split: %" PRId64 " rows of %" PRId64 " classes to learn from, %" PRId64
                " to test on; k: rows of the smallest class\n",
@@ -157,8 +153,7 @@ void fit_print_diagnosis(
     print_geometry(E, x, epsilon);
     if (whole) {
         print_prototypes(E, x);
-        if (n_rows)
-            print_norms(rows, n_rows);
+        print_norms(rows, n_rows);
     } else {
         fit_print_norm_line(rows, n_rows);
     }

@@ -1,8 +1,7 @@
 /* tools/lessons/cone.c - `mochi pitfalls cone Z GRAPH`: norms against the roots of degrees, cosines of neighbours, and
  * the cone about the mean of all rows (the paper's Appendix A, properties (i), (ii) and (iii)). */
-#include "tools/lessons/cone.h"
-
 #include "tools/lessons/lab.h"
+#include "tools/lessons/pitfalls.h"
 #include "tools/memory.h"
 
 #include <inttypes.h>
@@ -10,6 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* z_v [d] of n nodes, d_v their degrees. Cosines leave out rows of zeros; figures without a pair or a row are NaN. */
+typedef struct cone_figures {
+    int64_t n, d, edges, zero_rows, isolated;
+    double norm_correlation; /* Pearson's, of |z_v| and sqrt(d_v), over nodes with neighbours */
+    double norm_ratio[3];    /* quartiles of |z_v| / sqrt(d_v), over nodes with neighbours */
+    double neighbour_cosine; /* mean over the edges of cos(z_u, z_v) */
+    double pair_cosine;      /* mean over all pairs of two nodes */
+    double mean_cosine;      /* mean of cos(z_v, m), m the mean of all rows */
+    double half_space;       /* share of the rows with z_v . m > 0 */
+    double mean_share;       /* |m| / root mean square of |z_v|: 1 of equal rows, 0 of rows about the origin */
+} cone_figures;
 
 /* The rows in float64; NULL after an error. */
 static double *cone_rows(const mo_tensor *Z, const mo_graph *graph) {
@@ -23,18 +34,15 @@ static double *cone_rows(const mo_tensor *Z, const mo_graph *graph) {
             graph->nodes, graph->name, mo_dtype_name(dtype), mo_ndim(Z), mo_ndim(Z) > 0 ? mo_dim(Z, 0) : 1);
         return NULL;
     }
-    int64_t n = mo_dim(Z, 0) * mo_dim(Z, 1);
+    const int64_t d = mo_dim(Z, 1), n = mo_dim(Z, 0) * d;
     double *X = needed(calloc((size_t)n + 1, sizeof *X));
-    if (mo_tensor_read(Z, X, (size_t)n * (dtype == MO_F32 ? sizeof(float) : sizeof(double))) == MO_OK)
-        for (int64_t i = n - 1; dtype == MO_F32 && i >= 0; i--) { /* in place: from the last, each wider than it was */
-            float x;
-            memcpy(&x, (char *)X + (size_t)i * sizeof x, sizeof x);
-            X[i] = x;
-        }
+    mo_tensor *wide = mo_tensor_create(ctx, MO_F64, 2, (int64_t[]){mo_dim(Z, 0), d});
+    mo_tensor_copy(wide, Z);
+    mo_tensor_read(wide, X, (size_t)n * sizeof *X);
+    mo_tensor_release(wide);
     for (int64_t i = 0; i < n && mo_ok(ctx); i++)
         if (!isfinite(X[i]))
-            mo_fail(
-                ctx, MO_INVALID, "pitfalls cone: row %" PRId64 " of the embeddings is not finite", i / mo_dim(Z, 1));
+            mo_fail(ctx, MO_INVALID, "pitfalls cone: row %" PRId64 " of the embeddings is not finite", i / d);
     if (mo_ok(ctx))
         return X;
     free(X);
@@ -117,27 +125,7 @@ static void measure_cone(const double *X, const double *norm, double *mean, cone
     f->mean_share = squares > 0 ? length / sqrt(squares) : NAN;
 }
 
-mo_code cone_measure(const mo_tensor *Z, const mo_graph *graph, cone_figures *f) {
-    double *X = cone_rows(Z, graph);
-    if (!X)
-        return mo_context_status(mo_tensor_context(Z))->code;
-    *f = (cone_figures){.n = graph->nodes, .d = mo_dim(Z, 1), .edges = graph->nnz / 2};
-    double *norm = needed(calloc((size_t)f->n, sizeof *norm));
-    double *scratch = needed(calloc((size_t)(f->n > f->d ? f->n : f->d), sizeof *scratch));
-    for (int64_t v = 0; v < f->n; v++) {
-        norm[v] = sqrt(cone_product(X + v * f->d, X + v * f->d, f->d));
-        f->zero_rows += norm[v] == 0;
-    }
-    measure_norms(graph, norm, scratch, f);
-    measure_neighbours(graph, X, norm, scratch, f);
-    measure_cone(X, norm, scratch, f);
-    free(scratch);
-    free(norm);
-    free(X);
-    return MO_OK;
-}
-
-void cone_print(const cone_figures *f) {
+static void cone_print(const cone_figures *f) {
     printf("%" PRId64 " rows of %" PRId64 " numbers, %" PRId64 " edges; %" PRId64 " rows of zeros, %" PRId64
            " nodes without neighbours\n"
            "norms      correlation of |z| and sqrt(degree) %.3f; |z| / sqrt(degree) %.3g, %.3g, %.3g (quartiles)\n"
@@ -150,7 +138,7 @@ void cone_print(const cone_figures *f) {
         f->norm_ratio[2], f->neighbour_cosine, f->pair_cosine, f->mean_cosine, 100 * f->half_space, f->mean_share);
 }
 
-bool cone_print_object(const cone_figures *f) {
+static bool cone_print_object(const cone_figures *f) {
     return print_json(json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:[o, o, o], s:o, s:o, s:o, s:o, s:o}", "kind",
         "cone", "rows", (json_int_t)f->n, "columns", (json_int_t)f->d, "edges", (json_int_t)f->edges, "zero_rows",
         (json_int_t)f->zero_rows, "isolated", (json_int_t)f->isolated, "norm_correlation",
@@ -158,4 +146,29 @@ bool cone_print_object(const cone_figures *f) {
         json_number(f->norm_ratio[2]), "neighbour_cosine", json_number(f->neighbour_cosine), "pair_cosine",
         json_number(f->pair_cosine), "mean_cosine", json_number(f->mean_cosine), "half_space",
         json_number(f->half_space), "mean_share", json_number(f->mean_share)));
+}
+
+bool cone_measure(const mo_tensor *Z, const mo_graph *graph, json_t *run) {
+    double *X = cone_rows(Z, graph);
+    if (!X) {
+        json_decref(run);
+        return true;
+    }
+    cone_figures f = {.n = graph->nodes, .d = mo_dim(Z, 1), .edges = graph->nnz / 2};
+    double *norm = needed(calloc((size_t)f.n, sizeof *norm));
+    double *scratch = needed(calloc((size_t)(f.n > f.d ? f.n : f.d), sizeof *scratch));
+    for (int64_t v = 0; v < f.n; v++) {
+        norm[v] = sqrt(cone_product(X + v * f.d, X + v * f.d, f.d));
+        f.zero_rows += norm[v] == 0;
+    }
+    measure_norms(graph, norm, scratch, &f);
+    measure_neighbours(graph, X, norm, scratch, &f);
+    measure_cone(X, norm, scratch, &f);
+    free(scratch);
+    free(norm);
+    free(X);
+    if (run)
+        return print_json(run) && cone_print_object(&f);
+    cone_print(&f);
+    return true;
 }

@@ -1,23 +1,17 @@
 /* tools/lessons/lab.c - `mochi lab`: experiments on gradients, as tables. */
 #include "tools/lessons/lab.h"
 
+#include "tools/memory.h"
 #include "tools/options.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LARGEST = 1 << 20, LAB_EXPERIMENTS = 3 };
 
-static const char *const names_of[LAB_EXPERIMENTS] = {"adjoint", "conditioning", "truncation"};
-
-static const struct {
-    void (*run)(mo_context *ctx, const lab_options *o, lab_table *table);
-    const char *without; /* options that it does not take */
-} experiments[LAB_EXPERIMENTS] = {
-    {lab_adjoint, ""},
-    {lab_conditioning, "problem method iterations runs"},
-    {lab_truncation, "problem method runs"},
-};
+static const lab_experiment *const experiments[LAB_EXPERIMENTS] = {&lab_adjoint, &lab_conditioning, &lab_truncation};
 
 /* The line of a command, and which options of it were given. */
 typedef struct lab_words {
@@ -36,9 +30,9 @@ static void take_iterations(void *options, const char *text, const struct argp_s
 static void take_methods(void *options, const char *text, const struct argp_state *state) {
     lab_options *o = &((lab_words *)options)->o;
     names list = parse_names(state, "--method", text);
-    memset(o->methods, 0, sizeof o->methods);
+    memset(o->series, 0, sizeof o->series);
     for (int i = 0; i < list.count; i++)
-        o->methods[parse_choice(state, "--method", list.items[i], lab_methods, LAB_METHODS)] = true;
+        o->series[parse_choice(state, "--method", list.items[i], lab_adjoint.series, 4)] = true;
     free_names(&list);
 }
 
@@ -81,7 +75,8 @@ static void take_experiment(void *options, const char *word, const struct argp_s
     lab_options *o = &((lab_words *)options)->o;
     if (o->experiment >= 0)
         refuse_command_line(state, EXIT_USAGE, "'%s': expected one experiment", word);
-    o->experiment = parse_choice(state, "EXPERIMENT", word, names_of, LAB_EXPERIMENTS);
+    const char *const list[] = {lab_adjoint.name, lab_conditioning.name, lab_truncation.name};
+    o->experiment = parse_choice(state, "EXPERIMENT", word, list, LAB_EXPERIMENTS);
 }
 
 static void check_lab_words(void *options, const struct argp_state *state) {
@@ -89,8 +84,8 @@ static void check_lab_words(void *options, const struct argp_state *state) {
     char why[80];
     if (words->o.experiment < 0)
         refuse_command_line(state, EXIT_USAGE, "expected an experiment: mochi lab adjoint, conditioning or truncation");
-    snprintf(why, sizeof why, "has no effect on %s", names_of[words->o.experiment]);
-    refuse_given(&words->given, experiments[words->o.experiment].without, true, why);
+    snprintf(why, sizeof why, "has no effect on %s", experiments[words->o.experiment]->name);
+    refuse_given(&words->given, experiments[words->o.experiment]->without, true, why);
     if (words->o.experiment == 0 && words->o.n > 64)
         refuse_command_line(
             state, EXIT_USAGE, "--n: expected at most 64 for adjoint, whose reference differentiates in each");
@@ -102,23 +97,120 @@ const command_line lab_line = {.table = table,
     .take_word = take_experiment,
     .end = check_lab_words};
 
+/* ---- what experiments share ---- */
+
+double lab_relative_error(mo_tensor *T, const double *x, int64_t n) {
+    double error = 0, size = 0, *y = needed(malloc((size_t)n * sizeof *y));
+    mo_code read = mo_tensor_read(T, y, (size_t)n * sizeof *y);
+    for (int64_t i = 0; i < n && read == MO_OK; i++) {
+        error += (y[i] - x[i]) * (y[i] - x[i]);
+        size += x[i] * x[i];
+    }
+    free(y);
+    return sqrt(error / size);
+}
+
+int lab_by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+mo_tensor *lab_normal(mo_tape *t, mo_random *r, int64_t rows, int64_t columns) {
+    double *x = needed(malloc((size_t)(rows * columns) * sizeof *x));
+    for (int64_t i = 0; i < rows * columns; i++)
+        x[i] = mo_random_normal(r);
+    mo_tensor *T = mo_from(t, MO_F64, 2, (int64_t[]){rows, columns}, x);
+    free(x);
+    return T;
+}
+
+mo_tensor *lab_with_spectrum(mo_tape *t, mo_random *r, const double *values, int64_t n) {
+    mo_tensor *Q, *R, *w = mo_from(t, MO_F64, 1, &n, values);
+    mo_qr(t, lab_normal(t, r, n, n), &Q, &R);
+    mo_tensor *A = mo_matmul(t, mo_mul(t, Q, w), mo_transpose(t, Q));
+    return mo_scale(t, mo_add(t, A, mo_transpose(t, A)), 0.5, 0);
+}
+
+/* ---- the table ---- */
+
+static int series_width(const lab_experiment *e) {
+    size_t width = 9;
+    for (int i = 0; i < LAB_SERIES && e->series[i]; i++)
+        width = strlen(e->series[i]) > width ? strlen(e->series[i]) : width;
+    return (int)(strlen(e->series_head) > width ? strlen(e->series_head) : width);
+}
+
+static int column_width(const lab_experiment *e, int column) {
+    return snprintf(NULL, 0, e->columns[column].format, 1.0);
+}
+
+static void print_head(const lab_experiment *e, const char *lines) {
+    printf("%s\n\n%-*s %10s", lines, series_width(e), e->series_head, e->x_head);
+    for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
+        printf("  %*s", column_width(e, i), e->columns[i].head);
+    putchar('\n');
+}
+
+static bool print_row(const lab_experiment *e, int series, double x, const double *y) {
+    printf("%-*s ", series_width(e), e->series[series]);
+    printf(e->n_x ? "%10.0e" : "%10.0f", x);
+    for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++) {
+        printf("  ");
+        if (isnan(y[i]))
+            printf("%*s", column_width(e, i), "-");
+        else
+            printf(e->columns[i].format, y[i] / (e->columns[i].unit > 0 ? e->columns[i].unit : 1));
+    }
+    return putchar('\n') != EOF;
+}
+
+static json_t *json_value(bool whole, double value) {
+    return whole ? json_integer((json_int_t)value) : json_number(value);
+}
+
+static bool print_row_object(const lab_experiment *e, const lab_options *o, int series, double x, const double *y) {
+    json_t *object = json_object();
+    if (e == &lab_adjoint)
+        json_object_set_new(object, "problem", json_string(lab_problems[o->problem]));
+    json_object_set_new(object, e->series_name, json_string(e->series[series]));
+    json_object_set_new(object, e->x_name, json_value(!e->n_x, x));
+    for (int i = 0; i < LAB_COLUMNS && e->columns[i].name; i++)
+        json_object_set_new(object, e->columns[i].name, json_value(e->columns[i].unit > 0, y[i]));
+    return print_json(object);
+}
+
+static void run_experiment(mo_context *ctx, const lab_experiment *e, const lab_options *o) {
+    char lines[256] = "";
+    void *state = e->open(ctx, o, lines, sizeof lines);
+    bool fine = mo_ok(ctx);
+    if (fine && !o->json)
+        print_head(e, lines);
+    for (int series = 0; series < LAB_SERIES && e->series[series]; series++)
+        for (int i = 0; fine && o->series[series] && i < (e->n_x ? e->n_x : o->n_iterations); i++) {
+            double x = e->n_x ? e->x[i] : (double)o->iterations[i], y[LAB_COLUMNS] = {0};
+            e->measure(state, o, series, x, y);
+            fine = mo_ok(ctx) && (o->json ? print_row_object(e, o, series, x, y) : print_row(e, series, x, y));
+        }
+    e->close(state);
+    if (mo_ok(ctx) && !o->json && e->reading) {
+        putchar('\n');
+        print_wrapped(e->reading, 0);
+    }
+}
+
 int lab_command(int argc, char **argv) {
-    static lab_table rows; /* of the process, which runs one experiment */
     lab_words words = {.o = {.experiment = -1,
                            .problem = 1,
                            .threads = 1,
                            .runs = 5,
-                           .methods = {true, true, true, true},
+                           .series = {true, true, true, true, true},
                            .iterations = {10, 30, 100, 300, 1000},
                            .n_iterations = 5}};
     read_command_line(&lab_line, argc, argv, &words, &words.given);
     mo_context *ctx = open_context(words.o.threads);
     if (!ctx)
         return EXIT_FAILED;
-    rows.json = words.o.json;
-    experiments[words.o.experiment].run(ctx, &words.o, &rows);
-    if (mo_ok(ctx))
-        lab_table_close(&rows);
+    run_experiment(ctx, experiments[words.o.experiment], &words.o);
     int code = mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
     mo_context_release(ctx);
     return code;

@@ -10,18 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { IN_F64, IN_F32, IN_F32_REFINED, IN_TF32, IN_TF32_REFINED, WAYS, SIZE = 24, STEPS = 12, LARGEST = 12 };
-
-static const lab_column columns[] = {
-    {"value_error", "value", "%9.1e", 0, false},
-    {"gradient_error", "gradient", "%9.1e", 0, false},
-};
+enum { IN_F64, IN_F32, IN_F32_REFINED, IN_TF32, IN_TF32_REFINED, SIZE = 24, STEPS = 12 };
 
 /* A, B and X_bar in float64, and the results to the last digit. */
 typedef struct conditioned {
+    mo_context *ctx;
     int64_t n;
     mo_tensor *A, *At, *B, *X_bar;
-    double *X, *A_bar; /* [n], [n, n] */
+    double *X, *A_bar; /* [n], [n, n]; owned by X */
 } conditioned;
 
 /* Rounds float32 numbers to the 11 significant bits that TF32 keeps, to nearest, ties to even. */
@@ -124,44 +120,50 @@ static void solve_one_way(mo_tape *t, const conditioned *s, int way, mo_tensor *
     }
 }
 
-static bool measure_way(
-    mo_context *ctx, const lab_options *o, double kappa, int way, conditioned *s, double *work, double *y) {
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
+static void *open_system(mo_context *ctx, const lab_options *o, char *lines, size_t bytes) {
+    conditioned *s = needed(calloc(1, sizeof *s));
+    *s = (conditioned){.ctx = ctx, .n = o->n ? o->n : SIZE};
+    s->X = needed(malloc((size_t)(s->n + s->n * s->n) * sizeof *s->X));
+    s->A_bar = s->X + s->n;
+    snprintf(lines, bytes, "A solve and its gradient against the condition number, n = %d", (int)s->n);
+    return s;
+}
+
+static void measure_way(void *state, const lab_options *o, int way, double kappa, double *y) {
+    conditioned *s = state;
+    mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);
     mo_random r = mo_random_at(o->seed, MO_PURPOSE_CHECK, 100 + (uint64_t)log10(kappa));
     mo_tensor *X, *A_bar;
     if (!t)
-        return false;
+        return;
     draw_system(t, &r, kappa, s);
     solve_one_way(t, s, way, &X, &A_bar);
-    if (mo_tensor_read(X, work, (size_t)s->n * sizeof *work) == MO_OK)
-        y[0] = lab_relative_error(work, s->X, s->n);
-    if (mo_tensor_read(A_bar, work, (size_t)(s->n * s->n) * sizeof *work) == MO_OK)
-        y[1] = lab_relative_error(work, s->A_bar, s->n * s->n);
+    y[0] = lab_relative_error(X, s->X, s->n);
+    y[1] = lab_relative_error(A_bar, s->A_bar, s->n * s->n);
     mo_tape_release(t);
-    return mo_ok(ctx);
 }
 
-void lab_conditioning(mo_context *ctx, const lab_options *o, lab_table *table) {
-    static const char *const ways[] = {"float64", "float32", "float32 refined", "tf32", "tf32 refined"};
-    conditioned s = {.n = o->n ? o->n : SIZE};
-    snprintf(
-        table->title, sizeof table->title, "A solve and its gradient against the condition number, n = %d", (int)s.n);
-    table->reading = "The error is about kappa times the precision, in the gradient as in the value; a matrix that is "
-                     "singular to working precision has none (-). Refinement gives float64's digits back as long as "
-                     "kappa times the precision of the rough factor stays below 1.";
-    table->series_name = table->series_head = "arithmetic";
-    memcpy(table->series, ways, sizeof ways);
-    table->x_name = table->x_head = "kappa";
-    table->columns = columns;
-    table->n_columns = 2;
-    s.X = needed(malloc((size_t)(s.n + 2 * s.n * s.n) * sizeof *s.X));
-    s.A_bar = s.X + s.n;
-    lab_table_open(table, table->title);
-    bool fine = true;
-    for (int way = 0; way < WAYS; way++)
-        for (int power = 0; fine && power <= LARGEST; power += 2) {
-            lab_table_row row = {.series = way, .x = pow(10, power)};
-            fine = measure_way(ctx, o, row.x, way, &s, s.A_bar + s.n * s.n, row.y) && lab_table_add(table, row);
-        }
-    free(s.X);
+static void close_system(void *state) {
+    conditioned *s = state;
+    free(s->X);
+    free(s);
 }
+
+const lab_experiment lab_conditioning = {
+    .name = "conditioning",
+    .without = "problem method iterations runs",
+    .series_name = "arithmetic",
+    .series_head = "arithmetic",
+    .series = {"float64", "float32", "float32 refined", "tf32", "tf32 refined"},
+    .x_name = "kappa",
+    .x_head = "kappa",
+    .n_x = 7,
+    .x = {1, 1e2, 1e4, 1e6, 1e8, 1e10, 1e12},
+    .columns = {{"value_error", "value", "%9.1e", 0}, {"gradient_error", "gradient", "%9.1e", 0}},
+    .reading = "The error is about kappa times the precision, in the gradient as in the value; a matrix that is "
+               "singular to working precision has none (-). Refinement gives float64's digits back as long as "
+               "kappa times the precision of the rough factor stays below 1.",
+    .open = open_system,
+    .measure = measure_way,
+    .close = close_system,
+};

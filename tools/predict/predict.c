@@ -1,8 +1,8 @@
 /* tools/predict/predict.c - `mochi predict`: the labels of a graph's nodes, or of the graphs of a set, from a few that
  * are known. */
+#include "tools/predict/predict.h"
 #include "tools/memory.h"
 #include "tools/options.h"
-#include "tools/predict/predict_readout.h"
 #include "tools/progress.h"
 #include "train/graphs/label_column.h"
 

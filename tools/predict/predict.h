@@ -59,7 +59,58 @@ typedef struct link_request {
 bool predict_links(mo_graph *graph, mo_few_shot_options *o, const link_request *r);
 /* Prints the number of labels, the accuracy to expect and the number of predictions on standard error. */
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p);
-/* The first largest probability of example i, and the difference to the second. */
-int64_t predicted_class(const predictions *p, int64_t i, double *margin);
+void print_number_of_predictions(const predictions *p);
+/* An example of the table: a prediction, or a known label. */
+typedef struct example {
+    int64_t id, best;           /* best: the class, the first of the largest probability */
+    const char *label;          /* NULL: below `least` */
+    const double *row;          /* probabilities; NULL: known */
+    double probability, margin; /* of a prediction; margin: the difference to the second largest */
+} example;
+example predicted_example(const predictions *p, int64_t i);
+
+/* ---- a fit that is kept: the labels, the readout, and what they belong to ---- */
+
+extern const char *const transductive_names[4]; /* no, yes, auto, never: in the order of mo_transductive */
+
+/* Writes labels and readout with the digests of weights and data. Returns false on failure. */
+bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known);
+/* Reads such a file and sets head and lambda of o as it says. Raises where the weights or the data are others: every
+ * coordinate of a graph's features depends on the whole graph, so that a readout is of one graph. */
+bool load_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_labels *known);
+
+/* The same for a readout of links, whose labels are pairs. */
+bool save_link_readout(
+    const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_link_support *support);
+bool load_link_readout(const char *path, const mo_graph *graph, mo_few_shot_options *o, mo_link_support *support);
+
+/* ---- kept.c: the file of a fit that is kept, of any command: arrays, and texts as metadata ---- */
+
+/* A file that is read. Whatever is asked of it raises an error where it is not there, or not as expected. */
+typedef struct kept_fit {
+    mo_context *ctx;
+    const char *path;
+    mo_arrays *arrays;
+    json_t *metadata;
+} kept_fit;
+
+/* Opens a file of that format; what: what it should be, "`mochi predict --save`". Release it in any case. */
+kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const char *what);
+void release_kept(kept_fit *f);
+/* The text of a key; NULL after an error. */
+const char *kept_text(const kept_fit *f, const char *key);
+/* A number of 0 or more; none: or "none", NaN. */
+double kept_real(const kept_fit *f, const char *key, bool none);
+/* The place of a text among n words. */
+int kept_word(const kept_fit *f, const char *key, const char *const *words, int n);
+/* The head of that name, one of the library's; NULL without an error where the text is empty. */
+const mo_head *kept_head(const kept_fit *f);
+/* The names of two classes or more, none twice, owned: free each of *classes, and the list, also on failure. */
+char **kept_names(const kept_fit *f, int64_t *classes);
+/* An int64 array [n] of the file, owned; *n 0: receives its length. NULL on failure. */
+int64_t *kept_numbers(const kept_fit *f, const char *name, int64_t *n);
+
+/* Writes arrays and metadata, both taken; name [classes] is kept as "classes". Returns false on failure. */
+bool write_kept(mo_context *ctx, const char *path, mo_arrays *arrays, json_t *metadata, char *const *name, int64_t n);
 
 #endif

@@ -1,6 +1,6 @@
 /* tools/predict/predict_links.c - pairs of nodes in, a score of each out. */
 #include "tools/memory.h"
-#include "tools/predict/predict_readout.h"
+#include "tools/predict/predict.h"
 #include "tools/progress.h"
 #include "tools/table_file.h"
 

@@ -31,10 +31,9 @@ static void print_truth(const predictions *p) {
     int64_t right = 0, n = 0;
     for (int64_t i = 0; i < p->n; i++) {
         char number[24];
-        double margin;
         const char *truth = true_class(p, p->id[i], number);
         n += truth != NULL;
-        right += truth && !strcmp(p->name[predicted_class(p, i, &margin)], truth);
+        right += truth && !strcmp(p->name[predicted_example(p, i).best], truth);
     }
     if (n > 0)
         fprintf(stderr, "of the data's own labels %" PRId64 " of %" PRId64 " are as predicted: %.1f%%\n", right, n,
@@ -61,13 +60,18 @@ static void print_experts(const mo_few_shot *f) {
         fprintf(stderr, "decided by: %s\n", text);
 }
 
+void print_number_of_predictions(const predictions *p) {
+    int64_t unsure = 0;
+    for (int64_t i = 0; i < p->n; i++)
+        unsure += !predicted_example(p, i).label;
+    fprintf(stderr, "%" PRId64 " predictions", p->n);
+    if (unsure)
+        fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);
+    fputc('\n', stderr);
+}
+
 void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_shot_cover *cover, const predictions *p) {
     mo_few_shot_estimate e = mo_few_shot_expect(f);
-    int64_t unsure = 0;
-    for (int64_t i = 0; i < p->n; i++) {
-        double margin;
-        unsure += p->probability[i * p->classes + predicted_class(p, i, &margin)] < p->least;
-    }
     if (p->graph->left_out)
         fprintf(stderr, "left out: %s\n", p->graph->left_out);
     if (known->left_out)
@@ -92,9 +96,6 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
         fputs(ROUGH_PROBABILITIES "\n", stderr);
     print_experts(f);
     print_cover(cover);
-    fprintf(stderr, "%" PRId64 " predictions", p->n);
-    if (unsure)
-        fprintf(stderr, ", %" PRId64 " of them below %g and left without a label", unsure, p->least);
-    fputc('\n', stderr);
+    print_number_of_predictions(p);
     print_truth(p);
 }

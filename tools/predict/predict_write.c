@@ -8,29 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-int64_t predicted_class(const predictions *p, int64_t i, double *margin) {
+example predicted_example(const predictions *p, int64_t i) {
     const double *row = p->probability + i * p->classes;
     int64_t best = mo_first_largest(row, p->classes);
     double second = 0;
     for (int64_t c = 0; c < p->classes; c++)
         second = c != best && row[c] > second ? row[c] : second;
-    *margin = row[best] - second;
-    return best;
-}
-
-/* An example of the table: a prediction, or a known label. */
-typedef struct example {
-    int64_t id;
-    const char *label;          /* NULL: below `least` */
-    const double *row;          /* probabilities; NULL: known */
-    double probability, margin; /* of a prediction */
-} example;
-
-static example predicted_example(const predictions *p, int64_t i) {
-    double margin;
-    int64_t best = predicted_class(p, i, &margin);
-    const double *row = p->probability + i * p->classes;
-    return (example){p->id[i], row[best] < p->least ? NULL : p->name[best], row, row[best], margin};
+    return (example){.id = p->id[i],
+        .best = best,
+        .label = row[best] < p->least ? NULL : p->name[best],
+        .row = row,
+        .probability = row[best],
+        .margin = row[best] - second};
 }
 
 /* Calls visit for every prediction and, beside a picture of the embedding, for every known example, ids rising. */
@@ -116,9 +105,8 @@ static void write_array(mo_context *ctx, const predictions *p, const char *path)
     mo_tensor *T = mo_tensor_create(ctx, MO_I64, 1, &p->n);
     int64_t *label = needed(malloc((size_t)p->n * sizeof *label + 1));
     for (int64_t i = 0; i < p->n; i++) {
-        double margin;
-        int64_t best = predicted_class(p, i, &margin);
-        label[i] = p->probability[i * p->classes + best] < p->least ? -1 : best;
+        const example e = predicted_example(p, i);
+        label[i] = e.label ? e.best : -1;
     }
     mo_tensor_write(T, label, (size_t)p->n * sizeof *label);
     mo_npy_write(T, path);

@@ -1,0 +1,120 @@
+/* tools/eval/eval.h - the parts of `mochi eval`: its command line, the subjects, what is printed, the run. */
+#ifndef EVAL_H
+#define EVAL_H
+
+#include "tools/eval/table.h"
+#include "tools/options.h"
+
+/* ---- eval_options.c ---- */
+
+enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
+
+/* Metrics: those of links by their numbers in the library, then those of nodes and graphs, of which accuracy is the
+ * first. */
+enum { METRIC_ACCURACY = MO_LINK_METRICS, N_METRICS = MO_LINK_METRICS + MO_CLASS_METRICS };
+const char *metric_name(int i);
+
+typedef struct eval_options {
+    const char *recipe; /* the recipe that the weights must have, or NULL */
+    names weights;      /* files, or "random", or "none" */
+    names data, pool;
+    const mo_head *heads[MAX_HEADS]; /* none given: the head trained with the weights */
+    int n_heads;
+    const mo_encoder *encoder; /* the user's encoder, of weights trained with one; or NULL */
+    bool dot;                  /* also score links by inner products */
+    const char *suite;         /* its name or path, or NULL */
+    given_options given;
+    unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all, or the suite's metrics */
+    bool seeds_said;  /* --seeds or the suite gave the seeds */
+    int task, hop;    /* -1: not given */
+    int64_t shots[MAX_SHOTS];
+    mo_eval_options evaluation;
+    int dim;                   /* width of untrained encoders */
+    double lambda;             /* 0: not given */
+    const char *cache, *draws; /* folders, or NULL */
+    int64_t memory;            /* most bytes for the features of a graph; 0: any */
+    mo_feature_place place;
+    mo_context_options device; /* device, math mode and threads */
+    bool transductive, json, quiet;
+    int argc; /* the command's words; argv[0] is its full name */
+    char **argv;
+} eval_options;
+
+/* Reads the command line; ends the program on wrong usage. */
+void parse_eval_options(eval_options *o, int argc, char **argv);
+void free_eval_options(eval_options *o);
+/* The metrics of a task, as bits of their numbers. */
+unsigned metrics_of(mo_task task);
+/* The protocol of a task as the figures name it. */
+const char *eval_protocol_name(const eval_options *o, const char *task);
+
+/* ---- eval_subject.c: weights, or none, and the baselines beside them ---- */
+
+enum { MAX_CANDIDATES = 6 * (MAX_HEADS + 1) };
+
+/* Weights, or none, and the candidates that read the same features. */
+typedef struct subject {
+    char label[40], transductive_label[44], inductive_label[44];
+    mo_feature_options features;
+    mo_mochi_options mochi;
+    double lambda;          /* penalty of heads on single hops */
+    const char *block_head; /* the readout under whose name figures of all heads are shown; NULL: each head's own */
+    int best_hop[MO_TASKS];
+    mo_model *models[2 * (MAX_HEADS + 1)]; /* trained and random for each head */
+    mo_candidate candidates[MAX_CANDIDATES];
+    int n_models, n_candidates;
+    const char *file;
+    mo_weights *weights; /* NULL: none; they say what they were trained on */
+    mo_seen seen;        /* whether on the graph that is evaluated now */
+} subject;
+
+/* Fills s from weights (a file, "none" or "random"), after n earlier subjects; the first has the
+ * baselines. Failures are raised on the context; release s in any case. */
+void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s);
+void release_subject(subject *s);
+/* Ends the program if an option of the command line has no effect on these subjects and tasks (eval_options.c). */
+void refuse_eval_options(const eval_options *o, const subject *subjects, int n, const mo_suite *suite);
+
+/* ---- eval_draws.c ---- */
+
+/* Writes support and test of a plan into the folder `state`, which it makes where it is absent; for mo_eval_options; of
+ * links also the graph without the test links, from which `mochi predict` sees them. A failure is an error of the
+ * graph's context. */
+void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
+
+/* ---- eval_data.c ---- */
+
+/* The subjects of an evaluation and its results. */
+typedef struct evaluation {
+    mo_context *ctx;
+    eval_options *options;
+    subject subjects[MAX_WEIGHTS]; /* the first has the baselines */
+    int n_subjects;
+    mo_suite *suite;
+    unsigned metrics;    /* bits: the metrics of links that the suite names; 0: all */
+    results rows, paper; /* all rows so far */
+    names absent;        /* "cs nc" */
+    seen_graphs seen;    /* by any of the weights */
+    bool lost_output;    /* go no further */
+    bool in_paper;
+} evaluation;
+
+/* Evaluates one data set: opened, evaluated and released, once for each form of features; task: -1 for all. Prints its
+ * table or lines. */
+void evaluate_name(evaluation *e, const char *name, int task);
+/* Every data set of the options. Of protocol public, those that are not there are reported where none was named. */
+void evaluate_data(evaluation *e);
+/* Notes, and prints with --json, that a data set is not there. */
+void report_absent(evaluation *e, const mo_suite_task *task);
+
+/* ---- eval_json.c: one object per line; README.md describes them ---- */
+
+/* Each prints one line; returns false if it could not be written. */
+bool print_eval_run(const eval_options *o, const subject *subjects, int n);
+bool print_eval_data(const mo_source *source);
+/* A task of a suite whose data set is not installed. */
+bool print_eval_absent(const mo_suite_task *task);
+/* A figure as the object of kind "cell", new. */
+json_t *eval_cell(const evaluation *e, const mo_eval_row *row);
+
+#endif

@@ -1,0 +1,3 @@
+# Each line of a text as a string of C.
+s/["\\]/\\&/g
+s/.*/    "&",/

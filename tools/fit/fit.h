@@ -1,0 +1,85 @@
+/* tools/fit/fit.h - the parts of `mochi fit`. */
+#ifndef FIT_H
+#define FIT_H
+
+#include "tools/options.h"
+
+/* ---- fit_options.c ---- */
+
+enum { FIT_HEADS = 32, FIT_SHOTS = 64 };
+
+typedef struct fit_options {
+    const char *rows, *labels, *draws;
+    const char *train, *test;                   /* lists of a split, or NULL */
+    const char *save, *readout, *predict, *out; /* files of a readout that is kept, or NULL */
+    double least;                               /* rows whose probability is below it get no label */
+    const char *confusion;                      /* the head whose confusion matrix is shown, or NULL */
+    const mo_head *heads[FIT_HEADS];
+    int n_heads;
+    int64_t shots[FIT_SHOTS];
+    mo_fit_options fit;
+    double lambda, epsilon;
+    mo_context_options device; /* device, math mode and threads */
+    const char *tune;          /* "loo", or NULL */
+    int argc;
+    char **argv;
+    bool standardise, centre, normalise; /* at most one */
+    bool diagnose, no_geometry, pairs, probabilities, json, quiet;
+    given_options given;
+} fit_options;
+
+/* Reads the command line; ends the program on wrong usage. */
+void parse_fit_options(fit_options *o, int argc, char **argv);
+
+/* ---- fit_report.c ---- */
+
+/* The table: a title line of the data, with the classes of an episode if the data have more, or the rows of a split;
+ * column names; one line per row. */
+void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, const mo_draws *split);
+void fit_print_row(const mo_fit_row *row);
+/* The diagnosis: three lines, or one per class and head; rows: all rows of the table. */
+void fit_print_diagnosis(
+    const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon);
+/* The row whose confidence differs most between the outer quarters of the norms, in one sentence. */
+void fit_print_norm_line(const mo_fit_row *rows, int n_rows);
+
+/* The same as JSON lines; returns false if a line could not be written. */
+bool fit_print_row_object(const mo_fit_row *row);
+bool fit_print_diagnosis_objects(const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows);
+
+/* ---- fit_compare.c ---- */
+
+/* rows: of one k after the other, n_heads each, with their outcomes. */
+
+/* One line for each k: which head is the best, and which are within noise of it: the 95% interval of their paired
+ * difference holds 0. Nothing where there are fewer than two heads or two outcomes. */
+void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads);
+/* Every difference of two heads with its interval; * where that leaves out 0. */
+void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads);
+/* The same as JSON lines; returns false if a line could not be written. */
+bool fit_print_pair_objects(const mo_fit_row *rows, int n_rows, int n_heads);
+
+/* The rows of a sweep: figures against the value of the regularisation, and what --tune chose. */
+void fit_print_sweep(const mo_fit_row *rows, int n_rows);
+bool fit_print_sweep_objects(const mo_fit_row *rows, int n_rows);
+
+/* ---- fit_confusion.c ---- */
+
+/* The matrix (of at most 20 classes), the figures of each class and the ten worst pairs. row: inside its visit. */
+void fit_print_confusion(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *confusion);
+/* The same as JSON lines, with the whole matrix; returns false if a line could not be written. */
+bool fit_print_confusion_objects(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *confusion);
+
+/* ---- fit_readout.c, fit_predict.c ---- */
+
+/* Writes a readout: the rows learned from, their labels, and in the metadata the head and its settings. Returns false
+ * on failure. */
+bool save_row_readout(mo_context *ctx, const char *path, const mo_row_readout *r);
+/* Reads such a file; release in any case. Returns false on failure. */
+bool load_row_readout(mo_context *ctx, const char *path, mo_row_readout *r);
+
+/* `mochi fit` with --save, --predict or --readout: fits one head on the rows to learn from (E; NULL: reads the
+ * readout), keeps it and predicts. Returns whether everything was written. */
+bool use_fit(mo_context *ctx, const fit_options *o, const mo_embeddings *E);
+
+#endif
