@@ -131,7 +131,7 @@ void print_members(const json_t *o, int indent) {
         bool nested = !strcmp(key, "manifest") || !strcmp(key, "metadata"),
              list = json_is_object(json_array_get(value, 0)) || !strcmp(key, "cite"),
              empty = json_is_null(value) || (json_is_array(value) && !json_array_size(value));
-        if (empty || !strcmp(key, "kind") || !strcmp(key, "name") || !strcmp(key, "path"))
+        if (empty)
             continue;
         printf("%*s%-*s", indent, "", nested || list ? 0 : (int)width + 1, key);
         for (size_t i = 0; list && i < json_array_size(value); i++) {

@@ -352,7 +352,7 @@ def test_the_program_reads_the_names_of_a_saved_graph(tmp_path):
     rows = list(csv.reader(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()))
     assert rows[1][0] == "node 0" and {row[1] for row in rows[1:]} <= {"tea", "chess"}
     said = subprocess.run([PROGRAM, "data", "info", tmp_path / "g.npz"], check=True, capture_output=True, text=True).stdout
-    assert "names      chess, tea" in said
+    assert "\n  class_names        chess, tea\n" in said
 
 
 def told(make):

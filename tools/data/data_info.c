@@ -196,6 +196,9 @@ bool data_info(mo_context *ctx, const data_options *o, const json_t *m) {
                 offered        ? name
                 : name && path ? path
                                : "");
+            const char *const told[] = {"kind", "name", "path"};
+            for (int k = 0; k < 3; k++)
+                json_object_del(found, told[k]);
             print_members(found, 2);
         }
         json_decref(found);
