@@ -119,8 +119,8 @@ mo_context *open_context_on(mo_context_options options);
 bool debug_mode(void);
 /* Prints an object as one line on standard output and frees it. Returns false if the line could not be written. */
 bool print_json(json_t *object);
-/* Prints its members as text, a line each, by the names that --json gives them; of a list of objects, of texts to cite and
- * of "manifest" and "metadata" a line each below. Without what is null or an empty list. */
+/* Prints its members as text, a line each, by the names that --json gives them; of a list of objects, of texts to cite
+ * and of "manifest" and "metadata" a line each below. Without what is null or an empty list. */
 void print_members(const json_t *object, int indent);
 /* A JSON number, or null where the value is not finite. */
 json_t *json_number(double value);
