@@ -342,7 +342,7 @@ def test_a_refined_solve_has_the_gradient_of_float64():
 def test_wrong_uses_of_a_solve_are_named():
     zero = np.zeros((1, 2, 2), "float32")
     with mochi.Tape():
-        with pytest.raises(mochi.InvalidError, match="policy 'hope', expected one of error, nan, shift, refine"):
+        with pytest.raises(mochi.InvalidError, match="policy is 'hope', expected 'error', 'nan', 'shift', 'refine'"):
             mochi.solve_with(zero, zero, policy="hope")
         with pytest.raises(mochi.NumericalError, match="singular"):
             mochi.solve_with(zero, zero)

@@ -72,10 +72,17 @@ def wrapped(context, array):
     view.data, view.dtype, view.ndim = ffi.cast("void *", address_of(array)), number_of(array.dtype), array.ndim
     for i, (n, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
         view.shape[i], view.stride[i] = n, stride // size
-    state = lend(array)
+    return wrap(context, view, array)
+
+
+def wrap(context, view, owner):
+    """A tensor of no tape onto the memory of a view, whose owner lives until the library is done with it."""
+    state = lend(owner)
     tensor = lib.gate_mo_tensor_wrap(context.gate, context.pointer, view, lib.door_done, state)
     if not tensor:
+        failure = lib.door_failed()
         door_done(state)
+        lib.door_put_failure(failure)
         context.fail()
     return tensor
 

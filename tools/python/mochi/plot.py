@@ -75,18 +75,16 @@ def reliability(probabilities: Any, y: Any, classes: Any = None, ax: Any = None)
     if P.ndim != 2 or len(labels) != len(P) or not known.any():
         raise errors.InvalidError(f"plot.reliability: probabilities {list(P.shape)} and {known.sum()} labels, expected [n, C]")
     names = list(range(P.shape[1])) if classes is None else plain_labels(classes)
-    if len(names) != P.shape[1] or not set(labels) <= {*names, None}:
-        wrong = next((label for label in labels if label not in names and label is not None), None)
-        raise errors.InvalidError(
-            f"plot.reliability: {len(names)} classes and label {wrong!r}, expected {P.shape[1]} with each label"
-        )
-    P, number_of = P[known], {name: i for i, name in enumerate(names)}
-    confidence, right = P.max(1), P.argmax(1) == [number_of[label] for label in labels if label is not None]
+    wrong = [label for label in labels if label is not None and label not in names]
+    if len(names) != P.shape[1] or wrong:
+        found = f"{len(names)} classes and {f'label {wrong[0]!r}' if wrong else 'all labels'}"
+        raise errors.InvalidError(f"plot.reliability: {found}, expected {P.shape[1]} with each label")
+    P = P[known]
+    confidence, right = P.max(1), P.argmax(1) == [names.index(label) for label in labels if label is not None]
     number = np.clip(np.ceil(confidence * BINS).astype(int) - 1, 0, BINS - 1)
-    count = np.bincount(number, minlength=BINS)
+    count, rights, sums = (np.bincount(number, weights, BINS) for weights in (None, right, confidence))
     used = count > 0
-    share = np.bincount(number, right, BINS)[used] / count[used]
-    mean = np.bincount(number, confidence, BINS)[used] / count[used]
+    share, mean = rights[used] / count[used], sums[used] / count[used]
     error = (np.abs(share - mean) * count[used]).sum() / len(P)
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], color="0.7", linewidth=1, zorder=0)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import ffi, lib
 from .context import Context, default_context
 from .tensor import Frame, Leaf, Tensor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, DTypeLike
-
 
 MODES = {"record": lib.MO_RECORD, "eval": lib.MO_EVAL}
 _open = threading.local()
@@ -165,12 +162,6 @@ class Tape:
     def _live(self):
         if not self.pointer or self._core.gone:
             raise errors.StateError("the tape was released")
-
-    def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
-        """A constant of the tape with a copy of the values."""
-        from .inputs import constant_on
-
-        return Tensor(constant_on(self, values, dtype), self)
 
     def grad(
         self, y: Tensor | Sequence[Tensor], xs: Tensor | Sequence[Tensor], gs: Sequence[ArrayLike | None] | None = None,

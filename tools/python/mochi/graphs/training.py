@@ -18,8 +18,10 @@ from ..context import Context, default_context
 from ..handle import Handle
 from .few_shot import cache_of
 from .graph import TASKS, Graph
-from .recipes import POOL, Recipe
+from .recipes import Recipe
 from .trained import Trained
+
+POOL = ("citeseer", "photo", "gnutella06", "astroph", "enzymes", "imdb-binary")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,18 +74,6 @@ class Run:
         if not self.finished:
             raise errors.StateError(f"{self.folder}: the run is not finished; train(.., resume=True) goes on")
         return Trained(os.path.join(self.folder, "weights.safetensors"))
-
-
-class _Pool(Handle):
-    release = lib.gate_mo_pool_release
-
-
-class _Model(Handle):
-    release = lib.gate_mo_model_release
-
-
-class _Trainer(Handle):
-    release = lib.gate_mo_trainer_release
 
 
 class _Watch:
@@ -166,19 +156,20 @@ def train(
         check = lib.gate_mo_run_check if resume else lib.gate_mo_run_folder
         context.call(check, context.pointer, os.fsencode(out))
         opened = stack.enter_context(_opened(context, settings, paths, cache, handle))
-        model = stack.enter_context(_Model(context, settings.model(context, opened.pointer())))
-        o = settings.training()
+        made = context.call(lib.gate_mo_recipe_model, context.pointer, settings.settings, opened.pointer())
+        model = stack.enter_context(Handle(context, made, release=lib.gate_mo_model_release))
+        o = ffi.new("mo_trainer_options *", lib.recipe_training(settings.settings))
         kept = ffi.new("char[]", os.fsencode(out)), ffi.new("char[]", settings.text().encode())
         o.out, o.settings, o.checkpoint_every = *kept, checkpoint_every
         made = context.call(lib.gate_mo_trainer_create, model.pointer(), opened.pointer(), o)
-        trainer = stack.enter_context(_Trainer(context, made, keep=kept))
+        trainer = stack.enter_context(Handle(context, made, keep=kept, release=lib.gate_mo_trainer_release))
         if resume:
             context.call(lib.gate_mo_trainer_resume, trainer.pointer())
         with _interruptible(watch):
             context.call(lib.gate_mo_trainer_run, trainer.pointer(), lib.door_report, handle)
         if watch.failure is not None:
             raise watch.failure
-        run.finished = not run.history or run.history[-1].step + 1 == settings.s["steps"]
+        run.finished = not run.history or run.history[-1].step + 1 == o.steps
         if run.finished:
             context.call(lib.gate_mo_trainer_finish, trainer.pointer())
     return run
@@ -192,7 +183,7 @@ def _named(pool, folder):
         if isinstance(g, Graph):
             os.mkdir(os.path.join(folder, str(i)))
             path = os.path.join(folder, str(i), g.name.replace("/", "_") + ".npz")
-            g._write(path)
+            g.context.call(lib.gate_mo_graph_write, g.pointer(), os.fsencode(path))
             names.append(g.name + tasks)
             paths.append(path + tasks)
         else:
@@ -202,17 +193,17 @@ def _named(pool, folder):
 
 
 def _opened(context, settings, paths, cache, handle):
-    features, kept = settings.features(), [ffi.new("char[]", os.fsencode(path)) for path in paths]
+    features = ffi.new("mo_feature_options *", settings.settings.features)
+    kept = [ffi.new("char[]", os.fsencode(path)) for path in paths]
     where = cache_of(cache)
     if where is not None:
         kept.append(ffi.new("char[]", os.fsencode(where)))
         features.cache = kept[-1]
     list_of = ffi.new("char *[]", kept[: len(paths)])
-    made = context.call(
-        lib.gate_mo_pool_open, context.pointer, list_of, len(paths), features, settings.s["link_share"], lib.door_notice, handle,
-    )  # fmt: skip
-    pool = _Pool(context, made, keep=kept)
-    context.call(lib.gate_mo_pool_set_families, made, ffi.new("double[]", list(settings.s["families"])))
+    given = list_of, len(paths), features, settings.settings.link_share, lib.door_notice, handle
+    made = context.call(lib.gate_mo_pool_open, context.pointer, *given)
+    pool = Handle(context, made, keep=kept, release=lib.gate_mo_pool_release)
+    context.call(lib.gate_mo_pool_set_families, made, ffi.addressof(settings.settings.family, 0))
     return pool
 
 
