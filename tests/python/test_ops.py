@@ -156,7 +156,7 @@ CALLS = {
     "softmax_cross_entropy": lambda s, x: ops.softmax_cross_entropy(x[0], x[1], *s.unpack("d")),
     "solve": lambda s, x: None if any(s.unpack("?xxxi")) else ops.solve(*x),
     "solve_spd": lambda s, x: None if s.unpack("i")[0] else ops.solve_spd(*x),
-    "solve_triangular": lambda s, x: ops.solve_triangular(*x, list(mochi.inputs.TRIANGLES)[s.unpack("i")[0]]),
+    "solve_triangular": lambda s, x: ops.solve_triangular(*x, list(mochi.inputs.CHOICES["mo_triangle"])[s.unpack("i")[0]]),
     "spmm": lambda s, x: ops.spmm(Matrix(s), x[0]),
     "sum": reduction(ops.sum),
     "top_k": lambda s, x: ops.sort(x[0]) if s.unpack("q")[0] < 0 else ops.top_k(x[0], *s.unpack("q")),
