@@ -39,6 +39,7 @@ typedef struct mo_episode {
     mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
     double assortativity; /* nc: how alike the attributes of neighbours are, beyond those of two nodes at random, in
                              standard deviations of such two; 0: not at all, or not known */
+    bool inductive;       /* gc: the readout has no expert but the episode's kernels, whatever the embeddings say */
     int64_t max_rows;     /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
 } mo_episode;
 

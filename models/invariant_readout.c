@@ -3,7 +3,7 @@
  *
  * The expert T has the kernel 1 + <x, y> of those rows; of links and graphs there is also Tg, the same rows under the
  * Gaussian kernel 1 + exp(-|x - y|^2 / mean |x|^2). Further experts are the kernels that an episode of nodes or graphs
- * brings. */
+ * brings; of an inductive episode there are no others. */
 #include "models/heads/heads.h"
 #include "models/invariant.h"
 
@@ -21,6 +21,10 @@ int mo_own_experts(mo_task task, const char *const **name) {
     return task == MO_TASK_NC ? 1 : 2;
 }
 
+static int own_experts(const mo_episode *e) {
+    return e->inductive ? 0 : mo_own_experts(e->task, NULL);
+}
+
 /* The episode's kernels of that name, or NULL. */
 static mo_tensor *further_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, const char *name) {
     for (int i = 0; i < e->n_rows; i++)
@@ -36,13 +40,17 @@ static mo_tensor *gaussian_of(mo_tape *t, mo_tensor *K) {
 
 /* T's kernel K [n, m] and those made of it, before the episode's: [E, n, m]. */
 static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, const char *name) {
-    mo_tensor *part[3] = {mo_with_axis(t, K, MO_AXIS(0), 1)}, *more = further_kernels(t, m, e, name);
-    int n = 1;
-    if (mo_own_experts(e->task, NULL) > 1)
+    mo_tensor *part[3], *more = further_kernels(t, m, e, name);
+    int n = 0;
+    if (own_experts(e) > 0)
+        part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
+    if (own_experts(e) > 1)
         part[n++] = mo_with_axis(t, gaussian_of(t, K), MO_AXIS(0), 1);
     if (more)
         part[n++] = more;
-    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : part[0];
+    if (n == 0)
+        mo_fail(m->ctx, MO_INVALID, "invariant: an inductive episode without kernels, expected some");
+    return n > 1 ? mo_concat(t, part, n, MO_AXIS(0)) : n ? part[0] : mo_null_tensor(m->ctx);
 }
 
 static mo_tensor *own_kernel(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
@@ -78,7 +86,7 @@ static double trust_in_own(const mo_episode *e) {
 static mo_expert_mixture kernel_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, int64_t E) {
     double prior[MO_MAX_EXPERTS] = {0}, doublings[MO_MAX_EXPERTS];
     int64_t R = sizeof lambda_grid / sizeof *lambda_grid;
-    int own = mo_own_experts(e->task, NULL);
+    int own = own_experts(e);
     if (mo_ok(m->ctx) && E > MO_MAX_EXPERTS)
         mo_fail(m->ctx, MO_INVALID, "invariant: %lld kernels of an episode, expected at most %d", (long long)(E - own),
             MO_MAX_EXPERTS - own);

@@ -67,6 +67,7 @@ typedef struct mo_candidate {
     const char *features; /* label: trained | random | x0 | hop */
     mo_model *model;
     bool transductive; /* nodes and graphs: the model's readout that reads all of them, mo_model_transduce */
+    bool inductive;    /* graphs: the model's own readout, of kernels that ask the support alone */
     int hop;
     const mo_head *head;
     double lambda;

@@ -19,7 +19,8 @@ struct mo_source {
     mo_links *links;       /* lp */
     mo_features *features; /* for lp: of the masked graph; the place of their memory: mo_feature_place */
     struct mo_example_kernels
-        *kernels;                   /* what a readout of nodes or graphs reads beside embeddings, borrowed; or NULL */
+        *kernels;   /* what a readout of nodes or graphs reads beside embeddings, borrowed; or NULL */
+    bool inductive; /* gc: whether a readout reads nothing but kernels that ask the labelled graphs alone */
     bool owns_graph, owns_features; /* false: shared with another source of the graph */
 };
 

@@ -118,10 +118,17 @@ MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 
-/* Whether the readout is fitted again on its own predictions for all examples, with classes assumed of equal size.
- * AUTO: on where held-out labels are predicted no worse by it, for 100,000 examples or fewer whose rows have room in
- * memory. */
-typedef enum mo_transductive { MO_TRANSDUCTIVE_OFF, MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_AUTO } mo_transductive;
+/* How much examples without a label say. OFF: they take part in the features. ON: the readout is fitted again on its
+ * own predictions for all examples, with classes assumed of equal size. AUTO: on where held-out labels are predicted no
+ * worse by it, for 100,000 examples or fewer whose rows have room in memory. NEVER, for graphs of a set under the
+ * weights' own readout: nothing; graphs are compared by statistics and vocabularies of the labelled ones, without the
+ * trained embedding, so that a prediction does not depend on the other graphs. */
+typedef enum mo_transductive {
+    MO_TRANSDUCTIVE_OFF,
+    MO_TRANSDUCTIVE_ON,
+    MO_TRANSDUCTIVE_AUTO,
+    MO_TRANSDUCTIVE_NEVER
+} mo_transductive;
 
 /* Rows [nodes, w] of one's own, float32 or float64: nodes are compared by 1 + <x, y> of them at unit length (a row of
  * zeros stays). Both are borrowed for the call. */

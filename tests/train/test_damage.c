@@ -302,7 +302,7 @@ TEST(settings_are_refused_out_of_their_range) {
         {"\"lambda\":\"", "\"lambda\":\"inf\",\"x\":\"", "as its lambda, found 'inf'"},
         {"\"lambda\":\"", "\"lambda\":\"\",\"x\":\"", "as its lambda, found ''"},
         {"\"transductive\":\"no", "\"transductive\":\"maybe",
-            "expected no, yes or auto as its transductive, found 'maybe'"},
+            "expected no, yes, auto or never as its transductive, found 'maybe'"},
         {"[\\\"0\\\",\\\"1\\\"]", "[\\\"a\\\",\\\"a\\\"]", "classes of different names, found 'a' twice"},
     };
     char folder[400];

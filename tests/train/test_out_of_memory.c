@@ -251,7 +251,7 @@ static double compare_graphs(mo_context *ctx, scratch *s) {
         for (int g = 0; g <= GRAPHS && offset; g++)
             offset[g] = 4 * g;
     }
-    mo_set_kernels *k = set && mo_ok(ctx) ? mo_set_kernels_create(set, 1 << 20) : NULL;
+    mo_set_kernels *k = set && mo_ok(ctx) ? mo_set_kernels_create(set, false, 1 << 20) : NULL;
     if (k && mo_set_kernels_count(k) == EXPERTS)
         mo_set_kernels_gram(k, graph, 2, graph, 2, K);
     for (int i = 0; i < EXPERTS * 4; i++)

@@ -10,36 +10,40 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { GRAPHS = 24, MOST = 14, KINDS = 3, A = 3, ROUNDS = 3, MOST_COLUMNS = 80 };
 
-/* Graphs of 1 to MOST nodes, every fourth dense, with isolated nodes; labels and attributes at the nodes if asked. */
-static mo_graph *drawn_set(mo_context *ctx, bool labelled, int64_t attributes) {
+/* Graphs of 1 to MOST nodes, every fourth dense, with isolated nodes; labels and attributes at the nodes if asked.
+ * Those from number `other` on are drawn anew. */
+static mo_graph *partly_drawn_set(mo_context *ctx, bool labelled, int64_t attributes, int other) {
     mo_graph *set = mo_graph_new(ctx, "drawn", "drawn");
     mo_edges edges = {0};
-    mo_random r = mo_random_at(21, MO_PURPOSE_CHECK, 3);
     static int64_t kind[GRAPHS * MOST];
     static float value[GRAPHS * MOST * 8];
     set->graphs = GRAPHS;
     set->graph_offset = calloc(GRAPHS + 1, sizeof *set->graph_offset);
     for (int g = 0; g < GRAPHS; g++) {
         int64_t first = set->graph_offset[g], n = 1 + g % MOST;
+        mo_random r = mo_random_at(g < other ? 21 : 22, MO_PURPOSE_CHECK, (uint64_t)g);
         set->graph_offset[g + 1] = first + n;
         for (int64_t i = 0; i < n; i++)
             for (int64_t j = 0; j < i; j++)
                 if (mo_random_uniform(&r) < (g % 4 ? 0.25 : 0.8))
                     mo_edges_add(ctx, &edges, first + i, first + j);
+        for (int64_t u = first; u < first + n; u++) {
+            kind[u] = mo_random_below(&r, KINDS);
+            for (int64_t j = 0; j < attributes; j++)
+                value[u * attributes + j] = (float)(10 * (double)j + (1 + (double)j) * mo_random_normal(&r));
+        }
     }
-    int64_t nodes = set->graph_offset[GRAPHS];
-    mo_graph_set_edges(set, nodes, &edges);
-    for (int64_t u = 0; u < nodes; u++) {
-        kind[u] = mo_random_below(&r, KINDS);
-        for (int64_t j = 0; j < attributes; j++)
-            value[u * attributes + j] = (float)(10 * (double)j + (1 + (double)j) * mo_random_normal(&r));
-    }
+    mo_graph_set_edges(set, set->graph_offset[GRAPHS], &edges);
     if (labelled || attributes)
         mo_graph_set_features(set, attributes ? value : NULL, attributes, labelled ? kind : NULL);
     set->attributes = attributes;
     set = mo_graph_finish(set);
     expect_ok(ctx);
     return set;
+}
+
+static mo_graph *drawn_set(mo_context *ctx, bool labelled, int64_t attributes) {
+    return partly_drawn_set(ctx, labelled, attributes, GRAPHS);
 }
 
 /* ---- the columns, from the formulas ---- */
@@ -252,7 +256,7 @@ static void expect_experts(const mo_graph *set, const char *const *names, int n_
     int64_t all[GRAPHS];
     for (int g = 0; g < GRAPHS; g++)
         all[g] = GRAPHS - 1 - g;
-    mo_set_kernels *k = mo_set_kernels_create(set, 0);
+    mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
     expect_ok(set->ctx);
     assert_int_equal(mo_set_kernels_count(k), n_names);
     assert_int_equal(mo_set_kernels_gram(k, all, GRAPHS, all, GRAPHS, found), MO_OK);
@@ -311,7 +315,7 @@ TEST(parts_and_threads_change_nothing) {
     for (int threads = 1; threads <= 3; threads += 2) {
         mo_context *ctx = mo_context_create(&(mo_context_options){.threads = threads});
         mo_graph *set = drawn_set(ctx, true, A);
-        mo_set_kernels *k = mo_set_kernels_create(set, 0);
+        mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
         if (threads == 1)
             assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all), MO_OK);
         assert_int_equal(mo_set_kernels_gram(k, a, 4, b, 3, part), MO_OK);
@@ -325,10 +329,62 @@ TEST(parts_and_threads_change_nothing) {
     }
 }
 
+/* Inductive kernels of some graphs are the same whatever the others are, where those of all graphs are not; with all
+ * graphs labelled the Gaussians are equal. */
+TEST(inductive_kernels_ask_the_labelled_graphs_alone) {
+    scratch *s = *state;
+    enum { SAME = 14, LABELLED = 5, ASKED = 6, EXPERTS = 5, MANY = EXPERTS * GRAPHS * GRAPHS };
+    static const int64_t labelled[LABELLED] = {2, 5, 8, 12, 13}, asked[ASKED] = {0, 2, 4, 7, 10, 11};
+    static float K[2][2][EXPERTS * ASKED * LABELLED], all[2][MANY];
+    int64_t every[GRAPHS];
+    for (int g = 0; g < GRAPHS; g++)
+        every[g] = g;
+    for (int drawn = 0; drawn < 2; drawn++) {
+        mo_graph *set = partly_drawn_set(s->ctx, true, A, drawn ? SAME : GRAPHS);
+        for (int inductive = 0; inductive < 2; inductive++) {
+            mo_set_kernels *k = mo_set_kernels_create(set, inductive, 0);
+            assert_int_equal(mo_set_kernels_count(k), EXPERTS);
+            assert_int_equal(mo_set_kernels_refer(k, every, GRAPHS), MO_OK);
+            assert_int_equal(mo_set_kernels_gram(k, every, GRAPHS, every, GRAPHS, all[inductive]), MO_OK);
+            assert_int_equal(mo_set_kernels_refer(k, labelled, LABELLED), MO_OK);
+            assert_int_equal(mo_set_kernels_gram(k, asked, ASKED, labelled, LABELLED, K[drawn][inductive]), MO_OK);
+            mo_set_kernels_release(k);
+        }
+        assert_memory_equal(all[0], all[1], 4 * GRAPHS * GRAPHS * sizeof **all);
+        mo_graph_release(set);
+    }
+    for (int e = 0; e < EXPERTS; e++) {
+        double most[2] = {0, 0};
+        for (int inductive = 0; inductive < 2; inductive++)
+            for (int i = e * ASKED * LABELLED; i < (e + 1) * ASKED * LABELLED; i++)
+                most[inductive] = fmax(most[inductive], fabs(K[0][inductive][i] - K[1][inductive][i]));
+        assert_true(most[0] > 1e-3);
+        assert_true(most[1] < 1e-5);
+    }
+}
+
+TEST(inductive_kernels_before_any_label) {
+    scratch *s = *state;
+    mo_graph *set = drawn_set(s->ctx, true, A);
+    mo_set_kernels *k = mo_set_kernels_create(set, true, 0);
+    int64_t graph = 3, beyond = GRAPHS;
+    float K[5];
+    assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_STATE);
+    mo_clear_error(s->ctx);
+    assert_int_equal(mo_set_kernels_refer(k, &beyond, 1), MO_INVALID);
+    mo_clear_error(s->ctx);
+    assert_int_equal(mo_set_kernels_refer(k, &graph, 1), MO_OK);
+    assert_int_equal(mo_set_kernels_gram(k, &graph, 1, &graph, 1, K), MO_OK);
+    for (int e = 0; e < 5; e++)
+        assert_true(fabs(K[e] - 2) < 1e-6);
+    mo_set_kernels_release(k);
+    mo_graph_release(set);
+}
+
 TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
     scratch *s = *state;
     mo_graph *set = drawn_set(s->ctx, true, A), *single = draw_graph(s->ctx, small, 0, 3);
-    mo_set_kernels *k = mo_set_kernels_create(set, 0);
+    mo_set_kernels *k = mo_set_kernels_create(set, false, 0);
     int64_t graph = 3, beyond = GRAPHS;
     float K[5];
     assert_int_equal(mo_set_kernels_gram(k, NULL, 0, &graph, 1, NULL), MO_OK);
@@ -336,10 +392,10 @@ TEST(empty_lists_and_wrong_graphs_and_too_little_memory) {
     assert_non_null(strstr(mo_context_status(s->ctx)->message, "graph 24, expected 0 to 23"));
     mo_clear_error(s->ctx);
     mo_set_kernels_release(k);
-    assert_null(mo_set_kernels_create(set, 1000));
+    assert_null(mo_set_kernels_create(set, false, 1000));
     assert_int_equal(mo_code_of(s->ctx), MO_MEMORY);
     mo_clear_error(s->ctx);
-    assert_null(mo_set_kernels_create(single, 0));
+    assert_null(mo_set_kernels_create(single, false, 0));
     assert_int_equal(mo_code_of(s->ctx), MO_INVALID);
     mo_clear_error(s->ctx);
     mo_graph_release(set);

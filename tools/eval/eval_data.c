@@ -40,7 +40,8 @@ static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
 /* Whether the weights behind a row were trained on its graph: a row of a baseline has none. */
 static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
     for (int i = 0; i < e->n_subjects; i++)
-        if (!strcmp(e->subjects[i].label, r->features) || !strcmp(e->subjects[i].transductive_label, r->features))
+        if (!strcmp(e->subjects[i].label, r->features) || !strcmp(e->subjects[i].transductive_label, r->features) ||
+            !strcmp(e->subjects[i].inductive_label, r->features))
             return e->subjects[i].seen;
     return MO_UNSEEN;
 }
@@ -88,9 +89,10 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
 }
 
 /* Whether a candidate can do a task: inner products need links between rows of nodes, the readout of all examples nodes
- * or graphs. */
+ * or graphs, that of the labelled alone graphs. */
 static bool can_do(const mo_candidate *c, mo_task task) {
-    return !(c->transductive && task == MO_TASK_LP) && !(c->dot && task != MO_TASK_LP);
+    return !(c->transductive && task == MO_TASK_LP) && !(c->inductive && task != MO_TASK_GC) &&
+           !(c->dot && task != MO_TASK_LP);
 }
 
 /* Of protocol public, gives divisions to a graph that came with none. */

@@ -81,8 +81,9 @@ static const option table[] = {
         .why = "--hop says which hop is taken"},
     {OPTION_INT, "dim", "D", AT(dim), "width of the features without weights (default 512)", 1, 65536},
     {OPTION_FLAG, "transductive", NULL, AT(transductive),
-        "on nodes and graphs, a further column for all weights of the recipe best, with +T behind its name: the "
-        "readout refitted on its own predictions for all of them, with equally many assumed per class"},
+        "on nodes and graphs, further columns for all weights of the recipe best: +T, the readout refitted on its own "
+        "predictions for all of them, with equally many assumed per class; of graphs also -T, which compares them by "
+        "statistics and vocabularies of the labelled ones alone"},
     {OPTION_GROUP, .help = "Data and protocol"},
     {OPTION_TEXT, "suite", "SUITE|FILE.json", AT(suite),
         "data sets, tasks, shots, metrics, heads and protocol in place of the options below: paper, paper-offline (the "

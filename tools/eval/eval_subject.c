@@ -26,15 +26,19 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* Adds the last model again, with its readout of all nodes. */
+/* Adds the last model again twice: with its readout of all examples, and for graphs with that of the labelled alone. */
 static void add_transductive(subject *s) {
     if (!s->n_candidates)
         return;
     mo_candidate c = s->candidates[s->n_candidates - 1];
     memcpy(s->transductive_label, s->label, sizeof s->label);
-    strcat(s->transductive_label, "+T");
-    c.features = s->transductive_label;
+    memcpy(s->inductive_label, s->label, sizeof s->label);
+    c.features = strcat(s->transductive_label, "+T");
     c.transductive = true;
+    s->candidates[s->n_candidates++] = c;
+    c.features = strcat(s->inductive_label, "-T");
+    c.transductive = false;
+    c.inductive = true;
     s->candidates[s->n_candidates++] = c;
 }
 

@@ -4,11 +4,11 @@
 
 #include "tools/eval/eval_json.h"
 
-enum { MAX_CANDIDATES = 5 * (MAX_HEADS + 1) };
+enum { MAX_CANDIDATES = 6 * (MAX_HEADS + 1) };
 
 /* Weights, or none, and the candidates that read the same features. */
 typedef struct subject {
-    char label[40], transductive_label[44];
+    char label[40], transductive_label[44], inductive_label[44];
     mo_feature_options features;
     mo_mochi_options mochi;
     double lambda;          /* penalty of heads on single hops */

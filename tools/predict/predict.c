@@ -72,8 +72,9 @@ static const option table[] = {
         "penalty of a --head that has one (default: that of the weights)", ITS_OWN},
     {OPTION_CHOICE, "transductive", "WHETHER", AT(few_shot.transductive),
         "refit the readout on its own predictions for all examples, with equally many assumed per class: no, yes or "
-        "auto, where labels left out in turn are predicted no worse, of 100,000 examples or fewer (default: auto)",
-        .choices = "no|yes|auto", OF_CLASSES},
+        "auto, where labels left out in turn are predicted no worse, of 100,000 examples or fewer (default: auto). "
+        "never, for a set of graphs: a prediction reads that graph and the labelled ones alone",
+        .choices = "no|yes|auto|never", OF_CLASSES},
     {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),
         "rows of your own for the nodes, by which they are compared too, beside those of the weights", OF_CLASSES},
     KEEPING_OPTIONS(predict_options, few_shot.memory, cache),

@@ -14,7 +14,7 @@
  */
 static const char format[] = "mochi readout 2", command[] = "mochi predict --save";
 
-const char *const transductive_names[3] = {"no", "yes", "auto"};
+const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
 
 /* The first number stands first, as `eval --json` prints weights; of a graph it is the second (`data info`). */
 static void print_digest(uint64_t first, uint64_t second, char text[33]) {
@@ -117,11 +117,12 @@ static void take_readout(mo_context *ctx, const char *path, const json_t *metada
     if (!mo_ok(ctx))
         return;
     o->head = head[0] ? mo_find_head(head) : NULL;
-    int choice = 2;
+    int choice = MO_TRANSDUCTIVE_NEVER;
     while (choice >= 0 && strcmp(transductive, transductive_names[choice]) != 0)
         choice--;
     if (choice < 0)
-        mo_fail(ctx, MO_FORMAT, "%s: expected no, yes or auto as its transductive, found '%.40s'", path, transductive);
+        mo_fail(ctx, MO_FORMAT, "%s: expected no, yes, auto or never as its transductive, found '%.40s'", path,
+            transductive);
     o->transductive = (mo_transductive)choice;
     if (!mo_ok(ctx))
         return;

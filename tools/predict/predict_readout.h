@@ -4,7 +4,7 @@
 
 #include "tools/predict/predict.h"
 
-extern const char *const transductive_names[3]; /* no, yes, auto: in the order of mo_transductive */
+extern const char *const transductive_names[4]; /* no, yes, auto, never: in the order of mo_transductive */
 
 /* Writes labels and readout with the digests of weights and data. Returns false on failure. */
 bool save_readout(const char *path, const mo_graph *graph, const mo_few_shot_options *o, const mo_labels *known);

@@ -75,6 +75,7 @@ int64_t mo_choose_centres(
 static void put_kernels_between(mo_tape *t, const mo_source *source, const char *name, const int64_t *a, int64_t n_a,
     const mo_kernel_examples *of, mo_episode *e) {
     int64_t m = of->n_reference, shape[] = {mo_example_kernels_count(source->kernels), n_a, m};
+    mo_example_kernels_refer(source->kernels, of->support, of->n_s);
     float *K = mo_ok(t->ctx) ? mo_tape_scratch(t, shape[0] * n_a * m, sizeof *K) : NULL;
     if (K && mo_example_kernels_gram(source->kernels, a, n_a, of->reference, m, K) == MO_OK)
         e->rows[e->n_rows++] = (mo_named){name, mo_from(t, MO_F32, 3, shape, K), NULL};
@@ -86,11 +87,13 @@ static bool has_kernels(const mo_source *source) {
 
 void mo_put_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e) {
     e->assortativity = mo_example_kernels_assortativity(source->kernels);
+    e->inductive = source->inductive;
     if (has_kernels(source))
         put_kernels_between(t, source, "kernels", of->support, of->n_s, of, e);
 }
 
 void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_examples *of, mo_episode *e) {
+    e->inductive = source->inductive;
     if (has_kernels(source))
         put_kernels_between(t, source, "query kernels", of->query, of->n_q, of, e);
 }

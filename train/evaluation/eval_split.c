@@ -47,17 +47,18 @@ static void put_figures(mo_evaluation *ev, int c, int shot, int64_t repeat, cons
     const mo_candidate *candidate = &ev->candidate[c];
     double figure[MO_CLASS_METRICS] = {NAN, NAN, NAN};
     mo_expert_share experts[MO_MAX_EXPERTS];
+    const mo_source *source = candidate->inductive ? &ev->inductive : ev->source;
     mo_tensor *share = NULL;
     mo_tape_reset(ev->t);
     mo_tensor *logits = candidate->transductive ? mo_population_logits(ev->t, ev->source, candidate, &ev->all[c], plan)
-                                                : mo_candidate_logits(ev->t, ev->source, candidate, ev->rows[c], plan,
+                                                : mo_candidate_logits(ev->t, source, candidate, ev->rows[c], plan,
                                                       ev->options->max_rows, &share);
     figure[0] = mo_plan_accuracy(ev->t, logits, plan);
     if (ev->options->calibration)
         put_calibration(ev, logits, plan, figure);
     for (int metric = 0; metric < ev->metrics; metric++)
         mo_eval_values(ev, c, shot, metric)[repeat] = figure[metric];
-    int n = mo_shares_of(ev->t, ev->source, share, experts);
+    int n = candidate->inductive ? 0 : mo_shares_of(ev->t, ev->source, share, experts);
     for (int e = 0; e < ev->experts; e++)
         mo_eval_values(ev, c, shot, ev->metrics + e)[repeat] = e < n ? experts[e].share : NAN;
 }

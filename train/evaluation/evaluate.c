@@ -54,6 +54,9 @@ static bool check_evaluation(
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
         else if (!c[i].model && c[i].transductive)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
+        else if (c[i].inductive && (!c[i].model || !c[i].model->readout || source->task != MO_TASK_GC))
+            mo_fail(ctx, MO_INVALID,
+                "evaluate: candidate %d is inductive, expected a model with a readout of its own, and graphs", i);
     for (int i = 0; i < n && mo_ok(ctx); i++)
         if (c[i].dot && (!links || mo_has_example_rows(source)))
             mo_fail(ctx, MO_INVALID, "evaluate: inner products score links by rows of nodes; %s %s has none",
@@ -112,6 +115,12 @@ static void open_kernels(mo_evaluation *ev) {
     if (read && !ev->own.kernels)
         ev->kernels = ev->own.kernels = mo_example_kernels_create(&ev->own, 0);
     ev->experts = read && mo_ok(ev->ctx) ? mo_expert_count(&ev->own) : 0;
+    ev->inductive = ev->own;
+    ev->inductive.inductive = true;
+    ev->inductive.kernels = NULL;
+    for (int i = 0; i < ev->n; i++)
+        if (ev->candidate[i].inductive && !ev->inductive.kernels)
+            ev->inductive.kernels = mo_example_kernels_create(&ev->inductive, 0);
 }
 
 static bool prepare_evaluation(mo_evaluation *ev) {
@@ -155,6 +164,7 @@ static void finish_evaluation(mo_evaluation *ev) {
     }
     mo_tape_release(ev->t);
     mo_example_kernels_release(ev->kernels);
+    mo_example_kernels_release(ev->inductive.kernels);
     free(ev->rows);
     free(ev->all);
     free(ev->value);
@@ -165,7 +175,7 @@ static void finish_evaluation(mo_evaluation *ev) {
 /* Mean shares of a candidate at a shot; returns their number, 0 where its readout has none. */
 static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share out[MO_MAX_EXPERTS]) {
     const mo_candidate *candidate = &ev->candidate[c];
-    if (!candidate->model || !candidate->model->readout || candidate->transductive)
+    if (!candidate->model || !candidate->model->readout || candidate->transductive || candidate->inductive)
         return 0;
     for (int e = 0; e < ev->experts; e++) {
         out[e].name = mo_expert_name(&ev->own, e);

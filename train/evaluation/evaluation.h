@@ -19,6 +19,7 @@ typedef struct mo_evaluation {
     const mo_source *source; /* `own`: the caller's, with the kernels that readouts read */
     mo_source own;
     struct mo_example_kernels *kernels; /* owned; NULL: the caller's, or none */
+    mo_source inductive; /* the same source with inductive kernels, owned; they are NULL if no candidate reads them */
     const mo_candidate *candidate;
     int n; /* candidates */
     const mo_eval_options *options;

@@ -30,12 +30,13 @@ const char *mo_expert_words(const char *name) {
 }
 
 int mo_expert_count(const mo_source *source) {
-    return mo_own_experts(source->task, NULL) + mo_example_kernels_count(source->kernels);
+    return (source->inductive ? 0 : mo_own_experts(source->task, NULL)) + mo_example_kernels_count(source->kernels);
 }
 
 const char *mo_expert_name(const mo_source *source, int e) {
     const char *const *own;
     int n = mo_own_experts(source->task, &own);
+    n = source->inductive ? 0 : n;
     return e < n ? own[e] : mo_example_kernels_name(source->kernels, e - n);
 }
 

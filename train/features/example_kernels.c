@@ -22,7 +22,7 @@ mo_example_kernels *mo_example_kernels_create(const mo_source *source, int64_t m
     if (source->task == MO_TASK_NC)
         k->nodes = mo_node_kernels_create(source->graph, source->features, memory);
     else
-        k->graphs = mo_set_kernels_create(source->graph, memory);
+        k->graphs = mo_set_kernels_create(source->graph, source->inductive, memory);
     if (k->nodes || k->graphs)
         return k;
     free(k);
@@ -71,6 +71,10 @@ mo_code mo_example_kernels_add(mo_example_kernels *k, const mo_graph *graph, con
     mo_tensor_release(X);
     free(x);
     return mo_code_of(ctx);
+}
+
+mo_code mo_example_kernels_refer(mo_example_kernels *k, const int64_t *labelled, int64_t n) {
+    return k && k->graphs ? mo_set_kernels_refer(k->graphs, labelled, n) : MO_OK;
 }
 
 mo_code mo_example_kernels_gram(

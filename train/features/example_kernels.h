@@ -23,6 +23,9 @@ double mo_example_kernels_assortativity(const mo_example_kernels *k);
  * of graphs and MO_INVALID for rows of another shape. Returns the status. */
 mo_code mo_example_kernels_add(mo_example_kernels *k, const mo_graph *graph, const mo_expert *expert);
 
+/* As mo_set_kernels_refer; of nodes nothing changes. */
+mo_code mo_example_kernels_refer(mo_example_kernels *k, const int64_t *labelled, int64_t n);
+
 /* K [E, n_a, n_b] float32, written: the kernels between the examples a [n_a] and b [n_b], as mo_node_kernels_gram and
  * mo_set_kernels_gram have them. Returns the status. */
 mo_code mo_example_kernels_gram(

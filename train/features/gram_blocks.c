@@ -137,27 +137,29 @@ void mo_gaussian_block(
 /* A column whose standard deviation is below this share of its mean, or below it, is the same in all rows. */
 static const double CONSTANT = 1e-7;
 
-double mo_spread(const float *x, int64_t n, int64_t stride, double *mean) {
+double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++)
-        sum += x[i * stride];
+        sum += x[(row ? row[i] : i) * stride];
     *mean = n > 0 ? sum / (double)n : 0;
-    for (int64_t i = 0; i < n; i++)
-        squares += (x[i * stride] - *mean) * (x[i * stride] - *mean);
+    for (int64_t i = 0; i < n; i++) {
+        double off = x[(row ? row[i] : i) * stride] - *mean;
+        squares += off * off;
+    }
     return n > 0 ? sqrt(squares / (double)n) : 0;
 }
 
-static bool scale_column(float *x, int64_t n, int64_t stride, double clip) {
-    double mean, sd = mo_spread(x, n, stride, &mean);
+static bool scale_column(float *x, int64_t n, int64_t stride, const int64_t *row, int64_t count, double clip) {
+    double mean, sd = mo_spread(x, stride, row, row ? count : n, &mean);
     bool varies = sd > CONSTANT * fmax(1, fabs(mean));
     for (int64_t i = 0; i < n; i++)
         x[i * stride] = varies ? (float)fmin(fmax((x[i * stride] - mean) / sd, -clip), clip) : 0;
     return varies;
 }
 
-int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, double clip) {
+int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, const int64_t *row, int64_t count, double clip) {
     int64_t varying = 0;
     for (int64_t c = 0; c < columns; c++)
-        varying += scale_column(X + c, n, columns, clip);
+        varying += scale_column(X + c, n, columns, row, count, clip);
     return varying;
 }

@@ -33,12 +33,14 @@ bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, c
 void mo_gaussian_block(
     mo_context *ctx, const float *X, int64_t columns, int64_t p, const mo_row_pairs *pairs, float *K);
 
-/* Returns the standard deviation (over n, not n - 1) of n values, `stride` apart, and their mean; 0 of none. */
-double mo_spread(const float *x, int64_t n, int64_t stride, double *mean);
+/* Returns the standard deviation (over n, not n - 1) of n values x[row[i] * stride], and their mean; 0 of none. row
+ * (NULL: 0 .. n - 1). */
+double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean);
 
 #define MO_KERNEL_CLIP 4 /* of columns of Gaussians */
-/* Column c of X [n, columns], minus its mean, over its standard deviation, clipped to -clip .. clip; zero where it
- * is the same in all rows. Returns the number of columns that vary. */
-int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, double clip);
+/* Column c of X [n, columns], minus its mean, over its standard deviation, both of the rows row[0 .. count - 1] (NULL:
+ * of all), clipped to -clip .. clip; zero where these rows have it the same. Returns the number of columns that vary.
+ */
+int64_t mo_scale_columns(float *X, int64_t n, int64_t columns, const int64_t *row, int64_t count, double clip);
 
 #endif

@@ -117,6 +117,14 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         return;
     if (features.form == MO_FEATURES_OF_EXAMPLES)
         f->max_rows = MO_EXAMPLE_ROWS;
+    f->source.inductive = o->transductive == MO_TRANSDUCTIVE_NEVER;
+    if (f->source.inductive && (f->source.task != MO_TASK_GC || !f->candidate.model->readout)) {
+        mo_fail(f->ctx, MO_UNSUPPORTED,
+            "few-shot: inductive kernels are those of a set of graphs, read by the weights' own readout; %s is asked "
+            "for %s",
+            f->source.graph->name, f->source.task == MO_TASK_GC ? "with a head" : "labels of nodes");
+        return;
+    }
     f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && may_choose(f, o, &features);
     f->candidate.transductive |= f->chooses;
     features.beside = (int64_t)bytes_beside(f, o, &features, f->candidate.transductive);

@@ -162,6 +162,7 @@ mo_code mo_few_shot_without(
     mo_tensor *each = NULL;
     mo_episode e = {.task = f->source.task,
         .classes = f->classes,
+        .inductive = f->source.inductive,
         .assortativity = mo_example_kernels_assortativity(f->source.kernels)};
     mo_tape_reset(f->t);
     e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);

@@ -22,6 +22,15 @@ typedef struct graph_columns {
 
 enum { STRUCTURE, LABELS, ATTRIBUTES, BOTH, GAUSSIANS };
 
+/* The feature columns of a set by what they are, and the attributes of its nodes. */
+typedef struct node_columns {
+    int64_t n_labels, n_attributes;
+    int64_t *place;           /* [features]: among the labels, or among the attributes */
+    bool *attribute;          /* [features] */
+    float *a;                 /* [nodes, n_attributes], standardised */
+    float (*x)[NODE_COLUMNS]; /* [nodes]: log(1 + d), its mean over the neighbours, clustering, log(1 + triangles) */
+} node_columns;
+
 struct mo_set_kernels {
     const mo_graph *set;
     graph_columns of[GAUSSIANS];
@@ -31,16 +40,11 @@ struct mo_set_kernels {
     int64_t columns;
     const char *name[GAUSSIANS + 1];
     int count;
+    bool inductive;
+    node_columns nodes;            /* kept where it is inductive */
+    int64_t *labelled, n_labelled; /* the graphs that all columns are standardised by; NULL: none yet, or all */
+    double *known;                 /* [columns]: 1 where a labelled graph has that column of wl, else 0; or NULL */
 };
-
-/* The feature columns of a set by what they are, and the attributes of its nodes. */
-typedef struct node_columns {
-    int64_t n_labels, n_attributes;
-    int64_t *place;           /* [features]: among the labels, or among the attributes */
-    bool *attribute;          /* [features] */
-    float *a;                 /* [nodes, n_attributes], standardised */
-    float (*x)[NODE_COLUMNS]; /* [nodes]: log(1 + d), its mean over the neighbours, clustering, log(1 + triangles) */
-} node_columns;
 
 /* ---- of the nodes ---- */
 
@@ -53,14 +57,16 @@ static void sort_columns(const mo_graph *set, node_columns *c) {
         c->place[j] = c->attribute[j] ? c->n_attributes++ : c->n_labels++;
 }
 
-static void fill_attributes(const mo_graph *set, const node_columns *c) {
+/* Standardised over listed nodes, or over all. */
+static void fill_attributes(const mo_graph *set, const node_columns *c, const int64_t *node, int64_t n) {
+    memset(c->a, 0, (size_t)(set->nodes * c->n_attributes) * sizeof *c->a);
     for (int64_t u = 0; u < set->nodes && set->features > 0; u++)
         for (int64_t e = set->feature_pointer[u]; e < set->feature_pointer[u + 1]; e++) {
             int64_t j = set->feature_column[e];
             if (c->attribute[j])
                 c->a[u * c->n_attributes + c->place[j]] = set->feature_value[e];
         }
-    mo_scale_columns(c->a, set->nodes, c->n_attributes, INFINITY);
+    mo_scale_columns(c->a, set->nodes, c->n_attributes, node, n, INFINITY);
 }
 
 static void fill_structure(const mo_graph *set, const mo_set_structure *s, const node_columns *c) {
@@ -85,7 +91,7 @@ static bool find_node_columns(const mo_graph *set, node_columns *c) {
         sort_columns(set, c);
     c->a = mo_ok(ctx) ? mo_host_array(ctx, set->nodes * c->n_attributes, sizeof *c->a) : NULL;
     if (mo_ok(ctx) && mo_set_structure_find(set, &s)) {
-        fill_attributes(set, c);
+        fill_attributes(set, c, NULL, 0);
         fill_structure(set, &s, c);
     }
     mo_set_structure_free(&s);
@@ -97,12 +103,13 @@ static void free_node_columns(node_columns *c) {
     free(c->attribute);
     free(c->a);
     free(c->x);
+    *c = (node_columns){0};
 }
 
 /* ---- of the graphs ---- */
 
 static void put_spread(const float *x, int64_t n, int64_t stride, float out[2]) {
-    double mean, deviation = mo_spread(x, n, stride, &mean);
+    double mean, deviation = mo_spread(x, stride, NULL, n, &mean);
     out[0] = (float)mean;
     out[1] = (float)deviation;
 }
@@ -178,13 +185,16 @@ static void describe_attributes(const mo_graph *set, const node_columns *c, int6
         }
 }
 
-static bool make_columns(mo_set_kernels *k, const node_columns *c) {
-    static const char *const names[GAUSSIANS] = {"st", "lab", "at", "atx"};
+/* Standardised over the labelled graphs, or over all. */
+static bool make_columns(mo_set_kernels *k) {
+    const node_columns *c = &k->nodes;
     const mo_graph *set = k->set;
     int64_t at = attribute_columns(c->n_attributes), lab = 2 * c->n_labels + DEGREES + 2, largest = 0, G = set->graphs;
     const int64_t w[GAUSSIANS] = {ST, lab, at, c->n_attributes ? at + lab : 0};
-    for (int i = 0; i < GAUSSIANS; i++)
+    for (int i = 0; i < GAUSSIANS; i++) {
+        free(k->of[i].x);
         k->of[i] = (graph_columns){mo_host_array(set->ctx, G * w[i], sizeof(float)), w[i], 0};
+    }
     for (int64_t g = 0; g < G; g++)
         largest = set->graph_offset[g + 1] - set->graph_offset[g] > largest
                       ? set->graph_offset[g + 1] - set->graph_offset[g]
@@ -200,18 +210,20 @@ static bool make_columns(mo_set_kernels *k, const node_columns *c) {
         }
     }
     free(near);
-    for (int i = 0; i < GAUSSIANS && mo_ok(set->ctx); i++) {
-        k->of[i].varying = mo_scale_columns(k->of[i].x, G, w[i], MO_KERNEL_CLIP);
-        if (k->of[i].varying > 0)
-            k->name[k->count++] = names[i];
-    }
+    for (int i = 0; i < GAUSSIANS && mo_ok(set->ctx); i++)
+        k->of[i].varying = mo_scale_columns(k->of[i].x, G, w[i], k->labelled, k->n_labelled, MO_KERNEL_CLIP);
     return mo_ok(set->ctx);
+}
+
+/* Whether columns are an expert: of all graphs, if some differ in them. */
+static bool is_expert(const mo_set_kernels *k, int i) {
+    return k->inductive ? k->of[i].w > 0 : k->of[i].varying > 0;
 }
 
 /* The rows of wl, on the host whatever the set's device. */
 static bool make_subtrees(mo_set_kernels *k) {
     mo_context *ctx = k->set->ctx;
-    mo_csr *A = mo_set_subtree_columns(k->set);
+    mo_csr *A = mo_set_subtree_columns(k->set, k->inductive);
     if (!A)
         return false;
     k->columns = A->columns;
@@ -227,9 +239,16 @@ static bool make_subtrees(mo_set_kernels *k) {
         mo_tensor_read(A->values, k->value, (size_t)A->nnz * sizeof *k->value);
     }
     mo_csr_release(A);
+    return mo_ok(ctx);
+}
+
+static void name_experts(mo_set_kernels *k) {
+    static const char *const names[GAUSSIANS] = {"st", "lab", "at", "atx"};
+    for (int i = 0; i < GAUSSIANS; i++)
+        if (is_expert(k, i))
+            k->name[k->count++] = names[i];
     if (k->columns > 0)
         k->name[k->count++] = "wl";
-    return mo_ok(ctx);
 }
 
 /* ---- made, asked, released ---- */
@@ -249,21 +268,72 @@ static bool kernels_are_valid(const mo_graph *set, int64_t memory) {
     return mo_ok(ctx) && mo_kernels_fit(set, count_bytes(set), memory) && mo_features_fit_products(set);
 }
 
-mo_set_kernels *mo_set_kernels_create(const mo_graph *set, int64_t memory) {
+mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64_t memory) {
     if (!set || !kernels_are_valid(set, memory))
         return NULL;
     mo_set_kernels *k = mo_host_array(set->ctx, 1, sizeof *k);
-    node_columns c = {0};
-    bool done = false;
-    if (k) {
-        k->set = set;
-        done = find_node_columns(set, &c) && make_columns(k, &c) && make_subtrees(k);
-    }
-    free_node_columns(&c);
-    if (done)
+    if (!k)
+        return NULL;
+    k->set = set;
+    k->inductive = inductive;
+    if (find_node_columns(set, &k->nodes) && make_columns(k) && make_subtrees(k)) {
+        name_experts(k);
+        if (!inductive)
+            free_node_columns(&k->nodes);
         return k;
+    }
     mo_set_kernels_release(k);
     return NULL;
+}
+
+/* ---- what the labelled graphs know ---- */
+
+/* The numbers of their nodes, to be freed. */
+static int64_t *nodes_of(const mo_graph *set, const int64_t *graph, int64_t n, int64_t *count) {
+    *count = 0;
+    for (int64_t i = 0; i < n; i++)
+        *count += set->graph_offset[graph[i] + 1] - set->graph_offset[graph[i]];
+    int64_t *node = mo_host_array(set->ctx, *count, sizeof *node), at = 0;
+    for (int64_t i = 0; node && i < n; i++)
+        for (int64_t u = set->graph_offset[graph[i]]; u < set->graph_offset[graph[i] + 1]; u++)
+            node[at++] = u;
+    return node;
+}
+
+static bool list_known(mo_set_kernels *k) {
+    k->known = mo_host_array(k->set->ctx, k->columns, sizeof *k->known);
+    for (int64_t i = 0; k->known && i < k->n_labelled; i++)
+        for (int64_t e = k->first[k->labelled[i]]; e < k->first[k->labelled[i] + 1]; e++)
+            k->known[k->column[e]] = 1;
+    return k->known;
+}
+
+mo_code mo_set_kernels_refer(mo_set_kernels *k, const int64_t *graph, int64_t n) {
+    if (!k)
+        return MO_INVALID;
+    mo_context *ctx = k->set->ctx;
+    mo_row_pairs p = {graph, graph, n, 0};
+    bool same = k->labelled && k->n_labelled == n && memcmp(k->labelled, graph, (size_t)n * sizeof *graph) == 0;
+    if (!k->inductive || same || !mo_ok(ctx) || !mo_rows_exist(ctx, &p, k->set->graphs, "graph"))
+        return mo_code_of(ctx);
+    free(k->labelled);
+    free(k->known);
+    k->known = NULL;
+    k->labelled = mo_host_array(ctx, n, sizeof *k->labelled);
+    k->n_labelled = n;
+    int64_t count, *node = k->labelled ? nodes_of(k->set, graph, n, &count) : NULL;
+    if (node) {
+        memcpy(k->labelled, graph, (size_t)n * sizeof *graph);
+        fill_attributes(k->set, &k->nodes, node, count);
+        if (make_columns(k))
+            list_known(k);
+    }
+    free(node);
+    if (!mo_ok(ctx)) {
+        free(k->labelled);
+        k->labelled = NULL;
+    }
+    return mo_code_of(ctx);
 }
 
 int mo_set_kernels_count(const mo_set_kernels *k) {
@@ -279,14 +349,17 @@ mo_code mo_set_kernels_gram(mo_set_kernels *k, const int64_t *a, int64_t n_a, co
         return MO_INVALID;
     mo_context *ctx = k->set->ctx;
     mo_row_pairs p = {a, b, n_a, n_b};
+    if (k->inductive && !k->labelled && mo_ok(ctx))
+        mo_fail(ctx, MO_STATE, "kernels: expected the labelled graphs (mo_set_kernels_refer) before inductive kernels");
     if (!mo_ok(ctx) || !mo_rows_exist(ctx, &p, k->set->graphs, "graph") || n_a == 0 || n_b == 0)
         return mo_code_of(ctx);
     for (int i = 0; i < GAUSSIANS; i++)
-        if (k->of[i].varying > 0) {
-            mo_gaussian_block(ctx, k->of[i].x, k->of[i].w, k->of[i].varying, &p, K);
+        if (is_expert(k, i)) {
+            int64_t varying = k->of[i].varying > 0 ? k->of[i].varying : 1;
+            mo_gaussian_block(ctx, k->of[i].x, k->of[i].w, varying, &p, K);
             K += n_a * n_b;
         }
-    mo_sparse_rows wl = {k->columns, k->first, k->column, k->value, NULL};
+    mo_sparse_rows wl = {k->columns, k->first, k->column, k->value, k->known};
     if (k->columns > 0)
         mo_cosine_block(ctx, &wl, k->place, &p, K);
     return mo_code_of(ctx);
@@ -297,6 +370,9 @@ void mo_set_kernels_release(mo_set_kernels *k) {
         return;
     for (int i = 0; i < GAUSSIANS; i++)
         free(k->of[i].x);
+    free_node_columns(&k->nodes);
+    free(k->labelled);
+    free(k->known);
     free(k->first);
     free(k->column);
     free(k->value);

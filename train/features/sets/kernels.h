@@ -18,13 +18,22 @@
  * k(X, Y) = 1 + exp(-|x - y|^2 / (2 p)) for the first four, with every column standardised over the graphs of the set,
  * clipped to -4 .. 4, and p the columns that vary; 1 + the cosine for wl. Node labels are the feature columns of 0 and
  * 1 that are not attributes of a TU set, attributes all others. Without attributes at and atx are left out, and so is
- * what is the same for all graphs. */
+ * what is the same for all graphs.
+ *
+ * Inductive kernels are those of the labelled graphs alone: "over all nodes" and "over the graphs of the set" mean
+ * theirs, and wl reads the columns that one of them has. So the kernel of a graph with a labelled one does not depend
+ * on other graphs, beyond rounding and which feature columns are attributes. */
 typedef struct mo_set_kernels mo_set_kernels;
 
-/* set: borrowed until release. memory: bytes that this may take while it is made, 0: what is free; asked before the
- * work. Raises MO_MEMORY where it is not enough, MO_INVALID for a single graph. Returns NULL on failure. */
-mo_set_kernels *mo_set_kernels_create(const mo_graph *set, int64_t memory);
+/* set: borrowed until release. inductive: see above; then mo_set_kernels_refer comes before kernels. memory: bytes that
+ * this may take while it is made, 0: what is free; asked before the work. Raises MO_MEMORY where it is not enough,
+ * MO_INVALID for a single graph. Returns NULL on failure. */
+mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64_t memory);
 void mo_set_kernels_release(mo_set_kernels *k);
+
+/* The labelled graphs of inductive kernels, n numbers, copied; of others nothing changes. Raises MO_INVALID for a graph
+ * that the set has not. Returns the status. */
+mo_code mo_set_kernels_refer(mo_set_kernels *k, const int64_t *graph, int64_t n);
 
 /* How many experts there are, and what expert e is called: borrowed. */
 int mo_set_kernels_count(const mo_set_kernels *k);

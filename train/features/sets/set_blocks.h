@@ -24,8 +24,9 @@ bool mo_set_scale(mo_graph *graph, float **own);
 /* Rows of unit length, or zero, of every graph of the set: [graphs, columns]. Return false on failure. */
 /* statistics.c */
 bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out);
-/* subtrees.c: the columns of that kernel [graphs, columns], each of two graphs or more; NULL on failure. Release. */
-mo_csr *mo_set_subtree_columns(const mo_graph *graph);
+/* subtrees.c: the columns of that kernel [graphs, columns], each of two graphs or more, or with `single` of one or
+ * more; NULL on failure. Release. */
+mo_csr *mo_set_subtree_columns(const mo_graph *graph, bool single);
 /* Their coordinates, on the tape; quality: of its SVD. */
 mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality);
 /* waves.c */

@@ -158,12 +158,12 @@ static void add_cell(cells *c, int64_t graph, float value) {
 }
 
 /* The columns of one colour, which n graphs have; count [n] is scratch. */
-static void add_colour(cells *c, const entry *e, int64_t n, const double *norm, int64_t *count) {
+static void add_colour(cells *c, const entry *e, int64_t n, bool single, const double *norm, int64_t *count) {
     for (int64_t i = 0; i < n; i++)
         count[i] = e[i].count;
     qsort(count, (size_t)n, sizeof *count, compare_counts);
     int64_t before = 0;
-    for (int64_t k = 0; k + 1 < n && mo_ok(c->ctx); k++) { /* the largest number alone would be a single graph's */
+    for (int64_t k = 0; k < n - !single && mo_ok(c->ctx); k++) { /* the largest number alone is a single graph's */
         if (count[k] == before)
             continue;
         double root = sqrt((double)(count[k] - before));
@@ -175,7 +175,7 @@ static void add_colour(cells *c, const entry *e, int64_t n, const double *norm, 
     }
 }
 
-static cells list_cells(const mo_graph *graph, const entry *list, int64_t n) {
+static cells list_cells(const mo_graph *graph, const entry *list, int64_t n, bool single) {
     cells c = {.ctx = graph->ctx};
     double *norm = mo_host_array(c.ctx, graph->graphs, sizeof *norm);
     int64_t *count = mo_host_array(c.ctx, graph->graphs, sizeof *count);
@@ -186,7 +186,7 @@ static cells list_cells(const mo_graph *graph, const entry *list, int64_t n) {
     for (int64_t first = 0, stop; first < n && mo_ok(c.ctx); first = stop) {
         for (stop = first + 1; stop < n && list[stop].colour == list[first].colour; stop++)
             ;
-        add_colour(&c, list + first, stop - first, norm, count);
+        add_colour(&c, list + first, stop - first, single, norm, count);
     }
     free(norm);
     free(count);
@@ -220,13 +220,13 @@ static mo_csr *matrix_of(const mo_graph *graph, const cells *c) {
     return A;
 }
 
-mo_csr *mo_set_subtree_columns(const mo_graph *graph) {
+mo_csr *mo_set_subtree_columns(const mo_graph *graph, bool single) {
     mo_context *ctx = graph->ctx;
     int64_t n;
     entry *list = list_entries(graph, &n);
     cells c = {.ctx = ctx};
     if (mo_ok(ctx))
-        c = list_cells(graph, list, n);
+        c = list_cells(graph, list, n, single);
     free(list);
     mo_csr *A = mo_ok(ctx) ? matrix_of(graph, &c) : NULL;
     free(c.list);
@@ -234,7 +234,7 @@ mo_csr *mo_set_subtree_columns(const mo_graph *graph) {
 }
 
 mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality) {
-    mo_csr *A = mo_set_subtree_columns(graph);
+    mo_csr *A = mo_set_subtree_columns(graph, false);
     if (!A)
         return mo_null_tensor(graph->ctx);
     if (mo_csr_columns(A) == 0) {
