@@ -467,7 +467,6 @@ def test_what_is_no_graph_raises(tmp_path):
 
 
 def test_names_files_and_pickles(cora, square, tmp_path):
-    assert {"cora", "mutag"} <= set(mochi.graph_names())
     assert (cora.nodes, cora.edges, len(cora.classes)) == (2708, 5278, 7) and cora.division("train").sum() == 140
     cora.save(tmp_path / "copy.npz")
     assert same(mochi.graph(tmp_path / "copy.npz"), cora)
@@ -502,7 +501,6 @@ def test_ten_lines_find_the_subjects_of_cora(cora, fitted, seeds):
     scaled = np.exp((logits - logits.max(1, keepdims=True)) / e.temperature)
     np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), rtol=1e-10)
     np.testing.assert_allclose(P[[5, 3]], fitted.predict_proba([5, 3]), rtol=1e-4)  # float32 rows of another product
-    assert fitted.plane().shape == (2708, 2)
 
 
 def test_probabilities_of_few_labels_warn(cora, fitted, seeds):

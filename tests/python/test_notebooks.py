@@ -53,14 +53,8 @@ def subplots(rows=1, columns=1, **named):
 def test_every_cell_runs(path, monkeypatch, capsys):
     """In this process and without figures, as an ordinary script; the notebooks' own assertions judge what they find."""
     pyplot = types.SimpleNamespace(subplots=subplots)
-    plot = types.SimpleNamespace(plane=NoFigure(), accuracy=NoFigure(), reliability=NoFigure())
-    for name, module in {
-        "matplotlib": types.SimpleNamespace(pyplot=pyplot),
-        "matplotlib.pyplot": pyplot,
-        "mochi.plot": plot,
-    }.items():
+    for name, module in (("matplotlib", types.SimpleNamespace(pyplot=pyplot)), ("matplotlib.pyplot", pyplot)):
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(mochi, "plot", plot, raising=False)
     before = mochi.default_context()
     names = {"__name__": "__main__"}
     try:

@@ -6,7 +6,6 @@ void door_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, 
 bool door_op_shape(mo_call *c);
 void door_op_forward(mo_call *c);
 void door_op_vjp(mo_vjp *v);
-void door_graph_name(const char *name, const char *path, bool embedded, void *state);
 void door_notice(const char *line, void *state);
 void door_fit_row(const mo_fit_row *row, void *state);
 void door_fit_progress(const char *part, int64_t done, int64_t of, void *state);

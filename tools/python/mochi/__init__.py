@@ -27,7 +27,7 @@ from .errors import (
     UnsupportedError,
 )
 from .graphs.few_shot import Estimate, FewShot
-from .graphs.graph import Graph, graph, graph_names, graph_set
+from .graphs.graph import Graph, graph, graph_set
 from .fit import few_shot_score
 from .functions import Op, recompute
 from .heads import Head, head, head_names
@@ -49,6 +49,6 @@ __all__ = [
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
     "cosine", "current_tape", "default_context", "features", "few_shot_score", "gradcheck", "graph",
-    "graph_names", "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute",
+    "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute",
     "set_default_context", "solve", "solve_with", "train",
 ]  # fmt: skip

@@ -38,9 +38,14 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         d.
     """
 
+    # The head's name, or the argument that chooses it with the names; arguments by the head's parameters.
+    _name: str | tuple[str, dict[str, str]]
+    _parameters: dict[str, str] = {"lambda": "lam"}
+
     def _head(self):
         """(the name of the head, its parameters by name)."""
-        raise NotImplementedError
+        name = self._name if isinstance(self._name, str) else _chosen(self, *self._name)
+        return name, {parameter: getattr(self, argument) for parameter, argument in self._parameters.items()}
 
     def fit(self, X: Any, y: Any):
         """Fits the readout.
@@ -144,14 +149,12 @@ class RidgeHead(_HeadClassifier):
     Source: models/heads/ridge.c
     """
 
+    _name = "intercept", {"penalised": "ridge", "free": "ridge_intercept"}
+
     def __init__(self, lam: float = 10.0, intercept: str = "penalised", calibrated: bool = False):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
-
-    def _head(self):
-        names = {"penalised": "ridge", "free": "ridge_intercept"}
-        return _chosen(self, "intercept", names), {"lambda": self.lam}
 
 
 class LogisticHead(_HeadClassifier):
@@ -169,14 +172,12 @@ class LogisticHead(_HeadClassifier):
     Source: models/heads/logistic.c
     """
 
+    _name = "intercept", {"free": "logistic", "penalised": "logistic_penalised"}
+
     def __init__(self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
-
-    def _head(self):
-        names = {"free": "logistic", "penalised": "logistic_penalised"}
-        return _chosen(self, "intercept", names), {"lambda": self.lam}
 
 
 class SVMHead(_HeadClassifier):
@@ -195,13 +196,12 @@ class SVMHead(_HeadClassifier):
     Source: models/heads/svm.c
     """
 
+    _name = "svm"
+
     def __init__(self, lam: float = 1.0, centred: bool = True, calibrated: bool = False):
         self.lam = lam
         self.centred = centred
         self.calibrated = calibrated
-
-    def _head(self):
-        return "svm", {"lambda": self.lam}
 
     def _logits(self, Zs, Ys, Zq):
         center = Zs.mean(0) if self.centred else 0.0
@@ -221,12 +221,11 @@ class LDAHead(_HeadClassifier):
     Source: models/heads/lda.c
     """
 
+    _name, _parameters = "lda", {"shrinkage": "shrinkage"}
+
     def __init__(self, shrinkage: float = 0.1, calibrated: bool = False):
         self.shrinkage = shrinkage
         self.calibrated = calibrated
-
-    def _head(self):
-        return "lda", {"shrinkage": self.shrinkage}
 
 
 class PrototypeHead(_HeadClassifier):

@@ -171,12 +171,6 @@ class FewShot(Handle):
         self.context.call(lib.gate_mo_few_shot_suggest, self.pointer(), *known, n, integers(out))
         return _called(self.graph, out)
 
-    def plane(self) -> np.ndarray:
-        """The embeddings of all examples in the plane of their first two principal components, float64 [examples, 2]."""
-        out = np.empty((self.graph.examples, 2))
-        self.context.call(lib.gate_mo_few_shot_plane, self.pointer(), reals(out))
-        return out
-
     def __repr__(self) -> str:
         return f"mochi.FewShot({self.graph.name!r}, labels={len(self._known)}, classes={len(self.classes)})"
 

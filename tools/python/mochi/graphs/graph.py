@@ -232,7 +232,7 @@ def graph(
     Parameters
     ----------
     source : str, path or object
-        A data set's name (``mochi.graph_names()``) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse
+        A data set's name (`mochi data list`) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse
         [n, n], whose entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers, or a table of pandas with
         two such columns and, if you like, weights; a graph of networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y,
         masks); a graph of DGL (edges(), ndata: feat, label, masks); a `Graph`, which is itself where nothing else is given.
@@ -313,21 +313,6 @@ def _label_of(i, y):
     if len(label) != 1:
         raise errors.InvalidError(f"graph_set: graph {i} has {len(label)} labels, expected one; y= gives each graph its own")
     return label[0]
-
-
-def graph_names(context: Context | None = None) -> list[str]:
-    """The names of the data sets that are here: those that come with the library, and those in its data folder."""
-    context = context or default_context()
-    found: list[str] = []
-    handle = ffi.new_handle(found)
-    context.call(lib.gate_mo_graph_list, context.pointer, lib.door_graph_name, handle)
-    return found
-
-
-@ffi.def_extern()
-def door_graph_name(name, path, embedded, state):
-    """A data set that is here."""
-    ffi.from_handle(state).append(ffi.string(name).decode())
 
 
 def _copied(pointer, n, dtype):
