@@ -127,6 +127,14 @@ class Head:
         table = self.pointer.parameters[0 : self.pointer.n_parameters]
         return {ffi.string(p.name).decode(): p.value for p in table}
 
+    def at(self, **values: float) -> Head:
+        """The same head with other first values of its parameters."""
+        at, p = Head.of(ffi.new("mo_head *", self.pointer[0])), self.pointer
+        at._table = at.pointer.parameters = ffi.new("mo_head_parameter[]", list(p.parameters[0 : p.n_parameters]))
+        for parameter in at._table:
+            parameter.value = values.get(ffi.string(parameter.name).decode(), parameter.value)
+        return at
+
     def __call__(self, Zs: ArrayLike, Ys: ArrayLike, Zq: ArrayLike, seed: int = 0, **parameters: ArrayLike) -> Tensor:
         """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their first values."""
         unknown = set(parameters) - set(self.parameters)
