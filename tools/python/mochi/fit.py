@@ -15,7 +15,7 @@ from ._library import ffi, lib
 from .context import Context, default_context
 from .functions import failed
 from .graphs.sources import array_of, number_classes
-from .handle import Handle
+from .handle import Handle, struct
 from .heads import Head, head
 from .tensor import constant
 
@@ -162,14 +162,12 @@ def few_shot_score(
     lam = _lambda_of(used, lam, tune, split is None and all(k == 1 for k in ks))
     visit = _Visit(context, progress, outcomes, queries)
     handle = ffi.new_handle(visit)
-    options, numbers = ffi.new("mo_fit_options *"), ffi.new("int64_t[]", ks)
-    options.n_shots, options.shots = len(ks), numbers
-    for name, value in sizes.items():
-        setattr(options, name, value)
-    options.seed, options.tune = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1), tune
-    options.progress, options.state = lib.door_fit_progress, handle
-    penalty = ffi.NULL if lam is None else ffi.new("double *", lam)
-    setattr(options, "lambda", penalty)
+    penalty = None if lam is None else ffi.new("double *", lam)
+    number = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1)
+    told = {"progress": lib.door_fit_progress, "state": handle}
+    options, kept = struct(
+        "mo_fit_options", n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number, tune=tune, lam=penalty, **sizes, **told
+    )
     given = constant(rows, context=context), constant(label, context=context)
     made = context.call(lib.gate_mo_embeddings_create, given[0].pointer(), given[1].pointer(), b"few_shot_score")
     pointers = ffi.new("mo_head *[]", [h.pointer for h in used])

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike
 
 from . import arrays, errors
 from ._library import ffi, lib
+from .arrays import number_of
 from .context import Context
-from .dtypes import number_of
 from .inputs import input_of, list_of, room, tape_of
 from .tape import Visit
 from .tensor import Tensor

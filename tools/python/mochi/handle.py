@@ -59,7 +59,7 @@ def struct(kind: str, **fields: Any) -> tuple[Any, list]:
     for name, value in fields.items():
         if hasattr(value, "pointer"):
             kept.append(value)
-            value = value.pointer() if callable(value.pointer) else value.pointer
+            value = value.pointer if isinstance(value.pointer, ffi.CData) else value.pointer()
         elif isinstance(value, (str, os.PathLike)):
             value = ffi.new("char[]", os.fsencode(value))
         if value is not None:

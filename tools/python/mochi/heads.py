@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import ffi, lib
+from .arrays import number_of
 from .context import Context, default_context
-from .dtypes import number_of
 from .functions import struck, tensors, visited
+from .handle import struct
 from .inputs import input_of, tape_of
 from .solvers import Check
 from .tensor import Tensor
@@ -68,23 +69,18 @@ class Head:
         checked.whole(f"head {name}: order", order, 1, 2)
         parameters = parameters or {}
         self.logits, self.residual = logits, residual
-        self._kept: list[Any] = []
         self._table = ffi.new("mo_head_parameter[]", max(1, len(parameters)))
-        for p, (key, value) in zip(self._table, parameters.items(), strict=False):
-            self._describe(p, f"head {name}: {key}", key, value)
-        head = self.pointer = ffi.new("mo_head *")
-        head.abi, head.size, head.name = lib.MO_HEAD_ABI, ffi.sizeof("mo_head"), self._hold(ffi.new("char[]", name.encode()))
-        head.n_parameters, head.parameters = len(parameters), self._table
-        head.symmetric, head.fixed_labels, head.order = symmetric, fixed_labels, order
-        if logits:
-            head.logits = self._hold(ffi.callback("mo_head_logits", self._code_of(logits), onerror=struck))
-        else:
-            head.residual = self._hold(ffi.callback("mo_head_residual", self._code_of(residual), onerror=struck))
+        self._names = [ffi.new("char[]", key.encode()) for key in parameters]
+        for p, text, (key, value) in zip(self._table, self._names, parameters.items(), strict=False):
+            self._describe(p, f"head {name}: {key}", value)
+            p.name = text
+        kind, code = ("logits", logits) if logits else ("residual", residual)
+        self.pointer, self._kept = struct(
+            "mo_head", abi=lib.MO_HEAD_ABI, size=ffi.sizeof("mo_head"), name=name, n_parameters=len(parameters),
+            parameters=self._table, symmetric=symmetric, fixed_labels=fixed_labels, order=order,
+            **{kind: ffi.callback(f"mo_head_{kind}", self._code_of(code), onerror=struck)},
+        )  # fmt: skip
         _own.append(self)
-
-    def _hold(self, thing):
-        self._kept.append(thing)
-        return thing
 
     def _code_of(self, function):
         """The library's call of a function: three tensors, then the parameters."""
@@ -97,8 +93,7 @@ class Head:
 
         return run
 
-    def _describe(self, p, what, key, value):
-        p.name = self._hold(ffi.new("char[]", key.encode()))
+    def _describe(self, p, what, value):
         if isinstance(value, dict):
             shape = value["shape"]
             p.value, p.ndim = checked.real(what, value.get("value", 1.0)), len(shape)

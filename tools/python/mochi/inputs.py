@@ -4,7 +4,7 @@ import numpy as np
 
 from . import arrays, checked, errors
 from ._library import ffi, lib
-from .dtypes import number_of as dtype_of
+from .arrays import number_of as dtype_of
 from .tape import current_tape
 from .tensor import Tensor
 

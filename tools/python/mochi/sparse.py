@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import ffi, lib
+from .arrays import number_of
 from .context import Context, default_context
-from .dtypes import number_of
 from .handle import Handle
 from .tensor import Tensor
 

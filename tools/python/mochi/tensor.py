@@ -6,8 +6,8 @@ import numpy as np
 
 from . import arrays, dlpack, errors
 from ._library import ffi, lib
+from .arrays import name_of, number_of
 from .context import default_context
-from .dtypes import name_of, number_of
 from .handle import Handle
 
 

@@ -200,7 +200,7 @@ def cache_of(cache: str | os.PathLike | None) -> str | None:
 
 def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, cache: Any, experts: Any = ()) -> tuple[Any, list]:
     """(the options of the library, what they point to); experts: rows [nodes, w], under names or in a sequence."""
-    readout = None if head is None else head_of(head)
+    readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
     options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_of(cache), head=readout, lam=lam)
     named = experts if isinstance(experts, dict) else {f"rows {i}": rows for i, rows in enumerate(experts)}
     list_of = ffi.new("mo_expert[]", len(named))
