@@ -83,31 +83,6 @@ MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_la
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);
 
-/* ---- tables: CSV and TSV, plain or gzipped, one field after the other ---- */
-
-/* Where a field stands. Row 0 is the header. */
-typedef struct mo_table_place {
-    mo_context *ctx;
-    const char *path;
-    int64_t row, column, line; /* line: of the file, from 1 */
-} mo_table_place;
-
-/* What a reader of a table does with it; field and row return false to stop, with an error raised. */
-typedef struct mo_table_visit {
-    bool (*field)(void *state, const mo_table_place *at, const char *text);
-    bool (*row)(void *state, const mo_table_place *at); /* after its fields; at->column: how many */
-    void *state;
-    bool (*is_header)(
-        void *state, const char *const *field, int64_t n); /* whether the first line is one; NULL: it is */
-    char **left_out; /* with is_header: receives a note of the header (mo_graph.left_out); owned */
-    bool pipe;       /* the path may be a pipe, or "-", standard input */
-} mo_table_visit;
-
-/* Reads a table. Its first line is row 0, a header; where is_header says that it is data, it is row 1. Of a header that
- * is_header was asked about, row is called and field is not. Fields have commas between them, or tabs where the first
- * line has one; quotes as in RFC 4180. Empty lines are passed over. Returns false on failure. */
-MO_API bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visit);
-
 /* Calls visit(name, path, embedded) for each name that mo_graph_open knows. */
 MO_API mo_code mo_graph_list(
     mo_context *ctx, void (*visit)(const char *name, const char *path, bool embedded, void *state), void *state);

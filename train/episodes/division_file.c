@@ -15,12 +15,6 @@ typedef struct example_list {
     int64_t n, ids, lines;
 } example_list;
 
-static void example_expected(const example_list *l, char *text, size_t bytes) {
-    snprintf(text, bytes,
-        l->graph->names ? "the name of one of %" PRId64 " %s" : "the number of one of %" PRId64 " %s, from 0",
-        mo_graph_examples(l->graph), l->what);
-}
-
 static bool add_example(example_list *l, int64_t id, int64_t line) {
     mo_context *ctx = l->graph->ctx;
     if (!mo_host_array_grow(ctx, &l->id, &l->ids, l->n + 1, sizeof *l->id) ||
@@ -31,22 +25,19 @@ static bool add_example(example_list *l, int64_t id, int64_t line) {
     return true;
 }
 
-static bool on_list_field(void *state, const mo_table_place *at, const char *text) {
-    example_list *l = state;
-    if (at->column > 0)
-        return true;
-    int64_t id = mo_graph_find_example(l->graph, text);
-    if (id >= 0)
-        return add_example(l, id, at->line);
-    char expected[160];
-    example_expected(l, expected, sizeof expected);
-    bool number = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
-    return (at->row == 0 && !number) || mo_table_unexpected(at, expected, text); /* a first row may be a header */
-}
-
-static bool on_list_row(void *state, const mo_table_place *at) {
-    (void)state, (void)at;
-    return true;
+/* The first column of a table, whose first row may be a header. */
+static void read_list_table(example_list *l) {
+    mo_table row;
+    bool first = true, fine = mo_table_open(&row, l->graph->ctx, l->path, false);
+    for (; fine && mo_table_next(&row); first = false) {
+        const char *text = row.field[0];
+        bool number = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
+        if (first && !number && mo_graph_find_example(l->graph, text) < 0)
+            continue;
+        int64_t id = mo_table_example(&row, l->graph, l->what);
+        fine = id >= 0 && add_example(l, id, row.line);
+    }
+    mo_table_close(&row);
 }
 
 static void read_list_array(example_list *l) {
@@ -94,13 +85,12 @@ static void refuse_repeated(const example_list *l, bool array) {
 static bool take_list(const mo_graph *graph, const char *path, const char *what, mo_division part, uint8_t *division) {
     mo_context *ctx = graph->ctx;
     example_list l = {.graph = graph, .path = path, .what = what};
-    const mo_table_visit visit = {.field = on_list_field, .row = on_list_row, .state = &l};
     bool array = mo_path_ends_with(path, ".npy");
     char number[24];
     if (array)
         read_list_array(&l);
     else
-        mo_table_read(ctx, path, &visit);
+        read_list_table(&l);
     if (mo_ok(ctx) && l.n == 0)
         mo_fail(ctx, MO_INVALID, "%s: expected a list of %s, found none", path, what);
     if (mo_ok(ctx))

@@ -14,69 +14,72 @@ enum { MOST_SUPPORT = 512 };
 
 /* ---- from a table ---- */
 
-typedef struct pair_table {
-    const mo_graph *graph;
-    bool labelled;
-    mo_link_support *s;
-    int64_t capacity[4], next[4]; /* from, to, linked, fit */
-} pair_table;
+/* Node, node, linked (yes, no), how often it is fitted; the last two of labelled pairs. */
+typedef struct pair {
+    int64_t node[2], linked, fit;
+} pair;
 
-static bool is_pair_header(void *state, const char *const *field, int64_t n) {
-    const pair_table *t = state;
+static bool is_pair_header(const mo_graph *graph, const mo_table *row) {
     bool data = false;
-    for (int64_t i = 0; i < n && i < 2; i++)
-        data |= mo_is_number_text(field[i]) || mo_graph_find_example(t->graph, field[i]) >= 0;
-    return n < 2 || !data || mo_is_pair_heading(field[0], field[1]);
+    for (int64_t i = 0; i < row->n && i < 2; i++)
+        data |= mo_is_number_text(row->field[i]) || mo_graph_find_example(graph, row->field[i]) >= 0;
+    return row->n < 2 || !data || mo_is_pair_heading(row->field[0], row->field[1]);
 }
 
-static bool take_pair_field(void *state, const mo_table_place *at, const char *text) {
-    pair_table *t = state;
-    if (at->column > 3 || (at->column > 1 && !t->labelled))
-        return true;
-    char expected[120], *end;
-    int64_t value = at->column < 2 ? mo_graph_find_example(t->graph, text) : strtoll(text, &end, 10);
-    snprintf(expected, sizeof expected, "a node of %.80s", t->graph->name);
-    if (at->column < 2 && value < 0)
-        return mo_table_unexpected(at, expected, text);
-    if (at->column == 2 && strcmp(text, "yes") != 0 && strcmp(text, "no") != 0)
-        return mo_table_unexpected(at, "yes or no, whether the pair is linked", text);
-    if (at->column == 3 && (!*text || *end || value < 0))
-        return mo_table_unexpected(at, "how often the pair is fitted, 0 or more", text);
-    t->next[at->column] = at->column == 2 ? !strcmp(text, "yes") : value;
+static bool has_pair_columns(const mo_table *row, bool labelled) {
+    if (labelled)
+        return row->n == 4 || mo_table_columns(row, 3, "both ends of a pair, and whether it is linked");
+    return (row->n >= 2 && row->n <= 4) || mo_table_columns(row, 2, "both ends of a pair");
+}
+
+static bool read_ends(const mo_graph *graph, const mo_table *row, pair *p) {
+    char expected[120];
+    snprintf(expected, sizeof expected, "a node of %.80s", graph->name);
+    for (int end = 0; end < 2; end++)
+        if ((p->node[end] = mo_graph_find_example(graph, row->field[end])) < 0)
+            return mo_table_unexpected(row, expected, row->field[end]);
     return true;
 }
 
-/* What a labelled pair says must hold in the graph. */
-static bool agrees(const pair_table *t, const mo_table_place *at) {
-    bool linked = mo_graph_has_edge(t->graph, t->next[0], t->next[1]);
-    if (t->next[0] == t->next[1])
-        return mo_table_unexpected(at, "a pair of two nodes", "one node twice");
-    if (linked != t->next[2])
-        return mo_table_unexpected(
-            at, linked ? "yes, as the graph has this link" : "no, as the graph lacks this link", linked ? "no" : "yes");
-    return true;
+/* What a row says of its pair, which must hold in the graph. */
+static bool read_link(const mo_graph *graph, const mo_table *row, pair *p) {
+    const char *word = row->field[2], *count = row->n > 3 ? row->field[3] : "1";
+    char *end;
+    p->linked = !strcmp(word, "yes");
+    p->fit = strtoll(count, &end, 10);
+    if (!p->linked && strcmp(word, "no") != 0)
+        return mo_table_unexpected(row, "yes or no, whether the pair is linked", word);
+    if (!*count || *end || p->fit < 0)
+        return mo_table_unexpected(row, "how often the pair is fitted, 0 or more", count);
+    if (p->node[0] == p->node[1])
+        return mo_table_unexpected(row, "a pair of two nodes", "one node twice");
+    bool linked = mo_graph_has_edge(graph, p->node[0], p->node[1]);
+    return linked == p->linked ||
+           mo_table_unexpected(
+               row, linked ? "yes, as the graph has this link" : "no, as the graph lacks this link", word);
 }
 
-static bool take_pair(void *state, const mo_table_place *at) {
-    pair_table *t = state;
-    mo_link_support *s = t->s;
-    int64_t **array[] = {&s->u, &s->v, &s->linked, &s->fit};
-    if (t->labelled && at->column != 4 && !mo_table_columns(at, 3, "both ends of a pair, and whether it is linked"))
-        return false;
-    if (!t->labelled && (at->column < 2 || at->column > 4) && !mo_table_columns(at, 2, "both ends of a pair"))
-        return false;
-    if (at->row == 0)
-        return true;
-    t->next[3] = t->labelled && at->column == 4 ? t->next[3] : 1;
-    if (t->labelled && !agrees(t, at))
-        return false;
-    for (int i = 0; i < 4; i++) {
-        if (!mo_host_array_grow(at->ctx, array[i], &t->capacity[i], s->n + 1, sizeof **array[i]))
-            return false;
-        (*array[i])[s->n] = t->next[i];
+static void read_pairs(const mo_graph *graph, const char *path, bool labelled, mo_link_support *s) {
+    mo_context *ctx = graph->ctx;
+    int64_t **array[] = {&s->u, &s->v, &s->linked, &s->fit}, capacity[4] = {0};
+    mo_table row;
+    bool begun = false, fine = mo_table_open(&row, ctx, path, true);
+    for (; fine && mo_table_next(&row); begun = true) {
+        pair p = {.fit = 1};
+        bool header = !begun && is_pair_header(graph, &row);
+        fine = has_pair_columns(&row, labelled);
+        if (!fine || header)
+            continue;
+        fine = read_ends(graph, &row, &p) && (!labelled || read_link(graph, &row, &p));
+        const int64_t value[] = {p.node[0], p.node[1], p.linked, p.fit};
+        for (int i = 0; i < 4 && fine; i++) {
+            fine = mo_host_array_grow(ctx, array[i], &capacity[i], s->n + 1, sizeof **array[i]);
+            if (fine)
+                (*array[i])[s->n] = value[i];
+        }
+        s->n += fine;
     }
-    s->n++;
-    return true;
+    mo_table_close(&row);
 }
 
 bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled, mo_link_support *s) {
@@ -85,9 +88,8 @@ bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled
     *s = (mo_link_support){0};
     if (!graph || !mo_given(graph->ctx, "pairs", "the path", path))
         return false;
-    pair_table t = {.graph = graph, .labelled = labelled, .s = s};
-    mo_table_visit visit = {take_pair_field, take_pair, &t, is_pair_header, NULL, true};
-    if (mo_table_read(graph->ctx, path, &visit) && s->n == 0)
+    read_pairs(graph, path, labelled, s);
+    if (mo_ok(graph->ctx) && s->n == 0)
         mo_fail(graph->ctx, MO_FORMAT, "%s: expected lines of two nodes, found no pair", path);
     return mo_ok(graph->ctx);
 }

@@ -127,8 +127,6 @@ typedef struct label_texts {
     mo_words words;
     int64_t *line, lines; /* [words.n] of the file; of an array the row; capacity */
     bool of_array;
-    int64_t column; /* of a table; -1: not found yet */
-    bool taken;     /* the row has the column */
 } label_texts;
 
 static bool add_label(label_texts *t, const char *text, int64_t line) {
@@ -206,27 +204,28 @@ static bool read_label_lines(label_texts *t) {
     return mo_ok(t->ctx);
 }
 
-static bool on_label_field(void *state, const mo_table_place *at, const char *text) {
-    label_texts *t = state;
-    if (at->row == 0 && t->column < 0 && !strcmp(text, t->wanted ? t->wanted : "label"))
-        t->column = at->column;
-    if (at->row == 0 || at->column != t->column)
-        return true;
-    t->taken = true;
-    return add_label(t, text, at->line);
+/* The place of the wanted column in a table's header; -1 after an error. */
+static int64_t find_label_column(const label_texts *t, const mo_table *header) {
+    for (int64_t i = 0; i < header->n; i++)
+        if (!strcmp(header->field[i], t->wanted ? t->wanted : "label"))
+            return i;
+    if (!t->wanted && header->n == 1)
+        return 0;
+    mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %s%s, found %" PRId64 " other columns", t->path, header->line,
+        t->wanted ? "a column named " : "one column, a column named label, or FILE:NAME", t->wanted ? t->wanted : "",
+        header->n);
+    return -1;
 }
 
-static bool on_label_row(void *state, const mo_table_place *at) {
-    label_texts *t = state;
-    if (at->row == 0 && t->column < 0 && !t->wanted && at->column == 1)
-        t->column = 0;
-    if (at->row == 0 && t->column < 0)
-        return mo_fail(at->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %s%s, found %" PRId64 " other columns", at->path,
-            at->line, t->wanted ? "a column named " : "one column, a column named label, or FILE:NAME",
-            t->wanted ? t->wanted : "", at->column);
-    bool fine = at->row == 0 || t->taken || mo_table_columns(at, t->column + 1, "or more");
-    t->taken = false;
-    return fine;
+static bool read_label_table(label_texts *t) {
+    mo_table row;
+    int64_t column =
+        mo_table_open(&row, t->ctx, t->path, false) && mo_table_next(&row) ? find_label_column(t, &row) : -1;
+    while (column >= 0 && mo_ok(t->ctx) && mo_table_next(&row))
+        if (row.n > column || mo_table_columns(&row, column + 1, "or more"))
+            add_label(t, row.field[column], row.line);
+    mo_table_close(&row);
+    return mo_ok(t->ctx);
 }
 
 /* Reads the array of a .npy file: texts into t, or else numbers into the column. */
@@ -253,13 +252,12 @@ static bool read_label_npy(label_texts *t, mo_label_column *column) {
 bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *column) {
     static const char *const several[] = {".csv", ".csv.gz", ".tsv", ".tsv.gz", ".npz", ".safetensors"};
     char file[4096];
-    label_texts t = {.ctx = ctx, .path = file, .column = -1};
-    const mo_table_visit visit = {.field = on_label_field, .row = on_label_row, .state = &t};
+    label_texts t = {.ctx = ctx, .path = file};
     *column = (mo_label_column){0};
     t.wanted = split_member(path, several, 6, file, sizeof file);
     bool table = mo_is_table(file), lines = mo_path_ends_with(file, ".txt") || mo_path_ends_with(file, ".txt.gz");
     if (table) {
-        mo_table_read(ctx, file, &visit);
+        read_label_table(&t);
     } else if (lines) {
         read_label_lines(&t);
     } else if (mo_path_ends_with(file, ".npz") || mo_path_ends_with(file, ".safetensors")) {

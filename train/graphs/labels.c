@@ -14,14 +14,14 @@
 
 /* A label as it stands in the file. */
 typedef struct label_entry {
-    int64_t id, line, word; /* word: the class's text among the table's words; -1: none */
+    int64_t id, line, word; /* word: the class's text among the table's words */
     const char *path;       /* borrowed */
 } label_entry;
 
 typedef struct label_table {
     const mo_graph *graph;
-    label_entry *entry, next;
-    int64_t n, capacity, open, rows; /* open: of the file's rows, those without a class */
+    label_entry *entry;
+    int64_t n, capacity;
     mo_words words;
 } label_table;
 
@@ -33,55 +33,24 @@ static bool is_real_number(const char *text) {
     return *text && end != text && !*end && *whole;
 }
 
-static bool take_example(label_table *t, const mo_table_place *at, const char *text) {
-    t->next.id = mo_graph_find_example(t->graph, text);
-    t->next.line = at->line;
-    t->next.path = at->path;
-    if (t->next.id >= 0)
+static bool is_label_header(const mo_graph *graph, const mo_table *row) {
+    if (row->n != 2 || !strcasecmp(row->field[1], "label") || !strcasecmp(row->field[1], "class"))
         return true;
-    char expected[160];
-    snprintf(expected, sizeof expected,
-        t->graph->names ? "the name of one of %" PRId64 " %s" : "the number of one of %" PRId64 " %s, from 0",
-        mo_graph_examples(t->graph), t->graph->graphs > 1 ? "graphs" : "nodes");
-    return mo_table_unexpected(at, expected, text);
+    return !mo_is_number_text(row->field[0]) && mo_graph_find_example(graph, row->field[0]) < 0;
 }
 
-static bool is_label_header(void *state, const char *const *field, int64_t n) {
-    const label_table *t = state;
-    if (n != 2 || !strcasecmp(field[1], "label") || !strcasecmp(field[1], "class"))
-        return true;
-    return !mo_is_number_text(field[0]) && mo_graph_find_example(t->graph, field[0]) < 0;
-}
-
-static bool on_field(void *state, const mo_table_place *at, const char *text) {
-    label_table *t = state;
-    if (at->column > 1)
-        return true;
-    if (at->column == 0)
-        return take_example(t, at, text);
-    t->next.word = -1;
-    if (!*text)
-        return true;
-    if (is_real_number(text))
-        return mo_table_unexpected(at, "a class, as real numbers are no classes", text);
-    t->next.word = t->words.n;
-    return mo_words_add(at->ctx, &t->words, text);
-}
-
-static bool on_row(void *state, const mo_table_place *at) {
-    label_table *t = state;
-    if (!mo_table_columns(at, 2, "example and class"))
+/* Adds the label of a row; one without a class adds none. */
+static bool take_label(label_table *t, const mo_table *row, const char *path) {
+    const char *class = row->field[1];
+    int64_t id = mo_table_example(row, t->graph, t->graph->graphs > 1 ? "graphs" : "nodes");
+    if (id < 0 || !*class)
+        return id >= 0;
+    if (is_real_number(class))
+        return mo_table_unexpected(row, "a class, as real numbers are no classes", class);
+    if (!mo_host_array_grow(row->ctx, &t->entry, &t->capacity, t->n + 1, sizeof *t->entry))
         return false;
-    if (at->row == 0)
-        return true;
-    t->rows++;
-    t->open += t->next.word < 0;
-    if (t->next.word < 0)
-        return true;
-    if (!mo_host_array_grow(at->ctx, &t->entry, &t->capacity, t->n + 1, sizeof *t->entry))
-        return false;
-    t->entry[t->n++] = t->next;
-    return true;
+    t->entry[t->n++] = (label_entry){id, row->line, t->words.n, path};
+    return mo_words_add(row->ctx, &t->words, class);
 }
 
 static int entry_by_id(const void *a, const void *b) {
@@ -152,12 +121,22 @@ static void take_entries(const label_table *t, mo_labels *labels) {
 
 static bool read_label_file(label_table *t, const char *path, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
-    mo_table_visit visit = {on_field, on_row, t, is_label_header, &labels->left_out, true};
+    mo_table row;
+    int64_t rows = 0, before = t->n;
+    bool begun = false, fine = mo_table_open(&row, ctx, path, true);
+    while (fine && mo_table_next(&row)) {
+        bool header = !begun && is_label_header(t->graph, &row);
+        begun = true;
+        rows += !header;
+        if (header)
+            mo_note_header(ctx, &labels->left_out, row.path, row.field, row.n);
+        fine = mo_table_columns(&row, 2, "example and class") && (header || take_label(t, &row, path));
+    }
+    int64_t open = rows - (t->n - before);
     char what[80];
-    t->open = t->rows = 0;
-    bool fine = mo_table_read(ctx, path, &visit);
-    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines", t->open, t->rows);
-    return fine && (!t->open || mo_note_left_out(ctx, &labels->left_out, path, what));
+    snprintf(what, sizeof what, "no class in %" PRId64 " of %" PRId64 " lines", open, rows);
+    mo_table_close(&row);
+    return mo_ok(ctx) && (!open || mo_note_left_out(ctx, &labels->left_out, path, what));
 }
 
 /* Reads the file of that name, or else those with commas between, whose names stay in `names`. */

@@ -9,72 +9,83 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* What grows as the table is read: the names, and the capacities of the graph's arrays. */
 typedef struct feature_table {
     mo_graph *graph;
-    const char *edges; /* path */
     mo_words names;
     int64_t columns; /* of the first line, the name's included; 0: not read yet */
     int64_t values, pointers, capacity;
 } feature_table;
 
-static bool keep_feature(feature_table *t, const mo_table_place *at, float value) {
+static bool keep_feature(feature_table *t, int64_t column, float value) {
     mo_graph *g = t->graph;
     int64_t needed = g->feature_nnz + 1;
     if (!mo_host_array_grow(g->ctx, &g->feature_column, &t->values, needed, sizeof *g->feature_column) ||
         !mo_host_array_grow(g->ctx, &g->feature_value, &t->capacity, needed, sizeof *g->feature_value))
         return false;
-    g->feature_column[g->feature_nnz] = (int32_t)(at->column - 1);
+    g->feature_column[g->feature_nnz] = (int32_t)column;
     g->feature_value[g->feature_nnz++] = value;
     return true;
 }
 
 /* Whether the first line is a header: it lacks a name, or one of the others is no number, or no edge has its name. */
-static bool is_feature_header(void *state, const char *const *field, int64_t n) {
-    const feature_table *t = state;
-    for (int64_t i = 1; i < n; i++)
-        if (!mo_is_number_text(field[i]))
+static bool is_feature_header(const mo_table *row, const char *edges) {
+    for (int64_t i = 1; i < row->n; i++)
+        if (!mo_is_number_text(row->field[i]))
             return true;
-    return n < 2 || !*field[0] || !mo_edges_have_name(t->graph->ctx, t->edges, field[0]);
+    return row->n < 2 || !*row->field[0] || !mo_edges_have_name(row->ctx, edges, row->field[0]);
 }
 
-static bool on_feature(void *state, const mo_table_place *at, const char *text) {
-    feature_table *t = state;
-    if (at->column == 0)
-        return *text ? mo_words_add(at->ctx, &t->names, text) : mo_table_unexpected(at, "the name of a node", text);
-    if (t->columns && at->column >= t->columns)
-        return true; /* the row is refused at its end */
+static bool take_feature(feature_table *t, const mo_table *row, int64_t column) {
+    const char *text = row->field[column];
     if (text[0] == '0' && !text[1])
         return true;
     char *end;
     float value = (float)mo_read_number(text, &end);
     if (end == text || *end || !isfinite(value))
-        return mo_table_unexpected(at, "a finite number", text);
-    return value == 0 || keep_feature(t, at, value);
+        return mo_table_unexpected(row, "a finite number", text);
+    return value == 0 || keep_feature(t, column - 1, value);
 }
 
-static bool on_node(void *state, const mo_table_place *at) {
-    feature_table *t = state;
+static bool take_node(feature_table *t, const mo_table *row) {
     mo_graph *g = t->graph;
-    t->columns = t->columns ? t->columns : at->column;
-    if (t->columns < 2)
-        return mo_table_unexpected(at, "a node's name and one feature or more", "one column");
-    if (!mo_table_columns(at, t->columns, "as the first line has"))
-        return false;
-    if (at->row == 0)
-        return true;
-    if (!mo_host_array_grow(g->ctx, &g->feature_pointer, &t->pointers, at->row + 1, sizeof *g->feature_pointer))
+    int64_t node = t->names.n;
+    if (!*row->field[0])
+        return mo_table_unexpected(row, "the name of a node", row->field[0]);
+    for (int64_t i = 1; i < row->n; i++)
+        if (!take_feature(t, row, i))
+            return false;
+    if (!mo_words_add(g->ctx, &t->names, row->field[0]) ||
+        !mo_host_array_grow(g->ctx, &g->feature_pointer, &t->pointers, node + 2, sizeof *g->feature_pointer))
         return false;
     g->feature_pointer[0] = 0;
-    g->feature_pointer[at->row] = g->feature_nnz;
+    g->feature_pointer[node + 1] = g->feature_nnz;
     return true;
+}
+
+static void read_nodes(feature_table *t, const char *path, const char *edges) {
+    mo_graph *graph = t->graph;
+    mo_table row;
+    bool fine = mo_table_open(&row, graph->ctx, path, false);
+    while (fine && mo_table_next(&row)) {
+        bool header = t->columns == 0 && is_feature_header(&row, edges);
+        if (header)
+            mo_note_header(graph->ctx, &graph->left_out, path, row.field, row.n);
+        t->columns = t->columns ? t->columns : row.n;
+        if (t->columns < 2)
+            mo_table_unexpected(&row, "a node's name and one feature or more", "one column");
+        fine = mo_ok(graph->ctx) && mo_table_columns(&row, t->columns, "as the first line has") &&
+               (header || take_node(t, &row));
+    }
+    mo_table_close(&row);
 }
 
 bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges) {
     mo_context *ctx = graph->ctx;
-    feature_table t = {.graph = graph, .edges = edges};
-    mo_table_visit visit = {on_feature, on_node, &t, is_feature_header, &graph->left_out, false};
+    feature_table t = {.graph = graph};
     int64_t repeated = -1;
-    if (mo_table_read(ctx, path, &visit) && t.names.n == 0)
+    read_nodes(&t, path, edges);
+    if (mo_ok(ctx) && t.names.n == 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a line for each node, found none", path);
     if (mo_ok(ctx) && (t.names.n >= MO_GRAPH_LARGEST || t.columns >= MO_GRAPH_LARGEST))
         mo_fail(ctx, MO_UNSUPPORTED, "%s: expected fewer than 2^31 nodes and columns", path);

@@ -81,34 +81,18 @@ bool mo_edge_list_has_names(mo_context *ctx, const char *path) {
 
 /* ---- tables ---- */
 
-typedef struct edge_table {
-    named_edges *edges;
-    mo_words ends; /* of the row that is read */
-} edge_table;
-
-static bool on_end(void *state, const mo_table_place *at, const char *text) {
-    edge_table *t = state;
-    if (at->column > 1)
-        return true;
-    return *text || at->row == 0 ? mo_words_add(at->ctx, &t->ends, text)
-                                 : mo_table_unexpected(at, "the name of a node", text);
-}
-
-static bool on_edge(void *state, const mo_table_place *at) {
-    edge_table *t = state;
-    if (!mo_table_columns(at, 2, "the ends of an edge (edges have no weights)"))
-        return false;
-    bool fine = add_named_edge(at->ctx, t->edges, mo_words_get(&t->ends, 0), mo_words_get(&t->ends, 1), at->line);
-    t->ends.n = t->ends.bytes = 0;
-    return fine;
-}
-
 static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
-    edge_table t = {.edges = e};
-    mo_table_visit visit = {.field = on_end, .row = on_edge, .state = &t};
-    bool fine = mo_table_read(ctx, path, &visit);
-    mo_words_release(&t.ends);
-    return fine;
+    mo_table row;
+    bool fine = mo_table_open(&row, ctx, path, false);
+    while (fine && mo_table_next(&row)) {
+        bool first = e->words.n == 0;
+        fine = mo_table_columns(&row, 2, "the ends of an edge (edges have no weights)");
+        for (int end = 0; end < 2 && fine; end++)
+            fine = *row.field[end] || first || mo_table_unexpected(&row, "the name of a node", row.field[end]);
+        fine = fine && add_named_edge(ctx, e, row.field[0], row.field[1], row.line);
+    }
+    mo_table_close(&row);
+    return mo_ok(ctx);
 }
 
 /* Whether the first line of a table is a header: a usual one, or two fields that are no nodes. Without features beside

@@ -1,107 +1,89 @@
-/* train/graphs/table_reader.c - the fields of CSV and TSV. libcsv splits lines into fields; the text reader unpacks,
+/* train/graphs/table_reader.c - the rows of CSV and TSV. libcsv splits lines into fields; the text reader unpacks,
  * bounds and counts the lines. */
 #include "train/graphs/table_reader.h"
 
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
-#include "train/graphs/text_reader.h"
-#include "train/graphs/words.h"
 
-#include <csv.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-typedef struct mo_table {
-    mo_table_place at;
-    const mo_table_visit *visit;
-    bool fine;
-    mo_words first; /* the first line, until it is known whether it is a header */
-} mo_table;
-
 static void on_field(void *text, size_t bytes, void *state) {
     mo_table *t = state;
     (void)bytes; /* CSV_APPEND_NULL ends the text */
-    if (t->fine && t->at.row == 0 && t->visit->is_header)
-        t->fine = mo_words_add(t->at.ctx, &t->first, text ? text : "");
-    else if (t->fine)
-        t->fine = t->visit->field(t->visit->state, &t->at, text ? text : "");
-    t->at.column++;
-}
-
-/* Passes a header over, or makes row 1 of the first line. */
-static bool take_first_line(mo_table *t) {
-    const mo_table_visit *v = t->visit;
-    int64_t n = t->first.n;
-    const char **field = mo_host_array(t->at.ctx, n, sizeof *field);
-    for (int64_t i = 0; field && i < n; i++)
-        field[i] = mo_words_get(&t->first, i);
-    bool fine = field, header = fine && v->is_header(v->state, field, n);
-    if (header && v->left_out)
-        fine = mo_note_header(t->at.ctx, v->left_out, t->at.path, field, n);
-    t->at.row = !header;
-    for (t->at.column = 0; fine && t->at.column < n; t->at.column++)
-        fine = header || v->field(v->state, &t->at, field[t->at.column]);
-    free(field);
-    return fine;
+    mo_words_add(t->ctx, &t->words, text ? text : "");
 }
 
 static void on_row(int end, void *state) {
     mo_table *t = state;
     (void)end;
-    if (t->fine && t->at.row == 0 && t->visit->is_header)
-        t->fine = take_first_line(t);
-    if (t->fine)
-        t->fine = t->visit->row(t->visit->state, &t->at);
-    t->at.row++;
-    t->at.column = 0;
+    if (mo_host_array_grow(t->ctx, &t->stop, &t->rows_room, t->rows + 1, sizeof *t->stop))
+        t->stop[t->rows++] = t->words.n;
 }
 
-static bool feed_csv(struct csv_parser *parser, mo_table *t, const char *text, size_t bytes) {
-    if (csv_parse(parser, text, bytes, on_field, on_row, t) == bytes)
-        return t->fine;
-    bool memory = csv_error(parser) == CSV_ENOMEM;
-    return mo_fail(t->at.ctx, memory ? MO_MEMORY : MO_FORMAT, "%s:%lld: %s", t->at.path, (long long)t->at.line,
+bool mo_table_open(mo_table *t, mo_context *ctx, const char *path, bool pipe) {
+    *t = (mo_table){.ctx = ctx};
+    bool open = mo_ok(ctx) && (pipe ? mo_text_open_pipe(&t->text, ctx, path) : mo_text_open(&t->text, ctx, path));
+    t->path = t->text.path;
+    t->parses = open && csv_init(&t->parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0;
+    return t->parses;
+}
+
+void mo_table_close(mo_table *t) {
+    if (t->parses)
+        csv_free(&t->parser);
+    mo_text_close(&t->text);
+    mo_words_release(&t->words);
+    free(t->field);
+    free(t->stop);
+}
+
+static bool feed_csv(mo_table *t, const char *text, size_t bytes) {
+    if (csv_parse(&t->parser, text, bytes, on_field, on_row, t) == bytes)
+        return mo_ok(t->ctx);
+    bool memory = csv_error(&t->parser) == CSV_ENOMEM;
+    return mo_fail(t->ctx, memory ? MO_MEMORY : MO_FORMAT, "%s:%" PRId64 ": %s", t->path, t->line,
         memory ? "out of memory for a field" : "expected a quote at an end of a field, found one inside");
 }
 
-static bool read_rows(struct csv_parser *parser, mo_text_reader *r, mo_table *t) {
-    while (mo_text_line(r)) {
-        t->at.line = r->line;
+static bool feed_line(mo_table *t) {
+    mo_text_reader *r = &t->text;
+    if (mo_text_line(r)) {
+        t->line = r->line;
         if (r->line == 1)
-            csv_set_delim(parser, strchr(r->cursor, '\t') ? CSV_TAB : CSV_COMMA);
+            csv_set_delim(&t->parser, strchr(r->cursor, '\t') ? CSV_TAB : CSV_COMMA);
         if (!mo_is_utf8(r->cursor, strlen(r->cursor)))
-            return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected text in UTF-8", t->at.path, (long long)r->line);
-        if (!feed_csv(parser, t, r->cursor, strlen(r->cursor)) || !feed_csv(parser, t, "\n", 1))
-            return false;
+            return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected text in UTF-8", t->path, t->line);
+        return feed_csv(t, r->cursor, strlen(r->cursor)) && feed_csv(t, "\n", 1);
     }
-    if (!mo_ok(r->ctx))
-        return false;
-    if (csv_fini(parser, on_field, on_row, t) == 0)
-        return t->fine;
-    return mo_fail(r->ctx, MO_FORMAT, "%s:%lld: expected the quote that ends a field, found the end of the file",
-        t->at.path, (long long)t->at.line);
+    t->ended = true;
+    if (mo_ok(t->ctx) && csv_fini(&t->parser, on_field, on_row, t) != 0)
+        mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected the quote that ends a field, found the end of the file",
+            t->path, t->line);
+    return mo_ok(t->ctx);
 }
 
-bool mo_table_read(mo_context *ctx, const char *path, const mo_table_visit *visit) {
-    if (!mo_given(ctx, "table", "the path", path) || !mo_given(ctx, "table", "visit", visit) ||
-        !mo_given(ctx, "table", "visit->field", (const void *)(uintptr_t)visit->field) ||
-        !mo_given(ctx, "table", "visit->row", (const void *)(uintptr_t)visit->row))
+bool mo_table_next(mo_table *t) {
+    if (!t->parses)
         return false;
-    mo_text_reader r;
-    struct csv_parser parser;
-    mo_table t = {.at = {.ctx = ctx, .path = path}, .visit = visit, .fine = true};
-    bool fine = visit->pipe ? mo_text_open_pipe(&r, ctx, path) : mo_text_open(&r, ctx, path);
-    t.at.path = r.path;
-    if (fine && csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0) {
-        fine = read_rows(&parser, &r, &t);
-        csv_free(&parser);
-    }
-    mo_text_close(&r);
-    mo_words_release(&t.first);
-    return fine;
+    if (t->next == t->rows)
+        t->next = t->rows = t->words.n = t->words.bytes = 0;
+    while (t->rows == 0 && !t->ended)
+        if (!feed_line(t))
+            return false;
+    if (t->next == t->rows)
+        return false;
+    int64_t first = t->next ? t->stop[t->next - 1] : 0;
+    t->n = t->stop[t->next++] - first;
+    if (!mo_host_array_grow(t->ctx, &t->field, &t->fields_room, t->n, sizeof *t->field))
+        return false;
+    for (int64_t i = 0; i < t->n; i++)
+        t->field[i] = mo_words_get(&t->words, first + i);
+    return true;
 }
 
 bool mo_is_number_text(const char *text) {
@@ -151,16 +133,27 @@ bool mo_is_table(const char *path) {
            mo_path_ends_with(path, ".tsv.gz");
 }
 
-bool mo_table_unexpected(const mo_table_place *at, const char *expected, const char *found) {
+bool mo_table_unexpected(const mo_table *t, const char *expected, const char *found) {
     char quoted[64];
     mo_quote(found, strlen(found), quoted, sizeof quoted);
-    return mo_fail(at->ctx, MO_FORMAT, "%s:%lld: expected %s, found %s%s%s", at->path, (long long)at->line, expected,
+    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %s, found %s%s%s", t->path, t->line, expected,
         *found ? "'" : "nothing", quoted, *found ? "'" : "");
 }
 
-bool mo_table_columns(const mo_table_place *at, int64_t columns, const char *names) {
-    if (at->column == columns)
+bool mo_table_columns(const mo_table *t, int64_t columns, const char *names) {
+    if (t->n == columns)
         return true;
-    return mo_fail(at->ctx, MO_FORMAT, "%s:%lld: expected %lld columns, %s, found %lld", at->path, (long long)at->line,
-        (long long)columns, names, (long long)at->column);
+    return mo_fail(t->ctx, MO_FORMAT, "%s:%" PRId64 ": expected %" PRId64 " columns, %s, found %" PRId64, t->path,
+        t->line, columns, names, t->n);
+}
+
+int64_t mo_table_example(const mo_table *t, const mo_graph *graph, const char *what) {
+    int64_t id = mo_graph_find_example(graph, t->field[0]);
+    char expected[160];
+    snprintf(expected, sizeof expected,
+        graph->names ? "the name of one of %" PRId64 " %s" : "the number of one of %" PRId64 " %s, from 0",
+        mo_graph_examples(graph), what);
+    if (id < 0)
+        mo_table_unexpected(t, expected, t->field[0]);
+    return id;
 }

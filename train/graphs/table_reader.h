@@ -1,9 +1,34 @@
-/* train/graphs/table_reader.h - what readers of CSV and TSV say of them; mo_table_read of train/graph.h reads the
- * fields (library internal). */
+/* train/graphs/table_reader.h - rows of CSV and TSV, plain or gzipped, and what their readers say of them (library
+ * internal). */
 #ifndef MO_TABLE_READER_H
 #define MO_TABLE_READER_H
 
 #include "train/graph.h"
+#include "train/graphs/text_reader.h"
+#include "train/graphs/words.h"
+
+#include <csv.h>
+
+/* A table that is read a row at a time; opened in any case, to be closed. Fields have commas between them, or tabs
+ * where the first line has one; quotes as in RFC 4180. Empty lines are passed over. */
+typedef struct mo_table {
+    mo_context *ctx;
+    const char *path;    /* as messages name it */
+    const char **field;  /* [n]: of the row, until the next */
+    int64_t n, line;     /* line: where the row ends, from 1 */
+    mo_text_reader text; /* the rest is the reader's own */
+    struct csv_parser parser;
+    mo_words words; /* the fields of rows that the parser has handed out */
+    int64_t *stop;  /* [rows]: where the fields of each end */
+    int64_t rows, next, rows_room, fields_room;
+    bool parses, ended;
+} mo_table;
+
+/* pipe: the path may be a pipe, or "-", standard input. Returns false on failure. */
+bool mo_table_open(mo_table *t, mo_context *ctx, const char *path, bool pipe);
+/* Moves to the next row. False at the end and on failure: mo_ok tells which. */
+bool mo_table_next(mo_table *t);
+void mo_table_close(mo_table *t);
 
 /* Whether a field is written as a number, which no heading is. */
 bool mo_is_number_text(const char *text);
@@ -18,8 +43,10 @@ bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines);
 /* Whether a file is read as a table: .csv or .tsv, plain or gzipped. */
 bool mo_is_table(const char *path);
 /* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <found>"; returns false. */
-bool mo_table_unexpected(const mo_table_place *at, const char *expected, const char *found);
-/* The same in the form that every complaint about a row of the wrong length has. */
-bool mo_table_columns(const mo_table_place *at, int64_t columns, const char *names);
+bool mo_table_unexpected(const mo_table *t, const char *expected, const char *found);
+/* Whether the row has that many columns; raises the form that every complaint about its length has. */
+bool mo_table_columns(const mo_table *t, int64_t columns, const char *names);
+/* The example that field 0 names, or -1 after "expected the name of one of 5 nodes"; what: what examples are called. */
+int64_t mo_table_example(const mo_table *t, const mo_graph *graph, const char *what);
 
 #endif
