@@ -245,13 +245,3 @@ def test_the_program_prints_the_same_figures(tmp_path, dtype):
         for figure in ("head", "k", "accuracy", "ci95", "nll", "brier", "ece", "ece_temperature"):
             printed = a[figure] if figure in ("head", "k") else float(f"{a[figure]:.9g}")
             assert printed == b[figure], figure
-
-
-def test_copies_of_a_row_are_held_out_together():
-    """As in `mochi fit`: a row whose copy is learned from would be predicted too well, and the temperature too low."""
-    rng, label = np.random.default_rng(1), np.arange(60) % 2
-    few = rng.normal(size=(60, 12))
-    few[:, 0] += 1.5 * label
-    alone = LogisticHead(0.01, calibrated=True).fit(few, label).temperature_
-    twice = LogisticHead(0.02, calibrated=True).fit(np.repeat(few, 2, 0), np.repeat(label, 2)).temperature_
-    assert alone > 2 and twice > 2

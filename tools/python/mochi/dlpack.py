@@ -10,6 +10,7 @@ import numpy as np
 
 from . import arrays, errors
 from ._library import ffi, lib
+from .context import _exiting
 
 CPU, CUDA = 1, 2
 LEGACY_DEFAULT_STREAM = 1
@@ -129,8 +130,9 @@ class Guest:
         self.context, self.managed = context, managed
 
     def __del__(self):
-        lib.mo_context_wait(self.context.pointer)
-        self.managed.deleter(self.managed)
+        if not _exiting:  # then its owner may be gone
+            lib.mo_context_wait(self.context.pointer)
+            self.managed.deleter(self.managed)
 
 
 def is_on_gpu(value):

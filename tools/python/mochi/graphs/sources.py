@@ -128,7 +128,7 @@ def _of_networkx(g, x, y):
     u, v = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2).T
     weights = [weight for *_, weight in g.edges(data="weight", default=1)]
     ignored = _ignored(_weighted(weights), g.is_directed() and _directed(u, v, len(names)))
-    found = {a: [g.nodes[n].get(a) for n in names] for a in (x, y) if isinstance(a, str)}
+    found: dict[str, Any] = {a: [g.nodes[n].get(a) for n in names] for a in (x, y) if isinstance(a, str)}
     found = {a: values for a, values in found.items() if any(value is not None for value in values)}
     if isinstance(x, str) and x in found:
         missing = next((name for name, row in zip(names, found[x], strict=True) if row is None), None)
