@@ -193,15 +193,16 @@ def task_of(g: Graph) -> int:
     return lib.MO_TASK_GC if g.graphs > 1 else lib.MO_TASK_NC
 
 
-def cache_of(cache: str | os.PathLike | None) -> str | None:
-    """The folder that keeps features, as the program chooses it."""
-    return os.fspath(cache) if cache is not None else os.environ.get("MOCHI_CACHE") or None
+def cache_folder() -> Any:
+    """The folder that keeps features, which MOCHI_CACHE names as for the program; NULL: none."""
+    folder = os.environ.get("MOCHI_CACHE")
+    return ffi.new("char[]", os.fsencode(folder)) if folder else ffi.NULL
 
 
-def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, cache: Any, experts: Any = ()) -> tuple[Any, list]:
+def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = ()) -> tuple[Any, list]:
     """(the options of the library, what they point to); experts: rows [nodes, w], under names or in a sequence."""
     readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
-    options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_of(cache), head=readout, lam=lam)
+    options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_folder(), head=readout, lam=lam)
     named = experts if isinstance(experts, dict) else {f"rows {i}": rows for i, rows in enumerate(experts)}
     list_of = ffi.new("mo_expert[]", len(named))
     for at, (name, rows) in zip(list_of, named.items(), strict=True):

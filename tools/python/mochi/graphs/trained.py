@@ -14,7 +14,7 @@ from ..context import Context, default_context
 from ..handle import Handle, struct
 from ..heads import Head
 from ..tensor import Leaf, arrays_of
-from .few_shot import FewShot, cache_of, integers, options_of, reals, task_of
+from .few_shot import FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
 
 MAX_ROWS = 32768  # as the program: rows that are encoded at once
@@ -26,7 +26,6 @@ def features(
     dim: int | None = None,
     hops: int = 3,
     seed: int = 0,
-    cache: str | None = None,
 ) -> np.ndarray:
     """Frozen features of a graph: two truncated SVDs, of the adjacency and the attributes, and their hops.
 
@@ -42,8 +41,6 @@ def features(
         The number of hops, l.
     seed : int
         Of the test matrices of the randomised SVD.
-    cache : str
-        A folder that keeps features; None: the one that MOCHI_CACHE names, if any.
 
     Returns
     -------
@@ -56,7 +53,7 @@ def features(
     if hop is not None and (not isinstance(hop, (int, np.integer)) or not 0 <= hop <= hops):
         raise errors.InvalidError(f"features: hop {hop}, expected one of 0 .. {hops}")
     options, _ = struct("mo_feature_options", hops=hops, power_iterations=2, seed=seed, dim=512 if dim is None else dim)
-    with _features_of(g, options, cache) as made:
+    with _features_of(g, options) as made:
         if hop is None:
             return arrays_of(g.context, made.pointer().arrays)["hops"]
         return _taken(g.context, g.context.call(lib.gate_mo_embed_hop, _source(g, made), hop))
@@ -107,17 +104,13 @@ class Trained:
         context, weights = next(iter(self._made.items()))
         return arrays_of(context, weights.pointer().arrays)
 
-    def embed(self, g: Any, max_rows: int = MAX_ROWS, cache: str | None = None) -> np.ndarray:
+    def embed(self, g: Any) -> np.ndarray:
         """Embeddings of the nodes, or of the graphs of a set: float32 [examples, d], as `mochi embed` writes them.
 
         Parameters
         ----------
         g : Graph
             Or what `graph` takes.
-        max_rows : int
-            Rows that are encoded at once; 0: all.
-        cache : str
-            A folder that keeps features; None: the one that MOCHI_CACHE names, if any.
         """
         g = graph(g)
         weights = self._in(g.context)
@@ -127,8 +120,8 @@ class Trained:
             choice.head = lib.mo_find_head(b"ridge")  # no head is used here: any can replace the user's own
         made = g.context.call(lib.gate_mo_weights_model_as, weights, choice)
         released = lib.gate_mo_model_release
-        with Handle(g.context, made, release=released) as model, _features_of(g, options, cache) as rows:
-            return _taken(g.context, g.context.call(lib.gate_mo_embed_all, model.pointer(), _source(g, rows), max_rows))
+        with Handle(g.context, made, release=released) as model, _features_of(g, options) as rows:
+            return _taken(g.context, g.context.call(lib.gate_mo_embed_all, model.pointer(), _source(g, rows), MAX_ROWS))
 
     def few_shot(
         self,
@@ -138,7 +131,6 @@ class Trained:
         lam: float = 0.0,
         transductive: bool | str = "auto",
         experts: Any = (),
-        cache: str | None = None,
     ) -> FewShot:
         """The labels of a graph's examples from a few of them, as `mochi predict` finds them.
 
@@ -163,7 +155,7 @@ class Trained:
         Source: train/few_shot/
         """
         g = graph(g)
-        options, kept = options_of(g, self.weights, head, lam, cache, experts)
+        options, kept = options_of(g, self.weights, head, lam, experts)
         options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto"))
         return FewShot(g, options, kept, labels)
 
@@ -192,7 +184,7 @@ class Trained:
         asked = np.array([u != v and not lib.mo_graph_has_edge(g.pointer(), u, v) for u, v in ends.tolist()], bool)
         score = np.full(len(ends), np.nan)
         if asked.any():
-            options, kept = options_of(g, self.weights, head, lam, None)
+            options, kept = options_of(g, self.weights, head, lam)
             u, v = (np.ascontiguousarray(ends[asked, side]) for side in (0, 1))
             out = np.empty(len(u))
             given = g.pointer(), options, integers(u), integers(v), len(u), reals(out)
@@ -208,13 +200,11 @@ class Trained:
         return Trained, (self.weights,)
 
 
-def _features_of(g, options, cache):
-    """Features of all nodes or graphs, with the folder of the cache named."""
-    folder = cache_of(cache)
-    kept = ffi.NULL if folder is None else ffi.new("char[]", os.fsencode(folder))
-    options.cache = kept
+def _features_of(g, options):
+    """Features of all nodes or graphs."""
+    options.cache = folder = cache_folder()
     made = g.context.call(lib.gate_mo_task_features_open, g.pointer(), task_of(g), ffi.NULL, options)
-    return Handle(g.context, made, keep=g.owned(), release=lib.gate_mo_features_release)
+    return Handle(g.context, made, keep=(g.owned(), folder), release=lib.gate_mo_features_release)
 
 
 def _source(g, made):

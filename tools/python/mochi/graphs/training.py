@@ -16,7 +16,7 @@ from .. import errors
 from .._library import ffi, lib
 from ..context import Context, default_context
 from ..handle import Handle
-from .few_shot import cache_of
+from .few_shot import cache_folder
 from .graph import TASKS, Graph
 from .recipes import Recipe
 from .trained import Trained
@@ -115,7 +115,6 @@ def train(
     progress: bool | Callable[[Step], Any] = True,
     resume: bool = False,
     checkpoint_every: int = 0,
-    cache: str | os.PathLike | None = None,
     context: Context | None = None,
     **options: Any,
 ) -> Run:
@@ -138,8 +137,6 @@ def train(
         Go on with a run that was stopped; with the same arguments.
     checkpoint_every : int
         Steps; 0: only at the end.
-    cache : path
-        A folder that keeps features; None: the one that MOCHI_CACHE names, if any.
     **options
         In place of the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
         lam, temperature, dim, hops, layers, dropout, power_iterations, link_share, families, episodes_per_step, max_rows, seed.
@@ -155,7 +152,7 @@ def train(
         handle = ffi.new_handle(watch)
         check = lib.gate_mo_run_check if resume else lib.gate_mo_run_folder
         context.call(check, context.pointer, os.fsencode(out))
-        opened = stack.enter_context(_opened(context, settings, paths, cache, handle))
+        opened = stack.enter_context(_opened(context, settings, paths, handle))
         made = context.call(lib.gate_mo_recipe_model, context.pointer, settings.settings, opened.pointer())
         model = stack.enter_context(Handle(context, made, release=lib.gate_mo_model_release))
         o = ffi.new("mo_trainer_options *", lib.recipe_training(settings.settings))
@@ -192,17 +189,14 @@ def _named(pool, folder):
     return names, paths
 
 
-def _opened(context, settings, paths, cache, handle):
+def _opened(context, settings, paths, handle):
     features = ffi.new("mo_feature_options *", settings.settings.features)
     kept = [ffi.new("char[]", os.fsencode(path)) for path in paths]
-    where = cache_of(cache)
-    if where is not None:
-        kept.append(ffi.new("char[]", os.fsencode(where)))
-        features.cache = kept[-1]
-    list_of = ffi.new("char *[]", kept[: len(paths)])
+    list_of, folder = ffi.new("char *[]", kept), cache_folder()
+    features.cache = folder
     given = list_of, len(paths), features, settings.settings.link_share, lib.door_notice, handle
     made = context.call(lib.gate_mo_pool_open, context.pointer, *given)
-    pool = Handle(context, made, keep=kept, release=lib.gate_mo_pool_release)
+    pool = Handle(context, made, keep=(kept, folder), release=lib.gate_mo_pool_release)
     context.call(lib.gate_mo_pool_set_families, made, ffi.addressof(settings.settings.family, 0))
     return pool
 
