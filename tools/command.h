@@ -19,7 +19,6 @@ struct command_line;
 extern const struct command_line train_line, eval_line, compare_line, embed_line, suggest_line, predict_line,
     explain_line, fit_line, data_line, data_list_line, data_info_line, data_verify_line, data_convert_line,
     gradcheck_line, new_line, graph_line, lab_line, pitfalls_line, doctor_line;
-extern const char new_op_text[], new_op_test_text[]; /* which `mochi new op` writes */
 
 /* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
 
@@ -59,7 +58,7 @@ void free_names(names *list);
 const char *take_output(const struct argp_state *state, const char *option, const char *text, const char *forms);
 /* Ends the program where an output cannot be written, or is a file that another word of the command line names, reads
  * from a folder or writes: EXIT_FAILED or EXIT_USAGE, after one line. */
-void check_outputs(const struct argp *argp, int argc, char *const *argv);
+void check_outputs(int argc, char *const *argv);
 
 /* ---- open_head.c ---- */
 
@@ -120,15 +119,15 @@ mo_context *open_context_on(mo_context_options options);
 bool debug_mode(void);
 /* Prints an object as one line on standard output and frees it. Returns false if the line could not be written. */
 bool print_json(json_t *object);
+/* Prints its members as text, a line each, by the names that --json gives them; of a list of objects, of texts to cite and
+ * of "manifest" and "metadata" a line each below. Without kind, name and path, and what is null. */
+void print_members(const json_t *object, int indent);
 /* A JSON number, or null where the value is not finite. */
 json_t *json_number(double value);
 /* A new object for the first line of a command's --json output: the words typed, versions, BLAS kernels. */
 json_t *command_object(int argc, char **argv);
 /* A new object of lists over the bins: n, right and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
-/* Writes the first n bytes of a text as text or as an attribute of a page: markup as entities, other control characters
- * than newlines as spaces. */
-void put_escaped(FILE *page, const char *text, size_t n);
 /* Makes every end of the program check standard output: if output was lost, the program says so in one line on standard
  * error and exits with EXIT_FAILED. */
 void watch_output(void);

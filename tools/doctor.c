@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 enum { MAX_CORES = 4 };
 
@@ -37,20 +38,6 @@ static const char about[] =
 
 const command_line doctor_line = {.table = table, .about = about, .take_word = take_measure};
 
-/* The results of the examination. */
-typedef struct findings {
-    machine machine;
-    int threads, n_cores, best; /* best: index in cores, -1 if none could be measured */
-    bool blas_is_safe;
-    const char *cores[MAX_CORES];
-    double rate[MAX_CORES]; /* GFLOP/s, of float64 */
-    double float32_rate;    /* by BLAS, or by kernels of the library's own */
-    double bf16_rate;       /* NaN if the processor has no such products */
-    bool has_gpu;
-    char gpu[1024];          /* its name, or the reason why there is none */
-    char gpu_libraries[256]; /* "" if there are none */
-} findings;
-
 /* ---- the examination ---- */
 
 static double measure_mode(int threads, mo_math math) {
@@ -60,95 +47,56 @@ static double measure_mode(int threads, mo_math math) {
     return rate;
 }
 
-static bool examine_machine(const doctor_options *o, findings *f) {
-    mo_context *ctx = open_context(o->threads);
-    if (!ctx)
-        return false;
-    f->machine = describe_machine();
-    f->threads = mo_context_threads(ctx);
-    f->blas_is_safe = mo_context_blas_is_safe(ctx);
-    mo_context_release(ctx);
-    f->has_gpu = mo_device_describe(MO_CUDA, f->gpu, sizeof f->gpu);
-    if (!mo_device_libraries(MO_CUDA, f->gpu_libraries, sizeof f->gpu_libraries))
-        f->gpu_libraries[0] = 0;
-    f->best = -1;
-    f->n_cores = blas_core_candidates(f->cores, MAX_CORES);
-    for (int i = 0; i < f->n_cores; i++) {
-        f->rate[i] = measure_core(f->cores[i], f->threads);
-        if (isfinite(f->rate[i]) && (f->best < 0 || f->rate[i] > f->rate[f->best]))
-            f->best = i;
-    }
-    f->float32_rate = measure_mode(f->threads, MO_MATH_FP32);
-    f->bf16_rate = measure_mode(f->threads, MO_MATH_BF16);
-    return true;
+static json_t *machine_object(void) {
+    machine m = describe_machine();
+    return json_pack("{s:s, s:s, s:i, s:i, s:o, s:[o,o,o], s:o, s:o, s:o, s:s}", "processor", m.processor,
+        "instructions", m.instructions, "cores", m.cores, "cores_usable", m.cores_usable, "cores_quota",
+        json_number(m.cores_quota), "cache_kib", json_number(m.cache_kib[0]), json_number(m.cache_kib[1]),
+        json_number(m.cache_kib[2]), "memory_mib", json_number(m.memory_mib), "memory_available_mib",
+        json_number(m.memory_available_mib), "memory_limit_mib", json_number(m.memory_limit_mib), "huge_pages",
+        m.huge_pages);
 }
 
-static void print_machine(const machine *m) {
-    printf("processor   %s; cores: %d online, %d usable", m->processor[0] ? m->processor : "unknown", m->cores,
-        m->cores_usable);
-    if (isfinite(m->cores_quota))
-        printf(", the time of %.1f", m->cores_quota);
-    printf("\n            %s\ncaches      L1 %.0f KiB, L2 %.0f KiB, L3 %.0f KiB\n", m->instructions, m->cache_kib[0],
-        m->cache_kib[1], m->cache_kib[2]);
-    printf("memory      %.0f MiB, %.0f available", m->memory_mib, m->memory_available_mib);
-    if (isfinite(m->memory_limit_mib))
-        printf(", limited to %.0f", m->memory_limit_mib);
-    printf("; huge pages: %s\n", m->huge_pages[0] ? m->huge_pages : "unknown");
-}
-
-static void print_findings(const findings *f) {
-    const char *core = blas_core(), *own = blas_core_of_openblas();
-    print_machine(&f->machine);
-    printf("threads     %d; in BLAS: %s\n", f->threads,
-        f->blas_is_safe ? "as many (its allocator is guarded, or needs no guard)"
-                        : "1 (a serial OpenBLAS was loaded before libmochi)");
-    printf("BLAS        %s\n", core ? blas_build() : "not OpenBLAS");
-    if (core)
-        printf(
-            "kernels     %s in use; OpenBLAS's own choice: %s\n", core, own ? own : "overridden by OPENBLAS_CORETYPE");
-    for (int i = 0; i < f->n_cores; i++)
-        printf("            %-16s %8.1f GFLOP/s of float64%s%s\n", f->cores[i], f->rate[i],
-            core && !strcasecmp(core, f->cores[i]) ? "  in use" : "", i == f->best ? "  best" : "");
-    for (int i = 0; core && f->best >= 0 && i < f->n_cores; i++)
-        if (!strcasecmp(core, f->cores[i]) && f->rate[f->best] > 1.05 * f->rate[i])
-            printf("            faster: OPENBLAS_CORETYPE=%s mochi ..\n", f->cores[f->best]);
-    printf("float32     %.1f GFLOP/s\n", f->float32_rate);
-    if (isfinite(f->bf16_rate))
-        printf("bf16        %.1f GFLOP/s by --math bf16\n", f->bf16_rate);
-    else
-        printf("bf16        none: the processor has no AVX512-BF16, which --math bf16 wants on the CPU\n");
-    printf("GPU         %s%s\n", f->has_gpu ? "" : "none: ", f->gpu);
-    if (f->gpu_libraries[0])
-        printf("            %s\n", f->gpu_libraries);
-    json_t *versions = library_versions(), *version;
-    const char *name, *separator = "libraries   ";
-    json_object_foreach(versions, name, version) {
-        printf("%s%s %s", separator, name, json_string_value(version));
-        separator = ", ";
-    }
-    putchar('\n');
-    json_decref(versions);
-}
-
-static bool print_findings_json(const findings *f) {
-    const machine *m = &f->machine;
-    const char *core = blas_core(), *own = blas_core_of_openblas();
+/* The BLAS library: its kernels, how fast each is, and which to choose if others are faster than those in use. */
+static json_t *blas_object(int threads) {
+    const char *core = blas_core(), *best = NULL, *cores[MAX_CORES];
+    double highest = 0, in_use = INFINITY;
     json_t *rates = json_object();
-    for (int i = 0; i < f->n_cores; i++)
-        json_object_set_new(rates, f->cores[i], json_number(f->rate[i]));
-    json_t *o = json_pack("{s:s, s:s, s:i, s:i, s:o, s:[o,o,o], s:o, s:o, s:o, s:s}", "processor", m->processor,
-        "instructions", m->instructions, "cores", m->cores, "cores_usable", m->cores_usable, "cores_quota",
-        json_number(m->cores_quota), "cache_kib", json_number(m->cache_kib[0]), json_number(m->cache_kib[1]),
-        json_number(m->cache_kib[2]), "memory_mib", json_number(m->memory_mib), "memory_available_mib",
-        json_number(m->memory_available_mib), "memory_limit_mib", json_number(m->memory_limit_mib), "huge_pages",
-        m->huge_pages);
-    json_t *more = json_pack("{s:i, s:b, s:s?, s:s?, s:s?, s:s?, s:o, s:o, s:o, s:b, s:s, s:s, s:o}", "threads",
-        f->threads, "blas_is_safe", f->blas_is_safe, "blas", core ? blas_build() : NULL, "core", core,
-        "core_of_openblas", own, "core_best", f->best < 0 ? NULL : f->cores[f->best], "gemm_gflops", rates,
-        "float32_gflops", json_number(f->float32_rate), "bf16_gflops", json_number(f->bf16_rate), "gpu", f->has_gpu,
-        "gpu_note", f->gpu, "gpu_libraries", f->gpu_libraries, "libraries", library_versions());
-    bool made = o && more && json_object_update_new(o, more) == 0;
-    return print_json(made ? o : NULL);
+    int n = blas_core_candidates(cores, MAX_CORES);
+    for (int i = 0; i < n; i++) {
+        double rate = measure_core(cores[i], threads);
+        json_object_set_new(rates, cores[i], json_number(rate));
+        if (core && !strcasecmp(core, cores[i]))
+            in_use = rate;
+        if (rate > highest) {
+            highest = rate;
+            best = cores[i];
+        }
+    }
+    return json_pack("{s:s?, s:s?, s:s?, s:s?, s:o, s:o}", "blas", core ? blas_build() : NULL, "core", core,
+        "core_of_openblas", blas_core_of_openblas(), "core_best", best, "gemm_gflops", rates, "faster",
+        highest > 1.05 * in_use ? json_sprintf("OPENBLAS_CORETYPE=%s mochi ..", best) : json_null());
+}
+
+/* NULL after a failure has been reported. */
+static json_t *examine(int wanted) {
+    char gpu[1024], libraries[256] = "";
+    mo_context *ctx = open_context(wanted);
+    if (!ctx)
+        return NULL;
+    int threads = mo_context_threads(ctx);
+    bool safe = mo_context_blas_is_safe(ctx), has_gpu = mo_device_describe(MO_CUDA, gpu, sizeof gpu);
+    mo_context_release(ctx);
+    if (!mo_device_libraries(MO_CUDA, libraries, sizeof libraries))
+        libraries[0] = 0;
+    json_t *all = machine_object();
+    json_object_update_new(all, json_pack("{s:i, s:b}", "threads", threads, "blas_is_safe", safe));
+    json_object_update_new(all, blas_object(threads));
+    json_object_update_new(all,
+        json_pack("{s:o, s:o, s:b, s:s, s:s, s:o}", "float32_gflops", json_number(measure_mode(threads, MO_MATH_FP32)),
+            "bf16_gflops", json_number(measure_mode(threads, MO_MATH_BF16)), "gpu", has_gpu, "gpu_note", gpu,
+            "gpu_libraries", libraries, "libraries", library_versions()));
+    return all;
 }
 
 /* ---- the command ---- */
@@ -164,15 +112,15 @@ static int print_rate(const doctor_options *o) {
 
 int doctor_command(int argc, char **argv) {
     doctor_options o = {0};
-    findings f = {0};
     read_command_line(&doctor_line, argc, argv, &o, &(given_options){0});
     if (o.measure)
         return print_rate(&o);
-    if (!examine_machine(&o, &f))
+    json_t *found = examine(o.threads);
+    if (!found)
         return EXIT_FAILED;
     if (o.json)
-        print_findings_json(&f);
-    else
-        print_findings(&f);
+        return print_json(found) ? EXIT_FINE : EXIT_FAILED;
+    print_members(found, 0);
+    json_decref(found);
     return EXIT_FINE;
 }

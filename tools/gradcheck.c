@@ -110,39 +110,25 @@ static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *
     return passes;
 }
 
-/* The number of heads that fail. Heads with first derivatives alone are checked at order 1. */
-static int check_heads(mo_context *ctx, const gradcheck_options *o) {
+/* The number of heads, or encoders, that fail. Heads with first derivatives alone are checked at order 1. */
+static int check_plugins(mo_context *ctx, const gradcheck_options *o, const char *kind, const names *list) {
     int failed = 0;
     char why[1200];
-    for (int i = 0; i < o->heads.count; i++) {
-        const mo_head *head = open_head(o->heads.items[i], why, sizeof why);
-        bool passes = head != NULL;
-        for (int order = 1; head && passes && order <= o->order && order <= head->order; order++) {
-            mo_check_result r = mo_check_head(ctx, head, order, o->seed);
-            passes &= report_gradcheck(ctx, "head", head->name, order, &r, o->json);
+    bool heads = list == &o->heads;
+    for (int i = 0; i < list->count; i++) {
+        const mo_head *head = heads ? open_head(list->items[i], why, sizeof why) : NULL;
+        const mo_encoder *encoder = heads ? NULL : open_encoder(list->items[i], why, sizeof why);
+        int most = head && head->order < o->order ? head->order : o->order;
+        bool passes = head || encoder;
+        for (int order = 1; passes && order <= most; order++) {
+            mo_check_result r =
+                heads ? mo_check_head(ctx, head, order, o->seed) : mo_check_encoder(ctx, encoder, order, o->seed);
+            passes = report_gradcheck(ctx, kind, heads ? head->name : encoder->name, order, &r, o->json);
         }
         failed += !passes;
     }
-    if (o->heads.count && !o->json)
-        printf("%d heads, %d failed\n", o->heads.count, failed);
-    return failed;
-}
-
-/* The number of encoders that fail. */
-static int check_encoders(mo_context *ctx, const gradcheck_options *o) {
-    int failed = 0;
-    char why[1200];
-    for (int i = 0; i < o->encoders.count; i++) {
-        const mo_encoder *encoder = open_encoder(o->encoders.items[i], why, sizeof why);
-        bool passes = encoder != NULL;
-        for (int order = 1; encoder && passes && order <= o->order; order++) {
-            mo_check_result r = mo_check_encoder(ctx, encoder, order, o->seed);
-            passes &= report_gradcheck(ctx, "encoder", encoder->name, order, &r, o->json);
-        }
-        failed += !passes;
-    }
-    if (o->encoders.count && !o->json)
-        printf("%d encoders, %d failed\n", o->encoders.count, failed);
+    if (list->count && !o->json)
+        printf("%d %ss, %d failed\n", list->count, kind, failed);
     return failed;
 }
 
@@ -188,7 +174,9 @@ int gradcheck_command(int argc, char **argv) {
         refuse_given(&o.given, "op", mo_ok(ctx) && !objects_are_asked(ctx, &o, first),
             "the ops that are named are all of the library");
         int failed = mo_ok(ctx) ? check_ops(ctx, &o, first) : 0;
-        failed += failed >= 0 && mo_ok(ctx) ? check_heads(ctx, &o) + check_encoders(ctx, &o) : 0;
+        failed += failed >= 0 && mo_ok(ctx)
+                      ? check_plugins(ctx, &o, "head", &o.heads) + check_plugins(ctx, &o, "encoder", &o.encoders)
+                      : 0;
         code = failed < 0 ? EXIT_USAGE : failed > 0 ? EXIT_FAILED : EXIT_FINE;
     }
     if (ctx && !mo_ok(ctx))

@@ -18,39 +18,16 @@ static bool is_option(const option *row) {
     return row->kind != OPTION_GROUP;
 }
 
-/* The word's place among choices that | separates; -1 if it is none of them. */
-static int place_of(const char *choices, const char *word) {
-    size_t n = strlen(word);
-    for (int i = 0;; i++, choices++) {
-        size_t length = strcspn(choices, "|");
-        if (length == n && !strncmp(choices, word, n))
-            return i;
-        choices += length;
-        if (!*choices)
-            return -1;
-    }
-}
-
-/* "a|b|c" as "a, b or c". */
-static void list_choices(const char *choices, char *text, size_t bytes) {
-    const char *last = strrchr(choices, '|');
-    size_t used = 0;
-    for (; *choices && used + 5 < bytes; choices++)
-        if (*choices != '|')
-            text[used++] = *choices;
-        else
-            used += (size_t)snprintf(text + used, bytes - used, choices == last ? " or " : ", ");
-    text[used] = '\0';
-}
-
 static void take_choice(const option *row, int *field, const char *text, const struct argp_state *state) {
-    char expected[256], name[48];
-    int place = place_of(row->choices, text);
-    list_choices(row->choices, expected, sizeof expected);
+    enum { MOST = 16 };
+    char choices[256], name[48], *rest = choices;
+    const char *choice[MOST];
+    int n = 0;
+    snprintf(choices, sizeof choices, "%s", row->choices);
     snprintf(name, sizeof name, "--%s", row->name);
-    if (place < 0)
-        usage_error(state, name, expected, text);
-    *field = (int)row->low + place;
+    while (rest && n < MOST)
+        choice[n++] = strsep(&rest, "|");
+    *field = (int)row->low + parse_choice(state, name, text, choice, n);
 }
 
 static void take_value(const option *row, void *options, const char *text, const struct argp_state *state) {
@@ -186,7 +163,7 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
         end_out_of_memory();
     if (code)
         refuse_command_line(NULL, EXIT_FAILED, "%s: %s", argv[0], strerror(code));
-    check_outputs(&argp, argc, argv);
+    check_outputs(argc, argv);
     refuse_useless(given);
 }
 
@@ -266,6 +243,9 @@ void print_manual(const char *command, const char *summary, const command_line *
         put_for_manual(row->help, strlen(row->help));
         printf("\n\n");
     }
+    const char *more = strchr(line->about, '\v'), *examples = more ? strstr(more, "Example") : NULL;
+    if (examples) /* as they stand */
+        printf("```\n%s\n```\n\n", examples);
 }
 
 static void put_graph(const char *name, const char *path, bool embedded, void *state) {

@@ -6,6 +6,7 @@
 #include "tools/versions.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,6 +91,61 @@ bool print_json(json_t *object) {
     return written;
 }
 
+enum { MOST_SHOWN = 64 }; /* of a list */
+
+/* "2708", "[2, 3]" or "nodes 4, edges 5". */
+static void print_value(const json_t *value) {
+    size_t n = json_array_size(value);
+    const char *key, *between = "";
+    json_t *x;
+    if (json_is_string(value))
+        for (const char *at = json_string_value(value); *at; at++)
+            putchar(printable(*at));
+    else if (json_is_integer(value))
+        printf("%" PRId64, (int64_t)json_integer_value(value));
+    else if (json_is_real(value))
+        printf("%.6g", json_real_value(value));
+    else if (json_is_boolean(value))
+        printf("%s", json_is_true(value) ? "yes" : "no");
+    json_object_foreach((json_t *)value, key, x) {
+        printf("%s%s ", between, key);
+        printf(json_is_array(x) ? "[" : json_is_null(x) ? "none" : "");
+        print_value(x);
+        printf(json_is_array(x) ? "]" : "");
+        between = ", ";
+    }
+    for (size_t i = 0; i < n && i < MOST_SHOWN; i++) {
+        printf("%s", i ? ", " : "");
+        print_value(json_array_get(value, i));
+    }
+    if (n > MOST_SHOWN)
+        printf(", .. (%zu)", n);
+}
+
+void print_members(const json_t *o, int indent) {
+    const char *key;
+    json_t *value;
+    size_t width = 18;
+    json_object_foreach((json_t *)o, key, value) width = strlen(key) > width ? strlen(key) : width;
+    json_object_foreach((json_t *)o, key, value) {
+        bool nested = !strcmp(key, "manifest") || !strcmp(key, "metadata"),
+             list = json_is_object(json_array_get(value, 0)) || !strcmp(key, "cite"),
+             empty = json_is_null(value) || (json_is_array(value) && !json_array_size(value));
+        if (empty || !strcmp(key, "kind") || !strcmp(key, "name") || !strcmp(key, "path"))
+            continue;
+        printf("%*s%-*s", indent, "", nested || list ? 0 : (int)width + 1, key);
+        for (size_t i = 0; list && i < json_array_size(value); i++) {
+            printf("\n%*s", indent + 2, "");
+            print_value(json_array_get(value, i));
+        }
+        if (!nested && !list)
+            print_value(value);
+        putchar('\n');
+        if (nested)
+            print_members(value, indent + 2);
+    }
+}
+
 json_t *json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -110,16 +166,6 @@ json_t *calibration_bins(const mo_calibration *c) {
         json_array_append_new(confidence, json_real(c->bin[b].confidence));
     }
     return json_pack("{s:o, s:o, s:o}", "n", n, "right", right, "confidence", confidence);
-}
-
-void put_escaped(FILE *page, const char *text, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        unsigned char c = (unsigned char)text[i];
-        if (strchr("&<>\"'", c) && c)
-            fprintf(page, "&#%d;", c);
-        else
-            putc(c < ' ' && c != '\n' ? ' ' : c, page);
-    }
 }
 
 static void check_output(void) {

@@ -137,22 +137,11 @@ static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
     return found;
 }
 
-/* The option whose value word i is: "--labels"; "" where it is none. */
-static const char *option_of(const struct argp *argp, char *const *argv, int i) {
-    const char *before = i > 1 ? argv[i - 1] : "";
-    size_t n = strncmp(before, "--", 2) == 0 ? strlen(before + 2) : 0;
-    for (const struct argp_option *p = argp->options; n && (p->name || p->key || p->doc || p->group); p++)
-        if (p->name && p->arg && strncmp(p->name, before + 2, n) == 0)
-            return before;
-    return "";
-}
-
 /* Ends the program, and the context that looked at the files. */
-static _Noreturn void refuse_output(
-    const output *o, const char *command, const char *option, const char *word, mo_context *ctx) {
+static _Noreturn void refuse_output(const output *o, const char *command, const char *word, mo_context *ctx) {
     mo_context_release(ctx);
-    fprintf(stderr, "%s: %s: expected another file than %s%s%s, which would be lost, found '%s'\n", command, o->option,
-        option, *option ? " " : "", word, o->word);
+    fprintf(stderr, "%s: %s: expected another file than %s, which would be lost, found '%s'\n", command, o->option,
+        word, o->word);
     exit(EXIT_USAGE);
 }
 
@@ -164,22 +153,17 @@ static bool is_output(const char *value) {
 }
 
 /* Compares an output that is there with the words of the command line. */
-static void check_words(const output *o, const struct argp *argp, int argc, char *const *argv, mo_context *ctx) {
+static void check_words(const output *o, int argc, char *const *argv, mo_context *ctx) {
     for (int i = 1; i < argc; i++) {
         const char *equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
         const char *value = equals ? equals + 1 : argv[i];
-        char option[64];
-        if (equals)
-            snprintf(option, sizeof option, "%.*s", (int)(equals - argv[i]), argv[i]);
-        else
-            snprintf(option, sizeof option, "%s", option_of(argp, argv, i));
-        bool cache = strncmp(option, "--cac", 5) == 0; /* no graph is read there */
+        bool cache = strncmp(argv[equals ? i : i - 1], "--cac", 5) == 0; /* no graph is read there */
         if (!cache && !is_output(value) && is_of_list(o, ctx, value))
-            refuse_output(o, argv[0], option, value, ctx);
+            refuse_output(o, argv[0], equals ? argv[i] : value, ctx);
     }
 }
 
-void check_outputs(const struct argp *argp, int argc, char *const *argv) {
+void check_outputs(int argc, char *const *argv) {
     mo_context *ctx = NULL;
     for (int i = 0; i < n_outputs; i++) {
         output *o = &outputs[i];
@@ -191,14 +175,13 @@ void check_outputs(const struct argp *argp, int argc, char *const *argv) {
             exit(EXIT_FAILED);
         }
         for (const output *p = outputs; p < o; p++)
-            if (is_same(&o->folder, &p->folder) && strcmp(o->name, p->name) == 0)
-                refuse_output(o, argv[0], p->option, p->word, ctx);
-            else if (o->exists && p->exists && is_same(&o->file, &p->file))
-                refuse_output(o, argv[0], p->option, p->word, ctx);
+            if ((is_same(&o->folder, &p->folder) && strcmp(o->name, p->name) == 0) ||
+                (o->exists && p->exists && is_same(&o->file, &p->file)))
+                refuse_output(o, argv[0], p->word, ctx);
         if (o->exists && !ctx && !(ctx = open_context(1)))
             exit(EXIT_FAILED);
         if (o->exists)
-            check_words(o, argp, argc, argv, ctx);
+            check_words(o, argc, argv, ctx);
     }
     mo_context_release(ctx);
 }

@@ -3,22 +3,12 @@
 
 #include <stdlib.h>
 
-int64_t synthetic_examples(const synthetic *s) {
+static int64_t synthetic_examples(const synthetic *s) {
     return s->classes * (s->k + s->q);
 }
 
 int64_t synthetic_rows(const synthetic *s) {
     return synthetic_examples(s) * (s->task == MO_TASK_GC ? s->nodes : s->task == MO_TASK_LP ? 2 : 1);
-}
-
-static void draw_float(float *value, int64_t n, mo_random *r) {
-    for (int64_t i = 0; i < n; i++)
-        value[i] = (float)mo_random_normal(r);
-}
-
-static void draw_double(double *value, int64_t n, mo_random *r) {
-    for (int64_t i = 0; i < n; i++)
-        value[i] = mo_random_normal(r);
 }
 
 mo_tensor *synthetic_normal_of(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, uint64_t stream) {
@@ -28,10 +18,11 @@ mo_tensor *synthetic_normal_of(mo_context *ctx, mo_dtype dtype, int ndim, const 
     mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, stream);
     if (!values)
         mo_fail(ctx, MO_MEMORY, "synthetic values: out of memory");
-    else if (dtype == MO_F64)
-        draw_double(values, (int64_t)n, &r);
-    else
-        draw_float(values, (int64_t)n, &r);
+    for (size_t i = 0; values && i < n; i++)
+        if (dtype == MO_F64)
+            ((double *)values)[i] = mo_random_normal(&r);
+        else
+            ((float *)values)[i] = (float)mo_random_normal(&r);
     if (values)
         mo_tensor_write(T, values, bytes);
     free(values);
@@ -42,16 +33,10 @@ mo_tensor *synthetic_normal(mo_context *ctx, int ndim, const int64_t *shape, uin
     return synthetic_normal_of(ctx, MO_F32, ndim, shape, stream);
 }
 
-typedef struct index_list {
-    int64_t *at;
-    int64_t n;
-} index_list;
-
-static mo_tensor *take_indices(mo_context *ctx, index_list *list, int64_t n) {
-    mo_tensor *T = mo_tensor_create_from(ctx, MO_I64, 1, &n, list->at);
-    list->at += n;
-    list->n -= n;
-    return T;
+/* The next n of the indices. */
+static mo_tensor *take_indices(mo_context *ctx, int64_t **next, int64_t n) {
+    *next += n;
+    return mo_tensor_create_from(ctx, MO_I64, 1, &n, *next - n);
 }
 
 /* 0 0 0 1 1 1 ..: each class `each` times. */
@@ -92,10 +77,10 @@ mo_episode synthetic_episode(mo_context *ctx, const synthetic *s, int dim) {
         buffer[i] = i;
     mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, 1);
     mo_random_shuffle(&r, buffer, n);
-    index_list list = {.at = buffer, .n = n};
+    int64_t *next = buffer;
     for (int end = 0; end < (s->task == MO_TASK_LP ? 2 : 1); end++) {
-        e.support[end] = take_indices(ctx, &list, ns);
-        e.query[end] = take_indices(ctx, &list, nq);
+        e.support[end] = take_indices(ctx, &next, ns);
+        e.query[end] = take_indices(ctx, &next, nq);
     }
     free(buffer);
     return e;

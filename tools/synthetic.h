@@ -12,7 +12,6 @@ typedef struct synthetic {
     bool mixed;                   /* sizes vary between 2 and twice the mean less 2 */
 } synthetic;
 
-int64_t synthetic_examples(const synthetic *s);
 /* The number of rows of the episode. */
 int64_t synthetic_rows(const synthetic *s);
 /* An episode that depends on s and dim alone. The caller owns its tensors; on failure the context's error is set, and

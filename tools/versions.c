@@ -4,7 +4,6 @@
 #include "tensor/inside.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -19,21 +18,16 @@ static const char *version_text_of(const char *function) {
     return address ? call() : "";
 }
 
-static const char *xxhash_version(char text[32]) {
-    void *address = dlsym(RTLD_DEFAULT, "XXH_versionNumber");
-    unsigned (*call)(void);
-    memcpy(&call, &address, sizeof call);
-    unsigned v = address ? call() : 0;
-    snprintf(text, 32, "%u.%u.%u", v / 10000, v / 100 % 100, v % 100);
-    return address ? text : "";
-}
-
 json_t *library_versions(void) {
-    char version[32];
+    unsigned (*xxhash)(void);
+    void *address = dlsym(RTLD_DEFAULT, "XXH_versionNumber");
+    memcpy(&xxhash, &address, sizeof xxhash);
+    unsigned v = address ? xxhash() : 0;
     json_t *versions = json_pack("{s:s}", "mochi", MO_VERSION);
     for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++)
         json_object_set_new(versions, libraries[i].name, json_string(version_text_of(libraries[i].function)));
-    json_object_set_new(versions, "xxhash", json_string(xxhash_version(version)));
+    json_object_set_new(
+        versions, "xxhash", address ? json_sprintf("%u.%u.%u", v / 10000, v / 100 % 100, v % 100) : json_string(""));
     return versions;
 }
 

@@ -1,18 +1,13 @@
 #!/usr/bin/env python3
 """The released program's encoder in NumPy, for released.cases.
 
-  released_encoder.py write FOLDER              mochi.pt and mochi++.pt: state dicts of untrained encoders, d = 512, 4 hops
-  released_encoder.py compare FOLDER VARIANT    Z.npy with the embeddings that VARIANT.pt computes from the frozen hops H0.npy .. H3.npy"""
-import collections
-import pathlib
+  released_encoder.py write FOLDER              mochi.safetensors and mochi++.safetensors: untrained encoders, d = 512, 4 hops
+  released_encoder.py compare FOLDER VARIANT    Z.npy with the embeddings that VARIANT computes from the frozen hops H0.npy .. H3.npy"""
+import json
+import struct
 import sys
-import zipfile
 
 import numpy as np
-
-sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from test_convert import Global, Persistent, pickled_state  # noqa: E402
 
 D, HOPS = 512, 4
 LAYERS = {"mochi": 2, "mochi++": 3}
@@ -39,16 +34,14 @@ def state(variant):
 
 
 def write(path, values):
-    """As torch.save lays a state dict out: data.pkl names one storage for each tensor."""
-    tensors = {}
-    with zipfile.ZipFile(path, "w") as archive:
-        for key, (name, value) in enumerate(values.items()):
-            storage = Persistent("storage", Global("torch", "FloatStorage"), str(key), "cpu", value.size)
-            strides = tuple(s // 4 for s in value.strides)
-            tensors[name] = Global("torch._utils", "_rebuild_tensor_v2", storage, 0, value.shape, strides, False,
-                                   collections.OrderedDict())
-            archive.writestr(f"w/data/{key}", value.tobytes())
-        archive.writestr("w/data.pkl", pickled_state(tensors))
+    """As safetensors.torch.save_file writes a state dict."""
+    header, at = {}, 0
+    for name, value in values.items():
+        header[name] = {"dtype": "F32", "shape": value.shape, "data_offsets": [at, at + value.nbytes]}
+        at += value.nbytes
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + b"".join(value.tobytes() for value in values.values()))
 
 
 def encode(x, values):
@@ -79,6 +72,6 @@ def compare(folder, variant):
 
 if sys.argv[1] == "write":
     for name in LAYERS:
-        write(f"{sys.argv[2]}/{name}.pt", state(name))
+        write(f"{sys.argv[2]}/{name}.safetensors", state(name))
 else:
     sys.exit(not compare(*sys.argv[2:]))

@@ -229,8 +229,8 @@ class Get(unittest.TestCase):
         self.got(ran)
 
     def test_options_without_effect_are_refused(self):
-        for options in (["--sha256", "xyz"], ["--limit", "0"], ["--timeout", "-1"], ["--offline", "--accept-unverified"],
-                        ["--sha256", "0" * 64, "--accept-unverified"], ["--offline"], ["--nonsense"]):
+        for options in (["--sha256", "xyz"], ["--limit", "0"], ["--timeout", "-1"],
+                        ["--sha256", "0" * 64, "--accept-unverified"], ["--nonsense"]):
             ran = self.run_get(self.known("plain/edges.txt"), *options)  # which gives --timeout and --limit
             self.assertEqual(ran.returncode, 2, ran)
             self.assertIn(options[0] if options[0] != "--sha256" else "", ran.stderr)
@@ -238,17 +238,6 @@ class Get(unittest.TestCase):
 
     def test_wrong_counts_are_refused(self):
         self.refused(self.run_get(self.known("plain/edges.txt", edges=7)), "ring: expected 7 edges, found 3000")
-
-    def test_offline_says_what_is_missing(self):
-        manifest = self.known("plain/edges.txt")
-        self.environment["MOCHI_EMBEDDED"] = str(manifest.parent)
-        offline = [PROGRAM, "data", "get", "ring", "--offline", "--max-expand", "64"]
-        ran = subprocess.run(offline, env=self.environment, capture_output=True, text=True)
-        self.refused(ran, "ring: not complete below ")
-        self.assertIn(f"ring: p/edges.txt is missing, from {HOST}/plain/edges.txt", ran.stdout)
-        self.assertEqual(ASKED, [])
-        self.run_get(manifest)
-        self.assertEqual(subprocess.run(offline, env=self.environment, capture_output=True).returncode, 0)
 
     def test_an_interruption_leaves_nothing(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

@@ -168,19 +168,17 @@ claim new_writes_a_head eval 'cd "$root/new" && "$prefix/bin/mochi" new head my_
 claim the_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_head.c" "${flags[@]}" \
     "${shared[@]}" -o "$root/new/my_head.so"
 claim the_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --head "$root/new/my_head.so"
-claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_head_test.c" "${flags[@]}" \
-    "${shared[@]}" -o "$root/new/my_head_test"
-claim the_skeletons_test_passes eval 'cd "$root/new" && ./my_head_test | grep -qx pass'
+claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_head.c" "${flags[@]}" "${shared[@]}" -o "$root/new/my_head"
+claim the_skeletons_test_passes "$root/new/my_head"
 claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
     --seeds 2 --head "$root/new/my_head.so"
 # The same for an encoder.
 claim new_writes_an_op eval 'cd "$root/new" && "$prefix/bin/mochi" new op my_op'
 claim the_ops_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_op.c" "${flags[@]}" \
-    "${shared[@]}" -o "$root/new/my_op.so"
+    "${shared[@]}" -lm -o "$root/new/my_op.so"
 claim the_ops_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --op "$root/new/my_op.so" --order 2
-claim the_ops_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_op_test.c" "$root/new/my_op.c" "${flags[@]}" \
-    "${shared[@]}" -o "$root/new/my_op_test"
-claim the_ops_test_passes eval 'cd "$root/new" && ./my_op_test | grep -qx pass'
+claim the_ops_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_op.c" "${flags[@]}" "${shared[@]}" -lm -o "$root/new/my_op"
+claim the_ops_test_passes "$root/new/my_op"
 
 # MO_HERE names the line of the user's program.
 cat >"$root/lines.c" <<'END'
@@ -202,14 +200,14 @@ claim new_writes_an_encoder eval 'cd "$root/new" && "$prefix/bin/mochi" new enco
 claim the_encoder_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_encoder.c" \
     "${flags[@]}" "${shared[@]}" -o "$root/new/my_encoder.so"
 claim the_encoder_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --encoder "$root/new/my_encoder.so"
-claim the_encoder_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_encoder_test.c" "${flags[@]}" \
-    "${shared[@]}" -o "$root/new/my_encoder_test"
-claim the_encoder_skeletons_test_passes eval 'cd "$root/new" && ./my_encoder_test | grep -qx pass'
+claim the_encoder_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_encoder.c" "${flags[@]}" \
+    "${shared[@]}" -o "$root/new/my_encoder"
+claim the_encoder_skeletons_test_passes "$root/new/my_encoder"
 claim the_encoder_skeleton_trains "$prefix/bin/mochi" train --pool mutag --dim 16 --steps 3 --quiet \
     --encoder "$root/new/my_encoder.so" --out "$root/new/run"
 claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
 claim the_manifest_is_installed "$prefix/bin/mochi" data list --all
-claim the_converter_is_installed python3 -B -c "import sys; sys.path.insert(0, '$prefix/share/mochi/data'); import convert"
+claim the_converter_is_installed eval '{ python3 -B "$prefix/share/mochi/data/convert.py" 2>&1 || true; } | grep -q "become .npz"'
 for header in mochi inside; do
     claim "${header}_h_is_strict_c11" "$compiler" -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -x c \
         "${flags[@]}" "$prefix/include/mochi/$header.h"

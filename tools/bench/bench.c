@@ -57,7 +57,8 @@ static const option table[] = {
     DEVICE_OPTIONS(bench_input, options.device),
     THREADS_OPTION(bench_input, options.device.threads),
     {OPTION_FLAG, "replay", NULL, AT(replay), "step on a GPU: recorded once and replayed as a CUDA graph"},
-    {OPTION_FLAG, "profile", NULL, AT(profile), "then as many runs under the profiler, and the time of each op"},
+    {OPTION_FLAG, "profile", NULL, AT(profile), "then as many runs under the profiler, and the time of each op",
+        .not_with = "json", .why = "the profile is a table"},
     JSON_OPTION(bench_input, options.json, "one JSON object per case on standard output"),
     {OPTION_END},
 };

@@ -27,7 +27,7 @@ typedef struct bench_record {
 } bench_record;
 
 /* measure.c: calls `run` o->warmup times, times it o->runs times, fills the record and prints its line; with --profile
- * runs again under the profiler and prints its table (with --json one object per op and place). Returns false if the
+ * runs again under the profiler and prints its table. Returns false if the
  * context failed or a line could not be written. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
 

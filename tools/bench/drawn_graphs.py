@@ -6,14 +6,15 @@ two classes; 500 words, of which a node has each of its class's 100 with probabi
 same bytes at every run.
 """
 
-import array
 import pathlib
 import random
 import sys
 
+import numpy
+
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
-from graph_npz import Features, sorted_rows, write_npz  # noqa: E402
+from graph_npz import adjacency_members, feature_members, write_npz  # noqa: E402
 
 NODES, CLASSES, DEGREE, WORDS = 2000, 5, 10, 500
 OWN, OTHER = 0.06, 0.03  # probability of a word
@@ -30,11 +31,9 @@ def draw(percent):
         v = r.choice(members[label[u] if r.random() < percent / 100 else r.choice(others)])
         if u != v:
             ends.append((u, v))
-    features = Features(WORDS)
-    for i in range(NODES):
-        words = [w for w in range(WORDS) if r.random() < (OWN if w % CLASSES == label[i] else OTHER)]
-        features.add(words, [1.0] * len(words))
-    return {**sorted_rows(NODES, *zip(*ends)), **features.members(), "labels": array.array("q", label)}
+    node, word = numpy.nonzero([[r.random() < (OWN if w % CLASSES == label[i] else OTHER) for w in range(WORDS)] for i in range(NODES)])
+    return {**adjacency_members(NODES, *zip(*ends)), **feature_members((NODES, WORDS), node, word, numpy.ones(len(node))),
+            "labels": numpy.array(label)}
 
 
 def main(arguments):

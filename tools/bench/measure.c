@@ -51,31 +51,6 @@ static void write_profile_text(const char *text, void *file) {
     fputs(text, file);
 }
 
-/* Prints one object per op and place, with totals over the runs. */
-static bool print_profile(mo_context *ctx, const bench_record *record, int runs) {
-    int n = mo_profile_entries(ctx, NULL, 0);
-    mo_profile_entry *entries = calloc((size_t)n + 1, sizeof *entries);
-    bool written = entries != NULL;
-    if (!entries)
-        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
-    else
-        mo_profile_entries(ctx, entries, n);
-    for (int i = 0; written && i < n; i++) {
-        const mo_profile_entry *e = &entries[i];
-        char where[100];
-        snprintf(where, sizeof where, e->vjp_of ? "vjp of %s" : "%s",
-            e->vjp_of     ? e->vjp_of->name
-            : e->backward ? "backward"
-                          : "forward");
-        written = print_json(json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:o, s:o, s:o}", "kind", "op", "case",
-            record->name, "variant", record->variant, "op", e->op->name, "where", where, "runs", runs, "calls",
-            (json_int_t)e->calls, "ms", bench_rounded(1e3 * e->seconds, 1e6), "gflop",
-            bench_rounded(1e-9 * e->flops, 1e9), "mb", bench_rounded(1e-6 * e->bytes, 1e3)));
-    }
-    free(entries);
-    return written;
-}
-
 static bool profile_runs(
     mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, const bench_record *record) {
     if (mo_profile_start(ctx) != MO_OK)
@@ -83,8 +58,6 @@ static bool profile_runs(
     for (int i = 0; i < o->runs && mo_ok(ctx); i++)
         run(state);
     mo_profile_stop(ctx);
-    if (o->json)
-        return print_profile(ctx, record, o->runs) && mo_ok(ctx);
     printf("%s %s, %d runs:\n", record->name, record->variant, o->runs);
     mo_profile_report(ctx, 1e9 * record->gemm_rate, write_profile_text, stdout);
     return mo_ok(ctx);

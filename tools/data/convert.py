@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the files that mochi reads of those that it does not: other forms of graphs become .npz, .pt becomes safetensors.
+"""Makes the files that mochi reads of those that it does not: other forms of graphs become .npz.
 
     convert.py graph SOURCE OUT.npz          GraphML, node-link JSON, a folder of them (a set); an adjacency .mtx
     convert.py features FILE.mtx OUT.npy     Matrix Market, the features of a folder of tables
@@ -7,35 +7,29 @@
     convert.py anygraph FOLDER OUT.npz       trn_mat.pkl and, if there, feats.pkl
     convert.py ogb FOLDER OUT.npz            raw/ of an OGB node or link data set: edge.csv.gz, node-feat.csv.gz, ..
     convert.py cstag FILE.csv OUT.npz        columns node_id, label, neighbour
-    convert.py weights IN.pt OUT.safetensors a state dict; names stay as they are
-    convert.py free BEST OUT.safetensors     those weights with nothing learned: first values, and s^0.75 of attributes
 
-Pickles are read as data: a name that arrays, matrices, containers and tensors do not need is an error (unpickle.py). All
-but `graph` of GraphML (networkx) and .mtx (SciPy) need the standard library alone. A file appears whole or not at all; equal input gives equal bytes.
+Pickles are read as data: a name that arrays, matrices and containers do not need is an error (unpickle.py). Needs NumPy; for
+GraphML networkx too, for .mtx SciPy. A file appears whole or not at all; equal input gives equal bytes.
 """
 
-import array
 import csv
-import gzip
 import json
+import os
 import pathlib
-import struct
 import sys
+
+try:
+    import numpy
+except ImportError:
+    # The first python3 in PATH need not be Debian's, which has the package.
+    if sys.executable != "/usr/bin/python3" and os.path.exists("/usr/bin/python3"):
+        os.execv("/usr/bin/python3", ["/usr/bin/python3", "-B", *sys.argv])
+    sys.exit("convert.py: expected the Python package numpy, found none: apt-get install python3-numpy, or pip install numpy")
 
 import attributed
 import unpickle
-from graph_npz import Features, sorted_rows, write_npz, write_whole
+from graph_npz import adjacency_members, feature_members, write_npz, write_whole
 from unpickle import Refused
-
-
-# ---- pickles ----
-
-def unpickled(path, allowed):
-    try:
-        with open(path, "rb") as file:
-            return unpickle.load(file, allowed)
-    except Refused as error:
-        raise Refused(f"{path}: {error}") from error
 
 
 def require(condition, path, expected, found):
@@ -43,159 +37,113 @@ def require(condition, path, expected, found):
         raise Refused(f"{path}: expected {expected}, found {found}")
 
 
-def kind(value):
-    return type(value).__name__
+# ---- pickles ----
+
+def unpickled(path, allowed):
+    try:
+        with open(path, "rb") as file:
+            found = unpickle.load(file, allowed)
+    except Refused as error:
+        raise Refused(f"{path}: {error}") from error
+    return found.values if isinstance(found, unpickle.Array) else found
 
 
-def csr_rows(path, matrix):
-    """Shape, and the rows as (columns, values)."""
-    require(isinstance(matrix, unpickle.Csr), path, "a CSR matrix", kind(matrix))
-    state = matrix.__dict__
-    parts = [state.get(key) for key in ("indptr", "indices", "data")]
-    require(all(isinstance(p, unpickle.Array) for p in parts), path, "indptr, indices and data", sorted(state))
-    pointer, indices, data = (p.values for p in parts)
-    shape = tuple(int(n) for n in state.get("_shape", state.get("shape", ())))
-    require(len(shape) == 2 and len(pointer) == shape[0] + 1 and len(indices) == len(data), path, "a whole CSR matrix",
-            f"shape {shape}, {len(pointer)} pointers")
-    rows = []
-    for i in range(shape[0]):
-        require(0 <= pointer[i] <= pointer[i + 1] <= len(data), path, "pointers that rise", pointer[i + 1])
-        rows.append((indices[pointer[i]:pointer[i + 1]], data[pointer[i]:pointer[i + 1]]))
-    return shape, rows
+def entries(path, matrix):
+    """Shape, and the row, column and value of each entry of a sparse matrix."""
+    require(isinstance(matrix, unpickle.Sparse), path, "a sparse matrix", type(matrix).__name__)
+    state = vars(matrix)
+    try:
+        shape, value = tuple(map(int, state.get("_shape") or state["shape"])), state["data"].values
+        row, column = (part.values for part in state.get("coords") or (state.get("row") or state["indptr"], state.get("col") or state["indices"]))
+        if "indptr" in state:
+            row = numpy.repeat(numpy.arange(shape[0]), numpy.diff(row))
+        whole = len(row) == len(column) == len(value) and all(
+            ((0 <= part) & (part < n)).all() for part, n in zip((row, column), shape, strict=True))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Refused(f"{path}: expected a whole sparse matrix, found another ({error!r})") from error
+    require(whole, path, f"entries in {shape[0]} x {shape[1]}", "others")
+    return shape, row, column, value
 
 
 def one_hot(path, table):
     """The class of every row; -1 where a row has none."""
-    require(isinstance(table, unpickle.Array) and len(table.shape) == 2, path, "a table of one-hot rows", kind(table))
-    rows, columns = table.shape
-    classes = []
-    for i in range(rows):
-        row = table.values[i * columns:(i + 1) * columns]
-        require(sum(row) in (0, 1) and set(row) <= {0, 1}, path, "one-hot rows", f"row {i}: {list(row)[:8]}")
-        classes.append(row.index(1) if 1 in row else -1)
-    return classes
+    require(isinstance(table, numpy.ndarray) and table.ndim == 2, path, "a table of one-hot rows", type(table).__name__)
+    require(((table == 0) | (table == 1)).all() and (table.sum(1) <= 1).all(), path, "one-hot rows", "others")
+    return numpy.where(table.any(1), table.argmax(1), -1)
 
 
 def planetoid(folder, out):
     """Row i of allx is node i; row k of tx is node test.index[k]. Nodes of neither have no features and no class."""
-    folder = pathlib.Path(folder)
-    names = [p.name[len("ind."):-len(".graph")] for p in folder.glob("ind.*.graph")]
-    require(len(names) == 1, folder, "one file ind.NAME.graph", len(names))
-
-    def part(key):
-        return folder / f"ind.{names[0]}.{key}"
-
-    path = part("test.index")
-    try:
-        test = [int(line) for line in path.read_text().split()]
-    except ValueError as error:
-        raise Refused(f"{path}: expected one node per line, found other text ({error})") from error
-    (_, columns), known = csr_rows(part("allx"), unpickled(part("allx"), unpickle.PLANETOID))
-    (_, test_columns), tested = csr_rows(part("tx"), unpickled(part("tx"), unpickle.PLANETOID))
-    known_class = one_hot(part("ally"), unpickled(part("ally"), unpickle.PLANETOID))
-    test_class = one_hot(part("ty"), unpickled(part("ty"), unpickle.PLANETOID))
-    neighbours = unpickled(part("graph"), unpickle.PLANETOID)
-    require(isinstance(neighbours, dict), part("graph"), "lists of neighbours by node", kind(neighbours))
-    nodes = len(neighbours)
-    require(columns == test_columns, part("tx"), f"{columns} columns", test_columns)
-    require(len(known_class) == len(known), part("ally"), f"{len(known)} rows", len(known_class))
-    require(len(test_class) == len(tested) == len(test), part("ty"), f"{len(test)} rows", len(test_class))
-    row, label = [((), ())] * nodes, [-1] * nodes
-    require(len(known) <= nodes, part("allx"), f"at most {nodes} rows", len(known))
-    for node, (features, of_class) in enumerate(zip(known, known_class)):
-        row[node], label[node] = features, of_class
-    for node, features, of_class in zip(test, tested, test_class):
-        require(len(known) <= node < nodes, path, f"nodes {len(known)}..{nodes - 1}", node)
-        row[node], label[node] = features, of_class
-    ends = [(u, v) for u, list_of_u in neighbours.items() for v in list_of_u]
-    require(all(isinstance(u, int) and isinstance(v, int) and 0 <= u < nodes and 0 <= v < nodes for u, v in ends),
-            part("graph"), f"nodes 0..{nodes - 1}", "others")
-    features = Features(columns)
-    for columns_of_row, values in row:
-        features.add(columns_of_row, values)
+    graphs = [*pathlib.Path(folder).glob("ind.*.graph")]
+    require(len(graphs) == 1, folder, "one file ind.NAME.graph", len(graphs))
+    path = {key: graphs[0].with_suffix("." + key) for key in ("allx", "tx", "ally", "ty", "y", "graph", "test.index")}
+    part = {key: unpickled(of_key, unpickle.PLANETOID) for key, of_key in path.items() if key != "test.index"}
+    test = numbers(path["test.index"], int)[:, 0]
+    (known, columns), *of_known = entries(path["allx"], part["allx"])
+    (tested, test_columns), row, column, value = entries(path["tx"], part["tx"])
+    known_class, test_class = one_hot(path["ally"], part["ally"]), one_hot(path["ty"], part["ty"])
+    trained = len(one_hot(path["y"], part["y"]))
+    require(isinstance(part["graph"], dict), path["graph"], "lists of neighbours by node", type(part["graph"]).__name__)
+    nodes = len(part["graph"])
+    require(columns == test_columns, path["tx"], f"{columns} columns", test_columns)
+    require(trained <= known == len(known_class) <= nodes, path["ally"], f"{known} rows, at most {nodes}, of them the {trained} of y",
+            len(known_class))
+    require(len(test_class) == tested == len(set(test)) == len(test), path["ty"], f"{len(test)} rows", len(test_class))
+    require(((known <= test) & (test < nodes)).all(), path["test.index"], f"nodes {known}..{nodes - 1}", "others")
+    ends = [(u, v) for u, list_of_u in part["graph"].items() for v in list_of_u]
+    require(all(isinstance(x, int) and 0 <= x < nodes for x in (x for end in ends for x in end)), path["graph"], f"nodes 0..{nodes - 1}", "others")
+    label = numpy.full(nodes, -1, "<i8")
+    label[:known], label[test] = known_class, test_class
+    both = (numpy.concatenate(pair) for pair in zip(of_known, (test[row], column, value)))
     # The public split: the rows of x, the 500 nodes behind them, and the nodes of tx.
-    trained = len(one_hot(part("y"), unpickled(part("y"), unpickle.PLANETOID)))
-    require(trained <= len(known), part("y"), f"at most {len(known)} rows", trained)
-    division = {"idx_train": range(trained), "idx_val": range(trained, min(trained + 500, len(known))),
-                "idx_test": sorted(set(test))}
-    write_npz(out, {**sorted_rows(nodes, *zip(*ends)), **features.members(), "labels": array.array("q", label),
-                    **{key: array.array("q", nodes_of) for key, nodes_of in division.items()}})
-
-
-def coo_entries(path, matrix):
-    """Shape, rows and columns of the entries that are not 0."""
-    if isinstance(matrix, unpickle.Csr):
-        shape, rows = csr_rows(path, matrix)
-        entries = [(i, c) for i, (columns, values) in enumerate(rows) for c, x in zip(columns, values) if x != 0]
-        return shape, entries
-    require(isinstance(matrix, unpickle.Coo), path, "a sparse matrix", kind(matrix))
-    state = matrix.__dict__
-    coords = state.get("coords", (state.get("row"), state.get("col")))
-    shape = tuple(int(n) for n in state.get("_shape", state.get("shape", ())))
-    arrays = [*coords, state.get("data")]
-    require(len(shape) == 2 and len(arrays) == 3 and all(isinstance(a, unpickle.Array) for a in arrays) and
-            len({len(a.values) for a in arrays}) == 1, path, "rows, columns and values of equal number", sorted(state))
-    row, column, data = (a.values for a in arrays)
-    return shape, [(u, v) for u, v, x in zip(row, column, data) if x != 0]
+    division = {"idx_train": numpy.arange(trained), "idx_val": numpy.arange(trained, min(trained + 500, known)), "idx_test": numpy.sort(test)}
+    write_npz(out, {**adjacency_members(nodes, *zip(*ends)), **feature_members((nodes, columns), *both), "labels": label, **division})
 
 
 def anygraph(folder, out):
     """A square matrix is a graph; any other has users as rows and items as columns, which come behind the users."""
     path = pathlib.Path(folder) / "trn_mat.pkl"
-    (rows, columns), entries = coo_entries(path, unpickled(path, unpickle.MATRICES))
+    (rows, columns), row, column, value = entries(path, unpickled(path, unpickle.MATRICES))
     shift = 0 if rows == columns else rows
-    nodes = rows if rows == columns else rows + columns
-    require(all(0 <= u < rows and 0 <= v < columns for u, v in entries), path, f"entries in {rows} x {columns}", "others")
-    members = sorted_rows(nodes, [u for u, _ in entries], [v + shift for _, v in entries])
+    nodes = shift + columns
+    members = adjacency_members(nodes, row[value != 0], column[value != 0] + shift)
     path = pathlib.Path(folder) / "feats.pkl"
     if path.exists():
         table = unpickled(path, unpickle.MATRICES)
-        require(isinstance(table, unpickle.Array) and len(table.shape) == 2 and table.shape[0] <= nodes, path,
-                f"a table of at most {nodes} rows", getattr(table, "shape", kind(table)))
-        features, width = Features(table.shape[1]), table.shape[1]
-        for i in range(nodes):  # the program behind these files pads with zeros too
-            features.add(range(width), table.values[i * width:(i + 1) * width])
-        members.update(features.members())
+        require(isinstance(table, numpy.ndarray) and table.ndim == 2 and len(table) <= nodes, path, f"a table of at most {nodes} rows",
+                getattr(table, "shape", type(table).__name__))
+        row, column = numpy.indices(table.shape).reshape(2, -1)
+        # The program behind these files pads with zeros too.
+        members.update(feature_members((nodes, table.shape[1]), row, column, table.ravel()))
     write_npz(out, members)
 
 
 # ---- tables ----
 
-def table_rows(path, number):
-    """The lines of a .csv or .csv.gz as lists of numbers."""
+def numbers(path, dtype):
+    """The numbers of a .csv or .csv.gz, a row a line."""
     path = path if path.exists() else path.with_name(path.name + ".gz")
-    opened = gzip.open(path, "rt") if path.suffix == ".gz" else open(path)
-    with opened as lines:
-        for i, line in enumerate(lines, 1):
-            try:
-                yield [number(x) for x in line.split(",")]
-            except ValueError as error:
-                raise Refused(f"{path}:{i}: expected numbers between commas, found other text ({error})") from error
+    try:
+        return numpy.loadtxt(path, dtype, comments=None, delimiter=",", ndmin=2)
+    except ValueError as error:
+        raise Refused(f"{path}: expected numbers between commas, found other text ({error})") from error
 
 
 def ogb(folder, out):
     folder = pathlib.Path(folder)
-    counts = [row[0] for row in table_rows(folder / "num-node-list.csv", int)]
-    require(len(counts) == 1, folder, "one graph", len(counts))
-    nodes, ends = counts[0], []
-    for i, row in enumerate(table_rows(folder / "edge.csv", int), 1):
-        require(len(row) == 2 and all(0 <= end < nodes for end in row), f"{folder}/edge.csv:{i}",
-                f"two nodes 0..{nodes - 1}", row)
-        ends.append(row)
-    members = sorted_rows(nodes, [u for u, _ in ends], [v for _, v in ends])
-    if any((folder / f"node-feat.csv{ending}").exists() for ending in ("", ".gz")):
-        features = None
-        for i, row in enumerate(table_rows(folder / "node-feat.csv", float), 1):
-            features = features or Features(len(row))
-            require(len(row) == features.columns, f"{folder}/node-feat.csv:{i}", f"{features.columns} values", len(row))
-            features.add(range(len(row)), row)
-        rows = len(features.pointer) - 1 if features else 0
-        require(rows == nodes, folder / "node-feat.csv", f"{nodes} rows", rows)
-        members.update(features.members())
-    if any((folder / f"node-label.csv{ending}").exists() for ending in ("", ".gz")):
-        label = [row[0] for row in table_rows(folder / "node-label.csv", int)]
-        require(len(label) == nodes, folder / "node-label.csv", f"{nodes} rows", len(label))
-        members["labels"] = array.array("q", label)
+    counts = numbers(folder / "num-node-list.csv", int)
+    require(counts.shape == (1, 1), folder, "one graph", len(counts))
+    nodes, ends = int(counts[0, 0]), numbers(folder / "edge.csv", int)
+    outside = [*numpy.flatnonzero(((ends < 0) | (ends >= nodes)).any(1) | (ends.shape[1] != 2))]
+    require(not outside, f"{folder}/edge.csv:{1 + sum(outside[:1])}", f"two nodes 0..{nodes - 1}", ends[outside[0]].tolist() if outside else "")
+    members = adjacency_members(nodes, *ends.T)
+    for name, dtype in (("node-feat.csv", numpy.float64), ("node-label.csv", int)):
+        if not any((folder / (name + ending)).exists() for ending in ("", ".gz")):
+            continue
+        table = numbers(folder / name, dtype)
+        require(len(table) == nodes, folder / name, f"{nodes} rows", len(table))
+        row, column = numpy.indices(table.shape).reshape(2, -1)
+        members.update({"labels": table[:, 0]} if dtype is int else feature_members(table.shape, row, column, table.ravel()))
     write_npz(out, members)
 
 
@@ -207,60 +155,14 @@ def cstag(path, out):
             try:
                 node, neighbours = int(row["node_id"]), json.loads(row["neighbour"])
                 label[node] = int(row["label"])
+                ends += [(node, int(v)) for v in neighbours]
             except (KeyError, TypeError, ValueError) as error:
-                raise Refused(f"{path}: row {i}: expected node_id, label and neighbour, found others ({error!r})") from error
-            require(isinstance(neighbours, list) and all(isinstance(v, int) for v in neighbours), f"{path}: row {i}",
-                    "a list of nodes as neighbour", row["neighbour"][:40])
-            ends += [(node, v) for v in neighbours]
+                raise Refused(f"{path}: row {i}: expected node_id, label and a list of nodes as neighbour, found others ({error!r})") from error
     nodes = len(label)
-    require(nodes > 0 and all(0 <= v < nodes for v in label), path, f"nodes 0..{nodes - 1}, each once", "others")
+    require(label and set(label) == set(range(nodes)), path, f"nodes 0..{nodes - 1}, each once", "others")
     require(all(0 <= v < nodes for _, v in ends), path, f"neighbours 0..{nodes - 1}", "others")
-    distinct = {value: k for k, value in enumerate(sorted(set(label.values())))}
-    labels = array.array("q", [distinct[label[v]] for v in range(nodes)])
-    write_npz(out, {**sorted_rows(nodes, [u for u, _ in ends], [v for _, v in ends]), "labels": labels})
-
-
-# ---- weights ----
-
-def weights(path, out):
-    try:
-        state = unpickle.load_state_dict(path)
-    except Refused as error:
-        raise Refused(f"{path}: {error}") from error
-    write_safetensors(out, state, {})
-
-
-def write_safetensors(out, state, header):
-    """Tensors (type, shape, bytes) by name behind a header that may hold __metadata__."""
-    at = 0
-    for name in sorted(state):
-        code, shape, data = state[name]
-        header[name] = {"dtype": code, "shape": list(shape), "data_offsets": [at, at + len(data)]}
-        at += len(data)
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-
-    def write(file):
-        file.write(struct.pack("<Q", len(text)) + text)
-        for name in sorted(state):
-            file.write(state[name][2])
-    write_whole(out, write)
-
-
-def free(best, out):
-    """The encoder of the recipe best before its first step (models/invariant.c), but for one number by hand: nodes'
-    attributes are weighed by their singular values to the power 0.75."""
-    with open(best, "rb") as file:
-        about = json.loads(file.read(struct.unpack("<Q", file.read(8))[0]))["__metadata__"]
-    about = {key: value for key, value in about.items() if key != "pool" and not key.startswith("xxh3_")}
-    values = {"hop": [[0, 0, 1, 1]] * 2, "profile": [[0, 0], [0.75, 0]], "diffused": [[0, 0]] * 2,
-              "log_weight": [[-0.5, 0.5, -2], [-0.5, 0.5, 0.5], [-0.5, 0.5, -0.5]], "set_log_weight": [[0, 0, 0]]}
-    state = {}
-    for name, rows in values.items():
-        flat = array.array("f", [x for row in rows for x in row])
-        shape = [len(rows[0])] if name == "set_log_weight" else [len(rows), len(rows[0])]
-        state["encoder." + name] = ("F32", shape, flat.tobytes())
-    write_safetensors(out, state, {"__metadata__": about | {"recipe": "free", "pool": "[]"}})
+    _, classes = numpy.unique([label[v] for v in range(nodes)], return_inverse=True)
+    write_npz(out, {**adjacency_members(nodes, *zip(*ends)), "labels": classes})
 
 
 # ---- graphs of other programs ----
@@ -268,7 +170,7 @@ def free(best, out):
 def graph(source, out):
     source = pathlib.Path(source)
     if source.name.endswith((".mtx", ".mtx.gz")):
-        write_npz(out, attributed.adjacency_members(source))
+        write_npz(out, attributed.matrix_members(source))
     elif source.is_dir() or source.name.endswith(attributed.SUFFIXES):
         write_npz(out, attributed.graph_members(source))
     else:
@@ -276,11 +178,11 @@ def graph(source, out):
 
 
 def features(path, out):
-    write_whole(out, attributed.features_writer(pathlib.Path(path)))
+    X = attributed.matrix_features(path)
+    write_whole(out, lambda file: numpy.save(file, X, allow_pickle=False))
 
 
-COMMANDS = {"graph": graph, "features": features, "planetoid": planetoid, "anygraph": anygraph, "ogb": ogb, "cstag": cstag, "weights": weights,
-            "free": free}
+COMMANDS = {"graph": graph, "features": features, "planetoid": planetoid, "anygraph": anygraph, "ogb": ogb, "cstag": cstag}
 
 
 def main(arguments):

@@ -1,17 +1,21 @@
 /* tools/data/data.c - `mochi data`: lists graphs, describes them, and checks and converts them; get.py gets them. */
 #include "tools/data/data.h"
-#include "tools/data/data_info.h"
+#include "tools/input.h"
 #include "tools/memory.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
+
+/* ---- options ---- */
 
 #define AT(field) offsetof(data_options, field)
 #define JSON JSON_OPTION(data_options, json, "one JSON object a line on standard output")
-#define CONVERTED ".npz or .safetensors"
 
 static void take_data_word(void *options, const char *word, const struct argp_state *state) {
     (void)state;
@@ -37,7 +41,7 @@ static void check_info(void *options, const struct argp_state *state) {
 static void take_convert_word(void *options, const char *word, const struct argp_state *state) {
     names *words = &((data_options *)options)->words;
     bool in_place = words->count == 1 && mo_path_ends_with(word, ".safetensors") && !strcmp(word, words->items[0]);
-    append_name(words, words->count == 1 && !in_place ? take_output(state, "OUT", word, CONVERTED) : word);
+    append_name(words, words->count == 1 && !in_place ? take_output(state, "OUT", word, ".npz or .safetensors") : word);
 }
 
 static void check_convert(void *options, const struct argp_state *state) {
@@ -83,93 +87,153 @@ const command_line data_convert_line = {.table = (const option[]){EXPAND_OPTION,
     .take_word = take_convert_word,
     .end = check_convert};
 
-static const struct action {
-    const char *name, *full_name;
+static const struct {
+    const char *name;
     const command_line *line;
-    int (*run)(mo_context *ctx, const data_options *o);
-} actions[] = {
-    {"list", "mochi data list", &data_list_line, data_list},
-    {"info", "mochi data info", &data_info_line, data_info},
-    {"verify", "mochi data verify", &data_verify_line, data_verify},
-    {"convert", "mochi data convert", &data_convert_line, data_convert},
-};
-enum { ACTIONS = sizeof actions / sizeof *actions };
-
-#define NO_DATA_FOLDER "data folder: expected MOCHI_DATA or HOME to name it, found neither"
+    data_action *run;
+} actions[] = {{"list", &data_list_line, data_list}, {"info", &data_info_line, data_info},
+    {"verify", &data_verify_line, data_verify}, {"convert", &data_convert_line, data_convert}};
 
 const command_line data_line = {.table = (const option[]){{OPTION_END}},
-    .words = "list|info|get|verify|convert|cache [OPTION...]",
+    .words = "list|info|get|verify|convert [OPTION...]",
     .about = "Which graphs there are, what they hold, and how to get, check and convert them.\v"
              "  list     the graphs that every command knows by name\n"
              "  info     what a graph or file holds\n"
              "  get      download data sets of the paper, verified\n"
              "  verify   compare the data folder with the manifest\n"
-             "  convert  write a graph as .npz, older weights in today's form\n"
-             "  cache    the features that are kept\n\n"
+             "  convert  write a graph as .npz, older weights in today's form\n\n"
              "mochi data ACTION --help has the options of an action, with examples."};
 
-bool open_data_folder(mo_context *ctx, char *folder, size_t bytes) {
-    if (mo_data_folder(folder, bytes))
-        return true;
-    mo_fail(ctx, MO_IO, NO_DATA_FOLDER);
+/* ---- the manifest ---- */
+
+static json_t *read_manifest(mo_context *ctx) {
+    char path[PATH_MAX];
+    json_error_t error;
+    if (!mo_data_file("manifest.json", path, sizeof path)) {
+        mo_fail(ctx, MO_IO, "manifest.json: not found among the files of the program");
+        return NULL;
+    }
+    json_t *root = read_json_file(path, JSON_REJECT_DUPLICATES, &error);
+    json_t *list = json_incref(json_object_get(root, "datasets"));
+    if (!json_is_array(list))
+        mo_fail(ctx, MO_FORMAT, "%s:%d: expected a manifest: %s", path, root ? 1 : error.line,
+            root ? "no list \"datasets\"" : error.text);
+    json_decref(root);
+    return list;
+}
+
+const char *text_of(const json_t *o, const char *key) {
+    return json_string_value(json_object_get(o, key));
+}
+
+const json_t *manifest_find(const json_t *manifest, const char *name) {
+    size_t i;
+    json_t *entry;
+    json_array_foreach(manifest, i, entry) if (!strcasecmp(text_of(entry, "name"), name)) return entry;
+    return NULL;
+}
+
+bool find_data_file(const char *path, char found[PATH_MAX]) {
+    char folder[PATH_MAX];
+    for (int packed = 0; packed < 2 && mo_data_folder(folder, sizeof folder); packed++) {
+        int length = snprintf(found, PATH_MAX, "%s/%s%s", folder, path, packed ? ".gz" : "");
+        if (length > 0 && length < PATH_MAX && access(found, F_OK) == 0)
+            return true;
+    }
     return false;
 }
 
-int data_info(mo_context *ctx, const data_options *o) {
-    int code = EXIT_FINE;
-    json_t *m = manifest_read(ctx);
-    if (!m)
-        return report_failure(ctx);
-    for (int i = 0; i < o->words.count; i++) /* goes on after a bad file */
-        if (!describe_data(ctx, o->words.items[i], m, o->json)) {
-            code = report_failure(ctx);
-            mo_clear_error(ctx);
+/* ---- list ---- */
+
+/* An object for each graph that is there. */
+static void keep_graph(const char *name, const char *path, bool embedded, void *list) {
+    json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", name, "path", path, "embedded", embedded));
+}
+
+const char *trust_of(const json_t *e) {
+    bool any = false, all = true;
+    size_t i;
+    json_t *f;
+    json_array_foreach(json_object_get(e, "files"), i, f) {
+        bool url = text_of(f, "url");
+        any |= url;
+        all &= !url || (text_of(f, "sha256") && !text_of(f, "member"));
+    }
+    return !any ? "by hand" : all ? "verified" : "unverified";
+}
+
+/* An entry of the manifest; here: the object of its graph, or NULL. */
+static void print_entry(const json_t *e, const json_t *here, bool json) {
+    const char *where = !here ? "-" : json_is_true(json_object_get(here, "embedded")) ? "embedded" : "here";
+    json_t *paper = json_object_get(e, "paper");
+    if (json) {
+        print_json(json_pack("{s:s, s:s, s:s, s:O?, s:s, s:O?, s:s, s:s?}", "name", text_of(e, "name"), "state", where,
+            "download", trust_of(e), "paper", paper, "licence", text_of(e, "licence"), "cite",
+            json_object_get(e, "cite"), "page", text_of(e, "page"), "note", text_of(e, "note")));
+        return;
+    }
+    int column = printf("%-16s %-9s %-11s ", text_of(e, "name"), where, trust_of(e)), width = column + 29;
+    for (size_t i = 0; i < json_array_size(paper); i++)
+        column += printf("%s%s", i ? ", " : "", json_string_value(json_array_get(paper, i)));
+    printf("%*s%s\n", column < width ? width - column : 1, "", text_of(e, "licence"));
+}
+
+bool data_list(mo_context *ctx, const data_options *o, const json_t *m) {
+    json_t *graphs = json_array(), *x;
+    size_t i;
+    mo_graph_list(ctx, keep_graph, graphs);
+    if (o->all)
+        json_array_foreach(m, i, x) print_entry(x, manifest_find(graphs, text_of(x, "name")), o->json);
+    else
+        json_array_foreach(graphs, i, x) {
+            if (o->json)
+                print_json(json_incref(x));
+            else
+                printf("%-16s %-9s %s\n", text_of(x, "name"),
+                    json_is_true(json_object_get(x, "embedded")) ? "embedded" : "", text_of(x, "path"));
         }
-    json_decref(m);
-    return code;
+    json_decref(graphs);
+    return mo_ok(ctx);
 }
 
-/* Writes the tensors and metadata of a file in the form of this version. */
-static void convert_tensors(mo_context *ctx, const char *from, const char *to) {
-    mo_arrays *arrays = mo_safetensors_read(ctx, from);
-    if (arrays)
-        mo_safetensors_write(arrays, arrays->metadata, to);
-    mo_arrays_release(arrays);
-}
+/* ---- convert ---- */
 
-static void convert_graph(mo_context *ctx, const char *from, const char *to) {
+bool data_convert(mo_context *ctx, const data_options *o, const json_t *m) {
+    const char *from = o->words.items[0], *to = o->words.items[1];
+    (void)m;
+    if (mo_path_ends_with(to, ".safetensors")) { /* tensors and metadata, in the form of this version */
+        mo_arrays *arrays = mo_safetensors_read(ctx, from);
+        if (arrays)
+            mo_safetensors_write(arrays, arrays->metadata, to);
+        mo_arrays_release(arrays);
+        return mo_ok(ctx);
+    }
     mo_graph *graph = mo_graph_open(ctx, from);
     print_left_out(graph);
     if (graph)
         mo_graph_write(graph, to);
     mo_graph_release(graph);
+    return mo_ok(ctx);
 }
 
-int data_convert(mo_context *ctx, const data_options *o) {
-    const char *from = o->words.items[0], *to = o->words.items[1], *ending = strrchr(to, '.');
-    (ending && !strcmp(ending, ".safetensors") ? convert_tensors : convert_graph)(ctx, from, to);
-    return mo_ok(ctx) ? EXIT_FINE : report_failure(ctx);
-}
+/* ---- the command ---- */
 
 /* Becomes get.py, which asks this program what the files are that it brings. Returns only where it cannot. */
 static int get_by_python(int argc, char **argv) {
-    char script[PATH_MAX], folder[PATH_MAX], own[PATH_MAX];
+    char script[PATH_MAX], folder[PATH_MAX], own[PATH_MAX] = "mochi";
     char **words = needed(calloc((size_t)argc + 4, sizeof *words));
     ssize_t n = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[n > 0 ? (size_t)n : strlen("mochi")] = '\0';
     if (!mo_data_file("get.py", script, sizeof script) &&
         !mo_data_file("../../tools/data/get.py", script, sizeof script)) {
         fputs("mochi: get.py: not found among the files of the program\n", stderr);
     } else if (!mo_data_folder(folder, sizeof folder)) {
-        fputs("mochi: " NO_DATA_FOLDER "\n", stderr);
+        fputs("mochi: data folder: expected MOCHI_DATA or HOME to name it, found neither\n", stderr);
     } else {
-        own[n > 0 ? n : 0] = '\0';
-        setenv("MOCHI_PROGRAM", n > 0 ? own : "mochi", 1);
+        setenv("MOCHI_PROGRAM", own, 1);
         setenv("MOCHI_DATA", folder, 1);
-        words[0] = "python3";
-        words[1] = "-B";
-        words[2] = script;
-        for (int i = 1; i < argc; i++)
-            words[2 + i] = argv[i];
+        memcpy(words, (char *[]){"python3", "-B", script}, 3 * sizeof *words);
+        memcpy(words + 3, argv + 1, (size_t)(argc - 1) * sizeof *words);
         execvp("python3", words);
         fprintf(stderr, "mochi: data get: expected python3, found none: %s\n", strerror(errno));
     }
@@ -177,33 +241,40 @@ static int get_by_python(int argc, char **argv) {
     return EXIT_FAILED;
 }
 
-/* Returns the action's number; -1, after one line, if there is no such action. `mochi data --help` ends here. */
-static int choose_action(int argc, char **argv) {
-    for (int i = 0; argc > 1 && i < ACTIONS; i++)
-        if (!strcmp(argv[1], actions[i].name))
-            return i;
-    if (argc > 1 && argv[1][0] == '-')
-        read_command_line(&data_line, 2, argv, NULL, &(given_options){0});
-    fprintf(stderr, "mochi data: expected list, info, get, verify or convert%s%s\n",
-        argc > 1 ? ", found " : " behind it", argc > 1 ? make_printable(argv[1]) : "");
-    return -1;
+bool went_well(mo_context *ctx) {
+    if (mo_ok(ctx))
+        return true;
+    report_failure(ctx);
+    mo_clear_error(ctx);
+    return false;
 }
 
 int data_command(int argc, char **argv) {
     char full_name[32];
-    if (argc > 1 && !strcmp(argv[1], "get"))
-        return get_by_python(argc - 1, argv + 1);
-    int action = choose_action(argc, argv);
-    if (action < 0)
-        return EXIT_USAGE;
-    const struct action *a = &actions[action];
     data_options o = {0};
-    snprintf(full_name, sizeof full_name, "%s", a->full_name);
+    const char *name = argc > 1 ? argv[1] : "";
+    size_t a = 0;
+    if (!strcmp(name, "get"))
+        return get_by_python(argc - 1, argv + 1);
+    while (a < sizeof actions / sizeof *actions && strcmp(name, actions[a].name) != 0)
+        a++;
+    if (a == sizeof actions / sizeof *actions) {
+        if (*name == '-') /* --help ends here */
+            read_command_line(&data_line, 2, argv, NULL, &(given_options){0});
+        fprintf(stderr, "mochi data: expected list, info, get, verify or convert%s%s\n",
+            *name ? ", found " : " behind it", argc > 1 ? make_printable(argv[1]) : "");
+        return EXIT_USAGE;
+    }
+    snprintf(full_name, sizeof full_name, "mochi data %s", name);
     argv[1] = full_name; /* what argp calls the program in help and errors */
-    read_command_line(a->line, argc - 1, argv + 1, &o, &(given_options){0});
+    read_command_line(actions[a].line, argc - 1, argv + 1, &o, &(given_options){0});
     mo_context *ctx = open_context(1);
-    int code = ctx ? a->run(ctx, &o) : EXIT_FAILED;
+    bool asks = actions[a].run == data_info || actions[a].run == data_verify || o.all; /* what the manifest says */
+    json_t *m = ctx && asks ? read_manifest(ctx) : NULL;
+    bool fine = ctx && (m || !asks) && actions[a].run(ctx, &o, m);
+    fine = ctx && went_well(ctx) && fine;
+    json_decref(m);
     mo_context_release(ctx);
     free_names(&o.words);
-    return code;
+    return fine ? EXIT_FINE : EXIT_FAILED;
 }

@@ -1,7 +1,6 @@
 /* tools/data/data_verify.c - `mochi data verify`: every file of an entry against its SHA-256 (nettle), then the counts
  * of the loaded graph against the manifest's. */
 #include "tools/data/data.h"
-#include "tools/data/manifest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -9,91 +8,64 @@
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include <zlib.h>
 
 enum { SHA256_TEXT = 2 * SHA256_DIGEST_SIZE + 1 };
 
-/* ---- a file ---- */
-
-/* Finds a file of the manifest in a folder, perhaps gzipped. Returns false if it is not there. */
-static bool find_data_file(const char *folder, const char *path, char found[PATH_MAX]) {
-    for (const char *const *ending = (const char *const[]){"", ".gz", NULL}; *ending; ending++) {
-        int length = snprintf(found, PATH_MAX, "%s/%s%s", folder, path, *ending);
-        if (length > 0 && length < PATH_MAX && access(found, F_OK) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* The SHA-256 of a file; if `unpacked`, of the text in a gzipped file. Returns false after raising. */
-static bool hash_file(mo_context *ctx, const char *found, bool unpacked, char digits[SHA256_TEXT]) {
+/* The SHA-256 of a file; if `packed`, of the text in a gzipped file. Returns false after raising. */
+static bool hash_file(mo_context *ctx, const char *found, bool packed, char digits[SHA256_TEXT]) {
     struct sha256_ctx hash;
     uint8_t digest[SHA256_DIGEST_SIZE], buffer[1 << 16];
     sha256_init(&hash);
     errno = 0;
-    gzFile file = gzopen(found, "rb"); /* which reads other files as they are */
+    gzFile text = packed ? gzopen(found, "rb") : NULL;
+    FILE *plain = packed ? NULL : fopen(found, "rb");
     int n = -1;
-    if (file && !unpacked && !gzdirect(file)) { /* compressed, and its own bytes are wanted */
-        gzclose(file);
-        file = NULL;
-        FILE *plain = fopen(found, "rb");
-        while (plain && (n = (int)fread(buffer, 1, sizeof buffer, plain)) > 0)
-            sha256_update(&hash, (size_t)n, buffer);
-        n = plain && !ferror(plain) ? 0 : -1;
-        if (plain)
-            fclose(plain);
-    }
-    while (file && (n = gzread(file, buffer, sizeof buffer)) > 0)
+    while (text ? (n = gzread(text, buffer, sizeof buffer)) > 0
+                : plain && (n = (int)fread(buffer, 1, sizeof buffer, plain)) > 0)
         sha256_update(&hash, (size_t)n, buffer);
-    if ((file && gzclose(file) != Z_OK) || n != 0) {
-        mo_fail(ctx, MO_IO, "%s: cannot read: %s", found, errno ? strerror(errno) : "a damaged gzip file");
-        return false;
-    }
+    if ((text && gzclose(text) != Z_OK) || (plain && (ferror(plain) | fclose(plain))) || n != 0)
+        return mo_fail(ctx, MO_IO, "%s: cannot read: %s", found, errno ? strerror(errno) : "a damaged gzip file");
     sha256_digest(&hash, sizeof digest, digest);
     for (size_t i = 0; i < sizeof digest; i++)
         snprintf(digits + 2 * i, 3, "%02x", digest[i]);
     return true;
 }
 
-/* "ok", "unverified", "differs" or "absent"; digits receives the file's SHA-256. "absent" with the context's error set
- * if it cannot be read. */
-static const char *check_file(mo_context *ctx, const char *folder, const json_t *file, char digits[SHA256_TEXT]) {
-    char found[PATH_MAX];
-    const char *path = manifest_text(file, "path"), *known = manifest_text(file, "sha256"),
-               *copy = manifest_text(file, "copy_sha256"); /* of equal content and other bytes */
-    digits[0] = '\0';
-    if (!find_data_file(folder, path, found) ||
-        !hash_file(ctx, found, strlen(found) > strlen(folder) + 1 + strlen(path), digits))
-        return "absent";
-    if ((known && !strcmp(digits, known)) || (copy && !strcmp(digits, copy)))
-        return "ok";
-    return known ? "differs" : "unverified";
-}
-
-static void print_verified_file(
-    const data_options *o, const char *name, const json_t *file, const char *state, const char *digits) {
-    const char *path = manifest_text(file, "path"), *known = manifest_text(file, "sha256");
+/* Whether a file of an entry is right, or cannot be judged: "ok", "unverified", "differs" or "absent", with the
+ * context's error set if it cannot be read. */
+static bool verify_file(mo_context *ctx, const data_options *o, const char *name, const json_t *file, bool may_lack) {
+    char found[PATH_MAX], digits[SHA256_TEXT] = "";
+    const char *path = text_of(file, "path"), *known = text_of(file, "sha256"), *copy = text_of(file, "copy_sha256"),
+               *state = "absent"; /* copy: of equal content and other bytes */
+    if (find_data_file(path, found) &&
+        hash_file(ctx, found, mo_path_ends_with(found, ".gz") && !mo_path_ends_with(path, ".gz"), digits))
+        state = (known && !strcmp(digits, known)) || (copy && !strcmp(digits, copy)) ? "ok"
+                : known                                                              ? "differs"
+                                                                                     : "unverified";
+    went_well(ctx);
     if (o->json)
         print_json(json_pack("{s:s, s:s, s:s, s:s?, s:s?}", "name", name, "path", path, "state", state, "expected",
-            known ? known : manifest_text(file, "copy_sha256"), "found", digits[0] ? digits : NULL));
+            known ? known : copy, "found", *digits ? digits : NULL));
     else if (!strcmp(state, "differs"))
         printf("%-10s %s: expected %s, found %s\n", state, path, known, digits);
     else
         printf("%-10s %s\n", state, path);
+    return *state == 'o' || *state == 'u' || (*state == 'a' && may_lack);
 }
 
-/* ---- an entry ---- */
-
-static void print_verified_counts(const data_options *o, const char *name, const mo_graph *graph, bool right) {
+/* Raises unless the graph has the counts that the entry states. */
+static void verify_counts(mo_context *ctx, const data_options *o, const json_t *e, const mo_graph *graph) {
     json_t *counts = find_counts(graph), *n;
-    const char *of, *between = " ";
+    const char *name = text_of(e, "name"), *other = find_other_count(e, counts), *of, *between = " ";
+    if (other)
+        mo_fail(ctx, MO_FORMAT, "%s: expected %" PRId64 " %s, found %" PRId64 " in %s", name,
+            (int64_t)json_integer_value(json_object_get(json_object_get(e, "counts"), other)), other,
+            (int64_t)json_integer_value(json_object_get(counts, other)), graph->source);
     if (o->json) {
-        print_json(json_pack("{s:s, s:s, s:s, s:o}", "name", name, "path", graph->source, "state",
-            right ? "ok" : "differs", "counts", counts));
-        return;
-    }
-    if (right) {
+        print_json(json_pack("{s:s, s:s, s:s, s:O}", "name", name, "path", graph->source, "state",
+            other ? "differs" : "ok", "counts", counts));
+    } else if (!other) {
         printf("%-10s %s:", "ok", name);
         json_object_foreach(counts, of, n) {
             printf("%s%" PRId64 " %s", between, (int64_t)json_integer_value(n), of);
@@ -104,60 +76,44 @@ static void print_verified_counts(const data_options *o, const char *name, const
     json_decref(counts);
 }
 
-/* Reports the context's error, if there is one, and goes on. Returns whether there was none. */
-static bool went_well(mo_context *ctx) {
-    if (mo_ok(ctx))
-        return true;
-    report_failure(ctx);
-    mo_clear_error(ctx);
-    return false;
-}
-
-/* Verifies an entry that was named or has a file here. A file that only a conversion needs may be absent if the result
- * of the conversion is here. */
-static bool verify_entry(mo_context *ctx, const data_options *o, const char *folder, const json_t *e) {
-    char digits[SHA256_TEXT], path[PATH_MAX];
-    const char *name = manifest_text(e, "name");
-    const json_t *files = json_object_get(e, "files");
-    bool loadable = manifest_text(e, "path") && find_data_file(folder, manifest_text(e, "path"), path), fine = true;
-    for (size_t i = 0; i < json_array_size(files); i++) {
-        const char *state = check_file(ctx, folder, json_array_get(files, i), digits);
-        went_well(ctx);
-        print_verified_file(o, name, json_array_get(files, i), state, digits);
-        fine &= *state == 'o' || *state == 'u' || (*state == 'a' && json_object_get(e, "convert") && loadable);
-    }
+/* A file that only a conversion needs may be absent if the result of the conversion is here. */
+static bool verify_entry(mo_context *ctx, const data_options *o, const json_t *e) {
+    char path[PATH_MAX];
+    size_t i;
+    json_t *file;
+    bool loadable = text_of(e, "path") && find_data_file(text_of(e, "path"), path), fine = true;
+    json_array_foreach(json_object_get(e, "files"), i, file) fine &=
+        verify_file(ctx, o, text_of(e, "name"), file, loadable && json_object_get(e, "convert"));
     mo_graph *graph = loadable ? mo_graph_open(ctx, path) : NULL;
     if (graph)
-        print_verified_counts(o, name, graph, check_counts(e, graph));
+        verify_counts(ctx, o, e, graph);
     mo_graph_release(graph);
     return went_well(ctx) && fine;
 }
 
-static bool is_here(const char *folder, const json_t *e) {
-    char found[PATH_MAX];
-    const json_t *files = json_object_get(e, "files");
-    for (size_t i = 0; i < json_array_size(files); i++)
-        if (find_data_file(folder, manifest_text(json_array_get(files, i), "path"), found))
-            return true;
-    return false;
-}
-
-int data_verify(mo_context *ctx, const data_options *o) {
-    char folder[PATH_MAX];
-    json_t *m = open_data_folder(ctx, folder, sizeof folder) ? manifest_read(ctx) : NULL;
-    bool fine = m;
+/* Verifies the entries that are named, or those of which a file is here. */
+bool data_verify(mo_context *ctx, const data_options *o, const json_t *m) {
+    char folder[PATH_MAX], path[PATH_MAX];
+    bool fine = true;
     int checked = 0;
-    for (int i = 0; m && i < o->words.count && mo_ok(ctx); i++, checked++) {
-        const json_t *e = manifest_find(ctx, m, o->words.items[i]);
-        fine = e && verify_entry(ctx, o, folder, e) && fine;
+    if (!mo_data_folder(folder, sizeof folder))
+        return mo_fail(ctx, MO_IO, "data folder: expected MOCHI_DATA or HOME to name it, found neither");
+    for (int i = 0; i < o->words.count; i++, checked++) {
+        const json_t *e = manifest_find(m, o->words.items[i]);
+        if (!e)
+            return mo_fail(ctx, MO_INVALID,
+                "'%.200s': expected a name of the manifest; mochi data list --all shows them", o->words.items[i]);
+        fine &= verify_entry(ctx, o, e);
     }
-    for (size_t i = 0; o->words.count == 0 && i < json_array_size(m); i++)
-        if (is_here(folder, json_array_get(m, i))) {
-            fine = verify_entry(ctx, o, folder, json_array_get(m, i)) && fine;
-            checked++;
-        }
-    if (mo_ok(ctx) && checked == 0)
+    for (size_t i = 0; o->words.count == 0 && i < json_array_size(m); i++) {
+        json_t *e = json_array_get(m, i), *files = json_object_get(e, "files");
+        bool here = false;
+        for (size_t f = 0; f < json_array_size(files); f++)
+            here |= find_data_file(text_of(json_array_get(files, f), "path"), path);
+        fine &= !here || verify_entry(ctx, o, e);
+        checked += here;
+    }
+    if (checked == 0)
         mo_fail(ctx, MO_IO, "%s: expected files of the manifest, found none; mochi data get fetches them", folder);
-    json_decref(m);
-    return !mo_ok(ctx) ? report_failure(ctx) : fine ? EXIT_FINE : EXIT_FAILED;
+    return fine;
 }

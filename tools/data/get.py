@@ -49,24 +49,18 @@ def arguments():
         prog="mochi data get", description="Downloads data sets of the paper into the data folder, verifies, unpacks, and checks "
         "their counts.", epilog="Examples: mochi data get enron; mochi data get nci1 --accept-unverified")
     parser.add_argument("names", metavar="NAME", nargs="+", help="a name of `mochi data list --all`")
-    network = parser.add_mutually_exclusive_group()
-    network.add_argument("--offline", action="store_true", help="do not use the network; list missing downloads")
-    network.add_argument("--accept-unverified", action="store_true", help="accept a download whose SHA-256 is unknown; its counts "
+    unknown = parser.add_mutually_exclusive_group()
+    unknown.add_argument("--accept-unverified", action="store_true", help="accept a download whose SHA-256 is unknown; its counts "
                          "are still checked")
-    network.add_argument("--sha256", metavar="HEX", type=digits, help="the SHA-256 that such a download must have")
-    parser.add_argument("--timeout", metavar="SECONDS", type=positive, help="give up after this long without data "
-                        "(default: 60)")
-    parser.add_argument("--limit", metavar="GIB", type=positive, help="largest download, and largest unpacked file "
-                        "(default: 16)")
+    unknown.add_argument("--sha256", metavar="HEX", type=digits, help="the SHA-256 that such a download must have")
+    parser.add_argument("--timeout", metavar="SECONDS", type=positive, default=60, help="give up after this long without "
+                        "data (default: 60)")
+    parser.add_argument("--limit", metavar="GIB", type=positive, default=16, help="largest download, and largest "
+                        "unpacked file (default: 16)")
     parser.add_argument("--json", action="store_true", help="one JSON object a data set on standard output")
     parser.add_argument("--max-expand", metavar="RATIO", help="compressed files may unfold to 64 MiB and RATIO times their size "
                         "(default: 32)")
-    options = parser.parse_args()
-    for option in ("timeout", "limit"):
-        if options.offline and getattr(options, option):
-            parser.error(f"--{option}: --offline downloads nothing")
-    options.timeout, options.limit = options.timeout or 60, options.limit or 16
-    return options
+    return parser.parse_args()
 
 
 def digits(text):
@@ -94,133 +88,87 @@ def verify(name, options, folder):
     return ran.returncode == 0, {line["path"]: line for line in lines}, errors
 
 
-class DataSet:
-    """One entry of the manifest, and where its files go."""
-
-    def __init__(self, entry, options):
-        self.entry, self.options, self.folder = entry, options, FOLDER
-        self.name = entry["name"]
-        self.files = [file for file in entry["files"] if "url" in file]
-        self.downloads = {}  # by address
-
-    def get(self, states):
-        """Makes the set whole; states: those of its files now."""
-        if self.options.offline:
-            self.say_missing(states)
-        self.may_download()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=".get-", dir=self.folder) as stage:
-            stage = pathlib.Path(stage)
-            try:
-                self.fill(stage, states)
-                self.convert(stage)
-                counts = self.check(stage)
-            except Refused:
-                self.forget()  # the next attempt must download again
-                raise
-            for path in sorted(stage.rglob("*")):
-                place = self.folder / path.relative_to(stage)
-                if path.is_dir():
-                    place.mkdir(exist_ok=True)
-                else:
-                    path.replace(place)
-        self.forget()
-        self.report(counts)
-
-    def say_missing(self, states):
-        for file in self.files:
-            state = states[file["path"]]["state"]
-            if state in ("absent", "differs"):
-                print(f"{self.name}: {file['path']} {'is missing' if state == 'absent' else 'is another file'}, from {file['url']}")
-        raise Refused(f"{self.name}: not complete below {self.folder}")
-
-    def may_download(self):
-        """Refuses downloads without a known SHA-256, unless the user says what to take."""
-        unknown = sorted({file["url"] for file in self.files if not known_digits(file)})
-        if not self.files:
-            note = self.entry.get("note")
-            raise Refused(f"{self.name}: no address to get it from; see {self.entry['page']}" + (f": {note}" if note else ""))
-        if self.options.sha256 and len(unknown) != 1:
-            raise Refused(f"{self.name}: expected one download without a SHA-256 for --sha256, found {len(unknown)}")
-        if unknown and not self.options.sha256 and not self.options.accept_unverified:
-            raise Refused(f"{self.name}: the SHA-256 of {unknown[0]} is not known: give --sha256 HEX, or --accept-unverified to "
-                          "take what comes")
-
-    def fill(self, stage, states):
-        """Keeps the files that are right, and brings the others into the stage."""
-        for file in self.files:
-            kept = self.folder / file["path"]
-            place = stage / file["path"]
-            place.parent.mkdir(parents=True, exist_ok=True)
-            if states[file["path"]]["state"] == "ok" and kept.exists():
-                link(kept, place)
-                continue
-            download = self.download(file)
-            if "member" in file:
-                unpack(download, file, place, self.options.limit)
-            else:
-                link(download, place)
-
-    def download(self, file):
-        """The path of the verified download of a file's address, which may be in the cache."""
-        url, known = file["url"], known_digits(file) or self.options.sha256
-        if url in self.downloads:  # an archive with several members is one download
-            return self.downloads[url]
-        name = hashlib.sha256(url.encode()).hexdigest()[:32]
-        limit = file["bytes"] if known_digits(file) and "bytes" in file else int(self.options.limit * 2**30)
-
-        def fetch(url, output, _):
-            with requests.get(url, stream=True, timeout=self.options.timeout, headers={"Accept-Encoding": "identity"}) as answer:
-                if answer.status_code != 200:
-                    raise Refused(f"{url}: expected a file, found the answer {answer.status_code}")
-                write(answer, url, output, limit)
-
-        path = self.downloads[url] = DOWNLOADS / name
-        try:
-            pooch.retrieve(url, known and f"sha256:{known}", fname=name, path=DOWNLOADS, downloader=fetch)
-        except requests.Timeout:
-            raise Refused(f"{url}: nothing came for {self.options.timeout:g} s") from None
-        except requests.RequestException as error:
-            late = "Read timed out" in str(error)
-            raise Refused(f"{url}: " + (f"nothing came for {self.options.timeout:g} s" if late else reason(error))) from None
-        except ValueError as error:  # of pooch: another hash than the one known
-            raise Refused(f"{url}: expected SHA-256 {known}, found {str(error).partition('but got ')[2][:64]}") from None
-        if not known and not self.options.json:
-            print(f"{self.name}: {url} has SHA-256 {pooch.file_hash(str(path))}, which is not verified")
-        return path
-
-    def convert(self, stage):
-        if "convert" not in self.entry:
-            return
-        form, *paths = self.entry["convert"]
-        script = HERE / "convert.py"
-        if subprocess.run(["python3", "-B", script, form, *(stage / path for path in paths)]).returncode:
-            raise Refused(f"{self.name}: {script} could not convert the files")
-
-    def check(self, stage):
-        whole, states, errors = verify(self.name, self.options, stage)
-        if whole:
-            return next((line["counts"] for line in states.values() if "counts" in line), {})
-        for line in states.values():
-            if line["state"] == "differs" and "counts" not in line:
-                raise Refused(f"{self.name}: {line['path']}: expected SHA-256 {line['expected']}, found {line['found']}")
-        raise Refused(errors[0] if errors else f"{self.name}: expected {self.entry['path']} to be there now, found nothing")
-
-    def forget(self):
-        for path in self.downloads.values():
-            path.unlink(missing_ok=True)
-
-    def report(self, counts):
-        if self.options.json:
-            print(json.dumps({"name": self.name, "folder": str(self.folder), **counts}))
-        else:
-            print(f"{self.name}: {', '.join(f'{n} {what}' for what, n in counts.items())} in {self.folder}/{self.entry['path']}; "
-                  f"licence: {self.entry['licence']}")
-
-
 def known_digits(file):
     """The SHA-256 of what lies at the file's address; that of a member is not that of its archive."""
     return None if "member" in file else file.get("sha256")
+
+
+def get(entry, options, states):
+    """Makes a data set of the manifest whole; states: those of its files now. Returns its counts."""
+    name, files, downloads = entry["name"], [file for file in entry["files"] if "url" in file], {}
+    may_download(entry, files, options)
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".get-", dir=FOLDER) as stage:
+        stage = pathlib.Path(stage)
+        try:
+            for file in files:
+                kept, place, url = FOLDER / file["path"], stage / file["path"], file["url"]
+                place.parent.mkdir(parents=True, exist_ok=True)
+                if states[file["path"]]["state"] == "ok" and kept.exists():
+                    link(kept, place)
+                    continue
+                if url not in downloads:  # an archive with several members is one download
+                    downloads[url] = DOWNLOADS / hashlib.sha256(url.encode()).hexdigest()[:32]
+                    download(name, file, downloads[url], options)
+                unpack(downloads[url], file, place, options.limit) if "member" in file else link(downloads[url], place)
+            counts = complete(entry, options, stage)
+        finally:  # after a failure the next attempt must download again
+            for path in downloads.values():
+                path.unlink(missing_ok=True)
+        for path in sorted(stage.rglob("*")):
+            place = FOLDER / path.relative_to(stage)
+            place.mkdir(exist_ok=True) if path.is_dir() else path.replace(place)
+    return counts
+
+
+def may_download(entry, files, options):
+    """Refuses downloads without a known SHA-256, unless the user says what to take."""
+    name, unknown = entry["name"], sorted({file["url"] for file in files if not known_digits(file)})
+    if not files:
+        note = entry.get("note")
+        raise Refused(f"{name}: no address to get it from; see {entry['page']}" + (f": {note}" if note else ""))
+    if options.sha256 and len(unknown) != 1:
+        raise Refused(f"{name}: expected one download without a SHA-256 for --sha256, found {len(unknown)}")
+    if unknown and not options.sha256 and not options.accept_unverified:
+        raise Refused(f"{name}: the SHA-256 of {unknown[0]} is not known: give --sha256 HEX, or --accept-unverified to take what comes")
+
+
+def download(name, file, path, options):
+    """Brings what lies at a file's address, verified, unless it is there."""
+    url, known = file["url"], known_digits(file) or options.sha256
+    limit = file["bytes"] if known_digits(file) and "bytes" in file else int(options.limit * 2**30)
+
+    def fetch(url, output, _):
+        with requests.get(url, stream=True, timeout=options.timeout, headers={"Accept-Encoding": "identity"}) as answer:
+            if answer.status_code != 200:
+                raise Refused(f"{url}: expected a file, found the answer {answer.status_code}")
+            write(answer, url, output, limit)
+
+    try:
+        pooch.retrieve(url, known and f"sha256:{known}", fname=path.name, path=DOWNLOADS, downloader=fetch)
+    except requests.RequestException as error:
+        late = isinstance(error, requests.Timeout) or "Read timed out" in str(error)
+        raise Refused(f"{url}: " + (f"nothing came for {options.timeout:g} s" if late else reason(error))) from None
+    except ValueError as error:  # of pooch: another hash than the one known
+        raise Refused(f"{url}: expected SHA-256 {known}, found {str(error).partition('but got ')[2][:64]}") from None
+    if not known and not options.json:
+        print(f"{name}: {url} has SHA-256 {pooch.file_hash(str(path))}, which is not verified")
+
+
+def complete(entry, options, stage):
+    """Converts what is in the stage, where the set needs it, and returns what `mochi data verify` counts there."""
+    name, script = entry["name"], HERE / "convert.py"
+    if "convert" in entry:
+        form, *paths = entry["convert"]
+        if subprocess.run(["python3", "-B", script, form, *(stage / path for path in paths)]).returncode:
+            raise Refused(f"{name}: {script} could not convert the files")
+    whole, states, errors = verify(name, options, stage)
+    if whole:
+        return next((line["counts"] for line in states.values() if "counts" in line), {})
+    for line in states.values():
+        if line["state"] == "differs" and "counts" not in line:
+            raise Refused(f"{name}: {line['path']}: expected SHA-256 {line['expected']}, found {line['found']}")
+    raise Refused(errors[0] if errors else f"{name}: expected {entry['path']} to be there now, found nothing")
 
 
 def write(answer, url, output, limit):
@@ -292,12 +240,15 @@ def main():
     for name in options.names:  # goes on after a failure
         try:
             whole, states, _ = verify(name, options, FOLDER)
-            with open(manifest) as file:
-                entry = next(entry for entry in json.load(file)["datasets"] if entry["name"].lower() == name.lower())
-            if not whole:
-                DataSet(entry, options).get(states)
-            elif not options.json:
+            entry = next(entry for entry in json.loads(manifest.read_text())["datasets"] if entry["name"].lower() == name.lower())
+            counts = None if whole else get(entry, options, states)
+            if whole and not options.json:
                 print(f"{name}: complete below {FOLDER}")
+            elif options.json and not whole:
+                print(json.dumps({"name": entry["name"], "folder": str(FOLDER), **counts}))
+            elif not whole:
+                print(f"{entry['name']}: {', '.join(f'{n} {what}' for what, n in counts.items())} in {FOLDER}/{entry['path']}; "
+                      f"licence: {entry['licence']}")
         except Refused as error:
             status = 1
             print(f"mochi: {error}", file=sys.stderr)

@@ -1,13 +1,11 @@
-"""The .npz of a graph, made of the standard library alone: its members and how they are written, whole or not at all."""
+"""The .npz of a graph: its members, and how they are written, whole or not at all."""
 
-import array
-import math
+import io
 import os
 import pathlib
-import struct
-import sys
-import tempfile
 import zipfile
+
+import numpy
 
 from unpickle import Refused
 
@@ -15,87 +13,52 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of zip members: no time of day in the 
 
 
 def write_whole(path, write):
-    """Calls write(file) for a temporary file beside path, which then takes its place."""
-    path = pathlib.Path(path)
-    handle, name = tempfile.mkstemp(prefix=path.name + ".", dir=path.parent)
+    """Calls write(file) for a new file beside path, which then takes its place."""
+    new = pathlib.Path(f"{path}.{os.getpid()}.new")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with open(new, "wb") as file:
             write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        os.unlink(name)
-        raise
-
-
-def _umask():
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-DESCRIPTIONS = {"B": "|u1", "f": "<f4", "i": "<i4", "q": "<i8"}
-
-
-def npy(values):
-    """An array.array as the bytes of a one-dimensional .npy."""
-    if sys.byteorder != "little":
-        values = array.array(values.typecode, values)
-        values.byteswap()
-    header = f"{{'descr': '{DESCRIPTIONS[values.typecode]}', 'fortran_order': False, 'shape': ({len(values)},), }}"
-    header += " " * (63 - (10 + len(header)) % 64) + "\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + values.tobytes()
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def write_npz(path, members):
     def write(file):
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(file, "w") as archive:
             for key in sorted(members):
-                info = zipfile.ZipInfo(key + ".npy", date_time=EPOCH)
-                info.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(info, npy(members[key]))
+                npy = io.BytesIO()
+                numpy.lib.format.write_array(npy, members[key], allow_pickle=False)
+                archive.writestr(zipfile.ZipInfo(key + ".npy", EPOCH), npy.getvalue(), zipfile.ZIP_DEFLATED)
     write_whole(path, write)
 
 
-def sorted_rows(nodes, u, v):
+def pointers(row, rows):
+    """Where each row begins in entries that are sorted by row."""
+    return numpy.concatenate([[0], numpy.cumsum(numpy.bincount(row, minlength=rows))]).astype("<i8")
+
+
+def adjacency_members(nodes, u, v):
     """Keys adj_*: each undirected edge once, in the row of its lower node, without loops and repetitions."""
-    low_high = sorted({(a, b) if a < b else (b, a) for a, b in zip(u, v) if a != b})
-    pointer = array.array("q", bytes(8 * (nodes + 1)))
-    for low, _ in low_high:
-        pointer[low + 1] += 1
-    for i in range(nodes):
-        pointer[i + 1] += pointer[i]
-    return {"adj_shape": array.array("q", [nodes, nodes]), "adj_indptr": pointer,
-            "adj_indices": array.array("i", [high for _, high in low_high])}
+    u, v = (numpy.asarray(ends, "<i8") for ends in (u, v))
+    number = (numpy.minimum(u, v) * nodes + numpy.maximum(u, v))[u != v]
+    low, high = numpy.divmod(numpy.unique(number), nodes)
+    return {"adj_shape": numpy.array([nodes, nodes], "<i8"), "adj_indptr": pointers(low, nodes), "adj_indices": high.astype("<i4")}
 
 
 def texts(words):
     """Words as a member of bytes, UTF-8, each with a zero behind."""
-    return array.array("B", b"".join(word.encode() + b"\0" for word in words))
+    return numpy.frombuffer(b"".join(word.encode() + b"\0" for word in words), "u1")
 
 
-class Features:
-    """Keys attr_*, row by row; zeros are left out."""
-
-    def __init__(self, columns):
-        self.columns, self.pointer = columns, array.array("q", [0])
-        self.column, self.value = array.array("i"), array.array("f")
-
-    def add(self, columns, values):
-        for column, value in zip(columns, values):
-            if not 0 <= column < self.columns or not math.isfinite(value):
-                raise Refused(f"expected finite values in columns 0..{self.columns - 1}, found {value} in {column}")
-            if value != 0:
-                self.column.append(column)
-                self.value.append(value)
-        self.pointer.append(len(self.column))
-
-    def members(self):
-        rows = len(self.pointer) - 1
-        keys = {"attr_shape": array.array("q", [rows, self.columns]), "attr_indptr": self.pointer,
-                "attr_indices": self.column}
-        if self.value.count(1.0) < len(self.value):
-            keys["attr_data"] = self.value
-        return keys
+def feature_members(shape, row, column, value):
+    """Keys attr_* of a matrix whose entries these are; zeros are left out."""
+    with numpy.errstate(over="ignore"):
+        single = numpy.asarray(value).astype("<f4")
+    if not numpy.isfinite(single).all():
+        i = numpy.flatnonzero(~numpy.isfinite(single))[0]
+        raise Refused(f"expected features as finite float32, found {value[i]} in row {row[i]}, column {column[i]}")
+    kept = numpy.flatnonzero(value)
+    kept = kept[numpy.argsort(row[kept], kind="stable")]
+    keys = {"attr_shape": numpy.array(shape, "<i8"), "attr_indptr": pointers(row[kept], shape[0]), "attr_indices": column[kept].astype("<i4")}
+    return keys if (single[kept] == 1).all() else {**keys, "attr_data": single[kept]}

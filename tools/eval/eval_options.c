@@ -63,7 +63,7 @@ static const option table[] = {
         .high = MAX_WEIGHTS, .choices = "best|random|none"},
     {OPTION_WORD, "recipe", "NAME", AT(recipe),
         "refuse weights of another recipe: best, paper, paper++ or released; a file without the metadata of mochi, as "
-        "`convert.py weights` makes it of the released program's, is used as that program does",
+        "the released program's has none, is used as that program does",
         .choices = RECIPES},
     {OPTION_ENCODER, "encoder", "FILE.so", AT(encoder), "the encoder of your own that the weights were trained with"},
     {OPTION_OTHER, "head", "NAMES", 0,

@@ -32,7 +32,7 @@ static const mo_sample samples[] = {
     {.name = "scalar", .in = "[]"},
 };
 
-static const mo_op lorentzian = {.name = "lorentzian",
+static const mo_op lorentzian_op = {.name = "lorentzian",
     .n_in = 1,
     .reads_in = 1,
     .shape = lorentzian_shape,
@@ -40,7 +40,12 @@ static const mo_op lorentzian = {.name = "lorentzian",
     .vjp = lorentzian_vjp,
     MO_SAMPLES(samples)};
 
-static const mo_op *const ops[] = {&lorentzian};
+/* What your program calls: X [..] of either float type -> Y of its shape. */
+static mo_tensor *lorentzian(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &lorentzian_op, &X, 1, NULL);
+}
+
+static const mo_op *const ops[] = {&lorentzian_op};
 const mo_op_list mo_ops = {MO_OP_ABI, sizeof(mo_op), 1, ops}; /* exported by a shared object */
 
 /* The first error ends the program. */
@@ -52,12 +57,17 @@ static void stop(const mo_status *status, void *unused) {
 
 int main(void) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.on_error = stop});
-    bool pass = mo_register_ops(ctx) == MO_OK && mo_register_op(ctx, &lorentzian) == MO_OK;
+    bool pass = mo_register_ops(ctx) == MO_OK && mo_register_op(ctx, &lorentzian_op) == MO_OK;
     for (int order = 1; order <= 2; order++) {
-        mo_check_result r = mo_check_op(ctx, &lorentzian, order, 0);
-        printf("%s, order %d: error %.1e, %s\n", lorentzian.name, order, r.error, r.pass ? "pass" : r.worst);
+        mo_check_result r = mo_check_op(ctx, &lorentzian_op, order, 0);
+        printf("%s, order %d: error %.1e, %s\n", lorentzian_op.name, order, r.error, r.pass ? "pass" : r.worst);
         pass = pass && r.pass;
     }
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    double Y = mo_item(lorentzian(t, mo_scalar(t, MO_F64, 3)));
+    printf("at 3: %.6f, log 10 = %.6f\n", Y, log(10));
+    pass = pass && fabs(Y - log(10)) < 1e-12;
+    mo_tape_release(t);
     mo_context_release(ctx);
     return !pass;
 }

@@ -758,7 +758,7 @@ TEMPLATE = """\
 {% elif b[0] == 'table' %}<div class='wide'><table>
 <tr>{% for head in b[1] %}<th scope='col'{% if head.left %} class='t'{% endif %}>{{ head }}</th>{% endfor %}</tr>
 {% for row in b[2] %}<tr>{% for cell in row %}<td{% if b[1][loop.index0].left %} class='t'{% endif %}>
-{%- if cell is mapping %}<span class='bar' style='width:{{ '%.2f' % cell.bar }}rem'></span>{% else %}{{ cell }}{% endif %}</td>{% endfor %}</tr>
+{{- cell }}</td>{% endfor %}</tr>
 {% endfor %}</table></div>
 {% elif b[0] == 'names' %}<table class='names'>
 {% for name, value in b[1] %}<tr><th scope='row'>{{ name }}</th><td>{{ value }}</td></tr>
@@ -798,7 +798,7 @@ svg.chart{display:block;width:100%;height:auto;stroke-linejoin:round}svg.chart t
 th,td{padding:.2rem .8rem .2rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--line)}
 th{font-weight:500}.names th,.names td,th:first-child,td:first-child,th.t,td.t{text-align:left}
 .names th,.names td{white-space:normal;overflow-wrap:anywhere;vertical-align:top;min-width:6rem}
-.bar{display:inline-block;height:.6rem;background:var(--s1)}nav a{color:var(--s1)}
+nav a{color:var(--s1)}
 pre{background:var(--shade);border:1px solid var(--line);padding:.6rem .8rem;margin:.4rem 0;font-size:.82rem;
 white-space:pre-wrap;overflow-wrap:anywhere}pre span{display:inline-block;max-width:100%}
 details{margin:.5rem 0}summary{cursor:pointer;color:var(--soft);font-size:.92rem}
