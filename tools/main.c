@@ -7,9 +7,22 @@
 #include "tools/memory.h"
 #include "tools/options.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+static void *leave(void *state) {
+    pthread_exit(state);
+}
+
+/* The C library loads libgcc_s when a thread ends by pthread_exit for the first time, as those of OpenMP do when their
+ * work is over; it aborts where there is no memory for that. So one does before anything else. */
+__attribute__((constructor)) static void load_unwinder(void) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, leave, NULL) == 0)
+        pthread_join(thread, NULL);
+}
 
 typedef struct command {
     const char *name, *summary;

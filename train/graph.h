@@ -91,6 +91,10 @@ MO_API mo_code mo_graph_list(
 MO_API bool mo_data_folder(char *path, size_t bytes);
 /* The path of a file of the library (train/data); returns false if it is not there. */
 MO_API bool mo_data_file(const char *name, char *path, size_t bytes);
+/* The graph of the arrays of that .npz form (train/FORMATS.md), and the arrays of a graph: owned, release. Messages
+ * begin with path. NULL on failure. */
+MO_API mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path);
+MO_API mo_arrays *mo_graph_arrays(const mo_graph *graph);
 /* Writes the graph in the .npz form that mo_graph_open reads, all or nothing. Returns the status. */
 MO_API mo_code mo_graph_write(const mo_graph *graph, const char *path);
 

@@ -53,7 +53,6 @@ def test_wrong_options_are_refused():
     with pytest.raises(ValueError, match="mode"):
         mochi.Tape(mode="write")
     assert mochi.Context(threads=2).threads == 2
-    assert "processors" in mochi.device_describe("cpu")
 
 
 def test_a_context_is_pickled_with_all_that_it_was_made_with():
@@ -192,11 +191,10 @@ def test_whatever_was_made_before_a_fork_raises_behind_it():
     with mochi.Tape() as other:
         other.backward((V * V).sum())
     graph = mochi.graph(np.array([[0, 1], [1, 2]]), x=np.ones((3, 2)))
-    model = mochi.Model.mochi(dim=4, layers=2)
     calls = [
         lambda: W.numpy(), lambda: W.write(0.0), lambda: V.grad, lambda: W.zero_grad(), lambda: y.item(),
         lambda: tape.grad(y, [W]), lambda: tape.backward(y), lambda: adamw.step([np.ones(3)]), lambda: pickle.dumps(adamw),
-        lambda: mochi.AdamW([W]), lambda: np.asarray(y), lambda: np.from_dlpack(X), lambda: model.state(),
+        lambda: mochi.AdamW([W]), lambda: np.asarray(y), lambda: np.from_dlpack(X),
         lambda: mochi.features(graph, hop=1), lambda: tape.reset(),
     ]  # fmt: skip
     said = in_a_child(calls)

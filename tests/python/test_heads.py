@@ -82,17 +82,6 @@ def test_numbers_outside_their_bounds_are_refused():
         ):  # fmt: skip
             with pytest.raises(ValueError, match=f"head {name}: {parameter} is"):
                 mochi.head(name)(Zs, Ys, Zq, **{parameter: value})
-        for lam in (-1, np.nan, "x"):
-            with pytest.raises(ValueError, match="ridge_fit: lam is"):
-                mochi.ridge_fit(Zs, Ys, lam)
     for wrong in ({"order": 0}, {"order": -1}, {"parameters": {"a": np.nan}}, {"parameters": {"a": (3.0, 0.0, 1.0)}}):
         with pytest.raises(ValueError, match="head own"):
             mochi.Head("own", logits=lambda Zs, Ys, Zq, *p: Zq @ Zs.T @ Ys, **wrong)
-
-
-def test_ridge_fit():
-    with mochi.Tape():
-        W, b = mochi.ridge_fit(Zs, Ys, 10.0)
-        np.testing.assert_allclose((Zq @ W + b).numpy(), mochi.head("ridge")(Zs, Ys, Zq).numpy(), rtol=1e-12)
-        with pytest.raises(ValueError, match="form"):
-            mochi.ridge_fit(Zs, Ys, 10.0, form="best")

@@ -1,7 +1,5 @@
-"""The notebooks: they hold no outputs, every cell runs, and with nbclient and matplotlib they are pages with figures."""
+"""The notebooks: every cell of a page runs, and with nbclient and matplotlib the notebook made of it has its figures."""
 
-import ast
-import json
 import os
 import pathlib
 import sys
@@ -11,14 +9,14 @@ import mochi
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-NOTEBOOKS = sorted((ROOT / "tools/python/notebooks").glob("*.ipynb"))
+FOLDER = ROOT / "tools/python/notebooks"
+sys.path.insert(0, str(FOLDER))
+import notebook  # noqa: E402  the page becomes cells there
+
+NOTEBOOKS = sorted(FOLDER.glob("*.md"))
 FIGURES = {"lecture": 4, "lecture_solutions": 2, "own_head": 1, "readouts": 3}
 
 notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-
-
-def cells(path):
-    return [(cell["cell_type"], "".join(cell["source"]), cell) for cell in json.loads(path.read_text())["cells"]]
 
 
 def test_all_notebooks_are_known():
@@ -26,14 +24,9 @@ def test_all_notebooks_are_known():
 
 
 @notebooks
-def test_no_outputs_are_kept_and_text_stands_between_code(path):
-    kinds = [kind for kind, *_ in cells(path)]
-    assert kinds[0] == "markdown" and kinds.count("markdown") >= 3
-    for kind, source, cell in cells(path):
-        assert source.strip() and cell["metadata"] == {}
-        if kind == "code":
-            ast.parse(source)
-            assert cell["outputs"] == [] and cell["execution_count"] is None
+def test_text_stands_between_code(path):
+    kinds = [kind for kind, _ in notebook.cells(path.read_text())]
+    assert kinds[0] == "markdown" and kinds.count("markdown") >= 3 and kinds.count("code") >= 3
 
 
 class NoFigure:
@@ -60,18 +53,12 @@ def subplots(rows=1, columns=1, **named):
 def test_every_cell_runs(path, monkeypatch, capsys):
     """In this process and without figures, as an ordinary script; the notebooks' own assertions judge what they find."""
     pyplot = types.SimpleNamespace(subplots=subplots)
-    plot = types.SimpleNamespace(plane=NoFigure(), accuracy=NoFigure(), reliability=NoFigure())
-    for name, module in {
-        "matplotlib": types.SimpleNamespace(pyplot=pyplot),
-        "matplotlib.pyplot": pyplot,
-        "mochi.plot": plot,
-    }.items():
+    for name, module in (("matplotlib", types.SimpleNamespace(pyplot=pyplot)), ("matplotlib.pyplot", pyplot)):
         monkeypatch.setitem(sys.modules, name, module)
-    monkeypatch.setattr(mochi, "plot", plot, raising=False)
     before = mochi.default_context()
     names = {"__name__": "__main__"}
     try:
-        for kind, source, _ in cells(path):
+        for kind, source in notebook.cells(path.read_text()):
             if kind == "code":
                 exec(compile(source, path.name, "exec"), names)
     finally:
@@ -87,12 +74,12 @@ def test_the_notebook_is_a_page_with_figures(path, tmp_path):
     import nbclient
     import nbformat
 
-    notebook = nbformat.read(path, as_version=4)
-    nbformat.validate(notebook)
+    made = nbformat.reads(notebook.notebook(path.read_text()), as_version=4)
+    nbformat.validate(made)
     where = {"metadata": {"path": str(tmp_path)}}
-    nbclient.NotebookClient(notebook, timeout=600, kernel_name="python3", resources=where).execute()
-    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    nbclient.NotebookClient(made, timeout=600, kernel_name="python3", resources=where).execute()
+    outputs = [output for cell in made.cells for output in cell.get("outputs", [])]
     assert not [output for output in outputs if output.output_type == "error"]
     assert sum("image/png" in output.get("data", {}) for output in outputs) == FIGURES[path.stem]
     if os.environ.get("MOCHI_NOTEBOOK_PAGES"):
-        nbformat.write(notebook, os.path.join(os.environ["MOCHI_NOTEBOOK_PAGES"], path.name))
+        nbformat.write(made, os.path.join(os.environ["MOCHI_NOTEBOOK_PAGES"], path.stem + ".ipynb"))

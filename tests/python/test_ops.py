@@ -21,7 +21,7 @@ def samples(tmp_path_factory):
     if not BUILD:
         pytest.skip("MOCHI_TEST_BUILD names no build folder")
     file = tmp_path_factory.mktemp("samples") / "samples.npz"
-    core = mochi.blas_core.better()
+    core = mochi._library.better()
     environment = {"OPENBLAS_CORETYPE": core} | os.environ if core else os.environ
     subprocess.run([pathlib.Path(BUILD) / "tests" / "op_samples", file], check=True, env=environment, capture_output=True)
     found = {}
@@ -131,7 +131,7 @@ def reduction(function):
 # How the arguments of a function follow from a sample's attributes; None: the function does not reach that sample.
 CALLS = {
     "broadcast_to": lambda s, x: ops.broadcast_to(x[0], of_shape(s)),
-    "cast": lambda s, x: ops.cast(x[0], mochi.dtypes.name_of(*s.unpack("i"))),
+    "cast": lambda s, x: ops.cast(x[0], mochi.arrays.name_of(*s.unpack("i"))),
     "clamp": lambda s, x: ops.clamp(x[0], *s.unpack("dd")),
     "concat": lambda s, x: ops.concat(x, *s.unpack("i")),
     "cumsum": lambda s, x: None if s.unpack("?")[0] else ops.cumsum(x[0]),
@@ -144,7 +144,7 @@ CALLS = {
     "linear": linear,
     "logsumexp": lambda s, x: ops.logsumexp(x[0], -1),
     "max": lambda s, x: ops.max(x[0], -1),
-    "one_hot": lambda s, x: ops.one_hot(x[0], s.unpack("qi")[0], mochi.dtypes.name_of(s.unpack("qi")[1])),
+    "one_hot": lambda s, x: ops.one_hot(x[0], s.unpack("qi")[0], mochi.arrays.name_of(s.unpack("qi")[1])),
     "pad": lambda s, x: ops.pad(x[0], *s.unpack("ixxxxqq")),
     "permute": lambda s, x: ops.permute(x[0], s.unpack("6i")[: x[0].ndim]),
     "pow": lambda s, x: ops.pow(x[0], *s.unpack("d")),
@@ -156,7 +156,7 @@ CALLS = {
     "softmax_cross_entropy": lambda s, x: ops.softmax_cross_entropy(x[0], x[1], *s.unpack("d")),
     "solve": lambda s, x: None if any(s.unpack("?xxxi")) else ops.solve(*x),
     "solve_spd": lambda s, x: None if s.unpack("i")[0] else ops.solve_spd(*x),
-    "solve_triangular": lambda s, x: ops.solve_triangular(*x, list(mochi.inputs.TRIANGLES)[s.unpack("i")[0]]),
+    "solve_triangular": lambda s, x: ops.solve_triangular(*x, list(mochi.inputs.CHOICES["mo_triangle"])[s.unpack("i")[0]]),
     "spmm": lambda s, x: ops.spmm(Matrix(s), x[0]),
     "sum": reduction(ops.sum),
     "top_k": lambda s, x: ops.sort(x[0]) if s.unpack("q")[0] < 0 else ops.top_k(x[0], *s.unpack("q")),

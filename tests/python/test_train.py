@@ -160,7 +160,7 @@ def test_progress_is_a_bar_or_lines(tmp_path, capsys, monkeypatch):
 
 def test_wrong_arguments_say_so(tmp_path):
     for wrong, message in (
-        ({"recipe": "worst"}, "expected one of best"), ({"temperature": "hot"}, "expected one of logit"),
+        ({"recipe": "worst"}, "expected 'paper'"), ({"temperature": "hot"}, "expected 'logit'"),
         ({"steps": 0}, "steps is 0"), ({"pool": ["no-such-graph"]}, "no-such-graph"), ({"head": "none"}, "expected one of"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=message):

@@ -39,9 +39,9 @@ def in_a_process(level):
 
 
 def main():
-    from mochi import _library, blas_core
+    from mochi import _library
 
-    flags = blas_core.processor()[0]
+    flags = _library.processor()[0]
     here = [level for level in LEVELS if _library.LEVELS[level] <= flags]
     for level in here:
         found = in_a_process(level)

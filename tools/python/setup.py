@@ -1,4 +1,4 @@
-"""Builds the library, the extensions on it, mochi/ops.py, which is written from the headers, and the stubs."""
+"""Builds the library, the extensions on it, mochi/ops.py, which is written from the headers, and tensor.pyi."""
 
 import os
 import pathlib
@@ -15,7 +15,6 @@ sys.path.insert(0, str(HERE / "door"))
 
 import extension
 import operations
-import stubs
 
 
 class BuildExtension(build_ext):
@@ -29,6 +28,7 @@ class BuildExtension(build_ext):
             "-Wl,--whole-archive",
             str(archive),
             "-Wl,--no-whole-archive",
+            str(folder / extension.PROGRAM),
             "-Wl,--as-needed",
             *extension.link_flags(folder),
         ]
@@ -49,8 +49,7 @@ class BuildPython(build_py):
         super().run()
         target.write_text(operations.module(extension.ROOT))
         shutil.copy(extension.ROOT / "tools/report/report.py", target.with_name("report.py"))
-        target.with_suffix(".pyi").write_text(stubs.ops(extension.ROOT))
-        target.with_name("tensor.pyi").write_text(stubs.tensor(extension.ROOT))
+        target.with_name("tensor.pyi").write_text(operations.methods(extension.ROOT))
         if os.environ.get("MOCHI_PYTHON_DATA", "inside") == "inside":  # "installed": a package beside has them
             data = target.parent / "mochi-data"
             data.mkdir(exist_ok=True)

@@ -85,14 +85,10 @@ static void add_names(mo_arrays *arrays, const mo_graph *graph, const char *key,
     mo_words_release(&words);
 }
 
-mo_code mo_graph_write(const mo_graph *graph, const char *path) {
-    if (!graph || !mo_given(graph->ctx, "graph_write", "path", path)) {
-        return graph ? mo_code_of(graph->ctx) : MO_INVALID;
-    }
-    mo_context *ctx = graph->ctx;
-    mo_arrays *arrays = mo_arrays_create(ctx);
+mo_arrays *mo_graph_arrays(const mo_graph *graph) {
+    mo_arrays *arrays = graph ? mo_arrays_create(graph->ctx) : NULL;
     if (!arrays)
-        return mo_context_status(ctx)->code;
+        return NULL;
     add_adjacency(arrays, graph);
     if (graph->features > 0)
         add_features(arrays, graph);
@@ -107,8 +103,19 @@ mo_code mo_graph_write(const mo_graph *graph, const char *path) {
         add_names(arrays, graph, "names", mo_graph_examples(graph), graph->node_numbers, mo_graph_example_name);
     if (graph->class_name)
         add_names(arrays, graph, "class_names", graph->classes, graph->class_numbers, mo_graph_class_name);
-    if (mo_ok(ctx))
+    if (mo_ok(graph->ctx))
+        return arrays;
+    mo_arrays_release(arrays);
+    return NULL;
+}
+
+mo_code mo_graph_write(const mo_graph *graph, const char *path) {
+    if (!graph || !mo_given(graph->ctx, "graph_write", "path", path)) {
+        return graph ? mo_code_of(graph->ctx) : MO_INVALID;
+    }
+    mo_arrays *arrays = mo_graph_arrays(graph);
+    if (arrays)
         mo_npz_write(arrays, path);
     mo_arrays_release(arrays);
-    return mo_context_status(ctx)->code;
+    return mo_code_of(graph->ctx);
 }

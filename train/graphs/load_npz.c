@@ -505,6 +505,9 @@ static bool read_npz_graph(const npz_members *m, mo_graph *graph) {
 }
 
 mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path) {
+    if (!arrays || !mo_given(arrays->ctx, "graph_from_arrays", "name", name) ||
+        !mo_given(arrays->ctx, "graph_from_arrays", "path", path))
+        return NULL;
     npz_members m = {.ctx = arrays->ctx, .path = path, .arrays = arrays};
     mo_graph *graph = mo_graph_new(m.ctx, name, path);
     if (graph)

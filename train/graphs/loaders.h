@@ -8,8 +8,6 @@
 extern const char *const mo_division_keys[2][MO_DIVISIONS];
 /* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
-/* Makes the graph from arrays already read. */
-mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path);
 /* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if there, NAME_node_labels.txt and, if
  * wanted too, NAME_node_attributes.txt. */
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool with_attributes);

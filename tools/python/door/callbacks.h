@@ -6,13 +6,11 @@ void door_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, 
 bool door_op_shape(mo_call *c);
 void door_op_forward(mo_call *c);
 void door_op_vjp(mo_vjp *v);
-mo_tensor *door_head_logits(
-    int head, mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
-mo_tensor *door_head_residual(
-    int head, mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
-void door_graph_name(const char *name, const char *path, bool embedded, void *state);
 void door_notice(const char *line, void *state);
 void door_fit_row(const mo_fit_row *row, void *state);
 void door_fit_progress(const char *part, int64_t done, int64_t of, void *state);
 bool door_report(const mo_step_report *r, void *state);
 void door_done(void *state);
+void door_dl_free(struct door_dl_managed *self);
+void door_dl_free_versioned(struct door_dl_versioned *self);
+void door_dl_drop(void *capsule);

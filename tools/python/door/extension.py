@@ -33,16 +33,7 @@ void door_put_failure(door_failure failure);
 const mo_status *door_error(void);
 void door_raise(mo_context *ctx, mo_code code, const char *message);
 const char *door_version(void);
-void *door_dl_export(const mo_view *v, int device_type, int device_id, bool versioned, void *state);
-void *door_dl_dropper(void);
-void *door_dl_import(mo_context *ctx, void *managed, bool versioned, mo_view *view);
-void door_dl_done(void *state);
-mo_done door_dl_giver(void);
-mo_head_logits door_head_logits_at(int i);
-mo_head_residual door_head_residual_at(int i);
 """
-# Heads of Python: the library gives a head no state, so each has functions of its own.
-HEADS = 64
 
 
 def compiler():
@@ -51,6 +42,14 @@ def compiler():
     return words[: 2 if words[0].endswith("ccache") else 1]
 
 
+# The parts of the program, of which recipes of training are used.
+PROGRAM = "tools/libprogram.a"
+# What is used of them that the context's gate has to guard.
+RECIPES = """
+static mo_model *mo_recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
+    return recipe_model(ctx, r, pool);
+}
+"""
 # The processors to build kernels for, by the name of the extension.
 KERNELS = {f"_kernels_{level}": f"x86-64-{level}" for level in os.environ.get("MOCHI_PYTHON_KERNELS", "").split()}
 KERNELS = KERNELS or {"_native": "native"}
@@ -65,7 +64,7 @@ def library_folder(processor):
     options = [f"-Dcpu={processor}", *shlex.split(os.environ.get("MOCHI_PYTHON_MESON", "-Dcuda=disabled"))]
     if not (folder / "build.ninja").exists():
         subprocess.run(["meson", "setup", folder, ROOT, "-Dbuildtype=release", *options], check=True)
-    subprocess.run(["ninja", "-C", folder, "libmochi.a"], check=True)
+    subprocess.run(["ninja", "-C", folder, "libmochi.a", PROGRAM], check=True)
     return folder
 
 
@@ -77,36 +76,25 @@ def link_flags(folder):
     return [flag for flag in shlex.split(done.stdout) if flag != "-lmochi"]
 
 
-def callbacks():
-    """The functions of Python that the library calls."""
-    text = re.sub(r"/\*.*?\*/", " ", (HERE / "callbacks.h").read_text(), flags=re.S)
+def declared(name):
+    """The declarations of a header of this folder."""
+    text = re.sub(r"/\*.*?\*/", " ", (HERE / name).read_text(), flags=re.S)
     return list(headers.statements(headers.without_attributes(text)))
-
-
-def heads():
-    """C source of the functions of each head of Python, and of the two that tell them."""
-    lines = []
-    for kind, first in (("logits", ""), ("residual", "mo_tensor *W, ")):
-        last = "mo_tensor *Zq, " if kind == "logits" else ""
-        given = f"mo_tape *t, {first}mo_tensor *Zs, mo_tensor *Ys, {last}mo_tensor *const *p"
-        passed = ", ".join(re.findall(r"(\w+)(?:,|$)", given))
-        for i in range(HEADS):
-            lines.append(f"static mo_tensor *{kind}_{i}({given}) {{ return door_head_{kind}({i}, {passed}); }}")
-        names = ", ".join(f"{kind}_{i}" for i in range(HEADS))
-        lines.append(f"static const mo_head_{kind} {kind}_of[] = {{{names}}};")
-        lines.append(f"static mo_head_{kind} door_head_{kind}_at(int i) {{ return {kind}_of[i]; }}")
-    return "\n".join(lines) + "\n"
 
 
 def builder(name):
     """The cffi builder of an extension, without the library's place, which the build adds."""
     text = headers.declarations(ROOT, compiler())
     ffi = cffi.FFI()
-    ffi.cdef(text + GATE + gates.declarations(text))
-    ffi.cdef('extern "Python" {\n' + "\n".join(callbacks()) + "\n}")
-    source = "".join(f'#include "{header}"\n' for header in headers.HEADERS) + "#include <math.h>\n"
-    source += "".join(f"static {line}\n" for line in callbacks())
-    source += (HERE / "gate.c").read_text() + (HERE / "dlpack.c").read_text() + heads() + gates.definitions(text)
+    structs, callbacks = "\n".join(declared("dlpack.h")), declared("callbacks.h")
+    recipes = "\n".join(declared("recipes.h"))
+    opened = text + "mo_model *mo_recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool);\n"
+    ffi.cdef(text + GATE + structs + recipes + gates.declarations(opened))
+    ffi.cdef('extern "Python" {\n' + "\n".join(callbacks) + "\n}")
+    included = (*headers.HEADERS, "tools/train/recipe.h", "math.h")
+    source = "".join(f'#include "{header}"\n' for header in included)
+    source += structs + "".join(f"static {line}\n" for line in callbacks)
+    source += RECIPES + (HERE / "gate.c").read_text() + gates.definitions(opened)
     ffi.set_source(
         f"mochi.{name}",
         source,

@@ -29,8 +29,16 @@ FORMULAS = {
 # Integers: given as a list they become int64.
 INDICES = {"index": "_index", "offset": "_index", "labels": "_labels", "target": "_labels"}
 ENUMS = {"mo_triangle": "triangle", "mo_intercept": "intercept"}
-# Functions of functions, and of structs, are written by hand (mochi/solvers/, mochi/recompute.py).
+# Functions of functions, and of structs, are written by hand (mochi/solvers.py, mochi/functions.py).
 BY_HAND = {"mo_register_ops"}
+# Of the arguments that stand for something else than the number that C takes.
+TYPES = {
+    "mo_reduced NAME": "bool", "const int64_t *NAME": "int | Sequence[int]",
+    "const int *NAME": "Sequence[int]", "mo_dtype NAME": "DTypeLike", "mo_random *NAME": "Random", "const mo_csr *NAME": "Sparse",
+    "mo_triangle NAME": 'Literal["lower", "lower_transposed", "upper", "upper_transposed"]',
+    "mo_intercept NAME": 'bool | Literal["none", "free"]',
+    "double NAME": "float", "int NAME": "int", "int64_t NAME": "int",
+}  # fmt: skip
 HEADING = '''"""Every op of the library, as ops/ops.h declares it. Written by tools/python/door/operations.py.
 
 An input is a tensor, an array, or a number; arrays and numbers are copied to the tape as constants. A tensor knows its
@@ -38,6 +46,15 @@ tape; where all inputs are leaves, the op is recorded on the tape that is open (
 ".." are batch axes; "broadcast" is NumPy's.
 """
 
+# mypy: ignore-errors
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from numpy.typing import ArrayLike, DTypeLike
+
+from ._library import ffi as _ffi
 from ._library import lib as _lib
 from .inputs import axes_of as _axes
 from .inputs import choice_of as _choice
@@ -47,14 +64,13 @@ from .inputs import input_of as _in
 from .inputs import labels_of as _labels
 from .inputs import list_of as _list
 from .inputs import optional_of as _optional
-from .inputs import order_of as _order
-from .inputs import random_of as _random
 from .inputs import room as _room
 from .inputs import shape_of as _shape
-from .inputs import sparse_of as _sparse
 from .inputs import tape_of as _tape_of
+from .random import Random
+from .sparse import Sparse
 from .tape import current_tape as _current
-from .tensor import Tensor as _Tensor
+from .tensor import Tensor
 
 '''
 
@@ -116,14 +132,14 @@ class Argument:
         elif kind == "const int64_t *NAME":
             self.given = ["*_shape(shape)"]
         elif kind == "const int *NAME":
-            self.given = [f"_order({name})"]
+            self.given = [f'_ffi.new("int[6]", list({name}))']
         elif kind == "mo_dtype NAME":
             self.name, self.given = "dtype", ["_dtype(dtype)"]
             self.default = '"float64"' if name == "real" else None
         elif kind == "mo_random *NAME":
-            self.name, self.given = "random", ["_random(random)"]
+            self.name, self.given = "random", ["random.position"]
         elif kind == "const mo_csr *NAME":
-            self.given = [f"_sparse({name}, tape)"]
+            self.given = [f"tape.holds({name}).pointer()"]
         elif kind.split()[0] in ENUMS:
             own = kind.split()[0]
             self.default = '"lower"' if own == "mo_triangle" else '"none"'
@@ -157,8 +173,29 @@ def given(found):
         yield a, a.default if a.default is not None else "None" if optional else None
 
 
-def signature(found):
-    return ", ".join(a.name if default is None else f"{a.name}={default}" for a, default in given(found))
+def type_of(argument):
+    """The type of an argument."""
+    if argument.is_tensor:
+        return "ArrayLike"
+    if argument.kind == "mo_axes NAME":  # a set, of which None is all, or one axis
+        return "int | Sequence[int] | None" if argument.default == "None" else "int"
+    return "Sequence[ArrayLike]" if argument.is_list else TYPES[argument.kind]
+
+
+def declared(op, found, method=False):
+    """The first line of an op, or of the method, without its colon."""
+    parts = []
+    for a, default in given(found):
+        if method and not parts:
+            parts.append(a.name)  # self
+            continue
+        own = type_of(a)
+        if default == "None" and not own.endswith("None"):
+            own += " | None"
+        parts.append(f"{a.name}: {own}" + ("" if default is None else f" = {default}"))
+    outputs = sum(a.is_output for a in found)
+    result = f"tuple[{', '.join(['Tensor'] * outputs)}]" if outputs else "Tensor"
+    return f"def {op}({', '.join(parts)}) -> {result}"
 
 
 def is_method(found):
@@ -213,10 +250,10 @@ def body(op, found):
         given += [f"out + {i}" for i in range(outputs)]
         lines.append(f"_lib.gate_mo_{op}({', '.join(given)})")
         lines.append("tape.check()")
-        lines.append(f"return {', '.join(f'_Tensor(out[{i}], tape)' for i in range(outputs))}")
+        lines.append(f"return {', '.join(f'Tensor(out[{i}], tape)' for i in range(outputs))}")
     else:
         lines.append(f"result = _lib.gate_mo_{op}({', '.join(given)})")
-        lines.append("return _Tensor(result, tape) if result else tape.fail()")
+        lines.append("return Tensor(result, tape) if result else tape.fail()")
     return "\n".join(f"    {line}" for line in lines)
 
 
@@ -241,12 +278,16 @@ def module(root):
         names.append(op)
         if is_method(found):
             methods.append(op)
-        parts.append(
-            f'def {op}({signature(found)}):\n    """{docstring(op, notes["mo_" + op], table)}\n    """\n{body(op, found)}\n'
-        )
+        parts.append(f'{declared(op, found)}:\n    """{docstring(op, notes["mo_" + op], table)}\n    """\n{body(op, found)}\n')
     lists = [
         "__all__ = [\n" + "".join(f'    "{n}",\n' for n in sorted(names)) + "]\n",
-        "# Those whose first input is a tensor are its methods too.\nMETHODS = (\n"
+        "# Those whose first input is a tensor are its methods too.\nMETHODS: tuple[str, ...] = (\n"
         + "".join(f'    "{n}",\n' for n in methods) + ")\n",
     ]  # fmt: skip
     return HEADING + "\n\n".join([*lists, *parts])
+
+
+def methods(root):
+    """The text of mochi/tensor.pyi: tensor.pyi of this folder, with the ops that are methods."""
+    lines = [f"    {declared(op, found, method=True)}: ...\n" for op, found in functions_of(root) if is_method(found)]
+    return (root / "tools/python/door/tensor.pyi").read_text().replace("    # METHODS\n", "".join(lines))

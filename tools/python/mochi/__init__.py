@@ -12,7 +12,7 @@ array([[2., 2., 2.],
 from . import ops
 from ._library import ffi as _ffi
 from ._library import lib as _lib
-from .context import Context, default_context, device_describe, set_default_context
+from .context import Context, default_context, set_default_context
 from .errors import (
     BusyError,
     Error,
@@ -27,78 +27,28 @@ from .errors import (
     UnsupportedError,
 )
 from .graphs.few_shot import Estimate, FewShot
-from .graphs.graph import Graph, graph, graph_names, graph_set
+from .graphs.graph import Graph, graph, graph_set
 from .fit import few_shot_score
-from .heads import Head, head, head_names, ridge_fit
-from .models import Episode, Model
+from .functions import Op, recompute
+from .heads import Head, head, head_names
 from .operators import attach as _attach
 from .optimizers import SGD, AdamW, cosine
 from .random import Random
-from .recompute import recompute
 from .solvers import Check, Health, Report, gradcheck, implicit, solve, solve_with
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
 from .graphs.training import Run, Step, train
 from .graphs.trained import Trained, features, load
-from .user_op import Op
 
 _attach()
 __version__ = _ffi.string(_lib.door_version()).decode()
 
 __all__ = [
-    "AdamW",
-    "BusyError",
-    "Check",
-    "Context",
-    "Episode",
-    "Error",
-    "Estimate",
-    "FewShot",
-    "FileError",
-    "ForkError",
-    "FormatError",
-    "Graph",
-    "Head",
-    "Health",
-    "InvalidError",
-    "MismatchError",
-    "Model",
-    "NumericalError",
-    "Op",
-    "OutOfMemoryError",
-    "Random",
-    "Report",
-    "Run",
-    "SGD",
-    "Sparse",
-    "StateError",
-    "Step",
-    "Tape",
-    "Tensor",
-    "Trained",
-    "UnsupportedError",
-    "constant",
-    "cosine",
-    "current_tape",
-    "default_context",
-    "device_describe",
-    "features",
-    "few_shot_score",
-    "gradcheck",
-    "graph",
-    "graph_names",
-    "graph_set",
-    "head",
-    "head_names",
-    "implicit",
-    "load",
-    "ops",
-    "parameter",
-    "recompute",
-    "ridge_fit",
-    "set_default_context",
-    "solve",
-    "solve_with",
-    "train",
-]
+    "AdamW", "BusyError", "Check", "Context", "Error", "Estimate", "FewShot", "FileError", "ForkError", "FormatError",
+    "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
+    "Report", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
+    "cosine", "current_tape", "default_context", "features", "few_shot_score", "gradcheck", "graph",
+    "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute",
+    "set_default_context", "solve", "solve_with", "train",
+]  # fmt: skip

@@ -4,11 +4,10 @@ A wheel that travels has kernels for x86-64-v2, v3 and v4, and the best is chose
 has its own. MOCHI_KERNELS (v2, v3, v4) chooses another. BLAS has to be told its core before it is loaded.
 """
 
+import contextlib
 import importlib
 import importlib.util
 import os
-
-from . import blas_core
 
 # What a level of x86-64 adds to the one below, as /proc/cpuinfo names it.
 LEVELS = {
@@ -16,12 +15,31 @@ LEVELS = {
     "v3": {"avx2", "bmi1", "bmi2", "f16c", "fma", "movbe"},
     "v2": {"sse4_1", "sse4_2", "ssse3", "popcnt", "cx16"},
 }
+CORE = "OPENBLAS_CORETYPE"
+
+
+def processor():
+    """(instruction sets, vendor, family) of this machine's processor; empty where the system does not tell."""
+    told: dict[str, str] = {}
+    with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
+        first = file.read().partition("\n\n")[0]
+        told = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in first.splitlines())}
+    return set(told.get("flags", "").split()), told.get("vendor_id", ""), int(told.get("cpu family", 0))
+
+
+def better():
+    """The core to ask of OpenBLAS, as the program does (tools/core.c); None: its own choice."""
+    flags, vendor, family = processor()
+    if not flags >= LEVELS["v4"]:
+        return None
+    # Zen 4 runs AVX-512 in two halves, 5% slower than AVX2; OpenBLAS 0.3.21 takes AVX2 on newer processors of Intel.
+    return "HASWELL" if vendor == "AuthenticAMD" and family == 0x19 else "SKYLAKEX"
 
 
 def _extension():
     """The name of the module to load."""
     asked = os.environ.get("MOCHI_KERNELS")
-    flags = blas_core.processor()[0]
+    flags = processor()[0]
     for level, needed in LEVELS.items():
         name = f"mochi._kernels_{level}"
         if (asked == level or (asked is None and needed <= flags)) and importlib.util.find_spec(name):
@@ -29,8 +47,23 @@ def _extension():
     return "mochi._native"
 
 
+def _load():
+    """Loads the extension under that choice of a core, unless the user has made one; no other library sees it.
+
+    NumPy is not loaded first: where both use one OpenBLAS (Debian's), the library guards its allocator only if it is there
+    before (tensor/cpu/fast/blas_guard.c).
+    """
+    core = better() if CORE not in os.environ else None
+    if core:
+        os.environ[CORE] = core
+    try:
+        return importlib.import_module(EXTENSION)
+    finally:
+        if core:
+            del os.environ[CORE]
+
+
 EXTENSION = _extension()
-with blas_core.chosen():
-    _module = importlib.import_module(EXTENSION)
+_module = _load()
 ffi, lib = _module.ffi, _module.lib
 __all__ = ["ffi", "lib"]

@@ -4,12 +4,45 @@ import numpy as np
 
 from . import checked, errors
 from ._library import ffi, lib
-from .dtypes import NUMPY, STORED, WIDER, number_of
 
+NUMPY: dict[int, np.dtype] = {
+    lib.MO_F32: np.dtype(np.float32),
+    lib.MO_F64: np.dtype(np.float64),
+    lib.MO_I32: np.dtype(np.int32),
+    lib.MO_I64: np.dtype(np.int64),
+    lib.MO_U8: np.dtype(np.uint8),
+    lib.MO_F16: np.dtype(np.float16),
+}
+# By NumPy's dtype, whose name takes NumPy 3 us to make; another byte order is another key.
+STORED = {dtype: number for number, dtype in NUMPY.items()}
+NAMES = {lib.MO_BF16: "bfloat16", **{number: dtype.name for number, dtype in NUMPY.items()}}
+NUMBERS = {name: number for number, name in NAMES.items()}
+# What the library stores of other integers: the next wider type that holds all values.
+WIDER = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
 MAX_AXES = 6
 # What must live as long as the library reads its memory, by the number that the library was given as `state`.
 _lent: dict[int, object] = {}
 _lent_last = [0]
+
+
+def number_of(dtype):
+    """The library's number of a dtype, given as a name, as NumPy's dtype or type, or as a PyTorch dtype."""
+    if isinstance(dtype, np.dtype) and dtype in STORED:
+        return STORED[dtype]
+    name = dtype if isinstance(dtype, str) else None
+    if name is None and dtype is not None:  # NumPy's None is float64
+        try:
+            name = np.dtype(dtype).name
+        except TypeError:
+            name = str(dtype).rpartition(".")[2]
+    if name not in NUMBERS:
+        raise errors.MismatchError(f"dtype {dtype!r}, expected one of {', '.join(NUMBERS)}")
+    return NUMBERS[name]
+
+
+def name_of(number):
+    """The name of one of the library's dtypes: "float32"."""
+    return NAMES[number]
 
 
 def lend(thing):
@@ -72,10 +105,17 @@ def wrapped(context, array):
     view.data, view.dtype, view.ndim = ffi.cast("void *", address_of(array)), number_of(array.dtype), array.ndim
     for i, (n, stride) in enumerate(zip(array.shape, array.strides, strict=True)):
         view.shape[i], view.stride[i] = n, stride // size
-    state = lend(array)
+    return wrap(context, view, array)
+
+
+def wrap(context, view, owner):
+    """A tensor of no tape onto the memory of a view, whose owner lives until the library is done with it."""
+    state = lend(owner)
     tensor = lib.gate_mo_tensor_wrap(context.gate, context.pointer, view, lib.door_done, state)
     if not tensor:
+        failure = lib.door_failed()
         door_done(state)
+        lib.door_put_failure(failure)
         context.fail()
     return tensor
 

@@ -6,13 +6,11 @@ import atexit
 import collections
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 from . import checked, errors
 from ._library import ffi, lib
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DEVICES = {"cpu": lib.MO_CPU, "cuda": lib.MO_CUDA}
 MOST_THREADS = 1024  # as tensor/context.c
@@ -217,10 +215,3 @@ def set_default_context(context: Context | None) -> Context | None:
     """Makes a context the one that this thread uses where none is named; returns the one before."""
     before, _thread.context = getattr(_thread, "context", None), context
     return before
-
-
-def device_describe(device: str = "cpu") -> str:
-    """The name of a device, or why it cannot be used here, as one line."""
-    text = ffi.new("char[512]")
-    lib.mo_device_describe(DEVICES[device], text, 512)
-    return ffi.string(text).decode()

@@ -10,18 +10,33 @@ import numpy as np
 
 from . import arrays, errors
 from ._library import ffi, lib
+from .context import _exiting
 
 CPU, CUDA = 1, 2
 LEGACY_DEFAULT_STREAM = 1
-_new, _valid = ctypes.pythonapi.PyCapsule_New, ctypes.pythonapi.PyCapsule_IsValid
+_python = ctypes.pythonapi
+_new, _valid, _pointer, _rename = (
+    _python.PyCapsule_New,
+    _python.PyCapsule_IsValid,
+    _python.PyCapsule_GetPointer,
+    _python.PyCapsule_SetName,
+)
 _new.restype, _new.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
-_valid.restype, _valid.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
-_pointer, _rename = ctypes.pythonapi.PyCapsule_GetPointer, ctypes.pythonapi.PyCapsule_SetName
-_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-_rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
+# By address: a capsule that is being freed is no object to hold any more.
+_valid.restype, _valid.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
+_pointer.restype, _pointer.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_char_p)
+_rename.restype, _rename.argtypes = ctypes.c_int, (ctypes.c_void_p, ctypes.c_char_p)
 # The names, by whether the capsule is versioned, before and after it is taken over; they must outlive the capsules.
 NAMES = {False: b"dltensor", True: b"dltensor_versioned"}
 USED = {False: b"used_dltensor", True: b"used_dltensor_versioned"}
+STRUCTS = {False: "door_dl_managed", True: "door_dl_versioned"}
+READ_ONLY = 1
+# kDLInt, kDLUInt, kDLFloat and kDLBfloat, with the bits, by the library's dtype.
+CODES = {
+    lib.MO_F32: (2, 32), lib.MO_F64: (2, 64), lib.MO_F16: (2, 16), lib.MO_BF16: (4, 16),
+    lib.MO_I32: (0, 32), lib.MO_I64: (0, 64), lib.MO_U8: (1, 8),
+}  # fmt: skip
+DTYPES = {code: dtype for dtype, code in CODES.items()}
 
 
 def device_of(tensor):
@@ -69,14 +84,55 @@ def capsule_of(tensor, max_version=None, dl_device=None, copy=None, stream=None)
     context, lent = tensor.context, tensor.lent()
     if device_of(tensor)[0] == CUDA and stream != -1:
         lent = Shared(lent, context, _order(context, stream))
-    view = ffi.new("mo_view *", context.call(lib.gate_mo_tensor_view, tensor.pointer()))
+    view = context.call(lib.gate_mo_tensor_view, tensor.pointer())
     versioned = max_version is not None and max_version[0] >= 1
-    state = arrays.lend(lent)
-    struct = lib.door_dl_export(view, *device_of(tensor), versioned, state)
-    if not struct:
-        arrays.door_done(state)
-        raise MemoryError("out of memory for a DLPack capsule")
-    return _new(int(ffi.cast("uintptr_t", struct)), NAMES[versioned], int(ffi.cast("uintptr_t", lib.door_dl_dropper())))
+    managed = ffi.new(STRUCTS[versioned] + " *")
+    if versioned:
+        managed.major, managed.flags, managed.deleter = 1, READ_ONLY, lib.door_dl_free_versioned
+    else:
+        managed.deleter = lib.door_dl_free
+    T, shape, strides = managed.tensor, ffi.new("int64_t[]", list(view.shape)), ffi.new("int64_t[]", list(view.stride))
+    T.data, T.ndim, T.shape, T.strides, T.lanes = view.data, view.ndim, shape, strides, 1
+    (T.device_type, T.device_id), (T.code, T.bits) = device_of(tensor), CODES[view.dtype]
+    managed.state = arrays.lend((lent, managed, shape, strides))
+    return _new(_address(managed), NAMES[versioned], _address(lib.door_dl_drop))
+
+
+def _address(pointer):
+    return int(ffi.cast("uintptr_t", pointer))
+
+
+@ffi.def_extern()
+def door_dl_free(managed):
+    """A consumer has done with the memory."""
+    arrays.door_done(managed.state)
+
+
+@ffi.def_extern()
+def door_dl_free_versioned(managed):
+    """A consumer has done with the memory."""
+    arrays.door_done(managed.state)
+
+
+@ffi.def_extern()
+def door_dl_drop(capsule):
+    """A capsule is freed: gives back what it holds if nothing has taken it over, which renames it."""
+    address = _address(capsule)
+    for versioned, name in NAMES.items():
+        if _valid(address, name):
+            arrays.door_done(ffi.cast(STRUCTS[versioned] + " *", _pointer(address, name)).state)
+
+
+class Guest:
+    """Memory of another library's, which gets it back when this goes. What the context has queued may still read it."""
+
+    def __init__(self, context, managed):
+        self.context, self.managed = context, managed
+
+    def __del__(self):
+        if not _exiting:  # then its owner may be gone
+            lib.mo_context_wait(self.context.pointer)
+            self.managed.deleter(self.managed)
 
 
 def is_on_gpu(value):
@@ -99,19 +155,15 @@ def imported(value, context, dtype=None):
         capsule = value.__dlpack__(stream=context.stream, max_version=(1, 0))
     except TypeError:  # a producer from before DLPack 1
         capsule = value.__dlpack__(stream=context.stream)
-    versioned = bool(_valid(capsule, NAMES[True]))
-    managed = ffi.cast("void *", _pointer(capsule, NAMES[versioned]))
-    view = ffi.new("mo_view *")
-    guest = lib.door_dl_import(context.pointer, managed, versioned, view)
-    if not guest:
-        if view.ndim < 0:
-            raise errors.MismatchError(f"memory of a {type(value).__name__}: a dtype or number of axes that is not the library's")
-        raise MemoryError("out of memory for what a DLPack capsule holds")
-    _rename(capsule, USED[versioned])
-    tensor = lib.gate_mo_tensor_wrap(context.gate, context.pointer, view, lib.door_dl_giver(), guest)
-    if not tensor:
-        failure = lib.door_failed()
-        lib.door_dl_done(guest)
-        lib.door_put_failure(failure)
-        context.fail()
-    return tensor
+    versioned = bool(_valid(id(capsule), NAMES[True]))
+    managed = ffi.cast(STRUCTS[versioned] + " *", _pointer(id(capsule), NAMES[versioned]))
+    T, view = managed.tensor, ffi.new("mo_view *")
+    if not (T.lanes == 1 and (T.code, T.bits) in DTYPES and 0 <= T.ndim <= arrays.MAX_AXES):
+        raise errors.MismatchError(f"memory of a {type(value).__name__}: a dtype or number of axes that is not the library's")
+    view.data, view.dtype, view.ndim = ffi.cast("char *", T.data) + T.byte_offset, DTYPES[T.code, T.bits], T.ndim
+    step = 1
+    for i in reversed(range(T.ndim)):
+        view.shape[i], view.stride[i] = T.shape[i], T.strides[i] if T.strides else step
+        step *= T.shape[i]
+    _rename(id(capsule), USED[versioned])
+    return arrays.wrap(context, view, Guest(context, managed))

@@ -21,49 +21,33 @@ class Error(Exception):
 class InvalidError(Error, ValueError):
     """An argument, shape, index or label out of its domain."""
 
-    code = "invalid"
-
 
 class MismatchError(Error, TypeError):
     """Dtype, device, tape or context of two arguments differ."""
-
-    code = "mismatch"
 
 
 class NumericalError(Error, FloatingPointError):
     """A matrix is not positive definite or singular, a value is not finite, an iteration did not converge."""
 
-    code = "numerical"
-
 
 class FormatError(Error, ValueError):
     """A file is not what it claims to be."""
-
-    code = "format"
 
 
 class FileError(Error, OSError):
     """The operating system refused."""
 
-    code = "io"
-
 
 class OutOfMemoryError(Error, MemoryError):
     """Out of memory, or a size that overflows."""
-
-    code = "memory"
 
 
 class UnsupportedError(Error, NotImplementedError):
     """Valid, but this build, device or op cannot do it."""
 
-    code = "unsupported"
-
 
 class StateError(Error, RuntimeError):
     """Called at the wrong time: a tensor of a released tape, a value that backward has released."""
-
-    code = "state"
 
 
 class BusyError(StateError):
@@ -77,6 +61,9 @@ class ForkError(StateError):
 KINDS = (
     InvalidError, MismatchError, NumericalError, FormatError, FileError, OutOfMemoryError, UnsupportedError, StateError,
 )  # fmt: skip
+CODES = ("invalid", "mismatch", "numerical", "format", "io", "memory", "unsupported", "state")
+for _kind, _code in zip(KINDS, CODES, strict=True):
+    _kind.code = _code
 # Exceptions of Python functions that the library has called, by the address of the context: the call that fails
 # because of one raises it again.
 _pending: dict[int, BaseException] = {}

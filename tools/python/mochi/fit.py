@@ -13,17 +13,14 @@ import numpy as np
 from . import checked, errors
 from ._library import ffi, lib
 from .context import Context, default_context
+from .functions import failed
 from .graphs.sources import array_of, number_classes
-from .handle import Handle
+from .handle import Handle, struct
 from .heads import Head, head
 from .tensor import constant
 
 EPISODES: dict[str, Any] = {"shots": (4, 8, 16, 32, 64), "episodes": 100, "queries": 30, "ways": 64}
 FIGURES = ("accuracy", "ci95", "nll", "brier", "ece", "ece_temperature", "seconds")
-
-
-class _Embeddings(Handle):
-    release = lib.gate_mo_embeddings_release
 
 
 class _Visit:
@@ -43,21 +40,17 @@ class _Visit:
             function(*arguments)
         except BaseException as exception:
             self.stopped = True
-            errors.hold(self.context.address, exception)
-            lib.door_raise(self.context.pointer, errors.code_of(exception), str(exception).encode(errors="replace"))
+            failed(self.context, exception, "few_shot_score")
 
     def repeated(self, k, draws):
         """How many classes have rows that are drawn repeatedly; warns of them, in the words of `mochi fit`."""
         small, left = draws.small_classes, draws.left_out
-        if small:
-            have = "class has" if small == 1 else "classes have"
-            self.warned[
-                f"few_shot_score: k = {k}: {small} {have} fewer than k + {self.queries} rows; theirs are divided between support "
-                "and queries and drawn repeatedly"
-            ] = None
-        if left:
-            rows = "class of one row is" if left == 1 else "classes of one row are"
-            self.warned[f"few_shot_score: k = {k}: {left} {rows} left out"] = None
+        have = "class has" if small == 1 else "classes have"
+        rows = "class of one row is" if left == 1 else "classes of one row are"
+        few = f"{small} {have} fewer than k + {self.queries} rows; theirs are divided between support and queries"
+        for number, text in ((small, f"{few} and drawn repeatedly"), (left, f"{left} {rows} left out")):
+            if number:
+                self.warned[f"few_shot_score: k = {k}: {text}"] = None
         return small
 
     def take(self, row):
@@ -169,18 +162,17 @@ def few_shot_score(
     lam = _lambda_of(used, lam, tune, split is None and all(k == 1 for k in ks))
     visit = _Visit(context, progress, outcomes, queries)
     handle = ffi.new_handle(visit)
-    options, numbers = ffi.new("mo_fit_options *"), ffi.new("int64_t[]", ks)
-    options.n_shots, options.shots = len(ks), numbers
-    options.episodes, options.queries, options.ways = sizes["episodes"], sizes["queries"], sizes["ways"]
-    options.seed, options.tune = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1), tune
-    options.progress, options.state = lib.door_fit_progress, handle
-    penalty = ffi.NULL if lam is None else ffi.new("double *", lam)
-    setattr(options, "lambda", penalty)
+    penalty = None if lam is None else ffi.new("double *", lam)
+    number = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1)
+    told = {"progress": lib.door_fit_progress, "state": handle}
+    options, kept = struct(
+        "mo_fit_options", n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number, tune=tune, lam=penalty, **sizes, **told
+    )
     given = constant(rows, context=context), constant(label, context=context)
     made = context.call(lib.gate_mo_embeddings_create, given[0].pointer(), given[1].pointer(), b"few_shot_score")
     pointers = ffi.new("mo_head *[]", [h.pointer for h in used])
     draws = ffi.new("mo_draws *")
-    with _Embeddings(context, made) as E:
+    with Handle(context, made, release=lib.gate_mo_embeddings_release) as E:
         try:
             if split is not None:
                 _read_split(context, E, split, draws, len(rows))

@@ -1,30 +1,30 @@
-"""Objects of the library that are released by a function of their own: graphs, pools, optimisers."""
+"""Objects of the library that are released by a function of their own (graphs, pools, optimisers), and structs of options."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import os
+from typing import Any, TypeVar
 
 from . import errors
+from ._library import ffi
+from .context import Context
 
-if TYPE_CHECKING:
-    from typing_extensions import Self
-
-    from .context import Context
+Self = TypeVar("Self", bound="Handle")
 
 
 class Handle:
-    """An object of a context, released when Python lets it go.
+    """An object of a context, released by a gate (``lib.gate_mo_graph_release``) when Python lets it go.
 
-    A subclass names the gate that releases it: ``release = lib.gate_mo_graph_release``. `keep` holds what the object
-    borrows until it is gone.
+    A subclass may name the gate as its attribute `release`. `keep` holds what the object borrows until it is gone.
     """
 
     release: Any = None
 
-    def __init__(self, context: Context, pointer: Any, keep: Any = None) -> None:
+    def __init__(self, context: Context, pointer: Any, keep: Any = None, release: Any = None) -> None:
         self.context = context
         self._pointer = pointer
         self._keep = keep
+        self._release = release or type(self).release
 
     def pointer(self) -> Any:
         """The library's pointer; raises `StateError` once the object is closed."""
@@ -36,10 +36,10 @@ class Handle:
         """Releases the object now, or, if a thread is inside its context, when that thread leaves."""
         pointer, self._pointer = self._pointer, None
         if pointer:
-            self.context.leave(type(self).release, pointer, self._keep)
+            self.context.leave(self._release, pointer, self._keep)
         self._keep = None
 
-    def __enter__(self) -> Self:
+    def __enter__(self: Self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -48,3 +48,21 @@ class Handle:
     def __del__(self):
         if getattr(self, "_pointer", None):
             self.close()
+
+
+def struct(kind: str, **fields: Any) -> tuple[Any, list]:
+    """A struct of options, and what it points to, which must live as long.
+
+    Texts and paths become C's, objects of the library their pointers; None is left out, and `lam` is lambda.
+    """
+    made, kept = ffi.new(f"{kind} *"), []
+    for name, value in fields.items():
+        if hasattr(value, "pointer"):
+            kept.append(value)
+            value = value.pointer if isinstance(value.pointer, ffi.CData) else value.pointer()
+        elif isinstance(value, (str, os.PathLike)):
+            value = ffi.new("char[]", os.fsencode(value))
+        if value is not None:
+            kept.append(value)
+            setattr(made, "lambda" if name == "lam" else name, value)
+    return made, kept

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import ffi, lib
-from .callbacks import struck, tensors, visited
-from .context import default_context
-from .dtypes import number_of
+from .arrays import number_of
+from .context import Context, default_context
+from .functions import struck, tensors, visited
+from .handle import struct
 from .inputs import input_of, tape_of
 from .solvers import Check
 from .tensor import Tensor
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from .context import Context
-
-SLOTS = 64
-_own: list[Head | None] = []  # heads of Python, by the number of their functions; the library may point to them, so they stay
+_own: list[Head] = []  # heads of Python: the library may point to them, so they stay
 
 
 class Head:
@@ -72,28 +67,33 @@ class Head:
         if (logits is None) == (residual is None):
             raise errors.InvalidError(f"head {name}: logits or residual, one of them")
         checked.whole(f"head {name}: order", order, 1, 2)
-        if len(_own) == SLOTS:
-            raise errors.InvalidError(f"{SLOTS} heads of Python in a process, no more")
         parameters = parameters or {}
         self.logits, self.residual = logits, residual
-        self._kept = [ffi.new("char[]", name.encode())]
         self._table = ffi.new("mo_head_parameter[]", max(1, len(parameters)))
-        for p, (key, value) in zip(self._table, parameters.items(), strict=False):
-            self._describe(p, key, value)
-        head = self.pointer = ffi.new("mo_head *")
-        head.abi, head.size, head.name = lib.MO_HEAD_ABI, ffi.sizeof("mo_head"), self._kept[0]
-        head.n_parameters, head.parameters = len(parameters), self._table
-        head.symmetric, head.fixed_labels, head.order = symmetric, fixed_labels, order
-        if logits:
-            head.logits = lib.door_head_logits_at(len(_own))
-        else:
-            head.residual = lib.door_head_residual_at(len(_own))
+        self._names = [ffi.new("char[]", key.encode()) for key in parameters]
+        for p, text, (key, value) in zip(self._table, self._names, parameters.items(), strict=False):
+            self._describe(p, f"head {name}: {key}", value)
+            p.name = text
+        kind, code = ("logits", logits) if logits else ("residual", residual)
+        self.pointer, self._kept = struct(
+            "mo_head", abi=lib.MO_HEAD_ABI, size=ffi.sizeof("mo_head"), name=name, n_parameters=len(parameters),
+            parameters=self._table, symmetric=symmetric, fixed_labels=fixed_labels, order=order,
+            **{kind: ffi.callback(f"mo_head_{kind}", self._code_of(code), onerror=struck)},
+        )  # fmt: skip
         _own.append(self)
 
-    def _describe(self, p, key, value):
-        what = f"head {ffi.string(self._kept[0]).decode()}: {key}"
-        self._kept.append(ffi.new("char[]", key.encode()))
-        p.name = self._kept[-1]
+    def _code_of(self, function):
+        """The library's call of a function: three tensors, then the parameters."""
+
+        def run(t, a, b, c, parameters):
+            def on(tape):
+                return function(*tensors(tape, (a, b, c), 3), *tensors(tape, parameters, self.pointer.n_parameters))
+
+            return visited(t, f"head {self.name}", on)
+
+        return run
+
+    def _describe(self, p, what, value):
         if isinstance(value, dict):
             shape = value["shape"]
             p.value, p.ndim = checked.real(what, value.get("value", 1.0)), len(shape)
@@ -121,6 +121,14 @@ class Head:
         """The names of the parameters with their first values."""
         table = self.pointer.parameters[0 : self.pointer.n_parameters]
         return {ffi.string(p.name).decode(): p.value for p in table}
+
+    def at(self, **values: float) -> Head:
+        """The same head with other first values of its parameters."""
+        at, p = Head.of(ffi.new("mo_head *", self.pointer[0])), self.pointer
+        at._table = at.pointer.parameters = ffi.new("mo_head_parameter[]", list(p.parameters[0 : p.n_parameters]))
+        for parameter in at._table:
+            parameter.value = values.get(ffi.string(parameter.name).decode(), parameter.value)
+        return at
 
     def __call__(self, Zs: ArrayLike, Ys: ArrayLike, Zq: ArrayLike, seed: int = 0, **parameters: ArrayLike) -> Tensor:
         """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their first values."""
@@ -182,47 +190,3 @@ def head_names() -> list[str]:
         names.append(ffi.string(lib.mo_head_at(i).name).decode())
         i += 1
     return names
-
-
-def _run(number, t, fixed, parameters, what):
-    own = _own[number]
-    f = getattr(own, what)
-
-    def run(tape):
-        n = own.pointer.n_parameters
-        return f(*(Tensor(x, tape) for x in fixed), *tensors(tape, parameters, n))
-
-    return visited(t, f"head {own.name}", run)
-
-
-@ffi.def_extern(onerror=struck)
-def door_head_logits(number, t, Zs, Ys, Zq, parameters):
-    """Logits of a head of Python."""
-    return _run(number, t, (Zs, Ys, Zq), parameters, "logits")
-
-
-@ffi.def_extern(onerror=struck)
-def door_head_residual(number, t, W, Zs, Ys, parameters):
-    """The residual of a head of Python."""
-    return _run(number, t, (W, Zs, Ys), parameters, "residual")
-
-
-def ridge_fit(Zs: ArrayLike, Ys: ArrayLike, lam: ArrayLike, form: str = "auto") -> tuple[Tensor, Tensor]:
-    """Ridge regression with a penalised bias column: W [.., d, C] and b [.., 1, C].
-
-    Parameters
-    ----------
-    form : str
-        "dual" solves a system of order n_s, "primal" one of order d + 1; "auto": the smaller.
-
-    Source: models/heads/ridge.c
-    """
-    forms = {"auto": lib.MO_RIDGE_AUTO, "dual": lib.MO_RIDGE_DUAL, "primal": lib.MO_RIDGE_PRIMAL}
-    if form not in forms:
-        raise errors.InvalidError(f"form {form!r}, expected one of {', '.join(forms)}")
-    lam = lam if isinstance(lam, Tensor) or np.ndim(lam) else checked.real("ridge_fit: lam", lam, 0)
-    tape = tape_of(Zs, Ys, lam)
-    out = ffi.new("mo_tensor *[2]")
-    given = (input_of(Zs, tape, Ys), input_of(Ys, tape, Zs), input_of(lam, tape, Zs))
-    tape.context.call(lib.gate_mo_ridge_fit, tape.pointer, *given, forms[form], out, out + 1)
-    return Tensor(out[0], tape), Tensor(out[1], tape)

@@ -4,19 +4,12 @@ import numpy as np
 
 from . import arrays, checked, errors
 from ._library import ffi, lib
-from .dtypes import name_of
-from .dtypes import number_of as dtype_of
+from .arrays import number_of as dtype_of
 from .tape import current_tape
 from .tensor import Tensor
 
-TRIANGLES = {
-    "lower": lib.MO_LOWER,
-    "lower_transposed": lib.MO_LOWER_TRANSPOSED,
-    "upper": lib.MO_UPPER,
-    "upper_transposed": lib.MO_UPPER_TRANSPOSED,
-}
-INTERCEPTS = {"none": lib.MO_INTERCEPT_NONE, "free": lib.MO_INTERCEPT_FREE}
-CHOICES = {"mo_triangle": TRIANGLES, "mo_intercept": INTERCEPTS}
+# The names of enums, in their order.
+CHOICES = {"mo_triangle": ("lower", "lower_transposed", "upper", "upper_transposed"), "mo_intercept": ("none", "free")}
 
 
 def tape_of(*inputs):
@@ -107,11 +100,6 @@ def axes_of(axis):
     return ffi.new("mo_axes *", {"bits": bits})[0]
 
 
-def order_of(axes):
-    """An order of axes as an array of int."""
-    return ffi.new("int[6]", list(axes))
-
-
 def shape_of(shape):
     """(number of axes, sizes)."""
     sizes = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
@@ -120,27 +108,9 @@ def shape_of(shape):
 
 def choice_of(kind, name):
     """The number of a name of that enum; of an intercept also False and True."""
-    choices = CHOICES[kind]
-    if isinstance(name, bool):
-        return int(name)
-    if name not in choices:
-        raise errors.InvalidError(f"{name!r}, expected one of {', '.join(choices)}")
-    return choices[name]
-
-
-def random_of(random):
-    """The position in the random numbers that the library advances."""
-    return random.position
-
-
-def sparse_of(A, tape):
-    """The library's matrix, which lives as long as the tape's nodes."""
-    return tape.holds(A).pointer()
+    return int(name) if isinstance(name, bool) else checked.choice(kind.removeprefix("mo_"), name, CHOICES[kind])
 
 
 def room(n):
     """Room for n results."""
     return ffi.new("mo_tensor *[]", n)
-
-
-__all__ = ["dtype_of", "name_of"]

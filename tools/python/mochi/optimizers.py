@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import ffi, lib
 from .handle import Handle
-from .tensor import Leaf, Tensor, borrowed, constant
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike
+from .tensor import Leaf, Tensor, constant
 
 FIRST, SECOND = 1, 2  # moments
 
 
 class Optimizer(Handle):
-    """What AdamW and SGD have in common: they write their parameters, step by step."""
+    """What AdamW and SGD have in common: they write their parameters, step by step.
+
+    It is pickled with its parameters, its moments and the steps taken, so that what is read back goes on with the same bits;
+    parameters that are pickled beside it stay its own.
+    """
 
     release = lib.gate_mo_optimizer_release
 
@@ -58,7 +60,7 @@ class Optimizer(Handle):
     def _moments(self, order):
         """The tensors of the first or second moments, which the optimiser owns."""
         pointers = [lib.mo_optimizer_moment(self.pointer(), i, order) for i in range(len(self.parameters))]
-        return [borrowed(pointer, self.context) for pointer in pointers]
+        return [Leaf(pointer, self.context, borrowed=True) for pointer in pointers]
 
     def __reduce__(self) -> tuple[Any, ...]:
         moments = [[m.numpy() for m in self._moments(order)] for order in (FIRST, SECOND)]
@@ -67,9 +69,6 @@ class Optimizer(Handle):
 
 class AdamW(Optimizer):
     """AdamW with decoupled decay (Loshchilov and Hutter 2019).
-
-    It is pickled with its parameters, its moments and the steps taken, so that what is read back goes on with the same bits;
-    parameters that are pickled beside it stay its own.
 
     Parameters
     ----------
@@ -90,15 +89,9 @@ class AdamW(Optimizer):
     """
 
     def __init__(
-        self,
-        parameters: Iterable[Leaf],
-        lr: float = 1e-3,
-        beta1: float = 0.9,
-        beta2: float = 0.999,
-        epsilon: float = 1e-8,
-        weight_decay: float = 0.0,
-        clip: float = 0.0,
-    ) -> None:
+        self, parameters: Iterable[Leaf], lr: float = 1e-3, beta1: float = 0.9, beta2: float = 0.999, epsilon: float = 1e-8,
+        weight_decay: float = 0.0, clip: float = 0.0,
+    ) -> None:  # fmt: skip
         given = {"beta1": beta1, "beta2": beta2, "epsilon": epsilon, "weight_decay": weight_decay, "clip": clip}
         super().__init__(lib.gate_mo_adamw_create, "mo_adamw_options", parameters, lr, given)
 
@@ -106,33 +99,16 @@ class AdamW(Optimizer):
 class SGD(Optimizer):
     """Gradient descent with momentum: m <- momentum m + g, p <- p - lr m, after the decay p <- (1 - lr weight_decay) p.
 
-    It is pickled as AdamW is.
-
     Parameters
     ----------
     parameters : sequence of Tensor
         Leaves; each step writes them.
     clip : float
         The largest gradient norm; 0: no clipping.
-
-    Examples
-    --------
-    >>> w = mochi.parameter([3.0], dtype="float64")
-    >>> optimizer = mochi.SGD([w], lr=0.1, momentum=0.5)
-    >>> for _ in range(100):
-    ...     with mochi.Tape() as tape:
-    ...         norm = optimizer.step(tape.grad((w * w).sum(), [w]))
-    >>> abs(w.item()) < 1e-6
-    True
     """
 
     def __init__(
-        self,
-        parameters: Iterable[Leaf],
-        lr: float = 1e-2,
-        momentum: float = 0.0,
-        weight_decay: float = 0.0,
-        clip: float = 0.0,
+        self, parameters: Iterable[Leaf], lr: float = 1e-2, momentum: float = 0.0, weight_decay: float = 0.0, clip: float = 0.0
     ) -> None:
         given = {"momentum": momentum, "weight_decay": weight_decay, "clip": clip}
         super().__init__(lib.gate_mo_sgd_create, "mo_sgd_options", parameters, lr, given)

@@ -25,18 +25,6 @@ class Random:
         purpose = checked.whole("Random: purpose", purpose, 0, 2**16 - 1)
         self.position = ffi.new("mo_random *", lib.mo_random_at(seed, purpose, stream))
 
-    def uniform(self) -> float:
-        """A number in [0, 1)."""
-        return lib.mo_random_uniform(self.position)
-
-    def normal(self) -> float:
-        """A standard normal number."""
-        return lib.mo_random_normal(self.position)
-
-    def below(self, n: int) -> int:
-        """An integer in 0 .. n - 1."""
-        return lib.mo_random_below(self.position, checked.whole("Random.below: n", n, 1))
-
     def __getstate__(self):
         p = self.position
         return p.seed, p.purpose, p.stream, p.index

@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from . import checked, errors
 from ._library import ffi, lib
+from .context import default_context
 from .fit import few_shot_score
 from .graphs.sources import is_missing
+from .handle import Handle, struct
 from .heads import head
 from .tape import Tape
-
-MOST_FOLDS = 5  # of train/fit/held_out.c
+from .tensor import constant
 
 
 class _HeadClassifier(ClassifierMixin, BaseEstimator):
@@ -38,9 +39,15 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         d.
     """
 
+    # The head's name, or the argument that chooses it with the names; arguments by the head's parameters.
+    _name: str | tuple[str, dict[str, str]]
+    _parameters: dict[str, str] = {"lambda": "lam"}
+    _scaling = lib.MO_SCALING_NONE  # of the rows that a fit is given
+
     def _head(self):
         """(the name of the head, its parameters by name)."""
-        raise NotImplementedError
+        name = self._name if isinstance(self._name, str) else _chosen(self, *self._name)
+        return name, {parameter: getattr(self, argument) for parameter, argument in self._parameters.items()}
 
     def fit(self, X: Any, y: Any):
         """Fits the readout.
@@ -81,31 +88,18 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         return X @ self.weights_[:-1] + self.weights_[-1]
 
     def _calibrate(self, X, label):
-        """The temperature that minimises the cross-entropy of held-out rows with Platt's targets, as `mochi fit` finds it.
-
-        Class by class the rows go to 5 folds in turn, to k where the largest class has k < 5 rows; a class of one row
-        stays in every fit. A fold whose fit has no solution has no part in it.
-        """
-        C = len(self.classes_)
-        order = np.argsort(label, kind="stable")
-        within = np.empty(len(label), np.int64)
-        within[order] = np.concatenate([np.arange(n) for n in np.bincount(label)])
-        fold = np.where(np.bincount(label)[label] > 1, within % MOST_FOLDS, -1)
-        held = np.full((len(label), C), np.nan)
-        for number in range(MOST_FOLDS):
-            out = fold == number
-            if out.any():
-                try:
-                    held[out] = self._logits(X[~out], np.eye(C)[label[~out]], X[out])
-                except errors.NumericalError:
-                    continue
-        known = np.flatnonzero(~np.isnan(held[:, 0]))
-        if not len(known):
-            return 1.0
-        rows, labels = np.ascontiguousarray(held[known]), label[known].astype(np.int64)
-        given = ffi.from_buffer("double[]", rows), ffi.from_buffer("int64_t[]", labels)
-        smoothing = lib.mo_platt_smoothing(len(known), C)
-        return lib.mo_fit_temperature(*given, len(known), C, smoothing, ffi.NULL)
+        """The temperature of `mochi fit`: held-out rows have the least cross-entropy at it, with Platt's targets."""
+        name, parameters = self._head()
+        context, readout = default_context(), ffi.new("mo_row_readout *")
+        options, chosen = struct("mo_fit_options", scaling=self._scaling)[0], head(name).at(**parameters)
+        rows, labels = constant(X, context=context), constant(label.astype(np.int64), context=context)
+        made = context.call(lib.gate_mo_embeddings_create, rows.pointer(), labels.pointer(), name.encode())
+        with Handle(context, made, release=lib.gate_mo_embeddings_release) as E:
+            try:
+                context.call(lib.gate_mo_row_readout_fit, E.pointer(), chosen.pointer, options, readout)
+                return readout.temperature
+            finally:
+                context.call(lib.gate_mo_row_readout_release, readout)
 
     def logits(self, X: Any) -> np.ndarray:
         """Logits of the classes, float64 [n, C], up to a number for each row."""
@@ -144,14 +138,12 @@ class RidgeHead(_HeadClassifier):
     Source: models/heads/ridge.c
     """
 
+    _name = "intercept", {"penalised": "ridge", "free": "ridge_intercept"}
+
     def __init__(self, lam: float = 10.0, intercept: str = "penalised", calibrated: bool = False):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
-
-    def _head(self):
-        names = {"penalised": "ridge", "free": "ridge_intercept"}
-        return _chosen(self, "intercept", names), {"lambda": self.lam}
 
 
 class LogisticHead(_HeadClassifier):
@@ -169,14 +161,12 @@ class LogisticHead(_HeadClassifier):
     Source: models/heads/logistic.c
     """
 
+    _name = "intercept", {"free": "logistic", "penalised": "logistic_penalised"}
+
     def __init__(self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
-
-    def _head(self):
-        names = {"free": "logistic", "penalised": "logistic_penalised"}
-        return _chosen(self, "intercept", names), {"lambda": self.lam}
 
 
 class SVMHead(_HeadClassifier):
@@ -195,13 +185,16 @@ class SVMHead(_HeadClassifier):
     Source: models/heads/svm.c
     """
 
+    _name = "svm"
+
     def __init__(self, lam: float = 1.0, centred: bool = True, calibrated: bool = False):
         self.lam = lam
         self.centred = centred
         self.calibrated = calibrated
 
-    def _head(self):
-        return "svm", {"lambda": self.lam}
+    @property
+    def _scaling(self):
+        return lib.MO_SCALING_CENTRE if self.centred else lib.MO_SCALING_NONE
 
     def _logits(self, Zs, Ys, Zq):
         center = Zs.mean(0) if self.centred else 0.0
@@ -221,12 +214,11 @@ class LDAHead(_HeadClassifier):
     Source: models/heads/lda.c
     """
 
+    _name, _parameters = "lda", {"shrinkage": "shrinkage"}
+
     def __init__(self, shrinkage: float = 0.1, calibrated: bool = False):
         self.shrinkage = shrinkage
         self.calibrated = calibrated
-
-    def _head(self):
-        return "lda", {"shrinkage": self.shrinkage}
 
 
 class PrototypeHead(_HeadClassifier):

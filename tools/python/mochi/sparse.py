@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import ffi, lib
-from .context import default_context
-from .dtypes import number_of
+from .arrays import number_of
+from .context import Context, default_context
 from .handle import Handle
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from .context import Context
-    from .tensor import Tensor
+from .tensor import Tensor
 
 
 class Sparse(Handle):

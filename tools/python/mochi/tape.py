@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from numpy.typing import ArrayLike
 
 from . import checked, errors
 from ._library import ffi, lib
 from .context import Context, default_context
 from .tensor import Frame, Leaf, Tensor
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, DTypeLike
-
-
-MODES = {"record": lib.MO_RECORD, "eval": lib.MO_EVAL}
+MODES = ("record", "eval")  # as MO_RECORD, MO_EVAL
 _open = threading.local()
 # Tapes by the address of the library's, for functions of Python that the library calls.
 _tapes: weakref.WeakValueDictionary[int, Tape] = weakref.WeakValueDictionary()
@@ -88,16 +85,15 @@ class Tape:
     __slots__ = ("context", "gate", "pointer", "_core", "_frame", "_mode", "_anomaly", "_depth", "__weakref__")
 
     def __init__(self, mode: str = "record", anomaly: bool = False, context: Context | None = None) -> None:
-        if mode not in MODES:
-            raise errors.InvalidError(f"Tape: mode {mode!r}, expected one of {list(MODES)}")
         self.context = context or default_context()
         self.gate = self.context.gate
-        self._mode, self._anomaly, self._depth = mode, checked.flag("Tape: anomaly", anomaly), 0
+        self._mode = checked.choice("Tape: mode", mode, MODES)
+        self._anomaly, self._depth = checked.flag("Tape: anomaly", anomaly), 0
         self._frame = Frame()
         self._start()
 
     def _start(self):
-        pointer = self.context.call(lib.gate_mo_tape_create, self.context.pointer, MODES[self._mode])
+        pointer = self.context.call(lib.gate_mo_tape_create, self.context.pointer, self._mode)
         core: Any = Core(self.context, pointer or self.fail(), owned=True)
         if self._anomaly:
             self.context.call(lib.gate_mo_tape_set_anomaly, pointer, True)
@@ -114,7 +110,7 @@ class Tape:
         tape = cls.__new__(cls)
         tape.context = Context.of(lib.mo_tape_context(pointer))
         tape.gate, tape.pointer = tape.context.gate, pointer
-        tape._mode, tape._anomaly, tape._depth = "record", False, 0
+        tape._mode, tape._anomaly, tape._depth = lib.MO_RECORD, False, 0
         tape._frame = Frame()
         tape._core = Core(tape.context, pointer, owned=False)
         return tape
@@ -165,12 +161,6 @@ class Tape:
     def _live(self):
         if not self.pointer or self._core.gone:
             raise errors.StateError("the tape was released")
-
-    def constant(self, values: ArrayLike, dtype: DTypeLike | None = None) -> Tensor:
-        """A constant of the tape with a copy of the values."""
-        from .inputs import constant_on
-
-        return Tensor(constant_on(self, values, dtype), self)
 
     def grad(
         self, y: Tensor | Sequence[Tensor], xs: Tensor | Sequence[Tensor], gs: Sequence[ArrayLike | None] | None = None,

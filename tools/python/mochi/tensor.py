@@ -6,8 +6,9 @@ import numpy as np
 
 from . import arrays, dlpack, errors
 from ._library import ffi, lib
+from .arrays import name_of, number_of
 from .context import default_context
-from .dtypes import name_of, number_of
+from .handle import Handle
 
 
 class Frame:
@@ -171,15 +172,15 @@ class Tensor:
 
 
 class Leaf(Tensor):
-    """A tensor of no tape: a parameter, or data."""
+    """A tensor of no tape: a parameter, or data onto an array's memory; borrowed, if an object of the library owns it."""
 
-    __slots__ = ("_context",)
+    __slots__ = ("_context", "_readonly", "_borrowed")
 
-    def __init__(self, pointer, context):
+    def __init__(self, pointer, context, readonly=False, borrowed=False):
         self._pointer = pointer
         self._tape = None
         self._frame = FOREVER
-        self._context = context
+        self._context, self._readonly, self._borrowed = context, readonly, borrowed
 
     @property
     def context(self):
@@ -201,7 +202,7 @@ class Leaf(Tensor):
         pointer = lib.mo_grad_of(self._pointer)
         if not pointer:
             return None
-        return borrowed(pointer, self._context).numpy()
+        return Leaf(pointer, self._context, borrowed=True).numpy()
 
     def zero_grad(self):
         """Sets the gradient to zero."""
@@ -209,7 +210,7 @@ class Leaf(Tensor):
 
     def write(self, values):
         """Writes new values over the old ones: of the tensor's shape and dtype, or numbers."""
-        if getattr(self, "_readonly", False):
+        if self._readonly:
             raise errors.StateError("the tensor is a read-only array's memory")
         array = np.asarray(np.broadcast_to(arrays.array_of(values, self.dtype), self.shape), self.dtype, order="C")
         host = ffi.cast("void *", array.ctypes.data)
@@ -222,30 +223,28 @@ class Leaf(Tensor):
 
     def __del__(self):
         context = getattr(self, "_context", None)
-        if context is not None and type(self) is not _Borrowed:
+        if context is not None and not self._borrowed:
             context.bury(self._pointer)
 
     def __reduce__(self):
         return _remade, (self.numpy(), self.name, self.requires_grad)
 
 
-class _Borrowed(Leaf):
-    """A tensor that an object of the library owns: a leaf's gradient, an optimiser's moments."""
-
-    __slots__ = ()
-
-
-def borrowed(pointer, context):
-    """A tensor of no tape that an object of the library owns and releases."""
-    tensor = Leaf.__new__(_Borrowed)
-    Leaf.__init__(tensor, pointer, context)
-    return tensor
+def arrays_of(context, pointer):
+    """Copies of the library's named tensors, by name."""
+    return {
+        ffi.string(item.name).decode(): Leaf(item.tensor, context, borrowed=True).numpy()
+        for item in pointer.items[0 : pointer.count]
+    }
 
 
-class Data(Leaf):
-    """A leaf onto the memory of an array."""
-
-    __slots__ = ("_readonly",)
+def lists_of(context, members):
+    """Arrays by name as the library's named tensors, on its device."""
+    made = Handle(context, context.call(lib.gate_mo_arrays_create, context.pointer), release=lib.gate_mo_arrays_release)
+    for name, array in members.items():
+        copy = arrays.uploaded(context, np.asarray(array))
+        context.call(lib.gate_mo_arrays_take, made.pointer(), name.encode(), copy)
+    return made
 
 
 def parameter(values, name=None, dtype=None, context=None):
@@ -281,17 +280,13 @@ def constant(values, dtype=None, context=None):
     """
     context = context or default_context()
     if dlpack.is_on_gpu(values) and (context.device != "cpu" or not isinstance(values, Tensor)):
-        data = Data(dlpack.imported(values, context, dtype), context)
-        data._readonly = True
-        return data
+        return Leaf(dlpack.imported(values, context, dtype), context, readonly=True)
     if isinstance(values, Tensor):
         values = values.numpy()
     array = arrays.array_of(values, dtype or "float32")
     if dtype is not None:
         array = array.astype(np.dtype(dtype), copy=False)
-    data = Data(arrays.placed(context, array), context)
-    data._readonly = not (array.flags.writeable or context.device != "cpu")
-    return data
+    return Leaf(arrays.placed(context, array), context, readonly=not array.flags.writeable and context.device == "cpu")
 
 
 def _remade(array, name, requires_grad):

@@ -1,4 +1,4 @@
-"""The labels of a graph's examples from a few of them, and missing links."""
+"""The labels of a graph's examples from a few of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import checked, errors
 from .._library import ffi, lib
-from ..handle import Handle
+from ..handle import Handle, struct
 from ..heads import Head
 from ..heads import head as head_of
 from ..tensor import constant
@@ -79,27 +79,12 @@ class FewShot(Handle):
 
     release = lib.gate_mo_few_shot_release
 
-    def __init__(
-        self,
-        g: Graph,
-        weights: str | os.PathLike,
-        labels: Any = None,
-        head: str | Head | None = None,
-        lam: float = 0.0,
-        transductive: bool | str = "auto",
-        experts: Any = (),
-        cache: str | None = None,
-    ):
-        options, kept = options_of(weights, head, lam, cache)
-        options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto"))
-        _take_experts(g, options, experts, kept)
-        task = lib.MO_TASK_GC if g.graphs > 1 else lib.MO_TASK_NC
-        made = g.context.call(lib.gate_mo_few_shot_open, g.pointer(), task, options)
+    def __init__(self, g: Graph, options: Any, kept: list, labels: Any):
+        made = g.context.call(lib.gate_mo_few_shot_open, g.pointer(), task_of(g), options)
         super().__init__(g.context, made, keep=(g.owned(), kept))
         self.graph = g
         self._examples = g.examples
         self._named = g.names is not None  # read here, as the graph may be closed
-        self._weights = weights
         self.classes = np.zeros(0, np.int64)
         self._fewest = 0
         self._known = np.zeros(0, np.int64)
@@ -109,9 +94,8 @@ class FewShot(Handle):
     def fit(self, labels: Any) -> FewShot:
         """Fits the readout on labels, as `Trained.few_shot` takes them; returns itself."""
         known, label, classes = _labelled(self.graph, labels)
-        ids, numbers = (ffi.from_buffer("int64_t[]", array) for array in (known, label))
         self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
-        self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), ids, numbers, len(label))
+        self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), integers(known), integers(label), len(label))
         self._known, self.classes = known, classes
         self._fewest = int(np.bincount(label, minlength=1).min())
         return self
@@ -156,8 +140,7 @@ class FewShot(Handle):
     def _rows(self, gate, examples):
         ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
         out = np.empty((len(ids), max(1, len(self.classes))))
-        read = ffi.from_buffer("int64_t[]", ids)
-        self.context.call(gate, self.pointer(), read, len(ids), ffi.from_buffer("double[]", out, require_writable=True))
+        self.context.call(gate, self.pointer(), integers(ids), len(ids), reals(out))
         return out
 
     def _numbers_of(self, examples):
@@ -184,21 +167,9 @@ class FewShot(Handle):
     def suggest(self, n: int) -> np.ndarray:
         """The n examples to label next [n], the most useful first (V-optimal design, Fedorov 1972)."""
         out = np.empty(checked.whole("suggest: n", n, 1, self.graph.examples), np.int64)
-        known = ffi.from_buffer("int64_t[]", self._known)
-        written = ffi.from_buffer("int64_t[]", out, require_writable=True)
-        self.context.call(lib.gate_mo_few_shot_suggest, self.pointer(), known, len(self._known), n, written)
+        known = integers(self._known), len(self._known)
+        self.context.call(lib.gate_mo_few_shot_suggest, self.pointer(), *known, n, integers(out))
         return _called(self.graph, out)
-
-    def plane(self) -> np.ndarray:
-        """The embeddings of all examples in the plane of their first two principal components, float64 [examples, 2]."""
-        out = np.empty((self.graph.examples, 2))
-        written = ffi.from_buffer("double[]", out, require_writable=True)
-        self.context.call(lib.gate_mo_few_shot_plane, self.pointer(), written)
-        return out
-
-    def score_links(self, pairs: Sequence) -> np.ndarray:
-        """Scores of pairs of nodes, as `Trained.score_links` gives them; labels play no part."""
-        return score_links(self.graph, self._weights, pairs, None, 0.0)
 
     def __repr__(self) -> str:
         return f"mochi.FewShot({self.graph.name!r}, labels={len(self._known)}, classes={len(self.classes)})"
@@ -207,64 +178,39 @@ class FewShot(Handle):
         raise TypeError("a FewShot cannot be pickled: keep the graph, the name of the weights and the labels")
 
 
-def score_links(g: Graph, weights: str | os.PathLike, pairs: Sequence, head: str | Head | None, lam: float) -> np.ndarray:
-    """Scores of pairs of nodes [n, 2], float64 [n]; NaN of a pair that is linked already, or of one node twice."""
-    pairs = list(pairs)
-    wrong = next(
-        (pair for pair in pairs if isinstance(pair, (str, bytes)) or not hasattr(pair, "__len__") or len(pair) != 2), None
-    )
-    if wrong is not None:
-        raise errors.InvalidError(f"score_links: {wrong!r} among the pairs, expected two nodes")
-    ends = np.array([[g.find(u), g.find(v)] for u, v in pairs], np.int64).reshape(-1, 2)
-    asked = np.array([u != v and not lib.mo_graph_has_edge(g.pointer(), u, v) for u, v in ends.tolist()], bool)
-    score = np.full(len(ends), np.nan)
-    if asked.any():
-        options, kept = options_of(weights, head, lam, None)
-        u, v = (np.ascontiguousarray(ends[asked, side]) for side in (0, 1))
-        out = np.empty(len(u))
-        g.context.call(
-            lib.gate_mo_few_shot_links, g.pointer(), options, ffi.from_buffer("int64_t[]", u), ffi.from_buffer("int64_t[]", v),
-            len(u), ffi.from_buffer("double[]", out, require_writable=True),
-        )  # fmt: skip
-        del kept
-        score[asked] = out
-    return score
+def integers(array: np.ndarray) -> Any:
+    """The memory of an array of int64, for the library to read or write."""
+    return ffi.from_buffer("int64_t[]", array, require_writable=array.flags.writeable)
 
 
-def cache_of(cache: str | os.PathLike | None) -> str | None:
-    """The folder that keeps features, as the program chooses it."""
-    return os.fspath(cache) if cache is not None else os.environ.get("MOCHI_CACHE") or None
+def reals(array: np.ndarray) -> Any:
+    """The memory of an array of float64, for the library to write."""
+    return ffi.from_buffer("double[]", array, require_writable=True)
 
 
-def options_of(weights, head, lam, cache):
-    """(the options of the library, what they point to)."""
-    folder = cache_of(cache)
-    kept = [ffi.new("char[]", os.fsencode(weights))]
-    options = ffi.new("mo_few_shot_options *")
-    options.weights = kept[0]
-    if folder is not None:
-        kept.append(ffi.new("char[]", os.fsencode(folder)))
-        options.cache = kept[1]
-    if head is not None:
-        readout = head_of(head)
-        kept.append(readout)
-        options.head = readout.pointer
-    setattr(options, "lambda", lam)
-    return options, kept
+def task_of(g: Graph) -> int:
+    """The classes of nodes, or of the graphs of a set."""
+    return lib.MO_TASK_GC if g.graphs > 1 else lib.MO_TASK_NC
 
 
-def _take_experts(g, options, experts, kept):
-    """Puts rows [nodes, w], under names or in a sequence, into the library's options."""
+def cache_folder() -> Any:
+    """The folder that keeps features, which MOCHI_CACHE names as for the program; NULL: none."""
+    folder = os.environ.get("MOCHI_CACHE")
+    return ffi.new("char[]", os.fsencode(folder)) if folder else ffi.NULL
+
+
+def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = ()) -> tuple[Any, list]:
+    """(the options of the library, what they point to); experts: rows [nodes, w], under names or in a sequence."""
+    readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
+    options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_folder(), head=readout, lam=lam)
     named = experts if isinstance(experts, dict) else {f"rows {i}": rows for i, rows in enumerate(experts)}
-    if not named:
-        return
     list_of = ffi.new("mo_expert[]", len(named))
-    for i, (name, rows) in enumerate(named.items()):
-        tensor, text = constant(array_of(rows), context=g.context), ffi.new("char[]", str(name).encode())
-        list_of[i].name, list_of[i].rows = text, tensor.pointer()
-        kept += [tensor, text]
-    kept.append(list_of)
-    options.experts, options.n_experts = list_of, len(named)
+    for at, (name, rows) in zip(list_of, named.items(), strict=True):
+        expert, held = struct("mo_expert", name=str(name), rows=constant(array_of(rows), context=g.context))
+        at.name, at.rows = expert.name, expert.rows
+        kept += held
+    options.experts, options.n_experts = list_of if named else ffi.NULL, len(named)
+    return options, [*kept, list_of]
 
 
 def _called(g, ids):

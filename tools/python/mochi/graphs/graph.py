@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import pathlib
-import tempfile
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,17 +13,12 @@ from .. import errors
 from .._library import ffi, lib
 from ..context import Context, default_context
 from ..handle import Handle
+from ..tensor import arrays_of, lists_of
 from .sources import array_of, members_of, parts_of
 
 TASKS = {"nc": lib.MO_TASK_NC, "lp": lib.MO_TASK_LP, "gc": lib.MO_TASK_GC}
 DIVISION = {"train": lib.MO_DIVISION_TRAIN, "validation": lib.MO_DIVISION_VALIDATION, "test": lib.MO_DIVISION_TEST}
 LARGEST_NAME = 200
-
-
-class _Owned(Handle):
-    """The library's graph, released once neither a `Graph` nor a readout of it holds it."""
-
-    release = lib.gate_mo_graph_release
 
 
 class Graph:
@@ -48,15 +41,14 @@ class Graph:
         ignored: Sequence[str] = (),
     ):
         self.context = context
-        self._owned: _Owned | None = _Owned(context, pointer)
-        self._names = names
-        self._read: list | None = None  # the names, once they were read off the library's graph
+        self._owned: Handle | None = Handle(context, pointer, release=lib.gate_mo_graph_release)
+        self._names = names  # or None: those of the library's graph, once they are asked for
         self._class_values = class_values
         self._number_of = None if names is None else {name: i for i, name in enumerate(names)}
         self.ignored = tuple(ignored)
 
-    def owned(self) -> _Owned:
-        """What keeps the library's graph; raises `StateError` once the graph is closed."""
+    def owned(self) -> Handle:
+        """The library's graph, for a readout that outlives this one; raises `StateError` once the graph is closed."""
         if self._owned is None:
             raise errors.StateError("the Graph is closed")
         return self._owned
@@ -83,16 +75,15 @@ class Graph:
     @property
     def names(self) -> list | None:
         """What the examples are called where they came from, in the order of their numbers; None: by their numbers."""
-        return self._names if self._names is not None else self._names_inside()
+        if self._names is None and self._owned is not None:
+            self._names = self._names_inside()
+        return self._names
 
     def _names_inside(self):
-        """The names as the library has them: numbers, or texts; of a closed graph, those that were read before."""
-        p = self.pointer() if self._owned is not None else None
-        if p and p.names and self._read is None:
-            number, kind = ffi.new("char[24]"), int if p.node_numbers else str
-            texts = (ffi.string(lib.mo_graph_example_name(p, i, number)).decode() for i in range(self.examples))
-            self._read = [kind(text) for text in texts]
-        return self._read
+        """The names as the library has them: numbers, or texts."""
+        p, number = self.pointer(), ffi.new("char[24]")
+        texts = (ffi.string(lib.mo_graph_example_name(p, i, number)).decode() for i in range(self.examples))
+        return [int(text) if p.node_numbers else text for text in texts] if p.names else None
 
     @property
     def nodes(self) -> int:
@@ -156,7 +147,9 @@ class Graph:
     @property
     def classes(self) -> np.ndarray:
         """What the classes of `y` are called, [C]: names, or numbers."""
-        return self._class_values if self._class_values is not None else self._classes_inside()
+        if self._class_values is None:
+            self._class_values = self._classes_inside()
+        return self._class_values
 
     def _classes_inside(self):
         p, number = self.pointer(), ffi.new("char[24]")
@@ -204,7 +197,7 @@ class Graph:
 
         Names that are neither all numbers nor all texts are written as texts, with a warning.
         """
-        self._write(path)
+        self.context.call(lib.gate_mo_graph_write, self.pointer(), os.fsencode(path))
         written = self._names_inside(), self._classes_inside().tolist()
         held = self.names, self.classes.tolist()
         for what, there, here in zip(("examples", "classes"), written, held, strict=True):
@@ -213,9 +206,6 @@ class Graph:
                 became = "are left out" if there is None else f"became texts: {wrong!r} is {lost!r} there"
                 warnings.warn(f"Graph.save: names of {what} {became}", stacklevel=2)
 
-    def _write(self, path):
-        self.context.call(lib.gate_mo_graph_write, self.pointer(), os.fsencode(path))
-
     def __repr__(self) -> str:
         if self._owned is None:
             return "mochi.Graph(closed)"
@@ -223,10 +213,10 @@ class Graph:
         return f"mochi.Graph({self.name!r}, nodes={self.nodes}, edges={self.edges}{sets}, classes={len(self.classes)})"
 
     def __reduce__(self):
-        with tempfile.TemporaryDirectory() as folder:
-            path = pathlib.Path(folder, "graph.npz")
-            self._write(path)
-            return _remade, (path.read_bytes(), self.name, self._names, self._class_values, self.ignored)
+        made = self.context.call(lib.gate_mo_graph_arrays, self.pointer())
+        with Handle(self.context, made, release=lib.gate_mo_arrays_release):
+            members = arrays_of(self.context, made)
+        return _remade, (members, self.name, self._names, self._class_values, self.ignored)
 
 
 def graph(
@@ -242,7 +232,7 @@ def graph(
     Parameters
     ----------
     source : str, path or object
-        A data set's name (``mochi.graph_names()``) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse
+        A data set's name (`mochi data list`) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse
         [n, n], whose entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers, or a table of pandas with
         two such columns and, if you like, weights; a graph of networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y,
         masks); a graph of DGL (edges(), ndata: feat, label, masks); a `Graph`, which is itself where nothing else is given.
@@ -325,21 +315,6 @@ def _label_of(i, y):
     return label[0]
 
 
-def graph_names(context: Context | None = None) -> list[str]:
-    """The names of the data sets that are here: those that come with the library, and those in its data folder."""
-    context = context or default_context()
-    found: list[str] = []
-    handle = ffi.new_handle(found)
-    context.call(lib.gate_mo_graph_list, context.pointer, lib.door_graph_name, handle)
-    return found
-
-
-@ffi.def_extern()
-def door_graph_name(name, path, embedded, state):
-    """A data set that is here."""
-    ffi.from_handle(state).append(ffi.string(name).decode())
-
-
 def _copied(pointer, n, dtype):
     return np.frombuffer(ffi.buffer(pointer, n * np.dtype(dtype).itemsize), dtype).copy() if n else np.zeros(0, dtype)
 
@@ -351,17 +326,13 @@ def _assembled(context, parts, name, caller):
         warnings.warn(f"{caller}: edges have neither weights nor directions here; their {found} are ignored", stacklevel=3)
     members, values = members_of(parts)
     label = "".join(c if c.isalnum() or c in "-_. " else "_" for c in name or "graph")[:LARGEST_NAME] or "graph"
-    with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, label + ".npz")
-        np.savez(path, **members)
-        made = context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(path))
-    return Graph(context, made, parts.get("names"), values, sorted({*ignored, *parts.get("told", ())}, reverse=True))
+    told = sorted({*ignored, *parts.get("told", ())}, reverse=True)
+    return _remade(members, label, parts.get("names"), values, told, context)
 
 
-def _remade(data, name, names, class_values, ignored=()):
-    context = default_context()
-    with tempfile.TemporaryDirectory() as folder:
-        path = pathlib.Path(folder, name.replace("/", "_") + ".npz")
-        path.write_bytes(data)
-        made = context.call(lib.gate_mo_graph_open, context.pointer, os.fsencode(path))
+def _remade(members, name, names, class_values, ignored, context=None):
+    """The graph of the arrays of the library's .npz form."""
+    context = context or default_context()
+    with lists_of(context, members) as given:
+        made = context.call(lib.gate_mo_graph_from_arrays, given.pointer(), name.encode(), name.encode())
     return Graph(context, made, names, class_values, ignored)

@@ -76,6 +76,15 @@ def _ignored(weights, directions):
     return tuple(name for name, found in (("weights", weights), ("directions", directions)) if found)
 
 
+def _number_after(u, v):
+    """The least number of nodes that has these ends of edges."""
+    return int(max(u.max(initial=-1), v.max(initial=-1))) + 1
+
+
+def _division(mask_of):
+    return {part: mask for part, key in _MASKS.items() if (mask := mask_of(f"{key}_mask")) is not None}
+
+
 def _of_mochi(g):
     indptr, column = g.adjacency
     parts = {"nodes": g.nodes, "u": np.repeat(np.arange(g.nodes), np.diff(indptr)), "v": column.astype(np.int64)}
@@ -110,28 +119,23 @@ def _of_edges(edges, nodes):
                 f"integers{third}"
             )
         u, v = checked.indices("graph: edges", ends.T if ends.shape[1] == 2 else ends)
-    known = int(max(u.max(initial=-1), v.max(initial=-1))) + 1
-    return {"nodes": known if nodes is None else nodes, "u": u, "v": v, "ignored": _ignored(weights, False)}
+    return {"nodes": _number_after(u, v) if nodes is None else nodes, "u": u, "v": v, "ignored": _ignored(weights, False)}
 
 
 def _of_networkx(g, x, y):
     names = list(g.nodes)
     number = {name: i for i, name in enumerate(names)}
-    ends = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2)
-    parts: dict[str, Any] = {"nodes": len(names), "u": ends[:, 0], "v": ends[:, 1], "names": names, "attributes": {}}
+    u, v = np.array([(number[e[0]], number[e[1]]) for e in g.edges], np.int64).reshape(-1, 2).T
     weights = [weight for *_, weight in g.edges(data="weight", default=1)]
-    parts["ignored"] = _ignored(_weighted(weights), g.is_directed() and _directed(ends[:, 0], ends[:, 1], len(names)))
-    for attribute in {a for a in (x, y) if isinstance(a, str)}:
-        values = [g.nodes[n].get(attribute) for n in names]
-        if any(v is not None for v in values):
-            parts["attributes"][attribute] = values
-    if isinstance(x, str) and x in parts["attributes"]:
-        rows = parts["attributes"][x]
-        if any(row is None for row in rows):
-            missing = names[[row is None for row in rows].index(True)]
+    ignored = _ignored(_weighted(weights), g.is_directed() and _directed(u, v, len(names)))
+    found: dict[str, Any] = {a: [g.nodes[n].get(a) for n in names] for a in (x, y) if isinstance(a, str)}
+    found = {a: values for a, values in found.items() if any(value is not None for value in values)}
+    if isinstance(x, str) and x in found:
+        missing = next((name for name, row in zip(names, found[x], strict=True) if row is None), None)
+        if missing is not None:
             raise errors.InvalidError(f"graph: the node {missing!r} has no attribute {x!r}, which others have")
-        parts["attributes"][x] = np.array([np.asarray(row, float).reshape(-1) for row in rows])
-    return parts
+        found[x] = np.array([np.asarray(row, float).reshape(-1) for row in found[x]])
+    return {"nodes": len(names), "u": u, "v": v, "names": names, "attributes": found, "ignored": ignored}
 
 
 def _of_pyg(data):
@@ -139,34 +143,30 @@ def _of_pyg(data):
     if ends.ndim != 2 or len(ends) != 2:
         raise errors.InvalidError(f"graph: edge_index {list(ends.shape)}, expected [2, edges]")
     u, v = ends
-    x, y = getattr(data, "x", None), getattr(data, "y", None)
-    nodes = getattr(data, "num_nodes", None)
+    x, y, nodes = (getattr(data, name, None) for name in ("x", "y", "num_nodes"))
     if nodes is None:
-        nodes = len(x) if x is not None else int(max(u.max(initial=-1), v.max(initial=-1))) + 1
-    parts: dict[str, Any] = {"nodes": int(nodes), "u": u, "v": v, "attributes": {k: data[k] for k in _keys(data)}}
-    parts["x"] = None if x is None else array_of(x)
-    parts["y"] = None if y is None else array_of(y)
-    masks = {part: getattr(data, f"{key}_mask", None) for part, key in _MASKS.items()}
-    parts["division"] = {part: mask for part, mask in masks.items() if mask is not None}
-    weights = [getattr(data, name, None) for name in WEIGHTS_OF_PYG]
-    parts["ignored"] = _ignored(any(_weighted(w) for w in weights if w is not None), _directed(u, v, parts["nodes"]))
-    return parts
+        nodes = len(x) if x is not None else _number_after(u, v)
+    keys = getattr(data, "keys", ())
+    weights = [w for name in WEIGHTS_OF_PYG if (w := getattr(data, name, None)) is not None]
+    return {
+        "nodes": int(nodes), "u": u, "v": v,
+        "x": None if x is None else array_of(x), "y": None if y is None else array_of(y),
+        "attributes": {k: data[k] for k in (keys() if callable(keys) else keys)},
+        "division": _division(lambda name: getattr(data, name, None)),
+        "ignored": _ignored(any(map(_weighted, weights)), _directed(u, v, int(nodes))),
+    }  # fmt: skip
 
 
 def _of_dgl(g):
     u, v = (array_of(end).astype(np.int64) for end in g.edges())
-    parts = {"nodes": int(g.num_nodes()), "u": u, "v": v, "attributes": g.ndata}
-    parts["x"] = array_of(g.ndata["feat"]) if "feat" in g.ndata else None
-    parts["y"] = array_of(g.ndata["label"]) if "label" in g.ndata else None
-    parts["division"] = {part: g.ndata[f"{key}_mask"] for part, key in _MASKS.items() if f"{key}_mask" in g.ndata}
+    nodes, of_nodes = int(g.num_nodes()), {name: g.ndata[name] for name in g.ndata}
     weights = [g.edata[name] for name in WEIGHTS_OF_DGL if name in getattr(g, "edata", ())]
-    parts["ignored"] = _ignored(any(map(_weighted, weights)), _directed(u, v, parts["nodes"]))
-    return parts
-
-
-def _keys(data):
-    keys = getattr(data, "keys", ())
-    return list(keys() if callable(keys) else keys)
+    return {
+        "nodes": nodes, "u": u, "v": v, "attributes": of_nodes, "division": _division(of_nodes.get),
+        "x": array_of(of_nodes["feat"]) if "feat" in of_nodes else None,
+        "y": array_of(of_nodes["label"]) if "label" in of_nodes else None,
+        "ignored": _ignored(any(map(_weighted, weights)), _directed(u, v, nodes)),
+    }  # fmt: skip
 
 
 # ---- the .npz form ----
@@ -248,15 +248,7 @@ def _attributes(x, nodes):
 
 
 def number_classes(values: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of any type as classes: (int64 [n] of 0 .. C - 1, -1 where unlabelled; their values [C], rising).
-
-    Parameters
-    ----------
-    values : array_like
-        [n], as `plain_labels` takes them.
-    n : int
-        How many are expected.
-    """
+    """Labels of any type as classes: (int64 [n] of 0 .. C - 1, -1 where unlabelled; their values [C], rising)."""
     plain = plain_labels(values)
     if len(plain) != n:
         raise errors.InvalidError(f"labels [{len(plain)}], expected one for each of {n} examples")

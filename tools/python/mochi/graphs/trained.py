@@ -8,32 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from .. import errors
+from .. import checked, errors
 from .._library import ffi, lib
 from ..context import Context, default_context
-from ..handle import Handle
+from ..handle import Handle, struct
 from ..heads import Head
-from ..models import Model
-from ..tensor import Leaf
-from .few_shot import FewShot, cache_of, score_links
+from ..tensor import Leaf, arrays_of
+from .few_shot import FewShot, cache_folder, integers, options_of, reals, task_of
 from .graph import graph
 
 MAX_ROWS = 32768  # as the program: rows that are encoded at once
-FORMS = {"nodes": lib.MO_FEATURES_OF_NODES, "examples": lib.MO_FEATURES_OF_EXAMPLES}
-COMBINE = {"sum": lib.MO_COMBINE_SUM, "concat": lib.MO_COMBINE_CONCAT}
-NORMS = {"layer": lib.MO_FEATURE_NORM_LAYER, "none": lib.MO_FEATURE_NORM_NONE}
-
-
-class _Weights(Handle):
-    release = lib.gate_mo_weights_release
-
-
-class _Model(Handle):
-    release = lib.gate_mo_model_release
-
-
-class _Features(Handle):
-    release = lib.gate_mo_features_release
 
 
 def features(
@@ -41,13 +25,8 @@ def features(
     hop: int | None = None,
     dim: int | None = None,
     hops: int = 3,
-    form: str = "nodes",
-    combine: str = "sum",
-    norm: str = "layer",
-    power_iterations: int = 2,
     seed: int = 0,
-    cache: str | None = None,
-) -> np.ndarray | dict[str, np.ndarray]:
+) -> np.ndarray:
     """Frozen features of a graph: two truncated SVDs, of the adjacency and the attributes, and their hops.
 
     Parameters
@@ -57,43 +36,26 @@ def features(
     hop : int
         One hop of the nodes' rows: float32 [nodes, dim], or their means over the graphs of a set [graphs, dim]. None: all.
     dim : int
-        The width of a row; None: 512, of examples 256.
+        The width of a row; None: 512.
     hops : int
         The number of hops, l.
-    form : str
-        "nodes": rows as in the paper. "examples": rows that do not depend on the basis of an SVD.
-    combine : str
-        Structure and attributes as a "sum", or side by side: "concat".
-    norm : str
-        Of each row before the hops: "layer" or "none".
-    power_iterations : int
-        Of the randomised SVD; below 0: until converged.
     seed : int
-        Of its test matrices.
-    cache : str
-        A folder that keeps features; None: the one that MOCHI_CACHE names, if any.
+        Of the test matrices of the randomised SVD.
 
     Returns
     -------
-    numpy.ndarray or dict
-        Of nodes [hops + 1, nodes, dim], or one hop of them; of examples the arrays by name: "blocks"
-        [2, hops + 1, examples, dim], "spectrum" [2, dim], "extras" [examples, p].
+    numpy.ndarray
+        float32 [hops + 1, nodes, dim], or one hop of them.
 
     Source: train/features/
     """
     g = graph(g)
-    for word, choices in ((form, FORMS), (combine, COMBINE), (norm, NORMS)):
-        if word not in choices:
-            raise errors.InvalidError(f"features: {word!r}, expected one of {', '.join(choices)}")
-    if hop is not None and (form != "nodes" or not isinstance(hop, (int, np.integer)) or not 0 <= hop <= hops):
-        raise errors.InvalidError(f"features: hop {hop} of rows of {form}, expected one of 0 .. {hops} of rows of nodes")
-    options = ffi.new("mo_feature_options *")
-    options.form, options.combine, options.norm = FORMS[form], COMBINE[combine], NORMS[norm]
-    options.dim, options.hops = (512 if form == "nodes" else 256) if dim is None else dim, hops
-    options.power_iterations, options.seed = power_iterations, seed
-    with _features_of(g, options, cache) as made:
+    if hop is not None and (not isinstance(hop, (int, np.integer)) or not 0 <= hop <= hops):
+        raise errors.InvalidError(f"features: hop {hop}, expected one of 0 .. {hops}")
+    options, _ = struct("mo_feature_options", hops=hops, power_iterations=2, seed=seed, dim=512 if dim is None else dim)
+    with _features_of(g, options) as made:
         if hop is None:
-            return arrays_of(g.context, made.pointer().arrays) if form == "examples" else _hops(g, made)
+            return arrays_of(g.context, made.pointer().arrays)["hops"]
         return _taken(g.context, g.context.call(lib.gate_mo_embed_hop, _source(g, made), hop))
 
 
@@ -113,14 +75,14 @@ class Trained:
 
     def __init__(self, weights: str | os.PathLike = "best", context: Context | None = None):
         self.weights = os.fspath(weights)
-        self._made: dict[Context, _Weights] = {}
+        self._made: dict[Context, Handle] = {}
         self._in(context or default_context())
 
     def _in(self, context):
         """The weights in a context; read once for each."""
         if context not in self._made:
             read = context.call(lib.gate_mo_weights_read, context.pointer, os.fsencode(self.weights))
-            self._made[context] = _Weights(context, read)
+            self._made[context] = Handle(context, read, release=lib.gate_mo_weights_release)
         return self._made[context].pointer()
 
     @property
@@ -133,10 +95,6 @@ class Trained:
         """The recipe of training; "" if unknown."""
         return ffi.string(self._any().recipe).decode()
 
-    def model(self, context: Context | None = None) -> Model:
-        """Encoder and readout as a model whose parameters can be read, written and differentiated."""
-        return Model.open(self.weights, context)
-
     def _any(self):
         return next(iter(self._made.values())).pointer()
 
@@ -146,17 +104,13 @@ class Trained:
         context, weights = next(iter(self._made.items()))
         return arrays_of(context, weights.pointer().arrays)
 
-    def embed(self, g: Any, max_rows: int = MAX_ROWS, cache: str | None = None) -> np.ndarray:
+    def embed(self, g: Any) -> np.ndarray:
         """Embeddings of the nodes, or of the graphs of a set: float32 [examples, d], as `mochi embed` writes them.
 
         Parameters
         ----------
         g : Graph
             Or what `graph` takes.
-        max_rows : int
-            Rows that are encoded at once; 0: all.
-        cache : str
-            A folder that keeps features; None: the one that MOCHI_CACHE names, if any.
         """
         g = graph(g)
         weights = self._in(g.context)
@@ -165,8 +119,9 @@ class Trained:
         if weights.head[0] != b"\0" and not lib.mo_find_head(weights.head):
             choice.head = lib.mo_find_head(b"ridge")  # no head is used here: any can replace the user's own
         made = g.context.call(lib.gate_mo_weights_model_as, weights, choice)
-        with _Model(g.context, made) as model, _features_of(g, options, cache) as rows:
-            return _taken(g.context, g.context.call(lib.gate_mo_embed_all, model.pointer(), _source(g, rows), max_rows))
+        released = lib.gate_mo_model_release
+        with Handle(g.context, made, release=released) as model, _features_of(g, options) as rows:
+            return _taken(g.context, g.context.call(lib.gate_mo_embed_all, model.pointer(), _source(g, rows), MAX_ROWS))
 
     def few_shot(
         self,
@@ -176,7 +131,6 @@ class Trained:
         lam: float = 0.0,
         transductive: bool | str = "auto",
         experts: Any = (),
-        cache: str | None = None,
     ) -> FewShot:
         """The labels of a graph's examples from a few of them, as `mochi predict` finds them.
 
@@ -200,7 +154,10 @@ class Trained:
 
         Source: train/few_shot/
         """
-        return FewShot(graph(g), self.weights, labels, head=head, lam=lam, transductive=transductive, experts=experts, cache=cache)
+        g = graph(g)
+        options, kept = options_of(g, self.weights, head, lam, experts)
+        options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto"))
+        return FewShot(g, options, kept, labels)
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float = 0.0) -> np.ndarray:
         """Scores of pairs of nodes that are not linked: the higher, the likelier is a missing link.
@@ -217,9 +174,24 @@ class Trained:
         Returns
         -------
         numpy.ndarray
-            float64 [n], as `mochi predict --task lp` writes them.
+            float64 [n], as `mochi predict --task lp` writes them; NaN of a pair that is linked, or of one node twice.
         """
-        return score_links(graph(g), self.weights, pairs, head, lam)
+        g, pairs = graph(g), list(pairs)
+        wrong = next((p for p in pairs if isinstance(p, (str, bytes)) or not hasattr(p, "__len__") or len(p) != 2), None)
+        if wrong is not None:
+            raise errors.InvalidError(f"score_links: {wrong!r} among the pairs, expected two nodes")
+        ends = np.array([[g.find(u), g.find(v)] for u, v in pairs], np.int64).reshape(-1, 2)
+        asked = np.array([u != v and not lib.mo_graph_has_edge(g.pointer(), u, v) for u, v in ends.tolist()], bool)
+        score = np.full(len(ends), np.nan)
+        if asked.any():
+            options, kept = options_of(g, self.weights, head, lam)
+            u, v = (np.ascontiguousarray(ends[asked, side]) for side in (0, 1))
+            out = np.empty(len(u))
+            given = g.pointer(), options, integers(u), integers(v), len(u), reals(out)
+            g.context.call(lib.gate_mo_few_shot_links, *given)
+            del kept
+            score[asked] = out
+        return score
 
     def __repr__(self) -> str:
         return f"mochi.Trained({self.weights!r})"
@@ -228,49 +200,22 @@ class Trained:
         return Trained, (self.weights,)
 
 
-def _features_of(g, options, cache):
-    """Features of all nodes or graphs, with the folder of the cache named."""
-    folder = cache_of(cache)
-    kept = ffi.NULL if folder is None else ffi.new("char[]", os.fsencode(folder))
-    options.cache = kept
-    made = g.context.call(lib.gate_mo_task_features_open, g.pointer(), _task(g), ffi.NULL, options)
-    return _Features(g.context, made, keep=g.owned())
-
-
-def _task(g):
-    return lib.MO_TASK_GC if g.graphs > 1 else lib.MO_TASK_NC
+def _features_of(g, options):
+    """Features of all nodes or graphs."""
+    options.cache = folder = cache_folder()
+    made = g.context.call(lib.gate_mo_task_features_open, g.pointer(), task_of(g), ffi.NULL, options)
+    return Handle(g.context, made, keep=(g.owned(), folder), release=lib.gate_mo_features_release)
 
 
 def _source(g, made):
     source = ffi.new("mo_source *")
-    source.graph, source.task, source.features = g.pointer(), _task(g), made.pointer()
+    source.graph, source.task, source.features = g.pointer(), task_of(g), made.pointer()
     return source
 
 
 def _taken(context, pointer):
     """An array with the values of a tensor of no tape, which is released."""
     return Leaf(pointer, context).numpy()
-
-
-def _hops(g, made):
-    return arrays_of(g.context, made.pointer().arrays)["hops"]
-
-
-def arrays_of(context: Context, pointer: Any) -> dict[str, np.ndarray]:
-    """Copies of the library's named tensors."""
-    found = {}
-    for item in pointer.items[0 : pointer.count]:
-        found[ffi.string(item.name).decode()] = _Shown(item.tensor, context).numpy()
-    return found
-
-
-class _Shown(Leaf):
-    """A tensor that the library owns."""
-
-    __slots__ = ()
-
-    def __del__(self):
-        pass
 
 
 __all__ = ["Trained", "features", "load"]

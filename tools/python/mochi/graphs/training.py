@@ -16,10 +16,12 @@ from .. import errors
 from .._library import ffi, lib
 from ..context import Context, default_context
 from ..handle import Handle
-from .few_shot import cache_of
+from .few_shot import cache_folder
 from .graph import TASKS, Graph
-from .recipes import POOL, Recipe
+from .recipes import Recipe
 from .trained import Trained
+
+POOL = ("citeseer", "photo", "gnutella06", "astroph", "enzymes", "imdb-binary")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,18 +76,6 @@ class Run:
         return Trained(os.path.join(self.folder, "weights.safetensors"))
 
 
-class _Pool(Handle):
-    release = lib.gate_mo_pool_release
-
-
-class _Model(Handle):
-    release = lib.gate_mo_model_release
-
-
-class _Trainer(Handle):
-    release = lib.gate_mo_trainer_release
-
-
 class _Watch:
     """What the library's calls come back to."""
 
@@ -125,7 +115,6 @@ def train(
     progress: bool | Callable[[Step], Any] = True,
     resume: bool = False,
     checkpoint_every: int = 0,
-    cache: str | os.PathLike | None = None,
     context: Context | None = None,
     **options: Any,
 ) -> Run:
@@ -148,8 +137,6 @@ def train(
         Go on with a run that was stopped; with the same arguments.
     checkpoint_every : int
         Steps; 0: only at the end.
-    cache : path
-        A folder that keeps features; None: the one that MOCHI_CACHE names, if any.
     **options
         In place of the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
         lam, temperature, dim, hops, layers, dropout, power_iterations, link_share, families, episodes_per_step, max_rows, seed.
@@ -165,20 +152,21 @@ def train(
         handle = ffi.new_handle(watch)
         check = lib.gate_mo_run_check if resume else lib.gate_mo_run_folder
         context.call(check, context.pointer, os.fsencode(out))
-        opened = stack.enter_context(_opened(context, settings, paths, cache, handle))
-        model = stack.enter_context(_Model(context, settings.model(context, opened.pointer())))
-        o = settings.training()
+        opened = stack.enter_context(_opened(context, settings, paths, handle))
+        made = context.call(lib.gate_mo_recipe_model, context.pointer, settings.settings, opened.pointer())
+        model = stack.enter_context(Handle(context, made, release=lib.gate_mo_model_release))
+        o = ffi.new("mo_trainer_options *", lib.recipe_training(settings.settings))
         kept = ffi.new("char[]", os.fsencode(out)), ffi.new("char[]", settings.text().encode())
         o.out, o.settings, o.checkpoint_every = *kept, checkpoint_every
         made = context.call(lib.gate_mo_trainer_create, model.pointer(), opened.pointer(), o)
-        trainer = stack.enter_context(_Trainer(context, made, keep=kept))
+        trainer = stack.enter_context(Handle(context, made, keep=kept, release=lib.gate_mo_trainer_release))
         if resume:
             context.call(lib.gate_mo_trainer_resume, trainer.pointer())
         with _interruptible(watch):
             context.call(lib.gate_mo_trainer_run, trainer.pointer(), lib.door_report, handle)
         if watch.failure is not None:
             raise watch.failure
-        run.finished = not run.history or run.history[-1].step + 1 == settings.s["steps"]
+        run.finished = not run.history or run.history[-1].step + 1 == o.steps
         if run.finished:
             context.call(lib.gate_mo_trainer_finish, trainer.pointer())
     return run
@@ -192,7 +180,7 @@ def _named(pool, folder):
         if isinstance(g, Graph):
             os.mkdir(os.path.join(folder, str(i)))
             path = os.path.join(folder, str(i), g.name.replace("/", "_") + ".npz")
-            g._write(path)
+            g.context.call(lib.gate_mo_graph_write, g.pointer(), os.fsencode(path))
             names.append(g.name + tasks)
             paths.append(path + tasks)
         else:
@@ -201,18 +189,15 @@ def _named(pool, folder):
     return names, paths
 
 
-def _opened(context, settings, paths, cache, handle):
-    features, kept = settings.features(), [ffi.new("char[]", os.fsencode(path)) for path in paths]
-    where = cache_of(cache)
-    if where is not None:
-        kept.append(ffi.new("char[]", os.fsencode(where)))
-        features.cache = kept[-1]
-    list_of = ffi.new("char *[]", kept[: len(paths)])
-    made = context.call(
-        lib.gate_mo_pool_open, context.pointer, list_of, len(paths), features, settings.s["link_share"], lib.door_notice, handle,
-    )  # fmt: skip
-    pool = _Pool(context, made, keep=kept)
-    context.call(lib.gate_mo_pool_set_families, made, ffi.new("double[]", list(settings.s["families"])))
+def _opened(context, settings, paths, handle):
+    features = ffi.new("mo_feature_options *", settings.settings.features)
+    kept = [ffi.new("char[]", os.fsencode(path)) for path in paths]
+    list_of, folder = ffi.new("char *[]", kept), cache_folder()
+    features.cache = folder
+    given = list_of, len(paths), features, settings.settings.link_share, lib.door_notice, handle
+    made = context.call(lib.gate_mo_pool_open, context.pointer, *given)
+    pool = Handle(context, made, keep=(kept, folder), release=lib.gate_mo_pool_release)
+    context.call(lib.gate_mo_pool_set_families, made, ffi.addressof(settings.settings.family, 0))
     return pool
 
 

@@ -26,7 +26,7 @@ from .. import ops as _ops
 from ..heads import Head
 from ..heads import head as _head
 from ..solvers import implicit as _implicit
-from .nodes import Function, Record, leaf_of
+from .nodes import Function
 
 __all__ = ["function", "implicit", "lda", "logistic", "prototype", "readout", "ridge", "solve", "solve_spd", "svm"]
 
@@ -88,72 +88,19 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     return Function.apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
 
 
-def _primal(Zs, Ys, Zq, lam):
-    """Zq A without a bias by the system Zs^T Zs + lam I, the smaller one of more rows than columns."""
-    return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
+def _ridge(bias):
+    """The ridge of X = Z, or [Z | 1] by the dual system, in which the ones add 1 to every entry of Zs Zs^T."""
 
+    def primal(Zs, Ys, Zq, lam):
+        return Zq @ _ops.solve_spd(_ops.add_diag(_ops.gram(Zs.T), lam), Zs.T @ Ys)
 
-class _DualRecord(Record):
-    """The ridge by its dual system K D = Ys, K = Zs Zs^T (+ 1) + lam I; the logits are Zq W (+ 1^T D), W = Zs^T D.
-
-    With B the adjoint of the logits and G = Zq^T B that of W, the adjoint of D is Zs G (+ 1 1^T B), and V = K^-1 of it is
-    that of Ys. The adjoint of K is -V D^T, of rank C: the tape would make an n_s x n_s matrix of it and multiply that by
-    Zs, while its products with Zs need none. As K is symmetric, Zs gets D G^T - V (Zs^T D)^T - D (Zs^T V)^T, and lam
-    -<V, D>. The factor of K is what the tape keeps; only Ys is recorded.
-    """
-
-    def __init__(self, f, inputs, needs):
-        self.system = f
-        super().__init__(self.fit, inputs, needs)
-
-    def leaves_of(self, inputs, needs):
-        return [leaf_of(x, i == 1, self.context) for i, x in enumerate(inputs)]
-
-    def fit(self, Zs, Ys, Zq, lam):
-        self.D = _ops.solve_spd(self.system.gram(Zs, lam), Ys)
-        D = self.D.detach()
-        self.W = Zs.T @ D
-        return self.system.logits(Zq, self.W, D)
-
-    def gradients(self, needs, bars):
-        """Of first order: `Adjoint` records the function anew, as a `Record`, for gradients of gradients."""
-        Zs, Ys, Zq, _ = self.leaves
-        (bar,) = bars
-        with self.tape:
-            D, W, G = self.D.detach(), self.W, Zq.T @ bar
-            V: Any = None
-            if any(need for i, need in enumerate(needs) if i != 2):
-                (V,) = self.tape.grad(self.D, [Ys], [self.system.adjoint(Zs, G, bar)], retain=True)
-            formulas = (
-                lambda: D @ (G - Zs.T @ V).T - V @ W.T,
-                lambda: V,
-                lambda: bar @ W.T,
-                lambda: -(V * D).sum(),
-            )
-            return [formula() for formula, need in zip(formulas, needs, strict=True) if need]
-
-
-class _Dual:
-    """X_q A by the system X_s X_s^T + lam I, X = Z or [Z | 1]: the column of ones adds 1 to every entry of Zs Zs^T."""
-
-    def __init__(self, bias, same_batch):
-        self.bias = bias
-        self.record = _DualRecord if same_batch else Record  # whose gradients are summed over axes that were spread
-
-    def __call__(self, Zs, Ys, Zq, lam):
-        D = _ops.solve_spd(self.gram(Zs, lam), Ys)
-        return self.logits(Zq, Zs.T @ D, D)
-
-    def gram(self, Zs, lam):
+    def dual(Zs, Ys, Zq, lam):
         K = _ops.gram(Zs)
-        return _ops.add_diag(K + 1.0 if self.bias else K, lam)
+        D = _ops.solve_spd(_ops.add_diag(K + 1.0 if bias else K, lam), Ys)
+        logits = Zq @ (Zs.T @ D)
+        return logits + D.sum(-2, keepdims=True) if bias else logits
 
-    def logits(self, Zq, W, D):
-        return Zq @ W + D.sum(-2, keepdims=True) if self.bias else Zq @ W
-
-    def adjoint(self, Zs, G, bar):
-        """That of D: G and bar are those of W and of the logits."""
-        return Zs @ G + bar.sum(-2, keepdims=True) if self.bias else Zs @ G
+    return lambda Zs, *rest: (dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, *rest)
 
 
 def ridge(
@@ -176,12 +123,9 @@ def ridge(
         raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
     if not isinstance(lam, torch.Tensor):
         lam = checked.real("ridge: lam", lam, 0)
-    dual = Zs.shape[-2] <= Zs.shape[-1]
-    if bias == "free" or (bias is not None and not dual):
+    if bias == "free" or (bias is not None and Zs.shape[-2] > Zs.shape[-1]):
         return readout(heads[bias], Zs, Ys, Zq, **{"lambda": lam})
-    Ys, lam = _one_hot(Ys, Zs), torch.as_tensor(lam, dtype=Zs.dtype)
-    same_batch = Zs.shape[:-2] == Ys.shape[:-2] == Zq.shape[:-2] and lam.ndim == 0
-    return Function.apply(_Dual(bias is not None, same_batch) if dual else _primal, Zs, Ys, Zq, lam)
+    return Function.apply(_ridge(bias is not None), Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
 
 
 def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:

@@ -71,13 +71,9 @@ class Record:
     def __init__(self, f, inputs, needs):
         self.context = _devices.context_of(inputs[0])
         self.tape, self.home = _idle.take(self.context), _idle.tapes
-        self.leaves = self.leaves_of(inputs, needs)
+        self.leaves = [leaf_of(x, need, self.context) for x, need in zip(inputs, needs, strict=True)]
         with self.tape:
             self.y = f(*self.leaves)  # or a list of several
-
-    def leaves_of(self, inputs, needs):
-        """The inputs of f on the tape."""
-        return [leaf_of(x, need, self.context) for x, need in zip(inputs, needs, strict=True)]
 
     def __del__(self):
         if hasattr(self, "home"):
@@ -125,13 +121,13 @@ class Gradient:
 
 
 class Function(torch.autograd.Function):
-    """y = f(*inputs). `f.record`, if there, is the class that records it."""
+    """y = f(*inputs)."""
 
     @staticmethod
     def forward(ctx, f, *inputs):
         """Records f, and gives its value."""
         ctx.f = f
-        ctx.record = getattr(f, "record", Record)(f, inputs, ctx.needs_input_grad[1:])
+        ctx.record = Record(f, inputs, ctx.needs_input_grad[1:])
         ctx.save_for_backward(*inputs)
         return tensor_of(ctx.record.y, inputs[0])
 

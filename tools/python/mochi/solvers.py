@@ -1,0 +1,369 @@
+"""Solutions of equations: by iterations, by one factorization with its health; checks of derivatives."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from . import arrays, checked, errors
+from ._library import ffi, lib
+from .context import Context, default_context
+from .inputs import input_of, list_of, tape_of
+from .tape import Tape
+from .tensor import Tensor, constant, parameter
+
+MOST_PAIRS = 32
+
+
+class Report:
+    """What a solver has done; of a batch, the worst of its systems.
+
+    Backward writes it too, so that figures of adjoint systems are there after it.
+
+    Attributes
+    ----------
+    iterations : int
+        Of the solver.
+    residual : float
+        |F(x)| / max(1, |x|) at its end.
+    converged : bool
+        Whether that is within the tolerance.
+    adjoint_iterations, adjoint_residual, adjoint_systems : int, float, int
+        Of the linear systems of backward.
+    """
+
+    def __init__(self) -> None:
+        self._solver = ffi.new("mo_solver_report *")
+        self._implicit = ffi.new("mo_implicit_report *")
+
+    iterations = property(lambda self: self._solver.iterations)
+    converged = property(lambda self: self._solver.converged)
+    residual = property(lambda self: self._solver.residual or self._implicit.residual)
+    adjoint_residual = property(lambda self: self._implicit.adjoint_residual)
+    adjoint_iterations = property(lambda self: self._implicit.iterations)
+    adjoint_systems = property(lambda self: self._implicit.systems)
+    missed = property(lambda self: self._implicit.missed)
+
+    def __repr__(self):
+        return f"mochi.Report(iterations={self.iterations}, residual={self.residual:.3g}, converged={self.converged})"
+
+
+# Of mo_implicit, by the names of its struct.
+OPTIONS: dict[str, Callable[[str, Any], Any]] = {
+    "batch_axes": checked.whole, "symmetric": checked.flag, "dense_limit": lambda what, n: checked.whole(what, n, -1),
+    "tolerance": lambda what, x: checked.real(what, x, 0), "iterations": checked.whole, "restart": checked.whole,
+    "residual": lambda what, x: checked.real(what, x, -1), "accept": checked.flag,
+}  # fmt: skip
+
+
+def _fill(options, tape, residual, jacobian, report, named):
+    """Writes the options of mo_implicit; names are those of its struct. The state is (F, dF/dx)."""
+    for name, value in named.items():
+        if name not in OPTIONS:
+            raise TypeError(f"an unknown option {name!r}")
+        setattr(options, name, OPTIONS[name](name, value))
+    if jacobian is not None:
+        options.jacobian = lib.door_jacobian
+    if report is not None:
+        options.report = tape.holds(report)._implicit
+    options.state = tape.holds(ffi.new_handle(tape.holds((residual, jacobian))))
+
+
+def implicit(
+    residual: Callable[..., Tensor],
+    w0: ArrayLike,
+    theta: Sequence[ArrayLike],
+    solver: str | None = "newton_krylov",
+    jacobian: Callable[..., Tensor] | None = None,
+    report: Report | None = None,
+    **options: Any,
+) -> Tensor:
+    """The w with residual(w, *theta) = 0 near w0, differentiable in theta any number of times.
+
+    Its differential is dw = -(dF/dw)^-1 (dF/dtheta) dtheta, whichever method found w; no iteration is recorded.
+    No gradient flows to w0.
+
+    Parameters
+    ----------
+    residual : callable
+        F(w, *theta), of the shape of w, written with ops. Every tensor that needs a gradient belongs in theta.
+    w0 : Tensor or array
+        Where the solver starts.
+    theta : sequence of Tensor
+        12 at most.
+    solver : str
+        "newton_krylov" for any F; "conjugate_gradients" or "gmres" for F(w) = A(theta) w - b(theta); None: w0 is the
+        solution, found by any means.
+    jacobian : callable
+        dF/dw [.., m, m], without gradient; None: by vjps of F.
+    report : Report
+        Where to write what was done.
+    **options
+        batch_axes, symmetric, dense_limit, tolerance, iterations, restart, residual, accept: as of `mo_implicit_options`
+        in ops/ops.h, of the adjoint systems.
+
+    Source: ops/solvers/implicit.c; Krantz and Parks 2002; Blondel et al. 2022
+
+    Examples
+    --------
+    >>> a = mochi.parameter([8.0, 27.0], dtype="float64")
+    >>> with mochi.Tape() as tape:
+    ...     root = mochi.implicit(lambda w, a: w * w * w - a, np.ones(2), [a])
+    ...     (gradient,) = tape.grad(root.sum(), [a])
+    >>> root.numpy().round(6).tolist(), (1 / gradient.numpy()).round(6).tolist()
+    ([2.0, 3.0], [12.0, 27.0])
+    """
+    tape = tape_of(w0, *theta)
+    if solver is not None:
+        return solve(solver, residual, w0, theta, jacobian=jacobian, report=report, implicit=options)
+    pointers, n = list_of(theta, tape)
+    o = ffi.new("mo_implicit_options *")
+    _fill(o, tape, residual, jacobian, report, options)
+    x = input_of(w0, tape, theta[0] if theta else None)
+    result = lib.gate_mo_implicit(tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
+    return Tensor(result, tape) if result else tape.fail()
+
+
+SOLVERS = {
+    "conjugate_gradients": lib.gate_mo_conjugate_gradients,
+    "gmres": lib.gate_mo_gmres,
+    "newton_krylov": lib.gate_mo_newton_krylov,
+    "lbfgs": lib.gate_mo_lbfgs,
+    "projected_gradient": lib.gate_mo_projected_gradient,
+}
+
+
+def solve(
+    solver: str,
+    f: Callable[..., Tensor],
+    x0: ArrayLike,
+    theta: Sequence[ArrayLike],
+    tolerance: float = 0.0,
+    iterations: int = 0,
+    memory: int = 0,
+    unrolled: bool = False,
+    jacobian: Callable[..., Tensor] | None = None,
+    report: Report | None = None,
+    implicit: dict[str, Any] | None = None,
+) -> Tensor:
+    """The solution that a solver finds from x0, differentiable in theta any number of times.
+
+    Parameters
+    ----------
+    solver : str
+        "conjugate_gradients", "gmres", "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
+        "projected_gradient": f is f(x, *theta), one value per item, minimised freely or over the simplex.
+    tolerance, iterations : float, int
+        Of |F| / max(1, |x|), and how many at most; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
+    memory : int
+        Of lbfgs alone, in pairs; 0: 10.
+    unrolled : bool
+        Record and differentiate every iteration instead.
+    implicit : dict
+        Options of the adjoint systems, as for `implicit`.
+
+    Source: ops/solvers/
+    """
+    if solver not in SOLVERS:
+        raise errors.InvalidError(f"solver {solver!r}, expected one of {', '.join(SOLVERS)}")
+    if memory and solver != "lbfgs":
+        raise errors.InvalidError(f"solve: memory is {memory!r} of {solver}, expected it of lbfgs alone")
+    tape = tape_of(x0, *theta)
+    pointers, n = list_of(theta, tape)
+    o = ffi.new("mo_solver_options *")
+    o.tolerance, o.iterations = checked.real("solve: tolerance", tolerance, 0), checked.whole("solve: iterations", iterations)
+    o.memory, o.unrolled = checked.whole("solve: memory", memory, 0, MOST_PAIRS), checked.flag("solve: unrolled", unrolled)
+    _fill(o.implicit, tape, f, jacobian, report, implicit or {})
+    if report is not None:
+        o.report = report._solver
+    x = input_of(x0, tape, theta[0] if theta else None)
+    result = SOLVERS[solver](tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
+    return Tensor(result, tape) if result else tape.fail()
+
+
+POLICIES = ("error", "nan", "shift", "refine")  # as MO_SOLVE_ERROR .. of ops/ops.h
+WARNING_BYTES = 512
+
+
+class Health:
+    """What `solve_with` knows of its systems: constants of the tape, one entry per matrix of the batch.
+
+    Attributes
+    ----------
+    info : Tensor
+        int32: 0; i > 0: leading minor i is not positive, or pivot i is 0; -1: A is not finite; -2: A is singular to
+        working precision.
+    rcond : Tensor
+        1 / (|A| |A^-1|) in the 1-norm, from an inverse in float64; 0 of a singular matrix.
+    residual : Tensor
+        |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well.
+    lam : Tensor
+        On the diagonal of the A that was solved.
+    error : Tensor
+        The expected relative error of X and of gradients, eps / rcond; 1: no digit is right.
+    """
+
+    def __init__(self) -> None:
+        self._struct = ffi.new("mo_solve_health *")
+        self._tape: Tape | None = None
+
+    def _tensor(self, name: str) -> Tensor:
+        if self._tape is None:
+            raise errors.InvalidError(f"Health.{name}: no solve has written it yet: solve_with(A, B, health=health)")
+        return Tensor(getattr(self._struct, name), self._tape)
+
+    info = property(lambda self: self._tensor("info"))
+    rcond = property(lambda self: self._tensor("rcond"))
+    residual = property(lambda self: self._tensor("residual"))
+    lam = property(lambda self: self._tensor("lambda"))
+    error = property(lambda self: self._tensor("error"))
+
+    def warning(self, limit: float = 0.0) -> str:
+        """One line on the systems whose expected error is above the limit (0: 0.01), naming the worst; "" if none is."""
+        context = self.error.context
+        text = ffi.new("char[]", WARNING_BYTES)
+        context.call(lib.gate_mo_solve_warning, self._struct, limit, text, WARNING_BYTES)
+        return ffi.string(text).decode(errors="replace")
+
+
+def solve_with(
+    A: ArrayLike,
+    B: ArrayLike,
+    policy: str = "error",
+    spd: bool = False,
+    least_rcond: float = 0.0,
+    shift: float = 0.0,
+    largest_shift: float = 0.0,
+    health: Health | None = None,
+) -> Tensor:
+    """X with A X = B as of `ops.solve` or `ops.solve_spd`, with the same bits where no matrix fails.
+
+    Differentiable any number of times, with lambda held fixed.
+
+    Parameters
+    ----------
+    A, B : Tensor or array
+        [.., n, n] and [.., n, m], equal leading axes, both float32 or both float64.
+    policy : str
+        What becomes of a matrix that has no solution or falls below `least_rcond`. "error": NumericalError, naming it;
+        "nan": its X and gradients are NaN; "shift": A + lambda I is solved in its place, for the smallest lambda of a
+        geometric row that helps; "refine": residuals in float64, backward too.
+    spd : bool
+        A is symmetric positive definite; its lower triangle is read.
+    least_rcond : float
+        The least reciprocal condition; 0: whatever the factorization accepts.
+    shift, largest_shift : float
+        Of the policy "shift" alone: lambda is shift |A|, ten times that, and so on up to largest_shift |A|; 0: the epsilon of
+        the dtype, 0.01.
+    health : Health
+        Where to write what is known of each system; it costs an inverse in float64.
+
+    Source: ops/composed/solve_with.c, ops/solve_refined.c; Wilkinson 1963; Higham 2002
+
+    Examples
+    --------
+    >>> A = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-5]], dtype="float32")
+    >>> health = mochi.Health()
+    >>> with mochi.Tape():
+    ...     X = mochi.solve_with(A, np.ones((2, 1), "float32"), health=health)
+    ...     health.rcond.item() < 1e-5, health.warning().startswith("solve")
+    (True, True)
+    """
+    number = checked.choice("solve_with: policy", policy, POLICIES)
+    bounds = {"least_rcond": least_rcond, "shift": shift, "largest_shift": largest_shift}
+    bounds = {name: checked.real(f"solve_with: {name}", value, 0) for name, value in bounds.items()}
+    if policy != "shift" and (bounds["shift"] or bounds["largest_shift"]):
+        raise errors.InvalidError(f"solve_with: shift and largest_shift have no effect under the policy {policy!r}")
+    tape = tape_of(A, B)
+    o = ffi.new("mo_solve_options *", bounds)
+    o.policy, o.spd = number, checked.flag("solve_with: spd", spd)
+    a, b = input_of(A, tape, B), input_of(B, tape, A)
+    struct = health._struct if health is not None else ffi.NULL
+    result = lib.gate_mo_solve_with(tape.gate, tape.pointer, a, b, o, struct)
+    if not result:
+        return tape.fail()
+    if health is not None:
+        health._tape = tape
+    return Tensor(result, tape)
+
+
+@dataclasses.dataclass
+class Check:
+    """What a check of derivatives found; true if it passed.
+
+    Attributes
+    ----------
+    passed : bool
+        Whether `error` is within the tolerance.
+    error : float
+        The largest relative error of a directional derivative.
+    samples : int
+        How many were compared.
+    worst : str
+        Sample, input and values at the largest error, or why the check failed.
+    """
+
+    passed: bool
+    error: float
+    samples: int
+    worst: str
+
+    @classmethod
+    def run(cls, context: Context, function: Callable[..., Any], *arguments: Any) -> Check:
+        """Calls a checker of the library, which may meet exceptions of Python functions where they need not work."""
+        result = context.call(function, *arguments)
+        errors.drop(context.address)
+        worst = ffi.string(result.worst).decode(errors="replace")
+        return cls(getattr(result, "pass"), result.error, result.samples, worst)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+
+def gradcheck(
+    f: Callable[..., Tensor | Sequence[Tensor]],
+    xs: Sequence[ArrayLike],
+    order: int = 2,
+    tolerance: float | None = None,
+    seed: int = 0,
+    context: Context | None = None,
+) -> Check:
+    """Compares derivatives of f with central differences in float64, along random directions.
+
+    They are compared at xs and near them, for each output and each choice of inputs that need a gradient; and at two
+    points in a batch, where f takes one.
+
+    Parameters
+    ----------
+    f : callable
+        f(*xs) -> a tensor or several, written with ops. It is called often.
+    xs : sequence of array_like
+        Real ones are perturbed, as float64; integers are held fixed.
+    order : int
+        1: the gradient; 2: the gradient, then the gradient of the gradient.
+    tolerance : float
+        Of the relative error; at order 2 the gradient must hold to a tenth of it. None: 1e-6 at order 1, 1e-5 at order 2.
+
+    Returns
+    -------
+    Check
+        True if all agree; false also if none of xs is real.
+    """
+    context = context or default_context()
+    arrays_of = [arrays.array_of(x, "float64") for x in xs]
+    leaves = [
+        parameter(a.astype(np.float64), context=context) if a.dtype.kind == "f" else constant(a, context=context)
+        for a in arrays_of
+    ]
+    with Tape(context=context):
+        results = f(*leaves)
+    n_out = len(results) if isinstance(results, (list, tuple)) else 1
+    tolerance = tolerance if tolerance is not None else (1e-6 if order == 1 else 1e-5)
+    pointers = ffi.new("mo_tensor *[]", [leaf.pointer() for leaf in leaves])
+    state = ffi.new_handle(f)
+    given = lib.door_function, state, pointers, len(leaves), n_out, order, tolerance, seed
+    return Check.run(context, lib.gate_mo_check_function, context.pointer, *given)
