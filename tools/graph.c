@@ -10,7 +10,7 @@ enum { DIM = 8, MAX_LABELS = 64, FEW = 16, KEPT = 4096 };
 typedef struct graph_options {
     mo_task task;
     const char *out; /* a file to write; NULL: none */
-    bool text, dot;
+    bool dot;        /* in place of one line per node */
     int64_t values;
     bool forward;
     given_options given;
@@ -21,11 +21,10 @@ static void take_values(void *values, const char *text, const struct argp_state 
 }
 
 #define AT(field) offsetof(graph_options, field)
-#define ANOTHER_FORM .not_with = "out", .why = "--out writes another form of the graph"
 
 static const option table[] = {
-    {OPTION_FLAG, "text", NULL, AT(text), "one line per node, oldest first (default)", ANOTHER_FORM},
-    {OPTION_FLAG, "dot", NULL, AT(dot), "for graphviz; nodes recorded by backward are red", ANOTHER_FORM},
+    {OPTION_FLAG, "dot", NULL, AT(dot), "for graphviz, in place of a line per node; nodes recorded by backward are red",
+        .not_with = "out", .why = "--out writes another form of the graph"},
     {OPTION_OTHER, "values", "[N]", AT(values), "with the elements of tensors that have at most N (default 16)",
         .take = take_values},
     {OPTION_FLAG, "forward", NULL, AT(forward), "without the gradient"},
@@ -54,7 +53,6 @@ static void take_graph_task(void *options, const char *word, const struct argp_s
 static void finish_graph_options(void *options, const struct argp_state *state) {
     graph_options *o = options;
     (void)state;
-    refuse_given(&o->given, "text", o->dot, "--dot is another form of the same graph");
     if (!o->values)
         o->values = o->out ? KEPT : 0;
 }

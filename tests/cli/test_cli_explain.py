@@ -220,13 +220,15 @@ def a_formula_is_computed_and_judged(folder):
     def says(part, first, second="", topic="solve", before=4):
         text = told(topic, "--step", answers="\n" * before + f"{first}\n{second}\n")
         assert part in text, (first, second, part, text)
-    for right in ("A^-T X_bar", "B_bar = A^-T X_bar", "(A^T)^-1 X_bar", "1 (A^-T) X_bar + 0 X_bar", "2 * A^-T X_bar / 2"):
+    for right in ("A^-T X_bar", "B_bar = A^-T X_bar", "(A^T)^-1 X_bar", "1 (A^-T) X_bar + 0 X_bar", "2 * A^-T X_bar / 2",
+                  "solve(A^T, X_bar)", "I A^-T X_bar"):
         says("Right.", right)
     for wrong, part in (("A^-1 X_bar", "No: its first number is"), ("-A^-T X_bar", "No: The sign is the other one."),
                         ("2 A^-T X_bar", "No: This is twice"), ("(A^-T X_bar)^T", "No: This is its transpose."),
                         ("banana", "'banana' is no value that the lesson has shown"), ("B_bar", "'B_bar' is what is asked for"),
                         ("A_bar X", "'A_bar' is no value"), ("A X_bar^T", "matmul: "), ("(A X_bar", "expected ) before"),
                         ("A X_bar)", "expected an end at ')'"), ("A^4", "expected ^T, ^-1, ^-T, ^2 or ^3"), ("A +", "expected a value"),
+                        ("solve(A)", "expected (X, Y)"), ("cholesky(3)", "cholesky: expected square matrices"),
                         ("A", "No: this is 3 x 3, where 3 x 1 is asked for"), ("B_bar =", " = ?")):
         says(part, wrong)
     says("Right.", "", "-B_bar X^T")

@@ -14,52 +14,43 @@ static void matrix_fail(lesson *l, const char *path, const char *expected, int r
         l->input[0].name, l->topic, rows, columns);
 }
 
-/* One line of numbers between commas, semicolons or blanks; returns how many, -1 where a word is no number. */
-static int scan_row(char *line, double *values, int most) {
+/* Numbers of a line between commas, semicolons or blanks into row, of which it has MOST_N. Returns how many there are;
+ * -1 where a word is no number. */
+static int scan_row(char *line, double row[MOST_N]) {
+    char *word, *end;
     int n = 0;
-    char *rest = line, *word, *end;
     line[strcspn(line, "#\r")] = '\0';
-    while ((word = strsep(&rest, ",; \t"))) {
-        if (!*word)
-            continue;
+    while ((word = strsep(&line, ",; \t"))) {
         double v = strtod(word, &end);
         if (*end || !isfinite(v))
             return -1;
-        if (n < most)
-            values[n] = v;
-        n++;
+        if (*word && n++ < MOST_N)
+            row[n - 1] = v;
     }
     return n;
-}
-
-static bool take_row(lesson *l, const char *path, int line, int found, matrix *m) {
-    if (found < 0)
-        mo_fail(l->ctx, MO_FORMAT, "%s: line %d: expected numbers between commas or blanks", path, line);
-    else if (m->rows && found != m->columns)
-        mo_fail(l->ctx, MO_FORMAT, "%s: line %d: expected %d numbers as in the first row, got %d", path, line,
-            m->columns, found);
-    m->columns = found;
-    m->rows++;
-    if (mo_ok(l->ctx) && (m->rows > MOST_N || found > MOST_N))
-        mo_fail(l->ctx, MO_INVALID, "%s: expected at most %d rows and columns, which fit a page", path, MOST_N);
-    return mo_ok(l->ctx);
 }
 
 static bool read_text_matrix(lesson *l, const char *path, matrix *m) {
     size_t bytes;
     char *text = read_text_file(path, &bytes), *rest = text, *line;
     double row[MOST_N];
-    if (!text) {
+    if (!text)
         mo_fail(l->ctx, MO_IO, "%s: %s", path, strerror(errno));
-        return false;
-    }
     m->rows = m->columns = 0;
-    for (int number = 1; (line = strsep(&rest, "\n")) && mo_ok(l->ctx); number++) {
-        int found = scan_row(line, row, MOST_N);
-        if (found == 0)
+    for (int number = 1; mo_ok(l->ctx) && (line = strsep(&rest, "\n")); number++) {
+        int found = scan_row(line, row);
+        if (found < 0)
+            mo_fail(l->ctx, MO_FORMAT, "%s: line %d: expected numbers between commas or blanks", path, number);
+        else if (found && m->rows && found != m->columns)
+            mo_fail(l->ctx, MO_FORMAT, "%s: line %d: expected %d numbers as in the first row, got %d", path, number,
+                m->columns, found);
+        else if (found > MOST_N || (found && m->rows == MOST_N))
+            mo_fail(l->ctx, MO_INVALID, "%s: expected at most %d rows and columns, which fit a page", path, MOST_N);
+        if (!mo_ok(l->ctx) || !found)
             continue;
-        if (take_row(l, path, number, found, m))
-            memcpy(m->values + (m->rows - 1) * m->columns, row, (size_t)found * sizeof *row);
+        memcpy(m->values + m->rows * found, row, (size_t)found * sizeof *row);
+        m->columns = found;
+        m->rows++;
     }
     if (mo_ok(l->ctx) && !m->rows)
         mo_fail(l->ctx, MO_FORMAT, "%s: expected rows of numbers, found none", path);

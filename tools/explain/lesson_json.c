@@ -10,25 +10,15 @@ static json_t *latex_string(const char *formula) {
     return lesson_latex(formula, text, sizeof text) ? json_string(text) : json_null();
 }
 
-/* {"name", "latex", "rows": [[..], ..]}. */
-static json_t *matrix_object(const matrix *m) {
+/* [[..], ..]; of two matrices the rows of |a - b|, which numbers of nine digits would hide. */
+static json_t *rows_of(const matrix *a, const matrix *b) {
     json_t *rows = json_array();
-    for (int r = 0; r < m->rows; r++) {
+    for (int r = 0; r < a->rows; r++) {
         json_t *row = json_array();
-        for (int j = 0; j < m->columns; j++)
-            json_array_append_new(row, json_number(m->values[r * m->columns + j]));
+        for (int i = r * a->columns; i < (r + 1) * a->columns; i++)
+            json_array_append_new(row, json_number(b ? fabs(a->values[i] - b->values[i]) : a->values[i]));
         json_array_append_new(rows, row);
     }
-    return json_pack("{s:s, s:o, s:o}", "name", m->name, "latex", latex_string(m->name), "rows", rows);
-}
-
-/* The rows of |a - b|: numbers are printed to nine digits, which hides it. */
-static json_t *difference_rows(const matrix *a, const matrix *b) {
-    matrix d = *a;
-    for (int i = 0; i < d.rows * d.columns; i++)
-        d.values[i] = fabs(a->values[i] - b->values[i]);
-    json_t *o = matrix_object(&d), *rows = json_incref(json_object_get(o, "rows"));
-    json_decref(o);
     return rows;
 }
 
@@ -64,11 +54,12 @@ void put_in_json(lesson *l, const block *b) {
     if (b->n) {
         json_t *list = json_array();
         for (int i = 0; i < b->n; i++)
-            json_array_append_new(list, matrix_object(&b->matrices[i]));
+            json_array_append_new(list, json_pack("{s:s, s:o, s:o}", "name", b->matrices[i].name, "latex",
+                                            latex_string(b->matrices[i].name), "rows", rows_of(&b->matrices[i], NULL)));
         json_object_set_new(o, "matrices", list);
     }
     if (b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE)
-        json_object_set_new(o, "differences", difference_rows(&b->matrices[0], &b->matrices[1]));
+        json_object_set_new(o, "differences", rows_of(&b->matrices[0], &b->matrices[1]));
     if (b->number)
         json_object_set_new(o, "number", json_integer(b->number));
     if (b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE || b->kind == BLOCK_END)

@@ -13,7 +13,7 @@
 #include <string.h>
 
 typedef struct predict_options {
-    const char *data, *labels, *known, *pairs, *out, *save, *readout, *cache;
+    const char *data, *labels, *pairs, *out, *save, *readout, *cache;
     int task; /* -1: that of the data */
     double least;
     mo_few_shot_options few_shot;
@@ -40,8 +40,6 @@ static const option table[] = {
         "input, or of several with commas between; or .npy, for each example a whole number, negative where unknown, "
         "or a text, empty where unknown; of links, CSV or TSV of columns from, to, linked (yes, no) and, if you like, "
         "fit (how often, 1)"},
-    {OPTION_TEXT, "known", "MASK.npy", AT(known),
-        "in place of --labels: the data's own labels, where the mask is not 0", OF_CLASSES},
     {OPTION_TEXT, "pairs", "FILE", AT(pairs),
         "of --task lp: pairs of nodes to score, CSV or TSV; the readout is fitted on --labels, or on links of the "
         "graph "
@@ -90,7 +88,7 @@ static const char about[] =
     "lack a link.\vExamples:\n"
     "  mochi predict --data cora --labels seeds.csv --out predictions.csv\n"
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
-    "  mochi predict --data mutag --known mask.npy --head logistic --probabilities";
+    "  mochi predict --data mutag --labels y.npy --head logistic --probabilities";
 
 /* What is there, and goes together. */
 static void check_options(void *options, const struct argp_state *state) {
@@ -102,8 +100,8 @@ static void check_options(void *options, const struct argp_state *state) {
         refuse_command_line(state, EXIT_USAGE, "--task lp needs --pairs FILE");
     else if (links && o->task != MO_TASK_LP)
         refuse_command_line(state, EXIT_USAGE, "--pairs needs --task lp");
-    else if (!links && !!o->labels + !!o->known + !!o->readout != 1)
-        refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE, --known MASK.npy and --readout FILE");
+    else if (!links && !o->labels == !o->readout)
+        refuse_command_line(state, EXIT_USAGE, "expected one of --labels FILE and --readout FILE");
     else if (links && npy)
         refuse_command_line(
             state, EXIT_USAGE, "--out: expected a file .csv, .tsv or .jsonl of links, found '%s'", o->out);
@@ -209,7 +207,7 @@ int predict_command(int argc, char **argv) {
     const link_request asked = {o.pairs, o.labels, o.readout, o.save, o.out};
     bool written = graph && (links          ? predict_links(graph, &o.few_shot, &asked)
                                 : o.readout ? load_readout(o.readout, graph, &o.few_shot, &known)
-                                            : read_known(graph, o.labels, o.known, &known));
+                                            : read_known(graph, o.labels, &known));
     written = written && (links || predict(ctx, &o, graph, &known));
     phase_end();
     if (written && links && !o.quiet)

@@ -4,10 +4,9 @@
 
 #include "tools/command.h"
 
-/* Labels of a graph's examples: of a table as mo_labels_read takes it, or .npy (of each
- * example a whole number, negative: unknown, or a text, empty: unknown); where labels is NULL the graph's own, where
- * the mask (.npy, [examples], nonzero: known) says so. Returns false on failure; the status names file and line. */
-bool read_known(const mo_graph *graph, const char *labels, const char *mask, mo_labels *known);
+/* Labels of a graph's examples: of a table as mo_labels_read takes it, or .npy (of each example a whole number,
+ * negative: unknown, or a text, empty: unknown). Returns false on failure; the status names file and line. */
+bool read_known(const mo_graph *graph, const char *labels, mo_labels *known);
 
 /* With fewer labels of a class the temperatures of the probabilities hang on a handful of left-out ones. */
 enum { LEAST_CALIBRATED = 4 };

@@ -1,9 +1,13 @@
-/* tools/predict/predict_truth.c - the data's own labels beside predictions. */
+/* tools/predict/predict_truth.c - the labels that a user knows, and the data's own beside predictions. */
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+bool read_known(const mo_graph *graph, const char *labels, mo_labels *known) {
+    return (mo_path_ends_with(labels, ".npy") ? mo_labels_read_column : mo_labels_read)(graph, labels, known);
+}
 
 static const char *class_text(const mo_graph *graph, truth_kind kind, int64_t c, char number[24]) {
     if (kind == TRUTH_NAMES)

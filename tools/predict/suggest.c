@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 typedef struct suggest_options {
-    const char *data, *labels, *known, *out, *cache;
+    const char *data, *labels, *out, *cache;
     int64_t n;
     mo_few_shot_options few_shot;
     mo_context_options device;
@@ -25,8 +25,6 @@ static const option table[] = {
     {OPTION_INT64, "n", "N", AT(n), "how many examples to name, the most useful first (default 20)", 1, INT32_MAX},
     {OPTION_TEXT, "labels", "FILE", AT(labels),
         "what is labelled already, as `mochi predict` reads it: the lists of earlier rounds, with commas between"},
-    {OPTION_TEXT, "known", "MASK.npy", AT(known),
-        "in place of --labels: the data's own labels, where the mask is not 0"},
     {OPTION_OUTPUT, "out", "FILE", AT(out),
         "a table for `mochi predict --labels` with its classes left to fill in: .csv or .tsv (default: CSV on standard "
         "output)",
@@ -52,8 +50,6 @@ static void check_options(void *options, const struct argp_state *state) {
     const suggest_options *o = options;
     if (!o->data)
         refuse_command_line(state, EXIT_USAGE, "--data NAME is missing");
-    if (o->labels && o->known)
-        refuse_command_line(state, EXIT_USAGE, "expected --labels FILE or --known MASK.npy, found both");
     refuse_math_on_cpu(&o->given, &o->device);
 }
 
@@ -96,8 +92,8 @@ int suggest_command(int argc, char **argv) {
     phase_begin(false, "mochi suggest: reading %.80s", o.data);
     mo_graph *graph = mo_graph_open(ctx, o.data);
     print_left_out(graph);
-    if (graph && (o.labels || o.known))
-        read_known(graph, o.labels, o.known, &known);
+    if (graph && o.labels)
+        read_known(graph, o.labels, &known);
     bool written = mo_ok(ctx) && suggest(&o, graph, &known);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_labels_release(&known);
