@@ -15,7 +15,6 @@ The cgroup is made below this process's own, or below a group nearer to the root
 --cgroup. Exit status: 77 where none can be made, with a line that says why; 1 where weights differ, a run fails, or the
 ratio of the medians is less than --least."""
 import argparse
-import array
 import contextlib
 import hashlib
 import json
@@ -32,8 +31,6 @@ import time
 
 sys.dont_write_bytecode = True
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tools" / "data"))
-from graph_npz import sorted_rows, write_npz  # noqa: E402
 
 SKIPPED = 77
 CLASSES = 10
@@ -136,16 +133,16 @@ def choose_parent(a):
 
 # ---- runs ----
 
-def draw(a, path):
+def draw(a, folder):
     r, n = random.Random(1), a.nodes
-    u = [*range(n), *range(n)]
-    v = [*((i + 1) % n for i in range(n)), *(r.randrange(n) for _ in range(n))]
-    write_npz(path, {**sorted_rows(n, u, v), "labels": array.array("q", [i % CLASSES for i in range(n)])})
+    folder.mkdir()
+    (folder / "edges.txt").write_text("".join(f"{i} {(i + 1) % n}\n{i} {r.randrange(n)}\n" for i in range(n)))
+    (folder / "labels.txt").write_text("".join(f"{i % CLASSES}\n" for i in range(n)))
 
 
 def words(a, place, out, where, steps):
     line = [a.build / "tools" / "mochi", "train", "--out", out, "--recipe", "paper++", "--dim", a.dim, "--hops", a.hops,
-            "--pool", f"{place / 'graph.npz'}:nc", "--features", where, "--cache", a.cache, "--steps", steps,
+            "--pool", f"{place / 'graph'}:nc", "--features", where, "--cache", a.cache, "--steps", steps,
             "--checkpoint-every", "0", "--quiet"]
     for name in ("k", "q", "threads"):
         line += [f"--{name}", getattr(a, name)] if getattr(a, name) else []
@@ -254,7 +251,7 @@ def main():
             contextlib.suppress(KeyboardInterrupt):
         place = pathlib.Path(folder)
         a.cache = a.cache or place / "cache"
-        draw(a, place / "graph.npz")
+        draw(a, place / "graph")
         return compare(a, place, parent)  # the first runs of each place, which have no limit, make the features
 
 
