@@ -20,14 +20,12 @@ MADE = {"@/y.npy": "embed --weights none --data enzymes --out @/Z.npy --labels @
         "@/done": "RUN_OF --quiet --out @/done",
         "@/own": "RUN_OF --quiet --encoder $/encoder_good.so --recipe paper --out @/own",
         "@/kept.safetensors": "predict --data mutag --labels @/seeds.csv --save @/kept.safetensors --quiet",
-        "@/ring.npy": "embed --weights none --data @/ring.txt --out @/ring.npy --quiet",
         "@/rows.safetensors": "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet",
         "@/a.jsonl": "CORA --head ridge,prototype_inner --json --seed 0",
         "@/b.jsonl": "CORA --head ridge,prototype_inner --json --seed 1"}
 SUITE = '{"suite": "tiny", "seeds": 2, "tasks": [{"data": "mutag", "task": "gc", "k": [%d]}]}'
 WRITTEN = {"pairs.csv": "from,to\n0,5000\n7,9\n", "A.csv": "2,1\n0,3\n", "seeds.csv": "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n",
            "few.txt": "".join(f"{i}\n" for i in range(0, 600, 2)), "rest.txt": "".join(f"{i}\n" for i in range(1, 600, 6)),
-           "ring.txt": "".join(f"{i} {(i + 1) % 60}\n{i} {(i + 2 + i % 3) % 60}\n" for i in range(60)),
            "one.json": SUITE % 4, "two.json": SUITE % 8}
 # What differs between equal runs: times, and the words of the line itself.
 CHANGING = re.compile(r'"(?:command|seconds|ms)":(?:\[[^]]*\]|[^,}\n]*)')

@@ -2,7 +2,7 @@
  * H) W1) W2 twice, by the cross-entropy of z_u . z_v on edges and drawn pairs; 64 of the library's frozen features.
  * What inside.h declares is in the archive alone. Build:
  * cc gin_autoencoder.c $(pkg-config --static --cflags --libs mochi | sed s/-lmochi/-l:libmochi.a/)
- * ./a.out citeseer cora Z.npy 200 && mochi pitfalls cone Z.npy cora */
+ * ./a.out citeseer cora Z.npy 200 && python cone.py Z.npy cora */
 #include <mochi/inside.h>
 #include <stdio.h>
 #include <stdlib.h>

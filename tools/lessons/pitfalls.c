@@ -1,5 +1,4 @@
-/* tools/lessons/pitfalls.c - `mochi pitfalls`: the paper's synthetic experiments, and the geometry of real embeddings.
- */
+/* tools/lessons/pitfalls.c - `mochi pitfalls`: the paper's synthetic experiments. */
 #include "tools/lessons/pitfalls.h"
 #include "tools/options.h"
 
@@ -9,7 +8,6 @@
 
 typedef struct pitfalls_options {
     int which;
-    const char *rows, *graph; /* of cone */
     int64_t seeds;
     int threads, argc;
     char **argv;
@@ -17,13 +15,12 @@ typedef struct pitfalls_options {
     given_options given;
 } pitfalls_options;
 
-static const char *const experiments[] = {"origin", "hull", "calibration", "all", "cone"};
+static const char *const experiments[] = {"origin", "hull", "calibration", "all"};
 
 #define AT(field) offsetof(pitfalls_options, field)
 
 static const option table[] = {
     {OPTION_INT64, "seeds", "N", AT(seeds), "draws of each synthetic experiment (default 20)", 1, 100000},
-    EXPAND_OPTION,
     THREADS_OPTION(pitfalls_options, threads),
     JSON_OPTION(
         pitfalls_options, json, "one JSON object per figure on standard output, nothing else; mochi-report draws them"),
@@ -35,51 +32,30 @@ static const char about[] =
     "origin: all embeddings are moved; distances stay, prototypes fall to chance, a ridge does not.\n"
     "hull: a class of two modes has its mean where others win; the same question to your embeddings: `mochi fit Z y "
     "--diagnose`.\n"
-    "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\n"
-    "cone: of embeddings Z of a graph's nodes what the paper's Appendix A says of those trained by link prediction: "
-    "norms against the roots of degrees, cosines of neighbours and of all pairs, the cone about the mean.\v"
+    "calibration: confidence against accuracy; one temperature cannot mend what a shift or unequal norms do.\v"
     "Examples:\n"
     "  mochi pitfalls all --json > pitfalls.jsonl; mochi-report pitfalls.jsonl --out pitfalls.html\n"
-    "  mochi pitfalls calibration --seeds 120 --json\n"
-    "  mochi embed --data cora --out Z.npy; mochi pitfalls cone Z.npy cora";
+    "  mochi pitfalls calibration --seeds 120 --json";
 
 static void take_argument(void *options, const char *text, const struct argp_state *state) {
     pitfalls_options *o = options;
-    static const int bits[] = {PITFALL_ORIGIN, PITFALL_HULL, PITFALL_CALIBRATION,
-        PITFALL_ORIGIN | PITFALL_HULL | PITFALL_CALIBRATION, PITFALL_CONE};
-    if (state->arg_num == 0)
-        o->which = bits[parse_choice(state, "EXPERIMENT", text, experiments, 5)];
-    else if (state->arg_num <= 2 && o->which == PITFALL_CONE)
-        *(state->arg_num == 1 ? &o->rows : &o->graph) = text;
-    else
-        usage_error(state, "ARGUMENT", o->which == PITFALL_CONE ? "Z and GRAPH" : "nothing after the experiment", text);
+    static const int bits[] = {
+        PITFALL_ORIGIN, PITFALL_HULL, PITFALL_CALIBRATION, PITFALL_ORIGIN | PITFALL_HULL | PITFALL_CALIBRATION};
+    if (state->arg_num > 0)
+        usage_error(state, "ARGUMENT", "nothing after the experiment", text);
+    o->which = bits[parse_choice(state, "EXPERIMENT", text, experiments, 4)];
 }
 
 static void check_pitfalls_options(void *options, const struct argp_state *state) {
-    const pitfalls_options *o = options;
-    const bool cone = o->which == PITFALL_CONE;
-    if (!o->which)
-        usage_error(state, "EXPERIMENT", "origin, hull, calibration, all or cone", "nothing");
-    if (cone && !o->graph)
-        usage_error(state, "cone", "Z and GRAPH", o->rows ? o->rows : "nothing");
-    refuse_given(&o->given, "seeds", cone, "expected a synthetic experiment: Z is not drawn");
-    refuse_given(&o->given, "max-expand", !cone, "expected cone Z GRAPH, which alone reads files");
+    if (!((pitfalls_options *)options)->which)
+        usage_error(state, "EXPERIMENT", "origin, hull, calibration or all", "nothing");
 }
 
 const command_line pitfalls_line = {.table = table,
-    .words = "origin|hull|calibration|all\ncone Z.npy GRAPH",
+    .words = "origin|hull|calibration|all",
     .about = about,
     .take_word = take_argument,
     .end = check_pitfalls_options};
-
-static bool measure_embeddings(mo_context *ctx, const pitfalls_options *o) {
-    mo_tensor *Z = mo_npy_read(ctx, o->rows);
-    mo_graph *graph = mo_ok(ctx) ? mo_graph_open(ctx, o->graph) : NULL;
-    bool written = !graph || cone_measure(Z, graph, o->json ? command_object(o->argc, o->argv) : NULL);
-    mo_graph_release(graph);
-    mo_tensor_release(Z);
-    return written;
-}
 
 static bool run_experiments(mo_context *ctx, const pitfalls_options *o) {
     bool written = !o->json || print_json(command_object(o->argc, o->argv));
@@ -92,7 +68,7 @@ int pitfalls_command(int argc, char **argv) {
     mo_context *ctx = open_context(o.threads);
     if (!ctx)
         return EXIT_FAILED;
-    bool written = (o.which == PITFALL_CONE ? measure_embeddings : run_experiments)(ctx, &o);
+    bool written = run_experiments(ctx, &o);
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;
     mo_context_release(ctx);
     return code;
