@@ -70,18 +70,3 @@ void choose_blas_core(char **argv) {
 const char *blas_core_of_openblas(void) {
     return getenv(CORE_VARIABLE) ? getenv(CHOICE_VARIABLE) : blas_core();
 }
-
-int blas_core_candidates(const char **names, int most) {
-    int n = 0;
-#if defined(__x86_64__)
-    if (n < most && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-        names[n++] = "Haswell";
-    if (n < most && has_avx512())
-        names[n++] = "SkylakeX";
-#endif
-    const char *others[] = {blas_core(), blas_core_of_openblas()};
-    for (int i = 0; i < 2; i++)
-        if (n < most && others[i] && !is_among(others[i], names, (size_t)n))
-            names[n++] = others[i];
-    return n;
-}

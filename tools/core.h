@@ -10,8 +10,5 @@ void choose_blas_core(char **argv);
 const char *blas_core(void);
 /* The kernels that OpenBLAS had chosen by itself; NULL if the user's environment chose them. */
 const char *blas_core_of_openblas(void);
-/* Writes the names of kernels that this processor can run and that could be the fastest, at most `most`. Returns their
- * number. */
-int blas_core_candidates(const char **names, int most);
 
 #endif

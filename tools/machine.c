@@ -1,5 +1,8 @@
-/* tools/machine.c - facts about the machine from the operating system: /proc, /sys and sysconf. */
+/* tools/machine.c - facts about the machine from the operating system (/proc, /sys and sysconf), and its rate. */
 #include "tools/machine.h"
+
+#include "tensor/hidden.h"
+#include "tools/synthetic.h"
 
 #include <math.h>
 #include <sched.h>
@@ -78,4 +81,23 @@ machine describe_machine(void) {
     m.memory_available_mib = mib_of("/proc/meminfo", "MemAvailable: %lf", 1024);
     m.memory_limit_mib = mib_of("/sys/fs/cgroup/memory.max", "%lf", 1);
     return m;
+}
+
+double measure_product(mo_context *ctx, int64_t n, mo_dtype dtype, int runs) {
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *A = synthetic_normal_of(ctx, dtype, 2, (int64_t[]){n, n}, 0);
+    mo_tensor *B = synthetic_normal_of(ctx, dtype, 2, (int64_t[]){n, n}, 1);
+    double fastest = INFINITY;
+    for (int i = 0; i <= runs && mo_ok(ctx); i++) { /* the first run warms up */
+        double start = mo_clock(CLOCK_MONOTONIC);
+        mo_matmul(t, A, B);
+        mo_tape_reset(t);
+        mo_context_wait(ctx);
+        if (i)
+            fastest = fmin(fastest, mo_clock(CLOCK_MONOTONIC) - start);
+    }
+    mo_tape_release(t);
+    mo_tensor_release(A);
+    mo_tensor_release(B);
+    return mo_ok(ctx) ? 2e-9 * (double)n * (double)n * (double)n / fastest : NAN;
 }

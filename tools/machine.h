@@ -1,8 +1,8 @@
-/* tools/machine.h - facts about the machine from the operating system. */
+/* tools/machine.h - facts about the machine from the operating system, and its rate. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
-#include <stdbool.h>
+#include "tools/inside.h"
 
 /* Unknown numbers are NaN, unknown texts empty. */
 typedef struct machine {
@@ -16,5 +16,7 @@ typedef struct machine {
 } machine;
 
 machine describe_machine(void);
+/* GFLOP/s of the fastest of `runs` products of two n x n matrices; NaN if the context failed. */
+double measure_product(mo_context *ctx, int64_t n, mo_dtype dtype, int runs);
 
 #endif
