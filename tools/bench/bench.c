@@ -1,7 +1,6 @@
 /* tools/bench/bench.c - the program mochi-bench: its options, and the benchmark that they choose. */
 #include "tools/bench/bench.h"
 #include "tools/machine.h"
-#include "tools/machine.h"
 #include "tools/memory.h"
 #include "tools/options.h"
 
