@@ -29,7 +29,7 @@ class DType:
 
 def decode(dtype, data):
     """The numbers in the bytes of an array."""
-    if not isinstance(dtype, DType) or not re.fullmatch("[fiu][1248]|b1", str(dtype.code)):
+    if not isinstance(dtype, DType) or not re.fullmatch("[<>|=]([fiu][1248]|b1)", f"{dtype.order}{dtype.code}"):
         raise Refused(f"expected an array of numbers, found dtype {getattr(dtype, 'code', dtype)!r}")
     return numpy.frombuffer(data.encode("latin1") if isinstance(data, str) else data, dtype.order + dtype.code)
 
