@@ -569,11 +569,14 @@ def test_heads_and_sets_of_graphs():
     mask = np.zeros(mutag.graphs, bool)
     for c in (0, 1):
         mask[np.flatnonzero(mutag.y == c)[:12]] = True
-    for options in ({}, {"head": "logistic", "lam": 0.5}, {"transductive": True}, {"transductive": False}):
+    for options in ({}, {"head": "logistic", "lam": 0.5}, {"transductive": True}, {"transductive": False},
+                    {"transductive": "never"}):
         fit = mochi.load("best").few_shot(mutag, mask, **options)
         accuracy = (fit.predict(~mask) == mutag.y[~mask]).mean()
         assert accuracy > 0.6, (options, accuracy)
     assert mochi.load().embed(mutag).shape[0] == mutag.graphs
+    with pytest.raises(mochi.UnsupportedError, match="inductive kernels are those of a set"):
+        mochi.load("best").few_shot("cora", {0: "a", 1: "b"}, transductive="never")
 
 
 def test_rows_of_ones_own_are_an_expert(cora, seeds):

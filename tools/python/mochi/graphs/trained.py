@@ -146,9 +146,10 @@ class Trained:
             The readout; None: the one that the weights were trained with.
         lam : float
             The penalty of a readout that has one, above 0; 0: the trained one.
-        transductive : bool or "auto"
+        transductive : bool, "auto" or "never"
             Refit the readout on its own predictions for all examples, classes of equal size; "auto": where labels left
-            out in turn are predicted no worse by it, of 100,000 examples or fewer.
+            out in turn are predicted no worse by it, of 100,000 examples or fewer; "never", of a set: a prediction reads
+            its own graph and the labelled ones alone.
         experts : sequence or dict of array_like
             Rows [nodes, w] of one's own, under names in a dict, by which nodes are compared too.
 
@@ -156,7 +157,7 @@ class Trained:
         """
         g = graph(g)
         options, kept = options_of(g, self.weights, head, lam, experts)
-        options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto"))
+        options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto", "never"))
         return FewShot(g, options, kept, labels)
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float = 0.0) -> np.ndarray:
