@@ -18,8 +18,9 @@ typedef struct exercise {
     int n_in;
     exercise_input in[MOST_INPUTS];
     mo_tensor *(*answer)(mo_tape *t, mo_tensor *const *in); /* graph code: yours */
-    int64_t n_out;                                          /* elements of the result */
+    const char *shape;                                      /* of the result, "[3, 1]" */
     void (*expected)(const double *const *in, double *out); /* by plain loops */
+    const char *hint;
 } exercise;
 
 extern const exercise exercises[];

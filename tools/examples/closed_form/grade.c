@@ -32,11 +32,11 @@ static void weighted_by_loops(const double *const *in, double *out) {
 }
 
 const exercise exercises[] = {
-    {"dual", 3, {{.ndim = 2, .shape = {3, 5}}, {.ndim = 2, .shape = {3, 1}}, {.positive = true}}, dual, 5,
-        dual_by_loops},
+    {"dual", 3, {{.ndim = 2, .shape = {3, 5}}, {.ndim = 2, .shape = {3, 1}}, {.positive = true}}, dual, "[5, 1]",
+        dual_by_loops, "solve (X X' + lambda I) a = y, of order 3; W = X' a"},
     {"weighted", 4,
         {{.ndim = 2, .shape = {4, 2}}, {.ndim = 2, .shape = {4, 1}}, {.positive = true},
             {.ndim = 2, .shape = {4, 1}, .positive = true}},
-        weighted, 2, weighted_by_loops},
+        weighted, "[2, 1]", weighted_by_loops, "X' (a * X) and X' (a * y): the weights stand once in each product"},
 };
 const int n_exercises = 2;

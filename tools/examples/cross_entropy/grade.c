@@ -37,7 +37,8 @@ static void brier_by_loops(const double *const *in, double *out) {
 
 const exercise exercises[] = {
     {"tempered", 3, {{.ndim = 2, .shape = {N, C}}, {.ndim = 2, .shape = {N, C}, .positive = true}, {.positive = true}},
-        tempered, 1, tempered_by_loops},
-    {"brier", 2, {{.ndim = 2, .shape = {N, C}}, {.ndim = 2, .shape = {N, C}}}, brier, 1, brier_by_loops},
+        tempered, "[]", tempered_by_loops, "mo_log_softmax of z / T, times y, summed over all entries"},
+    {"brier", 2, {{.ndim = 2, .shape = {N, C}}, {.ndim = 2, .shape = {N, C}}}, brier, "[]", brier_by_loops,
+        "softmax of each row; the sum is over all entries"},
 };
 const int n_exercises = 2;

@@ -50,7 +50,8 @@ static void mean_by_loops(const double *const *in, double *out) {
     }
 
 const exercise exercises[] = {
-    {"linear_evidence", 3, {INPUTS}, linear_evidence, 1, linear_evidence_by_loops},
-    {"mean_at", 4, {INPUTS, {.ndim = 2, .shape = {N, 1}}}, mean_at, 1, mean_by_loops},
+    {"linear_evidence", 3, {INPUTS}, linear_evidence, "[]", linear_evidence_by_loops,
+        "mo_add_diag on v X X'; one factor gives the solve and log det"},
+    {"mean_at", 4, {INPUTS, {.ndim = 2, .shape = {N, 1}}}, mean_at, "[]", mean_by_loops, "solve K a = y, then k' a"},
 };
 const int n_exercises = 2;

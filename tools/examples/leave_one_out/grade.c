@@ -46,7 +46,9 @@ static void generalized_by_loops(const double *const *in, double *out) {
     }
 
 const exercise exercises[] = {
-    {"degrees_of_freedom", 2, {INPUTS}, degrees_of_freedom, 1, degrees_by_loops},
-    {"generalized", 3, {INPUTS, {.ndim = 2, .shape = {N, 1}}}, generalized, 1, generalized_by_loops},
+    {"degrees_of_freedom", 2, {INPUTS}, degrees_of_freedom, "[]", degrees_by_loops,
+        "tr X B = tr B X, which is of order 2"},
+    {"generalized", 3, {INPUTS, {.ndim = 2, .shape = {N, 1}}}, generalized, "[]", generalized_by_loops,
+        "tr H from the exercise before; the prediction is H y"},
 };
 const int n_exercises = 2;

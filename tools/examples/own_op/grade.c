@@ -71,7 +71,9 @@ static void congruence_by_loops(const double *const *in, double *out) {
 }
 
 const exercise exercises[] = {
-    {"softsign", 1, {{.ndim = 1, .shape = {4}}}, softsign, 4, softsign_by_loops},
-    {"congruence", 2, {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {2, 2}}}, congruence, 9, congruence_by_loops},
+    {"softsign", 1, {{.ndim = 1, .shape = {4}}}, softsign, "[4]", softsign_by_loops,
+        "X_bar = Y_bar (1 - |Y|)^2 reads Y alone"},
+    {"congruence", 2, {{.ndim = 2, .shape = {3, 2}}, {.ndim = 2, .shape = {2, 2}}}, congruence, "[3, 3]",
+        congruence_by_loops, "X_bar = Y_bar X A' + Y_bar' X A, A_bar = X' Y_bar X"},
 };
 const int n_exercises = 2;

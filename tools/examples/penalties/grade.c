@@ -37,8 +37,8 @@ static void penalty_each_by_loops(const double *const *in, double *out) {
 const exercise exercises[] = {
     {"held_out", 4,
         {{.ndim = 2, .shape = {N, D}}, {.ndim = 2, .shape = {N, 1}}, {.ndim = 2, .shape = {HELD, D + 1}}, {.ndim = 0}},
-        held_out, 1, held_out_by_loops},
+        held_out, "[]", held_out_by_loops, "lambda is mo_exp(theta); the columns of Z by mo_slice"},
     {"penalty_each", 3, {{.ndim = 2, .shape = {N, D}}, {.ndim = 2, .shape = {N, 1}}, {.ndim = 1, .shape = {D}}},
-        penalty_each, D, penalty_each_by_loops},
+        penalty_each, "[2, 1]", penalty_each_by_loops, "mo_add_diag takes a vector"},
 };
 const int n_exercises = 2;

@@ -31,7 +31,9 @@ static void price_by_loops(const double *const *in, double *out) {
     }
 
 const exercise exercises[] = {
-    {"projection", 3, INPUTS, projection, 4, projection_by_loops},
-    {"price", 3, INPUTS, price, 1, price_by_loops},
+    {"projection", 3, INPUTS, projection, "[4, 1]", projection_by_loops,
+        "the system is [I, a; a', 0] with the right side [c; b]"},
+    {"price", 3, INPUTS, price, "[1, 1]", price_by_loops,
+        "the last entry of that system's solution, with its sign changed"},
 };
 const int n_exercises = 2;

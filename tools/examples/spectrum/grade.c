@@ -54,7 +54,8 @@ static void entropy_by_loops(const double *const *in, double *out) {
 }
 
 const exercise exercises[] = {
-    {"root_trace", 1, {{.ndim = 2, .shape = {N, N}}}, root_trace, 1, root_trace_by_loops},
-    {"entropy", 1, {{.ndim = 2, .shape = {N, N}}}, entropy, 1, entropy_by_loops},
+    {"root_trace", 1, {{.ndim = 2, .shape = {N, N}}}, root_trace, "[]", root_trace_by_loops,
+        "the values of mo_eigh, their roots, their sum"},
+    {"entropy", 1, {{.ndim = 2, .shape = {N, N}}}, entropy, "[]", entropy_by_loops, "divide the values by their sum"},
 };
 const int n_exercises = 2;

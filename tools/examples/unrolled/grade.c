@@ -40,7 +40,9 @@ static void momentum_by_loops(const double *const *in, double *out) {
     }
 
 const exercise exercises[] = {
-    {"inner_step", 4, {INPUTS}, inner_step, D, inner_step_by_loops},
-    {"momentum", 4, {INPUTS}, momentum, D, momentum_by_loops},
+    {"inner_step", 4, {INPUTS}, inner_step, "[2, 1]", inner_step_by_loops,
+        "mo_grad with MO_CREATE_GRAPH: else the second order is lost"},
+    {"momentum", 4, {INPUTS}, momentum, "[2, 1]", momentum_by_loops,
+        "both steps record, and the first gradient is kept"},
 };
 const int n_exercises = 2;
