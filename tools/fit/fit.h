@@ -70,7 +70,7 @@ void fit_print_confusion(const mo_embeddings *E, const mo_fit_row *row, const mo
 /* The same as JSON lines, with the whole matrix; returns false if a line could not be written. */
 bool fit_print_confusion_objects(const mo_embeddings *E, const mo_fit_row *row, const mo_confusion *confusion);
 
-/* ---- fit_readout.c, fit_predict.c ---- */
+/* ---- fit_readout.c ---- */
 
 /* Writes a readout: the rows learned from, their labels, and in the metadata the head and its settings. Returns false
  * on failure. */
