@@ -69,8 +69,8 @@ typedef struct mo_own_readout {
 } mo_own_readout;
 
 /* How many experts the mixture of kernels has of embeddings alone, before the episode's kernels: T of nodes, T and Tg
- * of links and graphs. name (may be NULL): receives what they are called. */
-int mo_own_experts(mo_task task, const char *const **name);
+ * of links and graphs, none where it is inductive. name (may be NULL): receives what they are called. */
+int mo_own_experts(mo_task task, bool inductive, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
 

@@ -14,15 +14,11 @@ static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
 static const double own_prior = 1,
                     usual_doublings = 2; /* the prior of T and Tg, 0 of the episode's kernels; log2 T_e */
 
-int mo_own_experts(mo_task task, const char *const **name) {
+int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
     if (name)
         *name = names;
-    return task == MO_TASK_NC ? 1 : 2;
-}
-
-static int own_experts(const mo_episode *e) {
-    return e->inductive ? 0 : mo_own_experts(e->task, NULL);
+    return inductive ? 0 : task == MO_TASK_NC ? 1 : 2;
 }
 
 /* The episode's kernels of that name, or NULL. */
@@ -41,10 +37,10 @@ static mo_tensor *gaussian_of(mo_tape *t, mo_tensor *K) {
 /* T's kernel K [n, m] and those made of it, before the episode's: [E, n, m]. */
 static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, const char *name) {
     mo_tensor *part[3], *more = further_kernels(t, m, e, name);
-    int n = 0;
-    if (own_experts(e) > 0)
+    int n = 0, own = mo_own_experts(e->task, e->inductive, NULL);
+    if (own > 0)
         part[n++] = mo_with_axis(t, K, MO_AXIS(0), 1);
-    if (own_experts(e) > 1)
+    if (own > 1)
         part[n++] = mo_with_axis(t, gaussian_of(t, K), MO_AXIS(0), 1);
     if (more)
         part[n++] = more;
@@ -86,7 +82,7 @@ static double trust_in_own(const mo_episode *e) {
 static mo_expert_mixture kernel_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, int64_t E) {
     double prior[MO_MAX_EXPERTS] = {0}, doublings[MO_MAX_EXPERTS];
     int64_t R = sizeof lambda_grid / sizeof *lambda_grid;
-    int own = own_experts(e);
+    int own = mo_own_experts(e->task, e->inductive, NULL);
     if (mo_ok(m->ctx) && E > MO_MAX_EXPERTS)
         mo_fail(m->ctx, MO_INVALID, "invariant: %lld kernels of an episode, expected at most %d", (long long)(E - own),
             MO_MAX_EXPERTS - own);

@@ -5,7 +5,6 @@
 #include "tools/versions.h"
 
 #include <math.h>
-#include <stdio.h>
 
 typedef struct doctor_options {
     int threads;

@@ -51,6 +51,7 @@ const char *eval_protocol_name(const eval_options *o, const char *task);
 /* ---- eval_subject.c: weights, or none, and the baselines beside them ---- */
 
 enum { MAX_CANDIDATES = 6 * (MAX_HEADS + 1) };
+enum { TRAINED = 1, UNTRAINED }; /* encoders of a subject's candidates */
 
 /* Weights, or none, and the candidates that read the same features. */
 typedef struct subject {

@@ -61,10 +61,10 @@ static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
 
 /* Whether the weights behind a row were trained on its graph: a row of a baseline has none. */
 static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
-    for (int i = 0; i < e->n_subjects; i++)
-        if (!strcmp(e->subjects[i].label, r->features) || !strcmp(e->subjects[i].transductive_label, r->features) ||
-            !strcmp(e->subjects[i].inductive_label, r->features))
-            return e->subjects[i].seen;
+    for (const subject *s = e->subjects; s < e->subjects + e->n_subjects; s++)
+        for (int i = 0; i < s->n_candidates; i++)
+            if (s->candidates[i].encoder == TRAINED && !strcmp(s->candidates[i].features, r->features))
+                return s->seen;
     return MO_UNSEEN;
 }
 

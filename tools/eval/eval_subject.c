@@ -21,7 +21,7 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
     if (!model)
         return;
     s->models[s->n_models++] = model;
-    int encoder = strcmp(label, "random") ? 1 : 2;
+    int encoder = strcmp(label, "random") ? TRAINED : UNTRAINED;
     add_candidate(
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }

@@ -28,11 +28,11 @@ static bool add_example(example_list *l, int64_t id, int64_t line) {
 /* The first column of a table, whose first row may be a header. */
 static void read_list_table(example_list *l) {
     mo_table row;
-    bool first = true, fine = mo_table_open(&row, l->graph->ctx, l->path, false);
-    for (; fine && mo_table_next(&row); first = false) {
+    bool fine = mo_table_open(&row, l->graph->ctx, l->path, false);
+    while (fine && mo_table_next(&row)) {
         const char *text = row.field[0];
         bool number = text[0] == '-' || (text[0] >= '0' && text[0] <= '9');
-        if (first && !number && mo_graph_find_example(l->graph, text) < 0)
+        if (row.row == 0 && !number && mo_graph_find_example(l->graph, text) < 0)
             continue;
         int64_t id = mo_table_example(&row, l->graph, l->what);
         fine = id >= 0 && add_example(l, id, row.line);

@@ -30,13 +30,12 @@ const char *mo_expert_words(const char *name) {
 }
 
 int mo_expert_count(const mo_source *source) {
-    return (source->inductive ? 0 : mo_own_experts(source->task, NULL)) + mo_example_kernels_count(source->kernels);
+    return mo_own_experts(source->task, source->inductive, NULL) + mo_example_kernels_count(source->kernels);
 }
 
 const char *mo_expert_name(const mo_source *source, int e) {
     const char *const *own;
-    int n = mo_own_experts(source->task, &own);
-    n = source->inductive ? 0 : n;
+    int n = mo_own_experts(source->task, source->inductive, &own);
     return e < n ? own[e] : mo_example_kernels_name(source->kernels, e - n);
 }
 

@@ -63,10 +63,10 @@ static void read_pairs(const mo_graph *graph, const char *path, bool labelled, m
     mo_context *ctx = graph->ctx;
     int64_t **array[] = {&s->u, &s->v, &s->linked, &s->fit}, capacity[4] = {0};
     mo_table row;
-    bool begun = false, fine = mo_table_open(&row, ctx, path, true);
-    for (; fine && mo_table_next(&row); begun = true) {
+    bool fine = mo_table_open(&row, ctx, path, true);
+    while (fine && mo_table_next(&row)) {
         pair p = {.fit = 1};
-        bool header = !begun && is_pair_header(graph, &row);
+        bool header = row.row == 0 && is_pair_header(graph, &row);
         fine = has_pair_columns(&row, labelled);
         if (!fine || header)
             continue;

@@ -123,10 +123,9 @@ static bool read_label_file(label_table *t, const char *path, mo_labels *labels)
     mo_context *ctx = t->graph->ctx;
     mo_table row;
     int64_t rows = 0, before = t->n;
-    bool begun = false, fine = mo_table_open(&row, ctx, path, true);
+    bool fine = mo_table_open(&row, ctx, path, true);
     while (fine && mo_table_next(&row)) {
-        bool header = !begun && is_label_header(t->graph, &row);
-        begun = true;
+        bool header = row.row == 0 && is_label_header(t->graph, &row);
         rows += !header;
         if (header)
             mo_note_header(ctx, &labels->left_out, row.path, row.field, row.n);

@@ -68,7 +68,7 @@ static void read_nodes(feature_table *t, const char *path, const char *edges) {
     mo_table row;
     bool fine = mo_table_open(&row, graph->ctx, path, false);
     while (fine && mo_table_next(&row)) {
-        bool header = t->columns == 0 && is_feature_header(&row, edges);
+        bool header = row.row == 0 && is_feature_header(&row, edges);
         if (header)
             mo_note_header(graph->ctx, &graph->left_out, path, row.field, row.n);
         t->columns = t->columns ? t->columns : row.n;

@@ -85,10 +85,9 @@ static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
     mo_table row;
     bool fine = mo_table_open(&row, ctx, path, false);
     while (fine && mo_table_next(&row)) {
-        bool first = e->words.n == 0;
         fine = mo_table_columns(&row, 2, "the ends of an edge (edges have no weights)");
         for (int end = 0; end < 2 && fine; end++)
-            fine = *row.field[end] || first || mo_table_unexpected(&row, "the name of a node", row.field[end]);
+            fine = *row.field[end] || row.row == 0 || mo_table_unexpected(&row, "the name of a node", row.field[end]);
         fine = fine && add_named_edge(ctx, e, row.field[0], row.field[1], row.line);
     }
     mo_table_close(&row);

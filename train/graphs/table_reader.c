@@ -26,7 +26,7 @@ static void on_row(int end, void *state) {
 }
 
 bool mo_table_open(mo_table *t, mo_context *ctx, const char *path, bool pipe) {
-    *t = (mo_table){.ctx = ctx};
+    *t = (mo_table){.ctx = ctx, .row = -1};
     bool open = mo_ok(ctx) && (pipe ? mo_text_open_pipe(&t->text, ctx, path) : mo_text_open(&t->text, ctx, path));
     t->path = t->text.path;
     t->parses = open && csv_init(&t->parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) == 0;
@@ -79,6 +79,7 @@ bool mo_table_next(mo_table *t) {
         return false;
     int64_t first = t->next ? t->stop[t->next - 1] : 0;
     t->n = t->stop[t->next++] - first;
+    t->row++;
     if (!mo_host_array_grow(t->ctx, &t->field, &t->fields_room, t->n, sizeof *t->field))
         return false;
     for (int64_t i = 0; i < t->n; i++)

@@ -13,10 +13,10 @@
  * where the first line has one; quotes as in RFC 4180. Empty lines are passed over. */
 typedef struct mo_table {
     mo_context *ctx;
-    const char *path;    /* as messages name it */
-    const char **field;  /* [n]: of the row, until the next */
-    int64_t n, line;     /* line: where the row ends, from 1 */
-    mo_text_reader text; /* the rest is the reader's own */
+    const char *path;     /* as messages name it */
+    const char **field;   /* [n]: of the row, until the next */
+    int64_t n, row, line; /* row: its number, from 0; line: where it ends, from 1 */
+    mo_text_reader text;  /* the rest is the reader's own */
     struct csv_parser parser;
     mo_words words; /* the fields of rows that the parser has handed out */
     int64_t *stop;  /* [rows]: where the fields of each end */

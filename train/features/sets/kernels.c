@@ -91,7 +91,6 @@ static bool find_node_columns(const mo_graph *set, node_columns *c) {
         sort_columns(set, c);
     c->a = mo_ok(ctx) ? mo_host_array(ctx, set->nodes * c->n_attributes, sizeof *c->a) : NULL;
     if (mo_ok(ctx) && mo_set_structure_find(set, &s)) {
-        fill_attributes(set, c, NULL, 0);
         fill_structure(set, &s, c);
     }
     mo_set_structure_free(&s);
@@ -185,15 +184,22 @@ static void describe_attributes(const mo_graph *set, const node_columns *c, int6
         }
 }
 
-/* Standardised over the labelled graphs, or over all. */
-static bool make_columns(mo_set_kernels *k) {
+static void find_widths(mo_set_kernels *k) {
+    int64_t at = attribute_columns(k->nodes.n_attributes), lab = 2 * k->nodes.n_labels + DEGREES + 2;
+    const int64_t w[GAUSSIANS] = {ST, lab, at, at ? at + lab : 0};
+    for (int i = 0; i < GAUSSIANS; i++)
+        k->of[i].w = w[i];
+}
+
+/* Standardised over the labelled graphs with these nodes, or (NULL) over all. */
+static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) {
     const node_columns *c = &k->nodes;
     const mo_graph *set = k->set;
-    int64_t at = attribute_columns(c->n_attributes), lab = 2 * c->n_labels + DEGREES + 2, largest = 0, G = set->graphs;
-    const int64_t w[GAUSSIANS] = {ST, lab, at, c->n_attributes ? at + lab : 0};
+    int64_t at = k->of[ATTRIBUTES].w, lab = k->of[LABELS].w, largest = 0, G = set->graphs;
+    fill_attributes(set, c, node, count);
     for (int i = 0; i < GAUSSIANS; i++) {
         free(k->of[i].x);
-        k->of[i] = (graph_columns){mo_host_array(set->ctx, G * w[i], sizeof(float)), w[i], 0};
+        k->of[i].x = mo_host_array(set->ctx, G * k->of[i].w, sizeof(float));
     }
     for (int64_t g = 0; g < G; g++)
         largest = set->graph_offset[g + 1] - set->graph_offset[g] > largest
@@ -211,7 +217,7 @@ static bool make_columns(mo_set_kernels *k) {
     }
     free(near);
     for (int i = 0; i < GAUSSIANS && mo_ok(set->ctx); i++)
-        k->of[i].varying = mo_scale_columns(k->of[i].x, G, w[i], k->labelled, k->n_labelled, MO_KERNEL_CLIP);
+        k->of[i].varying = mo_scale_columns(k->of[i].x, G, k->of[i].w, k->labelled, k->n_labelled, MO_KERNEL_CLIP);
     return mo_ok(set->ctx);
 }
 
@@ -276,7 +282,9 @@ mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64
         return NULL;
     k->set = set;
     k->inductive = inductive;
-    if (find_node_columns(set, &k->nodes) && make_columns(k) && make_subtrees(k)) {
+    bool done = find_node_columns(set, &k->nodes);
+    find_widths(k);
+    if (done && (inductive || make_columns(k, NULL, 0)) && make_subtrees(k)) {
         name_experts(k);
         if (!inductive)
             free_node_columns(&k->nodes);
@@ -324,8 +332,7 @@ mo_code mo_set_kernels_refer(mo_set_kernels *k, const int64_t *graph, int64_t n)
     int64_t count, *node = k->labelled ? nodes_of(k->set, graph, n, &count) : NULL;
     if (node) {
         memcpy(k->labelled, graph, (size_t)n * sizeof *graph);
-        fill_attributes(k->set, &k->nodes, node, count);
-        if (make_columns(k))
+        if (make_columns(k, node, count))
             list_known(k);
     }
     free(node);
