@@ -88,7 +88,7 @@ static void take_train_device(void *options, const char *text, const struct argp
 
 static const option table[] = {
     {OPTION_GROUP, .help = "What to train on"},
-    {OPTION_OTHER, "pool", "NAMES|POOL|FILE.json", 0,
+    {OPTION_OTHER, "pool", "NAMES|POOL|FILE.pool", 0,
         "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts a graph to those "
         "tasks, "
         "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: the graphs "
