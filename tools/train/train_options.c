@@ -167,10 +167,6 @@ static const option table[] = {
         .needs = "resume", .why = "expected --resume, of a run that goes on at another rate"},
     {OPTION_INT64, "checkpoint-every", "N", AT(checkpoint_every),
         "steps between checkpoints; 0: only at the end (default 500)"},
-    {OPTION_FLAG, "digest", NULL, AT(digest),
-        "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters: two runs with equal "
-        "files went the same way",
-        .not_with = "replay", .why = "expected no --replay, whose gradients cannot be read"},
     {OPTION_FLAG, "solve-health", NULL, AT(solves),
         "log the worst reciprocal condition and residual of each step's linear systems; costs an inverse in float64 of "
         "each",
