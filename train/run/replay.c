@@ -51,7 +51,7 @@ static int list_inputs(mo_episode *e, mo_tensor **list[INPUTS]) {
         &e->support_weight, &e->query_label, &e->segment, &e->centres};
     int n = 0, count = INPUTS - 2 * MO_MAX_ROWS;
     for (int i = 0; i < e->n_rows; i++) {
-        all[count++] = &e->rows[i];
+        all[count++] = &e->rows[i].tensor;
         all[count++] = &e->rows[i].index;
     }
     for (int i = 0; i < count; i++)
