@@ -4,6 +4,8 @@
 
 #include "train/features/stack_file.h"
 
+#include <string.h>
+
 enum { SMALL_STACK_HOPS = 3 /* at most */ };
 
 /* Reads the stack in the folder, or makes it there unless read_only is given. Returns a figure of all of its values; 0
