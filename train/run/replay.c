@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 9 };
+enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 10 };
 
-/* Type and shape of a tensor; data: of one that no tape holds. */
+/* Type and shape of a tensor, zero of an absent one; data: of one that no tape holds. */
 typedef struct form {
     mo_dtype dtype;
     int ndim;
@@ -45,22 +45,22 @@ typedef struct replay {
 
 /* ---- shapes ---- */
 
-/* Where the tensors are that the episode has; returns their number. */
+/* Where the tensors of an episode are, absent ones too; returns their number. */
 static int list_inputs(mo_episode *e, mo_tensor **list[INPUTS]) {
-    mo_tensor **all[INPUTS] = {&e->support[0], &e->query[0], &e->support[1], &e->query[1], &e->support_label,
-        &e->support_weight, &e->query_label, &e->segment, &e->centres};
-    int n = 0, count = INPUTS - 2 * MO_MAX_ROWS;
+    mo_tensor **all[] = {&e->support[0], &e->query[0], &e->support[1], &e->query[1], &e->support_label,
+        &e->support_weight, &e->class_weight, &e->query_label, &e->segment, &e->centres};
+    int n = INPUTS - 2 * MO_MAX_ROWS;
+    memcpy(list, all, sizeof all);
     for (int i = 0; i < e->n_rows; i++) {
-        all[count++] = &e->rows[i].tensor;
-        all[count++] = &e->rows[i].index;
+        list[n++] = &e->rows[i].tensor;
+        list[n++] = &e->rows[i].index;
     }
-    for (int i = 0; i < count; i++)
-        if (!mo_is_null(*all[i]))
-            list[n++] = all[i];
     return n;
 }
 
 static form form_of(const mo_tensor *T) {
+    if (mo_is_null(T))
+        return (form){0};
     form f = {.dtype = T->dtype, .ndim = T->ndim};
     memcpy(f.shape, T->shape, (size_t)T->ndim * sizeof *f.shape);
     if (!T->tape)
@@ -122,7 +122,7 @@ static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
         s->e = given;
     list_inputs(&s->e, to);
     for (int i = 0; i < n && mo_ok(ctx); i++) {
-        if (!(*from[i])->tape)
+        if (mo_is_null(*from[i]) || !(*from[i])->tape)
             continue;
         if (!s->own[i])
             s->own[i] = mo_tensor_create(ctx, s->form[i].dtype, s->form[i].ndim, s->form[i].shape);
