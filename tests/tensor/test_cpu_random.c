@@ -144,7 +144,7 @@ TEST(adamw_equals_the_paper_over_steps) {
         for (int t = 1; t <= 5; t++) {
             step[MO_ADAMW_RATE] = 0.01 / (1 - pow(0.9, t));
             step[MO_ADAMW_ROOT] = 1 / sqrt(1 - pow(0.999, t));
-            mo_fits_of(ctx, dtype)->adamw(ctx, &factors, &scale, 1, &g, &m, &v, &p);
+            mo_kernels_of(ctx, dtype)->adamw(ctx, &factors, &scale, 1, &g, &m, &v, &p);
         }
         for (int64_t i = 0; i < n; i++) {
             double m1 = 0, v1 = 0, p1 = element(&p0, i);

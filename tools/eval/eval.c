@@ -41,7 +41,6 @@ static void evaluate_suite(evaluation *e) {
             e->options->evaluation.n_shots = t->n_shots;
             e->options->evaluation.shots = t->shots;
         }
-        e->metrics = t->metrics;
         evaluate_name(e, t->data, t->task);
     }
 }
