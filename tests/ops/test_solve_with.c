@@ -455,19 +455,6 @@ TEST(systems_without_entries_are_healthy) {
     for_each_form(*state, run_edges);
 }
 
-TEST(the_other_triangle_is_not_looked_at) {
-    fixture *f = *state;
-    double A[] = {2, NAN, 1, 3};
-    mo_tensor *a = matrix(f, MO_F64, 2, 2, A), *b = mo_full(f->t, MO_F64, 2, (int64_t[]){2, 1}, 1);
-    for (int policy = 0; policy <= MO_SOLVE_REFINE; policy++) {
-        mo_solve_health h;
-        mo_tensor *X =
-            mo_solve_with(f->t, a, b, &(mo_solve_options){.policy = (mo_solve_policy)policy, .spd = true}, &h);
-        assert_true(fabs(figure(f, X, 0) - 0.4) < 1e-15 && fabs(figure(f, X, 1) - 0.2) < 1e-15);
-        assert_true(fabs(figure(f, h.rcond, 0) - 5.0 / 16) < 1e-15 && figure(f, h.residual, 0) < 1);
-    }
-}
-
 TEST(wrong_calls_are_named) {
     fixture *f = *state;
     mo_tape *t = f->t;
