@@ -136,24 +136,3 @@ TEST(qr_is_orthonormal_and_unique) {
         free_views();
     }
 }
-
-TEST(threads_change_no_bit) {
-    for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
-        batch z = SHAPES[c / 2];
-        mo_view first_L = {0}, first_X = {0};
-        for (int threads = 1; threads <= 5; threads += 2) {
-            mo_context *ctx = context_with(threads);
-            mo_view L = spd_view(REALS[c & 1], z.b, z.n), info = NEW_VIEW(MO_I32, z.b);
-            mo_view X = UNIFORM_VIEW(REALS[c & 1], 9, z.b, z.n, z.m);
-            mo_kernels_of(ctx, REALS[c & 1])->potrf(ctx, &L, &info);
-            mo_kernels_of(ctx, REALS[c & 1])->trsm(ctx, MO_LOWER, &L, &X);
-            if (threads == 1) {
-                first_L = clone_view(&L);
-                first_X = clone_view(&X);
-            }
-            assert_same_bits(&first_L, &L);
-            assert_same_bits(&first_X, &X);
-        }
-        free_views();
-    }
-}

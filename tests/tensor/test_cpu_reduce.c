@@ -120,19 +120,3 @@ TEST(maximum_of_not_a_number_is_one) {
     }
     free_views();
 }
-
-TEST(threads_change_no_bit) {
-    for (int d = 0; d < 2; d++)
-        for (int reduced = 1; reduced < 4; reduced++) {
-            mo_view x = UNIFORM_VIEW(REALS[d], 5, 3001, 97), first = reduced_view(&x, reduced);
-            for (int threads = 1; threads <= 5; threads++) {
-                mo_context *ctx = context_with(threads);
-                mo_view y = reduced_view(&x, reduced);
-                mo_kernels_of(ctx, REALS[d])->reduce(ctx, MO_REDUCE_SUM, &x, threads == 1 ? &first : &y);
-                int64_t results = reduced == 3 ? 1 : reduced == 1 ? 97 : 3001;
-                if (threads > 1)
-                    assert_memory_equal(first.data, y.data, (size_t)results * mo_dtype_size(REALS[d]));
-            }
-            free_views();
-        }
-}
