@@ -2,7 +2,8 @@
 """Whether the tests see a wrong program: mutations of the library and the program, drawn by seed over all rooms in turn, each built into
 a copy of the tree and run against the tests that execute its line, the fastest first. Lists what survives; fails below 95%.
 
-Usage: tests/test_mutations.py [COUNT] [--seed N] [--work FOLDER] [--minutes M]     default: 300 mutations, seed: the last commit's hash
+Usage: tests/test_mutations.py [COUNT] [--seed N] [--work FOLDER] [--minutes M] [--files PREFIX] [--without TEST,..]
+       default: 300 mutations, seed: the last commit's hash; --without: what would survive if these tests were not there
 
 The copy is built once with gcov's counters, and every test runs alone in it, which says what it executes (a quarter of an hour; --work
 keeps both for the next time). A mutation that does not compile is drawn again; one that never ends is caught."""
@@ -216,6 +217,8 @@ def main():
     a.add_argument("--seed")
     a.add_argument("--work", type=pathlib.Path)
     a.add_argument("--minutes", type=float, default=float("inf"))
+    a.add_argument("--files", default="", metavar="PREFIX")
+    a.add_argument("--without", default="", metavar="TEST,..")
     a = a.parse_args()
     seed = a.seed or subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
     with tempfile.TemporaryDirectory() as temporary:
@@ -226,12 +229,12 @@ def main():
         if not (folder / "map.json").exists():
             (folder / "map.json").write_text(json.dumps(make_map(folder, tests)))
         reach = {name: (seconds, {p: set(lines) for p, lines in executed.items()})
-                 for name, (seconds, executed) in json.loads((folder / "map.json").read_text()).items() if name in tests}
+                 for name, (seconds, executed) in json.loads((folder / "map.json").read_text()).items() if name in tests and name not in a.without.split(",")}
         executed = collections.defaultdict(set)
         for _, lines in reach.values():
             for path, some in lines.items():
                 executed[path] |= some
-        executed = {path: lines for path, lines in executed.items() if (folder / path).read_text() == (ROOT / path).read_text()}
+        executed = {path: lines for path, lines in executed.items() if path.startswith(a.files) and (folder / path).read_text() == (ROOT / path).read_text()}
         found = mutations(executed)
         print(f"{sum(map(len, found.values()))} mutations of {len(executed)} files; seed {seed}", flush=True)
         caught, alive, by, stillborn, start = collections.Counter(), collections.defaultdict(list), collections.Counter(), 0, time.monotonic()
