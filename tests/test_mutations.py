@@ -2,7 +2,7 @@
 """Whether the tests see a wrong program: mutations of the library and the program, drawn by seed over all rooms in turn, each built into
 a copy of the tree and run against the tests that execute its line, the fastest first. Lists what survives; fails below 95%.
 
-Usage: tests/test_mutations.py [COUNT] [--seed N] [--work FOLDER] [--minutes M] [--files PREFIX] [--without TEST,..]
+Usage: tests/test_mutations.py [COUNT] [--seed N] [--work FOLDER] [--minutes M] [--files PREFIX,..] [--without TEST,..]
        default: 300 mutations, seed: the last commit's hash; --without: what would survive if these tests were not there
 
 The copy is built once with gcov's counters, and every test runs alone in it, which says what it executes (a quarter of an hour; --work
@@ -217,7 +217,7 @@ def main():
     a.add_argument("--seed")
     a.add_argument("--work", type=pathlib.Path)
     a.add_argument("--minutes", type=float, default=float("inf"))
-    a.add_argument("--files", default="", metavar="PREFIX")
+    a.add_argument("--files", default="", metavar="PREFIX,..")
     a.add_argument("--without", default="", metavar="TEST,..")
     a = a.parse_args()
     seed = a.seed or subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
@@ -234,7 +234,7 @@ def main():
         for _, lines in reach.values():
             for path, some in lines.items():
                 executed[path] |= some
-        executed = {path: lines for path, lines in executed.items() if path.startswith(a.files) and (folder / path).read_text() == (ROOT / path).read_text()}
+        executed = {path: lines for path, lines in executed.items() if path.startswith(tuple(a.files.split(","))) and (folder / path).read_text() == (ROOT / path).read_text()}
         found = mutations(executed)
         print(f"{sum(map(len, found.values()))} mutations of {len(executed)} files; seed {seed}", flush=True)
         caught, alive, by, stillborn, start = collections.Counter(), collections.defaultdict(list), collections.Counter(), 0, time.monotonic()
@@ -251,6 +251,9 @@ def main():
             else:
                 alive[mutation.room].append(mutation)
                 print(f"survives {len(reaching)} tests: {described(mutation)}", flush=True)
+            tried_so_far = sum(caught.values()) + sum(map(len, alive.values()))
+            if test != "no" and tried_so_far % 20 == 0:
+                print(f"caught: {sum(caught.values())} of {tried_so_far}", flush=True)
         for room in ROOMS:
             n = caught[room] + len(alive[room])
             print(f"{room:10} {n:4} mutations, {caught[room]:4} caught" + (f", {100 * caught[room] / n:5.1f}%" if n else ""))
