@@ -98,6 +98,37 @@ TEST(logsumexp_is_exact_at_extremes) {
     mo_tensor_release(far);
 }
 
+static double entry(mo_tape *t, mo_tensor *Y, int64_t i) {
+    return mo_item(mo_slice(t, Y, MO_AXIS(0), i, i + 1));
+}
+
+/* A running float32 sum of 0.1 is off by 1e-2 here; ours is the rounded exact sum. */
+BARE_TEST(float32_sum_of_a_million_keeps_seven_digits) {
+    (void)state;
+    mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 2}); /* which keeps room for its threads */
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *X = mo_full(t, MO_F32, 2, (int64_t[]){1000, 1000}, 0.1);
+    const double exact = 1e6 * (double)0.1f;
+    for (int turned = 0; turned < 2; turned++, X = mo_transpose(t, X)) {
+        assert_true(fabs(mo_item(mo_sum(t, X, MO_ALL, MO_DROP_AXES)) - exact) <= 1e-7 * exact);
+        double column = entry(t, mo_sum(t, X, MO_AXIS(0), MO_DROP_AXES), 999);
+        assert_true(fabs(column - exact / 1000) <= 2e-7 * exact / 1000);
+    }
+    mo_tape_release(t);
+    assert_int_equal(mo_context_release(ctx), MO_OK);
+}
+
+TEST(maximum_of_not_a_number_is_one) {
+    mo_tape *t = ((toy *)*state)->t;
+    for (int i = 0; i < 300; i += 37) {
+        float x[300] = {0};
+        x[i] = NAN;
+        mo_tensor *X = mo_from(t, MO_F32, 2, (int64_t[]){3, 100}, x), *columns = mo_max(t, X, MO_AXIS(0), MO_DROP_AXES);
+        assert_true(isnan(mo_item(mo_max(t, X, MO_ALL, MO_DROP_AXES))));
+        assert_true(isnan(entry(t, columns, i % 100)) && entry(t, columns, (i + 1) % 100) == 0);
+    }
+}
+
 TEST(negative_axes_count_from_the_end) {
     toy *y = *state;
     mo_tensor *X = cube_leaf(y->ctx);
