@@ -57,15 +57,6 @@ TEST(same_seed_gives_same_bytes) {
     bytes_release(&y);
 }
 
-TEST(thread_count_changes_no_bit) {
-    run_options o = usual_run;
-    char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
-    run_until(&o, a, false, o.steps);
-    o.threads = 2;
-    run_until(&o, b, false, o.steps);
-    assert_same_weights(a, b);
-}
-
 TEST(stopped_and_resumed_equals_uninterrupted) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1);
@@ -74,30 +65,6 @@ TEST(stopped_and_resumed_equals_uninterrupted) {
         run_until(&o, parts, false, stop);
         run_until(&o, parts, true, o.steps);
         assert_same_run(whole, parts);
-        folder_remove(parts);
-    }
-}
-
-/* A process that dies leaves its last checkpoint and a log that is ahead of it, perhaps with half a line. */
-TEST(killed_and_resumed_equals_uninterrupted) {
-    run_options o = usual_run;
-    char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1), path[600];
-    run_until(&o, whole, false, o.steps);
-    for (int64_t kill = 0; kill < o.steps; kill++) {
-        training_run run = run_open(&o, parts);
-        for (int64_t step = 0; step <= kill; step++) {
-            mo_trainer_step(run.trainer, NULL);
-            if (step == 3)
-                mo_trainer_checkpoint(run.trainer);
-        }
-        assert_run_ok(&run);
-        run_close(&run);
-        snprintf(path, sizeof path, "%s/log.jsonl", parts);
-        FILE *log = fopen(path, "a");
-        fputs("{\"step\":", log);
-        fclose(log);
-        run_until(&o, parts, true, o.steps);
-        assert_same_weights(whole, parts);
         folder_remove(parts);
     }
 }
