@@ -28,7 +28,7 @@ from .errors import (
 )
 from .graphs.few_shot import Estimate, FewShot
 from .graphs.graph import Graph, graph, graph_set
-from .fit import few_shot_score
+from .fit import diagnose, few_shot_score
 from .functions import Op, recompute
 from .heads import Head, head, head_names
 from .operators import attach as _attach
@@ -48,7 +48,7 @@ __all__ = [
     "AdamW", "BusyError", "Check", "Context", "Error", "Estimate", "FewShot", "FileError", "ForkError", "FormatError",
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
-    "cosine", "current_tape", "default_context", "features", "few_shot_score", "gradcheck", "graph",
+    "cosine", "current_tape", "default_context", "diagnose", "features", "few_shot_score", "gradcheck", "graph",
     "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute",
     "set_default_context", "solve", "solve_with", "train",
 ]  # fmt: skip

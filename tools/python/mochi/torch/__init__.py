@@ -124,7 +124,7 @@ def ridge(
     if not isinstance(lam, torch.Tensor):
         lam = checked.real("ridge: lam", lam, 0)
     if bias == "free" or (bias is not None and Zs.shape[-2] > Zs.shape[-1]):
-        return readout(heads[bias], Zs, Ys, Zq, **{"lambda": lam})
+        return readout(heads[bias], Zs, Ys, Zq, lam=lam)
     return Function.apply(_ridge(bias is not None), Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
 
 
@@ -133,7 +133,7 @@ def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | 
 
     Differentiated at the optimum by the implicit function theorem. Source: models/heads, ops/fits; Lee et al. 2019
     """
-    return readout("logistic", Zs, Ys, Zq, **{"lambda": lam})
+    return readout("logistic", Zs, Ys, Zq, lam=lam)
 
 
 def svm(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
@@ -141,7 +141,7 @@ def svm(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch
 
     Source: Crammer and Singer 2001; Lee et al. 2019 (MetaOptNet)
     """
-    return readout("svm", Zs, Ys, Zq, **{"lambda": lam})
+    return readout("svm", Zs, Ys, Zq, lam=lam)
 
 
 def lda(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, shrinkage: float | torch.Tensor = 0.1) -> torch.Tensor:
