@@ -367,7 +367,9 @@ def lower(d, b, n):
 OPS = [
     unary("neg", "normal", torch.neg), unary("exp", "normal", torch.exp), unary("log", "positive", torch.log),
     unary("sqrt", "positive", torch.sqrt), unary("square", "normal", torch.square), unary("abs", "distinct", torch.abs),
-    unary("relu", "distinct", torch.relu), unary("tanh", "normal", torch.tanh), unary("sigmoid", "normal", torch.sigmoid),
+    unary("relu", "distinct", torch.relu), unary("sin", "normal", torch.sin), unary("cos", "normal", torch.cos),
+    unary("log1p", "positive", torch.log1p), unary("erf", "normal", torch.erf), unary("tanh", "normal", torch.tanh),
+    unary("sigmoid", "normal", torch.sigmoid),
     unary("softplus", "normal", torch.nn.functional.softplus), unary("gelu", "normal", torch.nn.functional.gelu),
     unary("leaky_relu", "distinct", lambda X: torch.nn.functional.leaky_relu(X, 0.2), 0.2),
     unary("clamp", "distinct", lambda X: X.clamp(-0.3, 0.5), -0.3, 0.5), unary("scale", "normal", lambda X: 1.7 * X - 0.3, 1.7, -0.3),
