@@ -26,18 +26,19 @@ from .. import ops as _ops
 from ..heads import Head
 from ..heads import head as _head
 from ..solvers import implicit as _implicit
-from .nodes import Function
+from .nodes import apply
 
 __all__ = ["function", "implicit", "lda", "logistic", "prototype", "readout", "ridge", "solve", "solve_spd", "svm"]
 
 
-def function(f: Callable) -> Callable[..., torch.Tensor]:
+def function(f: Callable) -> Callable[..., Any]:
     """A function of PyTorch from one that is written with the ops of `mochi.ops`.
 
     Parameters
     ----------
     f : callable
-        f(*tensors) -> Tensor, of `mochi.Tensor`. It is called again for higher derivatives: it must give the same.
+        f(*tensors, **options) -> a `mochi.Tensor`, or a tuple of several. It is called again for higher derivatives: it must
+        give the same. Numbers, texts and keywords are given on as they are.
 
     Returns
     -------
@@ -45,11 +46,23 @@ def function(f: Callable) -> Callable[..., torch.Tensor]:
         Takes and gives tensors of PyTorch, float32 or float64 where gradients flow, all on the device of the first.
     """
 
-    def apply(*inputs: torch.Tensor) -> torch.Tensor:
-        return Function.apply(f, *inputs)
+    def applied(*inputs: Any, **options: Any) -> Any:
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
 
-    apply.__doc__ = f.__doc__
-    return apply
+        def given(*leaves):
+            values = iter(leaves)
+            return f(*(next(values) if isinstance(x, torch.Tensor) else x for x in inputs), **options)
+
+        return apply(given, *tensors)
+
+    applied.__doc__ = f.__doc__
+    return applied
+
+
+def _batched(f):
+    """Marks a function that takes leading axes of episodes, which torch.func.vmap then gives it."""
+    f.batches = True
+    return f
 
 
 def _one_hot(Ys, Zs):
@@ -82,10 +95,11 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     names = [name for name, value in parameters.items() if isinstance(value, torch.Tensor)]
     numbers = {name: value for name, value in parameters.items() if name not in names}
 
+    @_batched
     def fit(Zs, Ys, Zq, *given):
         return h(Zs, Ys, Zq, **numbers, **dict(zip(names, given, strict=True)))
 
-    return Function.apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
+    return apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
 
 
 def _ridge(bias):
@@ -100,7 +114,7 @@ def _ridge(bias):
         logits = Zq @ (Zs.T @ D)
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
-    return lambda Zs, *rest: (dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, *rest)
+    return _batched(lambda Zs, *rest: (dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, *rest))
 
 
 def ridge(
@@ -125,7 +139,7 @@ def ridge(
         lam = checked.real("ridge: lam", lam, 0)
     if bias == "free" or (bias is not None and Zs.shape[-2] > Zs.shape[-1]):
         return readout(heads[bias], Zs, Ys, Zq, lam=lam)
-    return Function.apply(_ridge(bias is not None), Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
+    return apply(_ridge(bias is not None), Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
 
 
 def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
@@ -159,12 +173,12 @@ def prototype(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, kind: str = 
 
 def solve_spd(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """A^-1 B for symmetric positive definite A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
-    return Function.apply(_ops.solve_spd, A, B)
+    return apply(_batched(_ops.solve_spd), A, B)
 
 
 def solve(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """A^-1 B for A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
-    return Function.apply(_ops.solve, A, B)
+    return apply(_batched(_ops.solve), A, B)
 
 
 def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -185,4 +199,4 @@ def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **optio
     def at(w0, *theta):
         return _implicit(residual, w0, theta, **options)
 
-    return Function.apply(at, w0.detach(), *theta)
+    return apply(at, w0.detach(), *theta)
