@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -121,7 +122,7 @@ def _tensor(x, like):
     return x if isinstance(x, Tensor) else ops.add(ops.scale(ops.sum(like), 0.0), x)
 
 
-UFUNCS = {
+UFUNCS: dict[str, Any] = {
     "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "divide": lambda a, b: a / b,
     "matmul": lambda a, b: a @ b, "power": lambda a, b: a**b, "negative": ops.neg, "exp": ops.exp, "log": ops.log,
     "sqrt": ops.sqrt, "square": ops.square, "absolute": ops.abs, "tanh": ops.tanh, "sin": ops.sin, "cos": ops.cos,
@@ -129,7 +130,7 @@ UFUNCS = {
     "less_equal": lambda a, b: a <= b, "greater": lambda a, b: a > b, "less": lambda a, b: a < b, "equal": lambda a, b: a == b,
     "not_equal": lambda a, b: a != b,
 }  # fmt: skip
-FUNCTIONS = {
+FUNCTIONS: dict[str, Any] = {
     "sum": ops.sum, "mean": ops.mean, "var": lambda x, axis=None, keepdims=False, ddof=0: ops.var(x, axis, keepdims, ddof),
     "max": ops.max, "amax": ops.max, "min": minimum_over, "amin": minimum_over, "std": std, "prod": prod, "einsum": einsum,
     "squeeze": squeeze, "expand_dims": expand_dims, "reshape": reshape, "where": ops.where, "trace": ops.trace,

@@ -7,7 +7,7 @@ import os
 import pickle
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -115,7 +115,11 @@ class FewShot(Handle):
         e = self.context.call(lib.gate_mo_few_shot_expect, self.pointer())
         return Estimate(**{field.name: getattr(e, field.name) for field in dataclasses.fields(Estimate)})
 
-    def predict(self, examples: Sequence | None = None, as_frame: bool = False) -> Any:
+    @overload
+    def predict(self, examples: Sequence | None = None, as_frame: Literal[False] = False) -> np.ndarray: ...
+    @overload
+    def predict(self, examples: Sequence | None = None, *, as_frame: Literal[True]) -> Any: ...
+    def predict(self, examples=None, as_frame=False):
         """The class of each example [n], as the labels name it.
 
         Parameters
@@ -142,7 +146,11 @@ class FewShot(Handle):
             raise errors.InvalidError(f"score: {len(values)} labels of {len(found)} examples")
         return float(np.mean([found[i] == value for i, value in known]))
 
-    def predict_proba(self, examples: Sequence | None = None, as_frame: bool = False) -> Any:
+    @overload
+    def predict_proba(self, examples: Sequence | None = None, as_frame: Literal[False] = False) -> np.ndarray: ...
+    @overload
+    def predict_proba(self, examples: Sequence | None = None, *, as_frame: Literal[True]) -> Any: ...
+    def predict_proba(self, examples=None, as_frame=False):
         """Probabilities softmax(logits / temperature), float64 [n, C]; the temperature is of the left-out labels.
 
         as_frame: a DataFrame of pandas, whose index are the names of the examples and whose columns the classes.
@@ -155,10 +163,9 @@ class FewShot(Handle):
         found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
         return self._frame(found, examples) if as_frame else found
 
-    def logits(self, examples: Sequence | None = None, as_frame: bool = False) -> Any:
-        """Logits, float64 [n, C]; as_frame: as of `predict_proba`."""
-        found = self._rows(lib.gate_mo_few_shot_logits, examples)
-        return self._frame(found, examples) if as_frame else found
+    def logits(self, examples: Sequence | None = None) -> np.ndarray:
+        """Logits, float64 [n, C]."""
+        return self._rows(lib.gate_mo_few_shot_logits, examples)
 
     decision_function = logits
 

@@ -363,7 +363,7 @@ def _assembled(context, parts, name, caller):
     ignored = sorted(set(parts.get("ignored", ())), reverse=True)
     if ignored:
         found, edges = " and ".join(ignored), len(parts["u"])
-        text = f"edges have neither weights nor directions here; the {found} of {edges} entries are ignored"
+        text = f"edges have neither weights nor directions here; their {found} are ignored, of {edges} entries"
         warnings.warn(f"{caller}: {text}", stacklevel=3)
     members, values = members_of(parts)
     label = "".join(c if c.isalnum() or c in "-_. " else "_" for c in name or "graph")[:LARGEST_NAME] or "graph"

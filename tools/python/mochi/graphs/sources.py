@@ -135,7 +135,7 @@ def _of_table(table):
     weights = len(table.columns) == 3 and _weighted(table.iloc[:, 2])
     ends = [table.iloc[:, i] for i in (0, 1)]
     if any(column.dtype.kind not in "iuf" and str(column.dtype)[:3] not in ("Int", "UIn") for column in ends):
-        return _of_names(*(column.tolist() for column in ends), weights)
+        return _of_names(ends[0].tolist(), ends[1].tolist(), weights)
     u, v = (checked.indices(f"graph: column {column.name!r}", column) for column in ends)
     return {"nodes": _number_after(u, v), "u": u, "v": v, "ignored": _ignored(weights, False)}
 

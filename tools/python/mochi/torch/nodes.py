@@ -146,7 +146,7 @@ def apply(f, *inputs):
     """f of tensors of PyTorch: a tensor, or a tuple of several."""
     tracked = torch.is_grad_enabled()
     if torch.is_autocast_enabled(inputs[0].device.type):  # as torch.amp.custom_fwd(cast_inputs=torch.float32)
-        inputs = [x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in inputs]
+        inputs = tuple(x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in inputs)
     return Function.apply(Asked(f, [tracked and _is_tracked(x) for x in inputs]), *inputs)
 
 
