@@ -288,16 +288,16 @@ def twin(Zs, Ys, Zq, lam):
 
 
 @pytest.fixture
-def episode():
+def small():
     torch.manual_seed(0)
     Zs, Zq = torch.randn(6, 4, dtype=torch.float64), torch.randn(5, 4, dtype=torch.float64)
     return Zs, torch.eye(2, dtype=torch.float64).repeat(3, 1), Zq, torch.tensor(2.0, dtype=torch.float64)
 
 
-def test_transforms_of_functions_give_the_twins_values(episode):
+def test_transforms_of_functions_give_the_twins_values(small):
     from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 
-    Zs, Ys, Zq, lam = episode
+    Zs, Ys, Zq, lam = small
     batch, lams = torch.randn(3, 6, 4, dtype=torch.float64), torch.tensor([1.0, 2, 3], dtype=torch.float64)
     results = []
     for ridge in (lambda *xs: mochi.torch.ridge(*xs, bias=None), twin):
@@ -313,10 +313,10 @@ def test_transforms_of_functions_give_the_twins_values(episode):
         torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-10, msg=str(i))
 
 
-def test_vmap_of_every_head_is_its_loop(episode):
+def test_vmap_of_every_head_is_its_loop(small):
     from torch.func import functional_call, grad, vmap
 
-    _, Ys, Zq, _ = episode
+    _, Ys, Zq, _ = small
     batch = torch.randn(3, 6, 4, dtype=torch.float64)
     for name in ("ridge", "ridge_intercept", "logistic", "svm", "lda", "prototype_euclidean"):
         g = grad(lambda Z: mochi.torch.readout(name, Z, Ys, Zq).square().sum())  # noqa: B023
@@ -351,8 +351,8 @@ def test_compiled_functions_keep_their_graph():
             assert (a is None and b is None) or torch.allclose(a, b, rtol=1e-5, atol=1e-6)
 
 
-def test_autocast_computes_in_float32(episode):
-    Zs, Ys, Zq, _ = (x.float() for x in episode)
+def test_autocast_computes_in_float32(small):
+    Zs, Ys, Zq, _ = (x.float() for x in small)
     for dtype in (torch.bfloat16, torch.float16):
         low = Zs.to(dtype).requires_grad_()
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -363,8 +363,8 @@ def test_autocast_computes_in_float32(episode):
         torch.testing.assert_close(logits, mochi.torch.ridge(low.detach().float(), Ys, Zq.to(dtype).float()))
 
 
-def test_functions_take_numbers_and_keywords_and_give_several_results(episode):
-    Zs = episode[0].requires_grad_()
+def test_functions_take_numbers_and_keywords_and_give_several_results(small):
+    Zs = small[0].requires_grad_()
     f = mochi.torch.function(lambda A, k, shift=0.0: (A * k + shift, (A * A).sum()))
     y, square = f(Zs, 3.0, shift=1.0)
     assert torch.equal(y, 3 * Zs + 1)
@@ -373,8 +373,8 @@ def test_functions_take_numbers_and_keywords_and_give_several_results(episode):
     assert torch.autograd.gradcheck(f, (Zs, 2.0)) and torch.autograd.gradgradcheck(f, (Zs, 2.0))
 
 
-def test_modules_learn_their_penalty(episode):
-    Zs, Ys, Zq, _ = episode
+def test_modules_learn_their_penalty(small):
+    Zs, Ys, Zq, _ = small
     m = mochi.torch
     for head, expected in (
         (m.RidgeHead(2.0, bias=None), m.ridge(Zs, Ys, Zq, 2.0, bias=None)), (m.LogisticHead(2.0), m.logistic(Zs, Ys, Zq, 2.0)),

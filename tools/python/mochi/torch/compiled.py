@@ -60,7 +60,7 @@ def _keep(ctx, inputs, output):
 
 def _backward(ctx, bar):
     found = iter(_adjoint(bar, ctx.name, list(ctx.saved_tensors), ctx.needs, ctx.names, ctx.numbers))
-    return None, [next(found) if need else None for need in ctx.needs], None, [None for _ in ctx.numbers]
+    return None, [next(found) if need else None for need in ctx.needs], None, None if ctx.numbers else []
 
 
 _call.register_autograd(_backward, setup_context=_keep)
