@@ -34,6 +34,8 @@ typedef struct mo_episode {
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
     mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
                                   its copies. NULL: no example is there twice */
+    mo_tensor *class_weight;   /* float64 [n_s]: how much a row counts in fits, more where its class has few rows, 1 on
+                                  average (mo_class_weight). NULL: 1 each */
     mo_tensor *centres;        /* int64 [m], in rising order: support rows that stand for a large support; the second
                                   size of kernels is then m. NULL: all rows */
     mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */

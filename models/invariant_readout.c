@@ -96,7 +96,8 @@ static mo_expert_mixture kernel_mixture(mo_tape *t, const mo_model *m, const mo_
         .prior = mo_cast(t, mo_from(t, MO_F64, 1, &E, prior), m->real),
         .doublings = mo_cast(t, mo_from(t, MO_F64, 1, &E, doublings), m->real),
         .sharpness = mo_scalar(t, m->real, evidence_sharpness),
-        .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL};
+        .weight = e->support_weight ? mo_cast(t, e->support_weight, m->real) : NULL,
+        .class_weight = e->class_weight ? mo_cast(t, e->class_weight, m->real) : NULL};
 }
 
 static mo_tensor *labels_of(mo_tape *t, const mo_model *m, const mo_episode *e) {
@@ -111,9 +112,13 @@ static mo_mixed_experts learn_mixture(mo_tape *t, const mo_model *m, const mo_ep
         return (mo_mixed_experts){mo_null_tensor(m->ctx), mo_null_tensor(m->ctx), mo_null_tensor(m->ctx)};
     if (!e->centres)
         return mo_kernel_mixture(t, all, Ys, &mix);
+    mo_tensor *class_weight = mix.class_weight;
     if (mix.weight)
         mix.weight = gathered_weights(t, mix.weight, e->centres);
-    return mo_centred_mixture(t, all, rows_of_each(t, all, e->centres), Ys, mo_gather_rows(t, Ys, e->centres), &mix);
+    if (class_weight)
+        mix.class_weight = gathered_weights(t, class_weight, e->centres);
+    return mo_centred_mixture(
+        t, all, rows_of_each(t, all, e->centres), Ys, mo_gather_rows(t, Ys, e->centres), class_weight, &mix);
 }
 
 /* ---- without some rows of the support ---- */

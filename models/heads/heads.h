@@ -33,7 +33,8 @@ typedef struct mo_expert_mixture {
     mo_tensor *prior;     /* [E] */
     mo_tensor *doublings; /* [E]: log2 of the temperatures that are expected before the labels are seen */
     mo_tensor *sharpness; /* scalar */
-    mo_tensor *weight;    /* [.., n_s]: of the support's rows, as mo_episode has it, but real; NULL: 1 each */
+    mo_tensor *weight;    /* [.., n_s]: how often the support has a row, as mo_episode has it, but real; NULL: once */
+    mo_tensor *class_weight; /* [.., n_s]: as mo_episode has it; NULL: 1 each */
 } mo_expert_mixture;
 /* Null tensors after a failure. */
 typedef struct mo_mixed_experts {
@@ -48,9 +49,10 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
 /* The same of a large support by m of its rows, the centres: shares and temperatures are those of the centres alone,
  * with kernels Km [.., E, m, m], labels Ym [.., m, C] and weights; with them, ridges of all rows in the span of the
  * centres, by kernels K [.., E, n_s, m] of the support with the centres. learned: alpha [.., E, m, C] of the centres.
+ * class_weight [.., n_s] is of all rows, those of mix of the centres.
  */
-mo_mixed_experts mo_centred_mixture(
-    mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym, const mo_expert_mixture *mix);
+mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
+    mo_tensor *class_weight, const mo_expert_mixture *mix);
 
 /* A mixture of kernels [E, n_s, n_s] with every inverse, from which fits without some rows are read (mixture.c). */
 typedef struct mo_inverted_mixture {
@@ -59,8 +61,8 @@ typedef struct mo_inverted_mixture {
 } mo_inverted_mixture;
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix);
 /* Logits [h, C] of the rows row[0 .. h - 1] by the mixture of all other rows, with shares and temperatures of theirs;
- * no gradient flows. mix: without weights. each (may be NULL): receives those of every expert and penalty alone, [E, R,
- * h, C]. */
+ * no gradient flows. mix: without repeated rows. each (may be NULL): receives those of every expert and penalty alone,
+ * [E, R, h, C]. */
 mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all, mo_tensor *Ys,
     const mo_expert_mixture *mix, const int64_t *row, int64_t h, mo_tensor **each);
 

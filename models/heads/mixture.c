@@ -16,6 +16,9 @@
  * row of a class takes no part in CE and n: a fit without it has never seen the class, so its error says nothing. With
  * one label a class shares are those of the prior and temperatures the expected ones, T_e.
  *
+ * Where classes have unequally many rows, the fits count the rows of rare classes more (mo_class_weight): a ridge with
+ * weights b_i is that of the rows and labels times sqrt(b_i) (ridge_loo.c). CE and n_c are of plain rows.
+ *
  * The temperature makes probabilities of the logits, so that no other follows; the second term of its choice decides
  * where few labels do not. It is constant to the gradient, which flows through everything else: where two temperatures
  * are equally good it jumps.
@@ -158,12 +161,25 @@ static bool kernel_mixture_check(
     return fits;
 }
 
+/* How much each row counts in a fit, [.., n_s]; NULL: 1 each. */
+static mo_tensor *fit_weight(mo_tape *t, const mo_expert_mixture *mix) {
+    if (mix->weight && mix->class_weight)
+        return mo_mul(t, mix->weight, mix->class_weight);
+    return mix->weight ? mix->weight : mix->class_weight;
+}
+
+/* The roots of class weights [.., n_s] beside a matrix of each row, [.., n_s, 1]. */
+static mo_tensor *class_roots(mo_tape *t, mo_tensor *class_weight) {
+    return mo_with_axis(t, mo_sqrt(t, class_weight), MO_AXIS(-1), 1);
+}
+
 mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
     if (!kernel_mixture_check(ctx, K, Ys, mix))
         return (mo_mixed_experts){mo_null_tensor(ctx), mo_null_tensor(ctx), mo_null_tensor(ctx)};
     int64_t E = mo_dim(K, -3);
-    mo_tensor *weight = mix->weight ? mo_with_axis(t, mix->weight, MO_AXIS(-2), E) : NULL;
+    mo_tensor *weight = fit_weight(t, mix);
+    weight = weight ? mo_with_axis(t, weight, MO_AXIS(-2), E) : NULL;
     mo_tensor *Y = mo_with_axis(t, Ys, MO_AXIS(-3), E), *alpha, *Yloo;
     mo_kernel_loo_fit(t, K, Y, weight, of_every_problem(t, mix->lambda, K), &alpha, &Yloo);
     return mix_experts(t, alpha, Yloo, Ys, mix);
@@ -173,14 +189,19 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
  * penalty. */
 static const double centre_ridge = 1e-3;
 
-mo_mixed_experts mo_centred_mixture(
-    mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym, const mo_expert_mixture *mix) {
+mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
+    mo_tensor *class_weight, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
     mo_mixed_experts fit = mo_kernel_mixture(t, Km, Ym, mix);
     if (!mo_ok(ctx))
         return fit;
     int64_t E = mo_dim(Km, -3), R = mo_dim(mix->lambda, 0);
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, Km, mo_scalar(t, mo_tensor_dtype(Km), centre_ridge)));
+    if (class_weight) {
+        mo_tensor *root = class_roots(t, class_weight);
+        K = mo_mul(t, K, mo_with_axis(t, root, MO_AXIS(-3), 1));
+        Ys = mo_mul(t, Ys, root);
+    }
     mo_tensor *Phi_t = mo_solve_triangular(t, L, mo_transpose(t, K), MO_LOWER);
     mo_tensor *A = mo_with_axis(t, mo_gram(t, Phi_t), MO_AXIS(-3), R);
     mo_tensor *B = mo_matmul(t, Phi_t, mo_with_axis(t, Ys, MO_AXIS(-3), E));
@@ -197,14 +218,21 @@ mo_mixed_experts mo_centred_mixture(
  * matrix (the leave-one-out formula of ridge_loo.c is the case of one row),
  *     f(J) = Y_J - G_JJ^-1 alpha_J,
  *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,
- * which takes products with h = |J| columns in place of a factorization. */
+ * which takes products with h = |J| columns in place of a factorization. With class weights these are of the rows and
+ * labels times sqrt(b_i), by which f and Yloo are divided at the end; a class counts as with the rows J. */
 
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
     mo_inverted_mixture all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
-    if (kernel_mixture_check(ctx, K, Ys, mix))
-        mo_kernel_inverse(t, K, mo_with_axis(t, Ys, MO_AXIS(-3), mo_dim(K, -3)), of_every_problem(t, mix->lambda, K),
-            &all.G, &all.alpha);
+    if (!kernel_mixture_check(ctx, K, Ys, mix))
+        return all;
+    if (mix->class_weight) {
+        mo_tensor *root = class_roots(t, mix->class_weight);
+        K = mo_mul(t, mo_mul(t, K, root), mo_transpose(t, root));
+        Ys = mo_mul(t, Ys, root);
+    }
+    mo_kernel_inverse(
+        t, K, mo_with_axis(t, Ys, MO_AXIS(-3), mo_dim(K, -3)), of_every_problem(t, mix->lambda, K), &all.G, &all.alpha);
     return all;
 }
 
@@ -250,10 +278,14 @@ mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all,
     others.weight = weights_without(t, n, row, h, real);
     mo_tensor *G_ii = mo_mul(t, mo_sub(t, mo_diagonal(t, all->G), lost), others.weight); /* 0 in J */
     mo_tensor *alpha = mo_sub(t, all->alpha, mo_matmul(t, mo_transpose(t, G_Jt), B));
-    mo_tensor *Y = of_each_pair(t, Ys),
-              *Y_J = rows_of_pairs(t, mo_with_axis(t, mo_with_axis(t, Ys, MO_AXIS(0), 1), MO_AXIS(0), 1), row, h);
-    mo_tensor *Yloo = mo_sub(t, Y, mo_div_or_zero(t, alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
-    mo_tensor *own = mo_sub(t, Y_J, B);
+    mo_tensor *Y = of_each_pair(t, Ys), *Y_J = rows_of_pairs(t, Y, row, h);
+    mo_tensor *error = mo_div_or_zero(t, alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1));
+    if (mix->class_weight) {
+        mo_tensor *root = of_each_pair(t, class_roots(t, mix->class_weight));
+        error = mo_div(t, error, root);
+        B = mo_div(t, B, rows_of_pairs(t, root, row, h));
+    }
+    mo_tensor *Yloo = mo_sub(t, Y, error), *own = mo_sub(t, Y_J, B);
     if (each)
         *each = own;
     mo_mixed_experts fit = mix_experts(t, own, Yloo, Ys, &others);

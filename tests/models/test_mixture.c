@@ -22,6 +22,7 @@ enum { E = 3, R = 3, N = 10, C = 4, Q = 4, D = 4 };
 static const double lambda[R] = {0.03, 0.3, 3}, prior[E] = {1, 0, 0}, doublings[E] = {3, 2, 1};
 static const int64_t label[N] = {3, 0, 0, 0, 1, 1, 1, 1, 2, 2}; /* the first row is alone in its class */
 static const double times[N] = {2, 1, 3, 1, 1, 2, 1, 1, 1, 5};
+static const double class_weight[N] = {2.5, .9, .9, .9, .6, .6, .6, .6, 1.2, 1.2};
 
 /* ---- the recipe in loops, of examples without copies ---- */
 
@@ -73,13 +74,14 @@ static double n_times_cross_entropy(double L[N][C], const double *w, double T) {
     return (N - 1) * sum / all;
 }
 
-/* The calibrated evidence of one expert and penalty; *T: its temperature. */
-static double evidence(double K[N][N], const double *w, double r, double expected, double *T) {
+/* The calibrated evidence of one expert and penalty, w of the rows and v of their parts in the fit; *T: its
+ * temperature. */
+static double evidence(double K[N][N], const double *w, const double *v, double r, double expected, double *T) {
     double L[N][C], n_c[C] = {0}, least = INFINITY;
     for (int i = 0; i < N; i++)
         n_c[label[i]] += w[i];
     for (int i = 0; i < N; i++) {
-        predict_without(K, w, r, i, K[i], L[i]);
+        predict_without(K, v, r, i, K[i], L[i]);
         if (n_c[label[i]] > 1)
             L[i][label[i]] *= n_c[label[i]] / (n_c[label[i]] - 1);
     }
@@ -93,18 +95,22 @@ static double evidence(double K[N][N], const double *w, double r, double expecte
     return n_times_cross_entropy(L, w, *T);
 }
 
-static void mix_in_loops(double K[E][N][N], double Kq[E][Q][N], const double *w, double logits[Q][C], double pi[E][R]) {
-    double T[E][R], sum = 0;
+/* b [N]: class weights, or NULL. */
+static void mix_in_loops(
+    double K[E][N][N], double Kq[E][Q][N], const double *w, const double *b, double logits[Q][C], double pi[E][R]) {
+    double T[E][R], v[N], sum = 0;
+    for (int i = 0; i < N; i++)
+        v[i] = w[i] * (b ? b[i] : 1);
     for (int e = 0; e < E; e++)
         for (int r = 0; r < R; r++)
-            sum += pi[e][r] = exp(prior[e] - 0.3 * evidence(K[e], w, lambda[r], doublings[e], &T[e][r]));
+            sum += pi[e][r] = exp(prior[e] - 0.3 * evidence(K[e], w, v, lambda[r], doublings[e], &T[e][r]));
     memset(logits, 0, Q * sizeof *logits);
     for (int e = 0; e < E; e++)
         for (int r = 0; r < R; r++) {
             pi[e][r] /= sum;
             for (int q = 0; q < Q; q++) {
                 double f[C];
-                predict_without(K[e], w, lambda[r], -1, Kq[e][q], f);
+                predict_without(K[e], v, lambda[r], -1, Kq[e][q], f);
                 for (int c = 0; c < C; c++)
                     logits[q][c] += pi[e][r] * T[e][r] * f[c];
             }
@@ -154,9 +160,11 @@ TEST(logits_and_shares_are_those_of_the_recipe) {
     double K[E][N][N], Kq[E][Q][N], logits[Q][C], pi[E][R];
     draw_kernels(K, Kq);
     mo_tensor *Ks = mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K);
-    for (int weighted = 0; weighted < 2; weighted++) {
-        mix_in_loops(K, Kq, weighted ? times : once, logits, pi);
-        mo_expert_mixture mix = mixture_of(t, E, weighted ? mo_from(t, MO_F64, 1, (int64_t[]){N}, times) : NULL);
+    for (int i = 0; i < 4; i++) {
+        bool repeated = i % 2, unequal = i / 2;
+        mix_in_loops(K, Kq, repeated ? times : once, unequal ? class_weight : NULL, logits, pi);
+        mo_expert_mixture mix = mixture_of(t, E, repeated ? mo_from(t, MO_F64, 1, (int64_t[]){N}, times) : NULL);
+        mix.class_weight = unequal ? mo_from(t, MO_F64, 1, (int64_t[]){N}, class_weight) : NULL;
         mo_mixed_experts fit = mo_kernel_mixture(t, Ks, one_hot_labels(t), &mix);
         mo_tensor *got = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, Q, N}, Kq), fit.learned);
         assert_true(largest_difference(got, mo_from(t, MO_F64, 2, (int64_t[]){Q, C}, logits)) < 1e-9);
@@ -201,9 +209,12 @@ TEST(copies_leave_with_their_example) {
 static void kernel_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in;
     (void)n_out;
-    mo_expert_mixture mix = {mo_exp(t, in[2]), in[3], mo_from(t, MO_F64, 1, (int64_t[]){E}, doublings), in[4], NULL};
-    if (state)
+    mo_expert_mixture mix = {
+        mo_exp(t, in[2]), in[3], mo_from(t, MO_F64, 1, (int64_t[]){E}, doublings), in[4], NULL, NULL};
+    if (state) {
         mix.weight = mo_with_axis(t, mo_from(t, MO_F64, 1, (int64_t[]){N}, times), MO_AXIS(0), 2);
+        mix.class_weight = mo_with_axis(t, mo_from(t, MO_F64, 1, (int64_t[]){N}, class_weight), MO_AXIS(0), 2);
+    }
     mo_mixed_experts fit =
         mo_kernel_mixture(t, mo_scale(t, mo_gram(t, in[0]), 1, 1), mo_softmax(t, in[1], MO_AXIS(-1)), &mix);
     out[0] = fit.learned;
@@ -293,14 +304,23 @@ TEST(fits_without_rows_are_those_of_the_others) {
             for (int i = 0; i < LEFT; i++)
                 of_left[e][i][j] = K[e][left[i]][rest[j]];
         }
-    mo_expert_mixture mix = mixture_of(t, E, NULL);
-    mo_tensor *Y = one_hot_labels(t), *at = mo_from(t, MO_I64, 1, (int64_t[]){N - LEFT}, rest), *each;
-    mo_inverted_mixture all = mo_kernel_mixture_invert(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), Y, &mix);
-    mo_tensor *got = mo_kernel_mixture_without(t, &all, Y, &mix, left, LEFT, &each);
-    mo_mixed_experts fit = mo_kernel_mixture(
-        t, mo_from(t, MO_F64, 3, (int64_t[]){E, N - LEFT, N - LEFT}, part), mo_gather_rows(t, Y, at), &mix);
-    mo_tensor *expected = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
-    assert_true(largest_difference(got, expected) < 1e-9);
+    mo_tensor *Y = one_hot_labels(t), *at = mo_from(t, MO_I64, 1, (int64_t[]){N - LEFT}, rest), *each, *expected;
+    for (int unequal = 1; unequal >= 0; unequal--) {
+        mo_expert_mixture mix = mixture_of(t, E, NULL), of_rest = mix;
+        mix.class_weight = unequal ? mo_from(t, MO_F64, 1, (int64_t[]){N}, class_weight) : NULL;
+        if (unequal) {
+            double b[N - LEFT];
+            for (int i = 0; i < N - LEFT; i++)
+                b[i] = class_weight[rest[i]];
+            of_rest.class_weight = mo_from(t, MO_F64, 1, (int64_t[]){N - LEFT}, b);
+        }
+        mo_inverted_mixture all = mo_kernel_mixture_invert(t, mo_from(t, MO_F64, 3, (int64_t[]){E, N, N}, K), Y, &mix);
+        mo_tensor *got = mo_kernel_mixture_without(t, &all, Y, &mix, left, LEFT, &each);
+        mo_mixed_experts fit = mo_kernel_mixture(
+            t, mo_from(t, MO_F64, 3, (int64_t[]){E, N - LEFT, N - LEFT}, part), mo_gather_rows(t, Y, at), &of_rest);
+        expected = read(t, mo_from(t, MO_F64, 3, (int64_t[]){E, LEFT, N - LEFT}, of_left), fit.learned);
+        assert_true(largest_difference(got, expected) < 1e-9);
+    }
     mo_tensor *Km = mo_from(t, MO_F64, 2, (int64_t[]){N - LEFT, N - LEFT}, part[1]); /* expert 1, the middle penalty */
     mo_tensor *alpha = mo_solve_spd(t, mo_add_diag(t, Km, mo_scalar(t, MO_F64, lambda[1])), mo_gather_rows(t, Y, at));
     mo_tensor *alone = mo_slice(t, mo_slice(t, each, MO_AXIS(0), 1, 2), MO_AXIS(1), 1, 2);
@@ -322,12 +342,22 @@ TEST(centres_that_span_all_rows_lose_nothing) {
     mo_tensor *Kq = mo_scale(t, mo_matmul(t, Zq, Zmt), 1, 1);
     mo_expert_mixture mix = mixture_of(t, 1, NULL);
     mix.lambda = mo_slice(t, mix.lambda, MO_AXIS(0), 1, 2);
-    mo_mixed_experts fit = mo_centred_mixture(t, K, Km, Y, mo_slice(t, Y, MO_AXIS(0), 0, N), &mix);
-    mo_tensor *G = mo_add_diag(t, mo_scale(t, mo_gram(t, Z), 1, 1), mo_scalar(t, MO_F64, lambda[1]));
-    mo_tensor *alpha = mo_solve_spd(t, G, mo_with_axis(t, Y, MO_AXIS(0), 1));
-    mo_tensor *expected = read(t, mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, Z)), 1, 1), alpha);
-    double T = mo_item(mo_sum(t, fit.factor, MO_ALL, MO_DROP_AXES));
-    assert_true(largest_difference(read(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
+    for (int unequal = 0; unequal < 2; unequal++) {
+        double b[ALL], part[ALL]; /* class weights, and lambda over them */
+        for (int i = 0; i < ALL; i++) {
+            b[i] = unequal ? 0.5 + i % C : 1;
+            part[i] = lambda[1] / b[i];
+        }
+        mo_tensor *of_all = unequal ? mo_from(t, MO_F64, 1, (int64_t[]){ALL}, b) : NULL;
+        mix.class_weight = unequal ? mo_slice(t, of_all, MO_AXIS(0), 0, N) : NULL;
+        mo_mixed_experts fit = mo_centred_mixture(t, K, Km, Y, mo_slice(t, Y, MO_AXIS(0), 0, N), of_all, &mix);
+        mo_tensor *diagonal = mo_mul(t, mo_eye(t, MO_F64, ALL), mo_from(t, MO_F64, 1, (int64_t[]){ALL}, part));
+        mo_tensor *G = mo_add(t, mo_scale(t, mo_gram(t, Z), 1, 1), diagonal);
+        mo_tensor *alpha = mo_solve_spd(t, G, mo_with_axis(t, Y, MO_AXIS(0), 1));
+        mo_tensor *expected = read(t, mo_scale(t, mo_matmul(t, Zq, mo_transpose(t, Z)), 1, 1), alpha);
+        double T = mo_item(mo_sum(t, fit.factor, MO_ALL, MO_DROP_AXES));
+        assert_true(largest_difference(read(t, Kq, fit.learned), mo_scale(t, expected, T, 0)) < 5e-3 * T);
+    }
     mo_tape_release(t);
     mo_tensor_release(Z);
     mo_tensor_release(Zq);
@@ -342,7 +372,7 @@ static void centred_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
     mix.lambda = mo_exp(t, in[1]);
     mo_tensor *Zm = mo_slice(t, in[0], MO_AXIS(1), 0, D + 1), *Zmt = mo_transpose(t, Zm), *Y = state;
     out[0] = mo_centred_mixture(t, mo_scale(t, mo_matmul(t, in[0], Zmt), 1, 1),
-        mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1), Y, mo_slice(t, Y, MO_AXIS(0), 0, D + 1), &mix)
+        mo_scale(t, mo_matmul(t, Zm, Zmt), 1, 1), Y, mo_slice(t, Y, MO_AXIS(0), 0, D + 1), NULL, &mix)
                  .learned;
 }
 

@@ -53,9 +53,14 @@ static void print_legend(const evaluation *e) {
     bool public = e->options->evaluation.protocol == MO_PROTOCOL_PUBLIC, several = !public;
     for (int i = 0; i < arrlen(e->rows.items); i++)
         several |= e->rows.items[i].n > 1;
-    printf("\n%s; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
-        !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n", hop[MO_TASK_NC],
-        hop[MO_TASK_LP], hop[MO_TASK_GC]);
+    printf(
+        "\n%s\nuntrained: the encoder before its first step; raw features: the readout alone, on the SVD of attributes "
+        "and graph; best hop: on their",
+        !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n");
+    for (int task = 0, said = 0; task < MO_TASKS; task++)
+        if (hop[task] >= 0)
+            printf("%s %d (%s)", said++ ? "," : " hop", hop[task], mo_task_name((mo_task)task));
+    putchar('\n');
     if (e->in_paper && public)
         puts("other methods as their sources give them (public.json among the embedded data)");
     else if (e->in_paper)

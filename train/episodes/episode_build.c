@@ -171,6 +171,24 @@ mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan) {
     return weight ? mo_reshape(t, weight, 1, &plan->n_support) : NULL;
 }
 
+mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes) {
+    static const double pseudo = 32;
+    int64_t *rows = mo_tape_scratch(t, classes, sizeof *rows);
+    double *weight = mo_tape_scratch(t, n, sizeof *weight), sum = 0;
+    bool equal = true;
+    if (!rows || !weight)
+        return NULL;
+    for (int64_t i = 0; i < n; i++)
+        rows[label[i]]++;
+    for (int64_t i = 0; i < n; i++) {
+        equal = equal && rows[label[i]] == rows[label[0]];
+        sum += weight[i] = 1 + pseudo / (double)rows[label[i]];
+    }
+    for (int64_t i = 0; i < n; i++)
+        weight[i] *= (double)n / sum;
+    return equal ? NULL : mo_from(t, MO_F64, 1, &n, weight);
+}
+
 bool mo_has_example_rows(const mo_source *source) {
     return source->features && mo_arrays_find(source->features->arrays, "blocks");
 }
@@ -195,6 +213,7 @@ mo_code mo_episode_tensors(
         put_nodes(t, plan, r, fetched, e);
     e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
     e->support_weight = mo_plan_weight(t, plan);
+    e->class_weight = mo_class_weight(t, plan->support_label, plan->n_support, plan->classes);
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
     if (plan->task == MO_TASK_LP)
         e->centres = mo_plan_centres(t, plan);

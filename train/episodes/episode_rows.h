@@ -37,6 +37,15 @@ mo_code mo_episode_tensors(
  * examples; NULL where no support has an example twice, or on failure. mo_plan_weight: [n_support]. */
 mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n);
 mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
+/* Weights float64 [n] of rows with these labels, mean 1: a class with n_c rows of n gets s (n_c + 32) in all. Without
+ * them a ridge calls most queries by the class with most labels, which say little of how large the classes are while
+ * they are few. Of 25 graphs (accuracy and mean negative log-likelihood of plain queries; balanced accuracy):
+ *     labels of a class             1 to 4 at random     3 on average, in proportion    30, in proportion
+ *     every row counts 1            50.3 1.20  47.9      61.7 1.05  43.8                77.4 .596  59.4
+ *     these weights                 52.1 1.13  50.2      63.3 .96   47.1                77.6 .582  61.9
+ *     every class counts as much    52.2 1.13  50.4      63.5 .95   47.4                76.8 .596  63.1
+ * NULL where all classes have equally many, or on failure. */
+mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes);
 /* example_tensors.c: the tensors of rows of examples. */
 void mo_example_tensors(
     mo_tape *t, const mo_source *source, const int64_t *example, int64_t n, const mo_fetched *fetched, mo_episode *e);

@@ -17,6 +17,7 @@ static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *pla
     }
     e->support_label = mo_from(t, MO_I64, 1, &plan->n_support, plan->support_label);
     e->support_weight = mo_plan_weight(t, plan);
+    e->class_weight = mo_class_weight(t, plan->support_label, plan->n_support, plan->classes);
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
 }
 

@@ -62,6 +62,7 @@ static mo_tensor *few_shot_embed(
     mo_tensor *Z, *none;
     *e = (mo_episode){.task = f->source.task, .classes = classes, .max_rows = f->max_rows};
     e->support_label = mo_from(f->t, MO_I64, 1, &n, label);
+    e->class_weight = mo_class_weight(f->t, label, n, classes);
     mo_example_tensors(f->t, &f->source, id, n, NULL, e);
     mo_model_embed(f->t, f->candidate.model, e, NULL, &Z, &none);
     return Z;
@@ -166,6 +167,7 @@ mo_code mo_few_shot_without(
         .assortativity = mo_example_kernels_assortativity(f->source.kernels)};
     mo_tape_reset(f->t);
     e.support_label = mo_from(f->t, MO_I64, 1, &f->n, f->label);
+    e.class_weight = mo_class_weight(f->t, f->label, f->n, f->classes);
     mo_tensor *Y =
         mo_ok(f->ctx) ? m->readout->without(f->t, m, &e, whole->inverted, at, n, &each) : mo_null_tensor(f->ctx);
     read_expert(f, each, find_hop(f), n, hop);

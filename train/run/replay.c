@@ -58,6 +58,7 @@ int mo_episode_inputs(mo_episode *e, mo_episode_input list[MO_EPISODE_INPUTS]) {
     }
     all[count++] = (mo_episode_input){"support_label", "", &e->support_label};
     all[count++] = (mo_episode_input){"support_weight", "", &e->support_weight};
+    all[count++] = (mo_episode_input){"class_weight", "", &e->class_weight};
     all[count++] = (mo_episode_input){"query_label", "", &e->query_label};
     all[count++] = (mo_episode_input){"segment", "", &e->segment};
     all[count++] = (mo_episode_input){"centres", "", &e->centres};

@@ -105,7 +105,7 @@ typedef struct mo_episode_input {
     const char *name, *suffix;
     mo_tensor **tensor;
 } mo_episode_input;
-enum { MO_EPISODE_INPUTS = 2 * MO_MAX_ROWS + 9 };
+enum { MO_EPISODE_INPUTS = 2 * MO_MAX_ROWS + 10 };
 /* replay.c: lists the tensors that the episode has; returns their number. */
 int mo_episode_inputs(mo_episode *e, mo_episode_input list[MO_EPISODE_INPUTS]);
 
