@@ -66,7 +66,7 @@ class Sources(sdist):
 
     def make_release_tree(self, base_dir, files):
         """Adds the files of the library that git knows, but its tests and this folder, and door/."""
-        super().make_release_tree(base_dir, files)
+        super().make_release_tree(base_dir, [file for file in files if not file.startswith("..")])  # no egg-info beside it
         shutil.copytree(HERE / "door", pathlib.Path(base_dir) / "door", ignore=shutil.ignore_patterns("__pycache__"))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=extension.ROOT, check=True, capture_output=True, text=True).stdout
         for name in listed.split("\0"):
