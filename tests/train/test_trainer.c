@@ -57,6 +57,23 @@ TEST(same_seed_gives_same_bytes) {
     bytes_release(&y);
 }
 
+TEST(thread_count_changes_no_bit) {
+    static const int threads[] = {2, 3, 8};
+    char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
+    for (int episodes = 1; episodes <= 3; episodes += 2) {
+        run_options o = usual_run;
+        o.episodes = episodes;
+        run_until(&o, a, false, o.steps);
+        for (int i = 0; i < 3; i++) {
+            o.threads = threads[i];
+            run_until(&o, b, false, o.steps);
+            assert_same_run(a, b);
+            folder_remove(b);
+        }
+        folder_remove(a);
+    }
+}
+
 TEST(stopped_and_resumed_equals_uninterrupted) {
     run_options o = usual_run;
     char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1);
@@ -65,6 +82,30 @@ TEST(stopped_and_resumed_equals_uninterrupted) {
         run_until(&o, parts, false, stop);
         run_until(&o, parts, true, o.steps);
         assert_same_run(whole, parts);
+        folder_remove(parts);
+    }
+}
+
+/* A process that dies leaves its last checkpoint and a log that is ahead of it, perhaps with half a line. */
+TEST(killed_and_resumed_equals_uninterrupted) {
+    run_options o = usual_run;
+    char *whole = folder_of(*state, 0), *parts = folder_of(*state, 1), path[600];
+    run_until(&o, whole, false, o.steps);
+    for (int64_t kill = 0; kill < o.steps; kill++) {
+        training_run run = run_open(&o, parts);
+        for (int64_t step = 0; step <= kill; step++) {
+            mo_trainer_step(run.trainer, NULL);
+            if (step == 3)
+                mo_trainer_checkpoint(run.trainer);
+        }
+        assert_run_ok(&run);
+        run_close(&run);
+        snprintf(path, sizeof path, "%s/log.jsonl", parts);
+        FILE *log = fopen(path, "a");
+        fputs("{\"step\":", log);
+        fclose(log);
+        run_until(&o, parts, true, o.steps);
+        assert_same_weights(whole, parts);
         folder_remove(parts);
     }
 }
@@ -195,10 +236,9 @@ static void leave_link(const char *folder, const char *name, const char *target)
 }
 
 TEST(nothing_is_written_through_a_link_in_the_folder) {
-    static const char *const names[] = {"log.jsonl", "digests.jsonl", "checkpoint.safetensors"};
+    static const char *const names[] = {"log.jsonl", "checkpoint.safetensors"};
     run_options o = usual_run;
-    o.digest = true;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         char *folder = folder_of(*state, 0), target[600];
         snprintf(target, sizeof target, "%s/elsewhere", ((scratch *)*state)->folder);
         run_until(&o, folder, false, 5); /* two steps beyond the checkpoint, which a resumed run takes again */
@@ -207,7 +247,7 @@ TEST(nothing_is_written_through_a_link_in_the_folder) {
         training_run run = run_open(&o, folder);
         mo_trainer_resume(run.trainer);
         mo_trainer_run(run.trainer, NULL, NULL);
-        if (i < 2)
+        if (i < 1)
             assert_failed(run.ctx, MO_IO, PARTS(names[i], "expected a file of its own, found a symbolic link"));
         else
             assert_run_ok(&run);

@@ -1,4 +1,4 @@
-/* tensor/cpu/fits/adamw.c - one step of AdamW (Loshchilov and Hutter 2019) in one pass over each parameter.
+/* tensor/cpu/adamw.c - one step of AdamW (Loshchilov and Hutter 2019) in one pass over each parameter.
  *
  *   m = beta1 m + (1 - beta1) g      v = beta2 v + (1 - beta2) g^2      p = (1 - lr decay) p
  *   p = p - lr m^ / (sqrt(v^) + epsilon),  m^ = m / (1 - beta1^t), v^ = v / (1 - beta2^t) */
