@@ -73,6 +73,15 @@ TEST(rows_and_labels_of_different_length_are_refused) {
     assert_string_equal(mo_context_status(ctx)->message, "head prototype_inner: expected support [.., n_s, d], labels "
                                                          "[.., n_s, C], queries [.., n_q, d]; got [4, 3], [5, 2], "
                                                          "[4, 3]");
+    mo_clear_error(ctx);
+    for (int k = 0; k < 2; k++) { /* problems of one batch beside those of another: labels, or queries */
+        mo_tensor *in[3];
+        for (int i = 0; i < 3; i++)
+            in[i] = mo_full(t, MO_F64, 3, (int64_t[]){i == 1 + k ? 3 : 2, 4, 3}, 1);
+        assert_true(mo_is_null(mo_head_apply(t, &mo_head_prototype_inner, in[0], in[1], in[2], NULL)));
+        assert_non_null(strstr(mo_context_status(ctx)->message, "head prototype_inner: expected support [.., n_s, d]"));
+        mo_clear_error(ctx);
+    }
     mo_tape_release(t);
 }
 
