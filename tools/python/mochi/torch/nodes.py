@@ -187,7 +187,18 @@ def _mapped(node, asked, dims, given, inputs, size):
     return found, tuple(0 for _ in found) if isinstance(found, tuple) else 0
 
 
-class Function(torch.autograd.Function):
+class Node(torch.autograd.Function):
+    """A function of PyTorch that is called without what apply does for arguments by name: a fifth of a small episode's time."""
+
+    @classmethod
+    def apply(cls, *inputs):
+        """Outside of torch.func as PyTorch's own base has it."""
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*inputs)
+        return super(torch.autograd.Function, cls).apply(*inputs)
+
+
+class Function(Node):
     """y = f(*inputs)."""
 
     @staticmethod
@@ -226,7 +237,7 @@ class Function(torch.autograd.Function):
         return _mapped(Function, asked, dims[1:], inputs, len(inputs), info.batch_size)
 
 
-class Adjoint(torch.autograd.Function):
+class Adjoint(Node):
     """`Gradient` of f by the tape of a record of f; its own adjoint is that of the gradient, and so on to any order."""
 
     @staticmethod
