@@ -386,3 +386,13 @@ def test_modules_learn_their_penalty(small):
         head = kind(2.0, learned=True).double()
         head(Zs, Ys, Zq).square().sum().backward()
         assert head.log_lam.grad != 0 and "learned=True" in repr(head) and list(head.state_dict()) == ["log_lam"]
+
+
+def test_every_name_has_an_example_that_runs():
+    import doctest
+    import pathlib
+    import re
+
+    page = pathlib.Path(__file__).parents[2] / "tools/python/EXAMPLES_TORCH.md"
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
+    assert set(mochi.torch.__all__) <= set(re.findall(r"mt\.(\w+)", page.read_text()))
