@@ -339,7 +339,8 @@ def test_compiled_functions_keep_their_graph():
     m = mochi.torch
     head = m.RidgeHead(1.0, learned=True)
     for f in (
-        lambda: m.ridge(Zs, Ys, Zq, lam), lambda: m.ridge(Zs, Ys, Zq, 1.0, bias=None), lambda: m.ridge(Zs, Ys, Zq, lam, bias="free"),
+        lambda: m.ridge(Zs, Ys, Zq, lam), lambda: m.ridge(Zs, Ys, Zq, 1.0, bias=None),
+        lambda: m.ridge(Zs, Ys, Zq, lam, bias="free"),
         lambda: m.logistic(Zs, Ys, Zq, lam), lambda: m.prototype(Zs, Ys, Zq), lambda: head(Zs, Ys, Zq),
         lambda: m.solve_spd(Zs.mT @ Zs + torch.eye(4), Zq.mT), lambda: m.solve(Zs.mT @ Zs + torch.eye(4), Zq.mT),
     ):  # fmt: skip

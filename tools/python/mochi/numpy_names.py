@@ -51,13 +51,13 @@ def flatten(x):
 
 
 def reshape(x, *shape):
-    """x in another shape, ``reshape(4, 3)`` or ``reshape((4, 3))``; one size may be -1."""
+    """Gives x in another shape, ``reshape(4, 3)`` or ``reshape((4, 3))``; one size may be -1."""
     sizes = shape[0] if len(shape) == 1 else shape
     return ops.reshape(x if x.size < 2 else ops.contiguous(x), sizes)
 
 
 def squeeze(x, axis=None):
-    """x without axes of size 1: those that are named, or all."""
+    """Gives x without axes of size 1: those that are named, or all."""
     named = range(x.ndim) if axis is None else [_axis(x, i) for i in ((axis,) if isinstance(axis, (int, np.integer)) else axis)]
     if axis is not None and any(x.shape[i] != 1 for i in named):
         raise ValueError(f"squeeze: axis {axis} of a tensor {list(x.shape)}, expected axes of size 1")
@@ -65,16 +65,11 @@ def squeeze(x, axis=None):
 
 
 def expand_dims(x, axis):
-    """x with a new axis of size 1 there."""
+    """Gives x with a new axis of size 1 there."""
     axis = axis + x.ndim + 1 if axis < 0 else axis
     if not 0 <= axis <= x.ndim:
         raise ValueError(f"expand_dims: axis {axis} of a tensor with {x.ndim} axes")
     return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
-
-
-def astype(x, dtype):
-    """x in another dtype; gradients pass between real ones."""
-    return ops.cast(x, dtype)
 
 
 def _axis(x, axis):
@@ -95,8 +90,7 @@ def einsum(spec, *xs):
     letters = "".join(named)
     if not arrow:
         out = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    wrong = [n for n in [*named, out] if len(set(n)) < len(n) or not (n.isalpha() or not n)]
-    if wrong or len(named) != len(xs) or not set(out) <= set(letters):
+    if any(len(set(n)) < len(n) or not (n.isalpha() or not n) for n in [*named, out]) or len(named) != len(xs) or not set(out) <= set(letters):
         raise ValueError(f"einsum: {spec!r} of {len(xs)} inputs, expected a name for each, letters that differ in each")
     sizes: dict[str, int] = {}
     for name, x in zip(named, xs, strict=True):
@@ -148,7 +142,7 @@ FUNCTIONS: dict[str, Any] = {
 }  # fmt: skip
 METHODS = {
     "min": minimum_over, "std": std, "prod": prod, "flatten": flatten, "reshape": reshape, "squeeze": squeeze,
-    "expand_dims": expand_dims, "astype": astype,
+    "expand_dims": expand_dims, "astype": ops.cast,
 }  # fmt: skip
 
 

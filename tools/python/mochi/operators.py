@@ -53,7 +53,7 @@ def _is_list(part):
 
 
 def _taken(x, axis, index):
-    """x at places along an axis: numbers, also negative ones, or a mask of the axis."""
+    """Gives x at places along an axis: numbers, also negative ones, or a mask of the axis."""
     if not isinstance(index, Tensor):
         places = np.zeros(0, np.int64) if isinstance(index, list) and not index else arrays.array_of(index)
         size = x.shape[axis] if x.ndim else 0

@@ -79,6 +79,5 @@ def grad(f: Callable[..., Tensor], argnums: int | Sequence[int] = 0) -> Callable
 
 def _one(value):
     if not isinstance(value, Tensor) or value.size != 1:
-        shape = list(value.shape) if isinstance(value, (Tensor, np.ndarray)) else type(value).__name__
-        raise errors.InvalidError(f"grad: the function gave {shape}, expected a tensor with one element")
+        raise errors.InvalidError(f"grad: the function gave {list(np.shape(value))}, expected a tensor with one element")
     return value.sum()
