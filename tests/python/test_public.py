@@ -74,7 +74,7 @@ def test_examples_of_docstrings_run(name):
 
 def test_examples_are_found():
     """At least these modules show how they are used."""
-    for name in ("mochi", "mochi.functions", "mochi.heads", "mochi.solvers", "mochi.optimizers", "mochi.fit", "mochi.graphs.graph"):
+    for name in ("mochi", *(f"mochi.{part}" for part in ("functions", "heads", "solvers", "optimizers", "fit", "graphs.graph"))):
         module = importlib.import_module(name)
         assert any(test.examples for test in doctest.DocTestFinder().find(module)), name
 

@@ -70,7 +70,7 @@ class Sources(sdist):
         shutil.copytree(HERE / "door", pathlib.Path(base_dir) / "door", ignore=shutil.ignore_patterns("__pycache__"))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=extension.ROOT, check=True, capture_output=True, text=True).stdout
         for name in listed.split("\0"):
-            if name and not name.startswith(("tests/", "tools/python/", ".")):
+            if name and not name.startswith(("tests/", "tools/python/mochi/", "tools/python/door/", ".")):
                 to = pathlib.Path(base_dir) / "library" / name
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(extension.ROOT / name, to)

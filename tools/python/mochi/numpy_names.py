@@ -90,7 +90,8 @@ def einsum(spec, *xs):
     letters = "".join(named)
     if not arrow:
         out = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    if any(len(set(n)) < len(n) or not (n.isalpha() or not n) for n in [*named, out]) or len(named) != len(xs) or not set(out) <= set(letters):
+    fine = all(len(set(n)) == len(n) and (n.isalpha() or not n) for n in [*named, out])
+    if not fine or len(named) != len(xs) or not set(out) <= set(letters):
         raise ValueError(f"einsum: {spec!r} of {len(xs)} inputs, expected a name for each, letters that differ in each")
     sizes: dict[str, int] = {}
     for name, x in zip(named, xs, strict=True):

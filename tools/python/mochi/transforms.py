@@ -69,12 +69,7 @@ def grad(f: Callable[..., Tensor], argnums: int | Sequence[int] = 0) -> Callable
     (12.0, 12.0)
     """
     both = value_and_grad(f, argnums)
-
-    @functools.wraps(f)
-    def gradient(*args: Any, **options: Any) -> Any:
-        return both(*args, **options)[1]
-
-    return gradient
+    return functools.wraps(f)(lambda *args, **options: both(*args, **options)[1])
 
 
 def _one(value):

@@ -134,10 +134,9 @@ class FewShot(Handle):
 
     def score(self, labels: Any) -> float:
         """The share of examples that are predicted as labels say: a dict, a Series or an array, as `fit` takes them."""
+        examples, values = None, list(labels)
         if hasattr(labels, "items"):
-            examples, values = list(labels.keys()), list(labels.values() if isinstance(labels, dict) else labels)
-        else:
-            examples, values = None, list(labels)
+            examples, values = map(list, zip(*labels.items(), strict=True))
         found, plain = self.predict(examples), plain_labels(values)
         if len(found) != len(plain) or not any(value is not None for value in plain):
             raise errors.InvalidError(f"score: {len(plain)} labels, expected one or more, of {len(found)} examples")

@@ -291,5 +291,5 @@ def eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
     if kind == "head":
         return readout(which, *inputs, **parameters)
     if kind == "ridge":
-        return ridge(*inputs, lam=parameters["lam"], bias=None if which == "None" else which)
+        return ridge(inputs[0], inputs[1], inputs[2], parameters["lam"], None if which == "None" else which)
     return solve(*inputs) if kind == "solve" else solve_spd(*inputs)
