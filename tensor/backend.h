@@ -131,6 +131,20 @@ static inline bool mo_triangle_is_transposed(mo_triangle triangle) {
     return triangle == MO_LOWER_TRANSPOSED || triangle == MO_UPPER_TRANSPOSED;
 }
 
+/* The factors of one AdamW step, float64 in device memory: m = beta1 m + rest1 g, v = beta2 v + rest2 g^2,
+ * p = keep p - rate m / (sqrt(v) root + epsilon). */
+typedef enum mo_adamw_factor {
+    MO_ADAMW_BETA1,
+    MO_ADAMW_BETA2,
+    MO_ADAMW_REST1,
+    MO_ADAMW_REST2,
+    MO_ADAMW_KEEP,
+    MO_ADAMW_RATE,
+    MO_ADAMW_ROOT,
+    MO_ADAMW_EPSILON,
+    MO_ADAMW_FACTORS
+} mo_adamw_factor;
+
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
@@ -222,6 +236,16 @@ typedef struct mo_kernels {
     /* Uniform in [a, b), or normal with mean a and standard deviation b; element i is drawn at random position r + i;
      * contiguous. */
     void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
+
+    /* squares float64 [n]: the sum of squares of each of n gradients, each contiguous, rounded to their type. scale
+     * float64 [2]: scale[0] is the norm of them all, the root of the sum of squares, added in order; scale[1] is
+     * min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
+    void (*gradient_norm)(
+        mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);
+    /* One step of n parameters, each contiguous: updates moments m, v and parameter p in place, with the gradient g
+     * times scale[1]. Changes nothing if an earlier check has failed. Loshchilov and Hutter 2019. */
+    void (*adamw)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
+        const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_kernels;
 
 /* Page-locked host memory, out of which copies to the device are queued. */
@@ -303,7 +327,6 @@ typedef struct mo_backend {
     void (*capture_release)(mo_context *ctx, void *capture);
     const mo_collective *collective; /* NULL: none */
     const mo_kernels *f32, *f64;
-    const struct mo_fits *fits_f32, *fits_f64; /* tensor/fits.h */
 } mo_backend;
 
 extern const mo_backend mo_backend_cpu;

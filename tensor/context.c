@@ -1,7 +1,6 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
 #include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/fast/threads.h"
-#include "tensor/fits.h"
 #include "tensor/storage.h"
 
 #include <sched.h>
@@ -183,10 +182,6 @@ const mo_kernels *mo_kernels_of(mo_context *ctx, mo_dtype dtype) {
         return ctx->backend->f64;
     mo_fail(ctx, MO_UNSUPPORTED, "no kernels for %s: cast to float32 or float64", mo_dtype_name(dtype));
     return NULL;
-}
-
-const mo_fits *mo_fits_of(mo_context *ctx, mo_dtype dtype) {
-    return !mo_kernels_of(ctx, dtype) ? NULL : dtype == MO_F32 ? ctx->backend->fits_f32 : ctx->backend->fits_f64;
 }
 
 static void count_allocation(mo_context *ctx, size_t bytes) {

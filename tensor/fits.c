@@ -1,9 +1,11 @@
-/* tensor/fits.c - fits by the device's solver or, where the device has none, by the processor's: the inputs are copied
- * to the host and the outputs back. A fit makes many decisions on few numbers, for which a device would wait. */
+/* tensor/fits.c - fits are the processor's: of another device the inputs are copied to the host and the outputs back. A
+ * fit makes many decisions on few numbers, for which a device would wait. */
 #include "tensor/fits.h"
 #include "tensor/storage.h"
 
 #include <stdlib.h>
+
+extern const mo_fits fits_cpu_f32, fits_cpu_f64;
 
 enum { MOST_VIEWS = 9 };
 
@@ -21,7 +23,10 @@ static size_t view_bytes(const mo_view *v) {
     return count * mo_dtype_size(v->dtype);
 }
 
-static bool host_begin(host_call *h) {
+/* The context that runs the solver: the caller's, if it is the processor's; else one with copies. NULL on failure. */
+static mo_context *host_begin(host_call *h) {
+    if (h->ctx->device == MO_CPU)
+        return h->ctx;
     h->host = mo_context_create(&(mo_context_options){.device = MO_CPU, .threads = h->ctx->threads});
     for (int i = 0; i < h->n; i++)
         h->device[i] = *h->view[i];
@@ -36,10 +41,12 @@ static bool host_begin(host_call *h) {
     }
     if (!h->host)
         mo_fail(h->ctx, MO_MEMORY, "fits: no context on the host");
-    return mo_ok(h->ctx);
+    return mo_ok(h->ctx) ? h->host : NULL;
 }
 
 static void host_end(host_call *h) {
+    if (h->ctx->device == MO_CPU)
+        return;
     if (h->host && !mo_ok(h->host) && mo_ok(h->ctx))
         mo_fail(h->ctx, mo_context_status(h->host)->code, "%s", mo_context_status(h->host)->message);
     for (int i = 0; i < h->n; i++) {
@@ -53,45 +60,37 @@ static void host_end(host_call *h) {
     mo_context_release(h->host);
 }
 
+static const mo_fits *fits_of(mo_dtype dtype) {
+    return dtype == MO_F32 ? &fits_cpu_f32 : &fits_cpu_f64;
+}
+
 void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g) {
-    const mo_fits *k = mo_fits_of(ctx, g->X.dtype);
     mo_logistic_call c = *g;
-    if (k->logistic) {
-        k->logistic(ctx, g);
-        return;
-    }
     host_call h = {
         .ctx = ctx, .n = 8, .n_in = 3, .view = {&c.X, &c.Y, &c.lambda, &c.W, &c.held, &c.code, &c.D, &c.factor}};
-    if (host_begin(&h))
-        mo_fits_of(h.host, g->X.dtype)->logistic(h.host, &c);
+    mo_context *host = host_begin(&h);
+    if (host)
+        fits_of(c.X.dtype)->logistic(host, &c);
     host_end(&h);
 }
 
 void mo_fit_logistic_solve(mo_context *ctx, const mo_logistic_solve_call *g) {
-    const mo_fits *k = mo_fits_of(ctx, g->X.dtype);
     mo_logistic_solve_call c = *g;
-    if (k->logistic_solve) {
-        k->logistic_solve(ctx, g);
-        return;
-    }
     host_call h = {.ctx = ctx,
         .n = 9,
         .n_in = g->factored ? 7 : 5,
         .view = {&c.X, &c.F, &c.T, &c.lambda, &c.B, &c.D, &c.factor, &c.U, &c.code}};
-    if (host_begin(&h))
-        mo_fits_of(h.host, g->X.dtype)->logistic_solve(h.host, &c);
+    mo_context *host = host_begin(&h);
+    if (host)
+        fits_of(c.X.dtype)->logistic_solve(host, &c);
     host_end(&h);
 }
 
 void mo_fit_svm(mo_context *ctx, const mo_svm_call *g) {
-    const mo_fits *k = mo_fits_of(ctx, g->K.dtype);
     mo_svm_call c = *g;
-    if (k->svm) {
-        k->svm(ctx, g);
-        return;
-    }
     host_call h = {.ctx = ctx, .n = 6, .n_in = 3, .view = {&c.K, &c.Y, &c.lambda, &c.alpha, &c.held, &c.violation}};
-    if (host_begin(&h))
-        mo_fits_of(h.host, g->K.dtype)->svm(h.host, &c);
+    mo_context *host = host_begin(&h);
+    if (host)
+        fits_of(c.K.dtype)->svm(host, &c);
     host_end(&h);
 }

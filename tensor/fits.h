@@ -1,26 +1,11 @@
-/* tensor/fits.h - the table of kernels that fit weights: solvers of estimators, and the step of AdamW (library
- * internal).
+/* tensor/fits.h - the solvers of estimators, which find weights for labels (library internal).
  *
- * They are kept apart from the kernels of tensors (tensor/backend.h) and follow the same rules: one table per float
- * type, arguments are views, and a failure is reported through an output. */
+ * They are kept apart from the kernels of tensors (tensor/backend.h) and follow the same rules: arguments are views,
+ * and a failure is reported through an output. */
 #ifndef MO_FITS_H
 #define MO_FITS_H
 
 #include "tensor/backend.h"
-
-/* The factors of one AdamW step, float64 in device memory: m = beta1 m + rest1 g, v = beta2 v + rest2 g^2,
- * p = keep p - rate m / (sqrt(v) root + epsilon). */
-typedef enum mo_adamw_factor {
-    MO_ADAMW_BETA1,
-    MO_ADAMW_BETA2,
-    MO_ADAMW_REST1,
-    MO_ADAMW_REST2,
-    MO_ADAMW_KEEP,
-    MO_ADAMW_RATE,
-    MO_ADAMW_ROOT,
-    MO_ADAMW_EPSILON,
-    MO_ADAMW_FACTORS
-} mo_adamw_factor;
 
 /* What became of an item, as a number of its type. */
 typedef enum mo_fit_code {
@@ -66,29 +51,16 @@ typedef struct mo_svm_call {
     mo_view margin;                               /* [B, n]; without data: ones */
 } mo_svm_call;
 
-/* A solver may be NULL: the processor's runs then. */
+/* The solvers of one float type, which the processor runs. */
 typedef struct mo_fits {
     void (*logistic)(mo_context *ctx, const mo_logistic_call *g);
     void (*logistic_solve)(mo_context *ctx, const mo_logistic_solve_call *g);
     void (*svm)(mo_context *ctx, const mo_svm_call *g);
-
-    /* squares float64 [n]: the sum of squares of each of n gradients, each contiguous, rounded to their type. scale
-     * float64 [2]: scale[0] is the norm of them all, the root of the sum of squares, added in order; scale[1] is
-     * min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
-    void (*gradient_norm)(
-        mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);
-    /* One step of n parameters, each contiguous: updates moments m, v and parameter p in place, with the gradient g
-     * times scale[1]. Changes nothing if an earlier check has failed. Loshchilov and Hutter 2019. */
-    void (*adamw)(mo_context *ctx, const mo_view *factors, const mo_view *scale, int n, const mo_view *g,
-        const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_fits;
 
-/* Run the device's solver, or the processor's on copies of the views where it has none (tensor/fits.c). */
+/* Run the processor's solver, for another device on copies of the views (tensor/fits.c). */
 void mo_fit_logistic(mo_context *ctx, const mo_logistic_call *g);
 void mo_fit_logistic_solve(mo_context *ctx, const mo_logistic_solve_call *g);
 void mo_fit_svm(mo_context *ctx, const mo_svm_call *g);
-
-/* The fits of a float type; raises MO_UNSUPPORTED and returns NULL for other types. */
-const mo_fits *mo_fits_of(mo_context *ctx, mo_dtype dtype);
 
 #endif

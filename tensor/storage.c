@@ -45,10 +45,11 @@ static mo_mapped_file *open_file(mo_context *ctx, int fd, int64_t offset, const 
     return NULL;
 }
 
-mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path) {
+mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path, bool writable) {
+    int protection = PROT_READ | (writable ? PROT_WRITE : 0);
     mo_storage *S = mo_host_alloc(ctx, sizeof *S);
     mo_mapped_file *file = S ? open_file(ctx, fd, offset, path) : NULL;
-    void *data = file ? mmap(NULL, bytes ? bytes : 1, PROT_READ, MAP_SHARED, fd, offset) : MAP_FAILED;
+    void *data = file ? mmap(NULL, bytes ? bytes : 1, protection, MAP_SHARED, fd, offset) : MAP_FAILED;
     if (file && data == MAP_FAILED)
         mo_fail(ctx, MO_IO, "'%s': cannot map %zu bytes: %s", path, bytes, strerror(errno));
     if (data == MAP_FAILED) {
@@ -58,6 +59,11 @@ mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes
     }
     *S = (mo_storage){.ctx = ctx, .data = data, .bytes = bytes, .references = 1, .file = file};
     return S;
+}
+
+void mo_tensor_unload(const mo_tensor *T) {
+    if (T->storage && T->storage->file)
+        madvise(T->storage->data, T->storage->bytes, MADV_DONTNEED);
 }
 
 void mo_storage_retain(mo_storage *S) {

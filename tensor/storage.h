@@ -180,17 +180,20 @@ mo_code mo_sent(mo_context *ctx, const mo_pinned *p);
 
 /* A storage of the backend's memory with one reference. Returns NULL on failure. */
 mo_storage *mo_storage_create(mo_context *ctx, size_t bytes);
-/* A storage whose bytes are those of an open file; NULL on failure. */
-mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path);
+/* A storage whose bytes are those of an open file, which may be written where `writable`; NULL on failure. */
+mo_storage *mo_storage_map(mo_context *ctx, int fd, int64_t offset, size_t bytes, const char *path, bool writable);
 /* A row-major tensor onto a storage; takes over the caller's reference. Returns the null tensor on failure (S may be
  * NULL), after it has released the storage. */
 mo_tensor *mo_tensor_onto(mo_context *ctx, mo_storage *S, mo_dtype dtype, int ndim, const int64_t *shape);
 /* mo_tensor_create without the zeros: the caller writes every element before it is read. */
 mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
-/* A read-only tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page size)
- * on. The caller may close the file. path is its name in errors. Returns the null tensor on failure. */
-mo_tensor *mo_tensor_map(
-    mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path);
+/* A tensor of the CPU whose elements are those of an open file from `offset` (a multiple of the page size) on,
+ * read-only unless `writable`. The caller may close the file. path is its name in errors. Returns the null tensor on
+ * failure. */
+mo_tensor *mo_tensor_map(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset,
+    const char *path, bool writable);
+/* Lets go of the memory of such a tensor; its elements are read from the file again. Nothing for others. */
+void mo_tensor_unload(const mo_tensor *T);
 /* A read-only tensor of ctx that shares the memory of T. T is contiguous, belongs to another CPU context and must
  * outlive the result. Returns the null tensor on failure. */
 mo_tensor *mo_tensor_borrow(mo_context *ctx, const mo_tensor *T);

@@ -72,10 +72,10 @@ mo_tensor *mo_tensor_uninitialized(mo_context *ctx, mo_dtype dtype, int ndim, co
         ctx, n < 0 ? NULL : mo_storage_create(ctx, (size_t)n * mo_dtype_size(dtype)), dtype, ndim, shape);
 }
 
-mo_tensor *mo_tensor_map(
-    mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset, const char *path) {
+mo_tensor *mo_tensor_map(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, int fd, int64_t offset,
+    const char *path, bool writable) {
     int64_t n = mo_ok(ctx) ? mo_shape_numel(ctx, "tensor", ndim, shape) : -1;
-    mo_storage *S = n < 0 ? NULL : mo_storage_map(ctx, fd, offset, (size_t)n * mo_dtype_size(dtype), path);
+    mo_storage *S = n < 0 ? NULL : mo_storage_map(ctx, fd, offset, (size_t)n * mo_dtype_size(dtype), path, writable);
     return mo_tensor_onto(ctx, S, dtype, ndim, shape);
 }
 

@@ -23,7 +23,7 @@ typedef struct run_options {
     mo_device device;
     int index; /* of the device */
     int shots; /* of support and of query, 3 classes and all; 0: those of planted_plans */
-    bool replay, digest;
+    bool replay;
     const mo_feature_options *features; /* NULL: planted_features; rows of examples are read by the invariant model */
 } run_options;
 
@@ -45,7 +45,6 @@ static inline training_run run_open(const run_options *o, const char *folder) {
         .checkpoint_every = o->checkpoint_every,
         .out = folder,
         .replay = o->replay,
-        .digest = o->digest,
         .settings = o->settings};
     if (o->shots)
         options.plan.k_min = options.plan.k_max = options.plan.q_min = options.plan.q_max = o->shots;

@@ -87,7 +87,7 @@ typedef struct pool_choice {
     double family[MO_TASKS]; /* weights */
 } pool_choice;
 
-/* The value of --pool: graphs separated by commas, the name of a pool, or FILE.json. Ends the program with EXIT_FAILED
+/* The value of --pool: graphs separated by commas, the name of a pool, or FILE.pool. Ends the program with EXIT_FAILED
  * if the file cannot be used. */
 void parse_pool(const struct argp_state *state, const char *option, const char *text, pool_choice *choice);
 

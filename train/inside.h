@@ -8,8 +8,8 @@
 #include "train/fit.h"
 #include "train/frozen_features.h"
 #include "train/graph.h"
+#include "train/lists.h"
 #include "train/metrics.h"
-#include "train/suite.h"
 
 /* ---- pool: graphs to train on, with their features and links; episodes as tensors ---- */
 
@@ -221,6 +221,9 @@ MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo
 /* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
  * expected calibration error in percent, of each seed or episode by itself. */
 MO_API const char *mo_class_metric_name(int i);
+#define MO_LINK_METRICS 6
+/* "auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled". */
+MO_API const char *mo_link_metric_name(int i);
 
 /* The logits themselves, as mo_few_shot_probabilities reads them. Returns the status. */
 MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);

@@ -1,5 +1,5 @@
 /* ops/fits/adamw.c - one step of AdamW (Loshchilov and Hutter 2019); the formulas are in train/run/optimizer.c, the
- * kernels in tensor/cpu/fits/adamw.c and tensor/cuda/adamw.cu. */
+ * kernels in tensor/cpu/adamw.c and tensor/cuda/adamw.cu. */
 #include "ops/fits/adamw.h"
 
 void mo_gradient_norm(double bound, mo_tensor *const *G, int n, mo_view *views, mo_tensor *squares, mo_tensor *scale) {
@@ -12,7 +12,7 @@ void mo_gradient_norm(double bound, mo_tensor *const *G, int n, mo_view *views, 
     squares->storage->version++;
     scale->storage->version++;
     if (mo_ok(ctx))
-        mo_fits_of(ctx, views->dtype)->gradient_norm(ctx, bound, n, views, &each, &to);
+        mo_kernels_of(ctx, views->dtype)->gradient_norm(ctx, bound, n, views, &each, &to);
 }
 
 void mo_adamw_apply(const mo_adamw_update *u) {
@@ -29,5 +29,5 @@ void mo_adamw_apply(const mo_adamw_update *u) {
         u->parameter[i]->storage->version++;
     }
     if (mo_ok(ctx))
-        mo_fits_of(ctx, p->dtype)->adamw(ctx, &factors, &scale, u->n, g, m, v, p);
+        mo_kernels_of(ctx, p->dtype)->adamw(ctx, &factors, &scale, u->n, g, m, v, p);
 }

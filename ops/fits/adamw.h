@@ -5,7 +5,6 @@
 #ifndef MO_ADAMW_H
 #define MO_ADAMW_H
 
-#include "tensor/fits.h"
 #include "tensor/storage.h"
 
 /* The norm of n gradients of one type, each contiguous: squares [n] = |G[i]|^2, the order of each sum fixed by its
@@ -17,7 +16,7 @@ void mo_gradient_norm(double bound, mo_tensor *const *G, int n, mo_view *views, 
 typedef struct mo_adamw_update {
     int n;
     mo_tensor *const *gradient, *const *m, *const *v, *const *parameter;
-    const mo_tensor *factors; /* float64 [MO_ADAMW_FACTORS] (tensor/fits.h) */
+    const mo_tensor *factors; /* float64 [MO_ADAMW_FACTORS] (tensor/backend.h) */
     const mo_tensor *scale;   /* of mo_gradient_norm: the gradient is multiplied by scale[1] */
     mo_view *views;           /* scratch [4, n] */
 } mo_adamw_update;

@@ -24,28 +24,6 @@ typedef struct mo_krylov {
     int64_t worst; /* the item with that residual */
 } mo_krylov;
 
-/* A vector, its image under the metric G of the inner product, and what `product` reads in place of further products
- * with it. An image that is the vector itself is the same tensor. */
-typedef struct mo_krylov_vector {
-    mo_tensor *x, *G, *F;
-} mo_krylov_vector;
-
-/* H x = b for H definite in the metric <u, v>_G = <u, G v>, with a preconditioner. */
-typedef struct mo_conjugate {
-    mo_tensor *(*product)(mo_tape *t, const mo_krylov_vector *p, const void *state); /* H p */
-    mo_krylov_vector (*precondition)(mo_tape *t, mo_tensor *r, const void *state);   /* M r and its images */
-    const void *state;
-    int batch_axes, limit; /* limit: iterations */
-    bool record;           /* keep the iterations on the tape; otherwise they are freed */
-    /* set by the solve */
-    int iterations;
-    mo_tensor *square, *target; /* <r, M r>_G of each item at the end, and where it was to fall */
-} mo_conjugate;
-
-/* The one loop of conjugate gradients, from 0: each item ends when <r, M r>_G has fallen to `fall` times its first
- * value, or is NaN. */
-mo_krylov_vector mo_conjugate_solve(mo_tape *t, mo_conjugate *g, mo_tensor *b, mo_tensor *fall);
-
 /* Hestenes and Stiefel 1952: A symmetric, definite of either sign. From x = 0. */
 mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b);
 /* Saad and Schultz 1986, restarted, modified Gram-Schmidt: any regular A. From x = 0. */

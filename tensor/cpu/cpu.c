@@ -4,14 +4,12 @@
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/processor.h"
 #include "tensor/cpu/work.h"
-#include "tensor/fits.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 extern const mo_kernels kernels_cpu_f32, kernels_cpu_f64;
-extern const mo_fits fits_cpu_f32, fits_cpu_f64;
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 
@@ -151,6 +149,4 @@ const mo_backend mo_backend_cpu = {
     .fill = fill_cpu,
     .f32 = &kernels_cpu_f32,
     .f64 = &kernels_cpu_f64,
-    .fits_f32 = &fits_cpu_f32,
-    .fits_f64 = &fits_cpu_f64,
 };

@@ -37,12 +37,12 @@ const mo_kernels REAL(kernels_cpu) = {
     .hop_attention_adjoint = REAL(hop_attention_adjoint_cpu),
     .dropout_mask = REAL(dropout_mask_cpu),
     .random = REAL(random_cpu),
+    .gradient_norm = REAL(gradient_norm_cpu),
+    .adamw = REAL(adamw_cpu),
 };
 
 const mo_fits REAL(fits_cpu) = {
     .logistic = REAL(logistic_cpu),
     .logistic_solve = REAL(logistic_solve_cpu),
     .svm = REAL(svm_cpu),
-    .gradient_norm = REAL(gradient_norm_cpu),
-    .adamw = REAL(adamw_cpu),
 };

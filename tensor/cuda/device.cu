@@ -312,6 +312,4 @@ const mo_backend mo_backend_cuda = {
     .collective = &collective_cuda,
     .f32 = &kernels_cuda_f32,
     .f64 = &kernels_cuda_f64,
-    .fits_f32 = &fits_cuda_f32,
-    .fits_f64 = &fits_cuda_f64,
 };

@@ -39,15 +39,9 @@ template <typename real> static constexpr mo_kernels table() {
     k.hop_attention_adjoint = hop_attention_adjoint_cuda<real>;
     k.dropout_mask = dropout_mask_cuda<real>;
     k.random = random_cuda<real>;
+    k.gradient_norm = gradient_norm_cuda<real>;
+    k.adamw = adamw_cuda<real>;
     return k;
 }
 
-template <typename real> static constexpr mo_fits fits_table() {
-    mo_fits f = {};
-    f.gradient_norm = gradient_norm_cuda<real>;
-    f.adamw = adamw_cuda<real>;
-    return f;
-}
-
 const mo_kernels kernels_cuda_f32 = table<float>(), kernels_cuda_f64 = table<double>();
-const mo_fits fits_cuda_f32 = fits_table<float>(), fits_cuda_f64 = fits_table<double>();

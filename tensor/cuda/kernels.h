@@ -4,10 +4,8 @@
 #define MO_CUDA_KERNELS_H
 
 #include "tensor/cuda/device.h"
-#include "tensor/fits.h"
 
 extern const mo_kernels kernels_cuda_f32, kernels_cuda_f64;
-extern const mo_fits fits_cuda_f32, fits_cuda_f64;
 
 void copy_cuda(mo_context *ctx, const mo_view *x, const mo_view *y);
 void fill_cuda(mo_context *ctx, double value, const mo_view *y);

@@ -37,19 +37,29 @@ def recipe(name):
     return run
 
 
+def lines(name):
+    """The lines of a list, word by word: settings by their first word, and the others."""
+    words = [line.split() for line in open(os.path.join(DATA, name)) if line.strip() and line[0] != "#"]
+    settings = {w[0]: w[1:] for w in words if w[0] in ("link_share", "families", "protocol", "seeds", "heads")}
+    return settings, [w for w in words if w[0] not in settings]
+
+
 def pool(name):
     """A pool: its settings, and the names of its data sets by task."""
-    read = json.load(open(os.path.join(DATA, f"{name}.pool.json")))
-    read.update({task: sorted(g["data"] for g in read["graphs"] if task in g["tasks"]) for task in TASKS})
+    settings, graphs = lines(f"{name}.pool")
+    graphs = [(w[0].split(":")[0], w[0].split(":")[1].split("+")) for w in graphs]
+    read = {"link_share": float(settings["link_share"][0]), "families": dict(zip(TASKS, map(int, settings["families"])))}
+    read.update({task: sorted(g for g, tasks in graphs if task in tasks) for task in TASKS}, graphs=graphs)
     return read
 
 
 def suite(name):
     """A suite: its settings, and by task the names of its data sets and the k of any of them."""
-    read = json.load(open(os.path.join(DATA, f"{name}.suite.json")))
+    settings, tasks = lines(f"{name}.suite")
+    read = {"protocol": settings["protocol"][0], "seeds": int(settings["seeds"][0]), "heads": settings["heads"], "tasks": tasks}
     for task in TASKS:
-        of = [t for t in read["tasks"] if t["task"] == task]
-        read[task] = {"data": sorted(t["data"] for t in of), "k": sorted({k for t in of for k in t["k"]})}
+        of = [t for t in tasks if t[0].endswith(":" + task)]
+        read[task] = {"data": sorted(t[0].split(":")[0] for t in of), "k": sorted({int(k) for t in of for k in t[1:]})}
     return read
 
 

@@ -23,10 +23,10 @@ MADE = {"@/y.npy": "embed --weights none --data enzymes --out @/Z.npy --labels @
         "@/rows.safetensors": "fit @/Z.npy @/y.npy --head ridge --save @/rows.safetensors --quiet",
         "@/a.jsonl": "CORA --head ridge,prototype_inner --json --seed 0",
         "@/b.jsonl": "CORA --head ridge,prototype_inner --json --seed 1"}
-SUITE = '{"suite": "tiny", "seeds": 2, "tasks": [{"data": "mutag", "task": "gc", "k": [%d]}]}'
+SUITE = "seeds 2\nmutag:gc %d\n"
 WRITTEN = {"pairs.csv": "from,to\n0,5000\n7,9\n", "A.csv": "2,1\n0,3\n", "seeds.csv": "graph,label\n0,a\n1,b\n2,b\n3,a\n4,b\n5,a\n",
            "few.txt": "".join(f"{i}\n" for i in range(0, 600, 2)), "rest.txt": "".join(f"{i}\n" for i in range(1, 600, 6)),
-           "one.json": SUITE % 4, "two.json": SUITE % 8}
+           "one.suite": SUITE % 4, "two.suite": SUITE % 8}
 # What differs between equal runs: times, and the words of the line itself.
 CHANGING = re.compile(r'"(?:command|seconds|ms)":(?:\[[^]]*\]|[^,}\n]*)')
 

@@ -1,7 +1,7 @@
 /* tests/fuzz/fuzz_lists.c - any bytes as a pool and as a suite: read, or refused with one line. */
 #include "fuzz_graph.h"
 
-#include "train/suite.h"
+#include "train/lists.h"
 
 static void check_pool(const mo_pool_file *file) {
     double sum = 0;
@@ -10,7 +10,7 @@ static void check_pool(const mo_pool_file *file) {
             abort();
     for (int task = 0; file && task < MO_TASKS; task++)
         sum += file->family[task];
-    if (file && (!file->n || !(sum > 0) || !(file->link_share > 0 && file->link_share < 1)))
+    if (file && (!file->n || !(sum > 0) || !(file->link_share >= 0 && file->link_share < 1)))
         abort();
 }
 

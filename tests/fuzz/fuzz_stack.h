@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_stack.h - the hop stack of a path of three nodes, for fuzz_stack.c and make_seeds.c. */
+/* tests/fuzz/fuzz_stack.h - a small hop stack, for fuzz_stack.c and make_seeds.c. */
 #ifndef FUZZ_STACK_H
 #define FUZZ_STACK_H
 
@@ -9,7 +9,7 @@ static const char fuzz_stack_key[] = "format 1 graph 0123 dim 3";
 
 static inline void fuzz_stack_name(char file[MO_CACHE_NAME + 16]) {
     mo_cache_name(fuzz_stack_key, file);
-    strcat(file, MO_HOP_ENDING);
+    strcat(file, MO_STACK_ENDING);
 }
 
 /* A figure of all of its values; 0 on failure. */

@@ -4,7 +4,7 @@
 #include "tests/small_stack.h"
 #include "tests/training_run.h"
 #include "tools/predict/predict.h"
-#include "train/features/hop_store.h"
+#include "train/features/stack_file.h"
 
 static const fixtures around_all = {scratch_create, planted_release};
 

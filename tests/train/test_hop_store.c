@@ -113,7 +113,7 @@ TEST(blocks_kept_apart_are_the_same_on_disk) {
     folder_remove(folder);
 }
 
-/* A .partial file is what a killed run leaves: also where its rows are all there, without the checksums behind them. */
+/* A .partial file is what a killed run leaves: also where its rows are nearly all there. */
 TEST(what_a_killed_run_has_left_is_made_again) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 0, 5);

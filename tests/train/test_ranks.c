@@ -270,8 +270,6 @@ TEST(ranks_that_differ_are_refused) {
 TEST(more_ranks_than_episodes_are_refused) {
     run_options o[4] = {usual_run, usual_run, usual_run, usual_run};
     expect_refused(o, 4, run_folder(*state, "refused"), 0, MO_INVALID, "4 processes share a step of 3 episodes");
-    o[0].digest = o[1].digest = true;
-    expect_refused(o, 2, run_folder(*state, "refused"), 0, MO_INVALID, "digest is asked for on 2 processes");
 }
 
 TEST(a_failure_of_one_rank_ends_all) {

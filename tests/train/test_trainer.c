@@ -58,12 +58,20 @@ TEST(same_seed_gives_same_bytes) {
 }
 
 TEST(thread_count_changes_no_bit) {
-    run_options o = usual_run;
+    static const int threads[] = {2, 3, 8};
     char *a = folder_of(*state, 0), *b = folder_of(*state, 1);
-    run_until(&o, a, false, o.steps);
-    o.threads = 2;
-    run_until(&o, b, false, o.steps);
-    assert_same_weights(a, b);
+    for (int episodes = 1; episodes <= 3; episodes += 2) {
+        run_options o = usual_run;
+        o.episodes = episodes;
+        run_until(&o, a, false, o.steps);
+        for (int i = 0; i < 3; i++) {
+            o.threads = threads[i];
+            run_until(&o, b, false, o.steps);
+            assert_same_run(a, b);
+            folder_remove(b);
+        }
+        folder_remove(a);
+    }
 }
 
 TEST(stopped_and_resumed_equals_uninterrupted) {
@@ -228,10 +236,9 @@ static void leave_link(const char *folder, const char *name, const char *target)
 }
 
 TEST(nothing_is_written_through_a_link_in_the_folder) {
-    static const char *const names[] = {"log.jsonl", "digests.jsonl", "checkpoint.safetensors"};
+    static const char *const names[] = {"log.jsonl", "checkpoint.safetensors"};
     run_options o = usual_run;
-    o.digest = true;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 2; i++) {
         char *folder = folder_of(*state, 0), target[600];
         snprintf(target, sizeof target, "%s/elsewhere", ((scratch *)*state)->folder);
         run_until(&o, folder, false, 5); /* two steps beyond the checkpoint, which a resumed run takes again */
@@ -240,7 +247,7 @@ TEST(nothing_is_written_through_a_link_in_the_folder) {
         training_run run = run_open(&o, folder);
         mo_trainer_resume(run.trainer);
         mo_trainer_run(run.trainer, NULL, NULL);
-        if (i < 2)
+        if (i < 1)
             assert_failed(run.ctx, MO_IO, PARTS(names[i], "expected a file of its own, found a symbolic link"));
         else
             assert_run_ok(&run);

@@ -24,7 +24,7 @@ typedef struct eval_options {
     bool dot;                  /* also score links by inner products */
     const char *suite;         /* its name or path, or NULL */
     given_options given;
-    unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all, or the suite's metrics */
+    unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all */
     bool seeds_said;  /* --seeds or the suite gave the seeds */
     int task, hop;    /* -1: not given */
     int64_t shots[MAX_SHOTS];
@@ -92,7 +92,6 @@ typedef struct evaluation {
     subject subjects[MAX_WEIGHTS]; /* the first has the baselines */
     int n_subjects;
     mo_suite *suite;
-    unsigned metrics;    /* bits: the metrics of links that the suite names; 0: all */
     results rows, paper; /* all rows so far */
     names absent;        /* "cs nc" */
     seen_graphs seen;    /* by any of the weights */

@@ -16,9 +16,7 @@ static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     int metric = 0;
     while (metric < N_METRICS - 1 && strcmp(metric_name(metric), r->metric) != 0)
         metric++;
-    if (e->options->metrics)
-        return e->options->metrics >> metric & 1;
-    return metric == METRIC_ACCURACY || !e->metrics || e->metrics >> metric & 1;
+    return !e->options->metrics || e->options->metrics >> metric & 1;
 }
 
 static void take_eval_row(const mo_eval_row *r, void *state) {

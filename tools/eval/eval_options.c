@@ -84,8 +84,8 @@ static const option table[] = {
         "predictions for all of them, with equally many assumed per class; of graphs also -T, which compares them by "
         "statistics and vocabularies of the labelled ones alone"},
     {OPTION_GROUP, .help = "Data and protocol"},
-    {OPTION_TEXT, "suite", "SUITE|FILE.json", AT(suite),
-        "data sets, tasks, shots, metrics, heads and protocol in place of the options below: paper, paper-offline (the "
+    {OPTION_TEXT, "suite", "SUITE|FILE.suite", AT(suite),
+        "data sets, tasks, shots, heads and protocol in place of the options below: paper, paper-offline (the "
         "part available offline), or a file of that form (train/episodes/README.md). Missing data sets are listed as "
         "not run",
         .choices = "paper|paper-offline"},

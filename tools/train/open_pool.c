@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Returns false, with one line that names every missing graph, if any is missing. */
-static bool all_there(const mo_pool_file *file, char *why, size_t bytes) {
+static bool all_there(const char *text, const mo_pool_file *file, char *why, size_t bytes) {
     int absent = 0;
     size_t used = 0;
     char missing[600] = "";
@@ -22,7 +22,7 @@ static bool all_there(const mo_pool_file *file, char *why, size_t bytes) {
         free(name);
     }
     if (absent)
-        snprintf(why, bytes, "pool %s: %d of %d graphs are not there (set MOCHI_DATA):%s", file->name, absent, file->n,
+        snprintf(why, bytes, "pool %.200s: %d of %d graphs are not there (set MOCHI_DATA):%s", text, absent, file->n,
             missing);
     return !absent;
 }
@@ -44,7 +44,7 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
     }
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     mo_pool_file *file = ctx ? mo_pool_file_read(ctx, text) : NULL;
-    if (file && all_there(file, why, sizeof why))
+    if (file && all_there(text, file, why, sizeof why))
         take_file(file, choice);
     else if (!file)
         snprintf(why, sizeof why, "%s", ctx ? mo_context_status(ctx)->message : "out of memory");

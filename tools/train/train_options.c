@@ -88,7 +88,7 @@ static void take_train_device(void *options, const char *text, const struct argp
 
 static const option table[] = {
     {OPTION_GROUP, .help = "What to train on"},
-    {OPTION_OTHER, "pool", "NAMES|POOL|FILE.json", 0,
+    {OPTION_OTHER, "pool", "NAMES|POOL|FILE.pool", 0,
         "graphs, separated by commas: names of `mochi data list` or paths; NAME:nc+lp restricts a graph to those "
         "tasks, "
         "NAME:lp@0.1 holds out its own share of links (default: the embedded pool); paper or paper-offline: the graphs "
@@ -167,10 +167,6 @@ static const option table[] = {
         .needs = "resume", .why = "expected --resume, of a run that goes on at another rate"},
     {OPTION_INT64, "checkpoint-every", "N", AT(checkpoint_every),
         "steps between checkpoints; 0: only at the end (default 500)"},
-    {OPTION_FLAG, "digest", NULL, AT(digest),
-        "write RUN/digests.jsonl: of each step, digests of its episodes, gradients and parameters: two runs with equal "
-        "files went the same way",
-        .not_with = "replay", .why = "expected no --replay, whose gradients cannot be read"},
     {OPTION_FLAG, "solve-health", NULL, AT(solves),
         "log the worst reciprocal condition and residual of each step's linear systems; costs an inverse in float64 of "
         "each",

@@ -30,6 +30,11 @@ const char *mo_class_metric_name(int i) {
     return i >= 0 && i < MO_CLASS_METRICS ? names[i] : NULL;
 }
 
+const char *mo_link_metric_name(int i) {
+    static const char *const names[MO_LINK_METRICS] = {"auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled"};
+    return i >= 0 && i < MO_LINK_METRICS ? names[i] : NULL;
+}
+
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric) {
     int64_t at = ((int64_t)candidate * ev->options->n_shots + shot) * (ev->metrics + ev->experts) + metric;
     return ev->value + at * ev->repeats;

@@ -10,7 +10,6 @@
 #include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
-#include "train/features/hop_store.h"
 #include "train/features/nodes/diffuse.h"
 #include "train/svd/svd.h"
 

@@ -3,7 +3,7 @@
  *
  * hops[0] = LayerNorm(X0), or X0 if the options say so, hops[k] = A~ hops[k-1], all in one tensor. The cache holds
  * hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a file
- * (hop_store.c).
+ * (stack_file.c).
  *
  * Every graph of a set has its own SVD, so that the graphs of a set are handed out to threads, each with a context of
  * one thread: kernels give the same bits at any thread count, so what is computed of a graph has the same bits too. For
@@ -15,8 +15,8 @@
 #include "tensor/storage.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
-#include "train/features/hop_store.h"
 #include "train/features/sets/set_blocks.h"
+#include "train/features/stack_file.h"
 #include "train/inside.h"
 #include "train/svd/adjacency.h"
 #include "train/svd/basis.h"
@@ -199,6 +199,7 @@ static bool propagate_hops(const mo_graph *graph, mo_tensor *hops) {
     for (int64_t k = 1; k < mo_dim(hops, 0); k++) {
         mo_view x = rows_of_hop(hops, k - 1, 0, graph->nodes), y = rows_of_hop(hops, k, 0, graph->nodes);
         mo_spmm_into(A, 0, &x, &y);
+        mo_tensor_unload(hops);
     }
     mo_csr_release(A);
     return mo_ok(graph->ctx);
@@ -246,42 +247,24 @@ static bool fill_hop_features(first_hop *j, mo_features *f) {
 
 /* ---- on disk ---- */
 
-static mo_tensor *first_of_nodes(mo_tape *t, mo_hop_store *s, int64_t side) {
-    first_hop *j = s->state;
-    (void)side;
-    j->hops = mo_tape_tensor(t, MO_F32, 3, (int64_t[]){1, s->nodes, s->columns});
-    if (mo_ok(t->ctx))
-        compute_first_hop(j);
-    s->quality[0] = j->quality.residual;
-    s->quality[1] = j->quality.orthogonality;
-    return j->hops;
-}
-
 static bool store_first_hop(first_hop *j, mo_features *f) {
     char key[256], hops[300];
     mo_context *ctx = j->graph->ctx;
-    write_hop_key(j->graph, j->options, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d float32", key, j->options->hops);
-    mo_hop_store s = {.cache = mo_cache_of(ctx, j->options),
-        .key = hops,
-        .name = j->graph->name,
-        .A = mo_normalized_adjacency(j->graph, MO_F32),
-        .sides = 1,
-        .hops = j->options->hops + 1,
-        .nodes = j->graph->nodes,
-        .columns = j->options->dim,
-        .first = first_of_nodes,
-        .state = j};
-    mo_tensor *stack = mo_hop_store_open(&s);
-    if (mo_ok(ctx)) { /* drops the axis of sides */
-        memmove(stack->shape, stack->shape + 1, 3 * sizeof *stack->shape);
-        memmove(stack->stride, stack->stride + 1, 3 * sizeof *stack->stride);
-        stack->ndim = 3;
+    const mo_feature_options *o = j->options;
+    write_hop_key(j->graph, o, key, sizeof key);
+    snprintf(hops, sizeof hops, "%s hops %d float32", key, o->hops);
+    mo_stack_file s = {
+        .cache = mo_cache_of(ctx, o), .key = hops, .ndim = 3, .shape = {o->hops + 1, j->graph->nodes, o->dim}};
+    j->hops = mo_stack_open(&s);
+    if (mo_ok(ctx) && !s.whole && compute_first_hop(j)) {
+        propagate_hops(j->graph, j->hops);
+        s.quality[0] = j->quality.residual;
+        s.quality[1] = j->quality.orthogonality;
     }
-    f->from_cache = s.from_cache;
+    f->from_cache = s.whole;
+    mo_tensor *stack = mo_stack_close(&s);
     f->svd_residual = s.quality[0];
     f->svd_orthogonality = s.quality[1];
-    mo_csr_release((mo_csr *)(uintptr_t)s.A);
     return mo_arrays_take(f->arrays, "hops", stack) == MO_OK;
 }
 

@@ -20,7 +20,7 @@ bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool 
 
 /* The same for embedded weights: NAME.safetensors. */
 bool mo_locate_weights(const char *name, char *path, size_t bytes);
-/* The same for embedded lists, pools and suites, by their ending: NAME.pool.json. */
+/* The same for embedded lists, pools and suites, by their ending: NAME.pool. */
 bool mo_locate_list(const char *name, const char *ending, char *path, size_t bytes);
 
 #endif

@@ -2,7 +2,6 @@
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
  * before the first value is restored. The checkpoint that a new one replaces keeps its bytes under another name. */
 #include "tensor/files/file.h"
-#include "tensor/files/json_text.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/hidden.h"

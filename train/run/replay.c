@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = MO_EPISODE_INPUTS };
+enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 10 };
 
-/* Type and shape of a tensor; data: of one that no tape holds. */
+/* Type and shape of a tensor, zero of an absent one; data: of one that no tape holds. */
 typedef struct form {
     mo_dtype dtype;
     int ndim;
@@ -45,30 +45,22 @@ typedef struct replay {
 
 /* ---- shapes ---- */
 
-int mo_episode_inputs(mo_episode *e, mo_episode_input list[MO_EPISODE_INPUTS]) {
-    mo_episode_input all[MO_EPISODE_INPUTS];
-    int n = 0, count = 0;
+/* Where the tensors of an episode are, absent ones too; returns their number. */
+static int list_inputs(mo_episode *e, mo_tensor **list[INPUTS]) {
+    mo_tensor **all[] = {&e->support[0], &e->query[0], &e->support[1], &e->query[1], &e->support_label,
+        &e->support_weight, &e->class_weight, &e->query_label, &e->segment, &e->centres};
+    int n = INPUTS - 2 * MO_MAX_ROWS;
+    memcpy(list, all, sizeof all);
     for (int i = 0; i < e->n_rows; i++) {
-        all[count++] = (mo_episode_input){e->rows[i].name, "", &e->rows[i].tensor};
-        all[count++] = (mo_episode_input){e->rows[i].name, ".index", &e->rows[i].index};
+        list[n++] = &e->rows[i].tensor;
+        list[n++] = &e->rows[i].index;
     }
-    for (int side = 0; side < 2; side++) {
-        all[count++] = (mo_episode_input){"support", side ? "_end" : "", &e->support[side]};
-        all[count++] = (mo_episode_input){"query", side ? "_end" : "", &e->query[side]};
-    }
-    all[count++] = (mo_episode_input){"support_label", "", &e->support_label};
-    all[count++] = (mo_episode_input){"support_weight", "", &e->support_weight};
-    all[count++] = (mo_episode_input){"class_weight", "", &e->class_weight};
-    all[count++] = (mo_episode_input){"query_label", "", &e->query_label};
-    all[count++] = (mo_episode_input){"segment", "", &e->segment};
-    all[count++] = (mo_episode_input){"centres", "", &e->centres};
-    for (int i = 0; i < count; i++)
-        if (!mo_is_null(*all[i].tensor))
-            list[n++] = all[i];
     return n;
 }
 
 static form form_of(const mo_tensor *T) {
+    if (mo_is_null(T))
+        return (form){0};
     form f = {.dtype = T->dtype, .ndim = T->ndim};
     memcpy(f.shape, T->shape, (size_t)T->ndim * sizeof *f.shape);
     if (!T->tape)
@@ -83,7 +75,7 @@ static bool same_input_form(const form *a, const form *b) {
 
 static captured describe_episode(int place, const mo_episode *e) {
     captured s = {.place = place};
-    mo_episode_input at[INPUTS];
+    mo_tensor **at[INPUTS];
     if (!e)
         return s;
     s.e = *e;
@@ -92,9 +84,9 @@ static captured describe_episode(int place, const mo_episode *e) {
     s.max_rows = e->max_rows;
     s.assortativity = e->assortativity;
     s.n_rows = e->n_rows;
-    s.n = mo_episode_inputs(&s.e, at);
+    s.n = list_inputs(&s.e, at);
     for (int i = 0; i < s.n; i++)
-        s.form[i] = form_of(*at[i].tensor);
+        s.form[i] = form_of(*at[i]);
     return s;
 }
 
@@ -124,19 +116,19 @@ static captured *find_captured(replay *r, int place, const mo_episode *e) {
 static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
     mo_context *ctx = r->ctx;
     mo_episode given = e ? *e : (mo_episode){0};
-    mo_episode_input from[INPUTS], to[INPUTS];
-    int n = e ? mo_episode_inputs(&given, from) : 0;
+    mo_tensor **from[INPUTS], **to[INPUTS];
+    int n = e ? list_inputs(&given, from) : 0;
     if (!s->has_inputs)
         s->e = given;
-    mo_episode_inputs(&s->e, to);
+    list_inputs(&s->e, to);
     for (int i = 0; i < n && mo_ok(ctx); i++) {
-        if (!(*from[i].tensor)->tape)
+        if (mo_is_null(*from[i]) || !(*from[i])->tape)
             continue;
         if (!s->own[i])
             s->own[i] = mo_tensor_create(ctx, s->form[i].dtype, s->form[i].ndim, s->form[i].shape);
-        *to[i].tensor = s->own[i];
+        *to[i] = s->own[i];
         if (mo_ok(ctx))
-            mo_tensor_copy(*to[i].tensor, *from[i].tensor);
+            mo_tensor_copy(*to[i], *from[i]);
     }
     s->has_inputs = mo_ok(ctx);
     return s->has_inputs;

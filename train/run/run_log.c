@@ -141,27 +141,27 @@ static char *encode_log_line(const mo_trainer *trainer, const mo_step_report *r)
     return text;
 }
 
-mo_code mo_log_write(const mo_trainer *trainer, int file, const char *name, int64_t step, char *text) {
+/* Writes text and a line feed, for which it takes the place of the closing zero. */
+static void write_log_line(const mo_trainer *trainer, int64_t step, char *text) {
     size_t length = strlen(text);
     text[length] = '\n';
     for (size_t done = 0; done < length + 1;) {
-        ssize_t put = write(file, text + done, length + 1 - done);
+        ssize_t put = write(trainer->log, text + done, length + 1 - done);
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0) {
-            mo_fail(trainer->ctx, MO_IO, "log: %s/%s: cannot write step %" PRId64 ": %s", trainer->options.out, name,
+            mo_fail(trainer->ctx, MO_IO, "log: %s/log.jsonl: cannot write step %" PRId64 ": %s", trainer->options.out,
                 step, strerror(put < 0 ? errno : ENOSPC));
             break;
         }
         done += (size_t)put;
     }
-    return mo_context_status(trainer->ctx)->code;
 }
 
 mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r) {
     char *text = encode_log_line(trainer, r);
     if (text)
-        mo_log_write(trainer, trainer->log, "log.jsonl", r->step, text);
+        write_log_line(trainer, r->step, text);
     else
         mo_fail(trainer->ctx, MO_MEMORY, "log: step %" PRId64 " cannot be written as JSON", r->step);
     free(text);

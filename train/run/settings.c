@@ -4,7 +4,8 @@
 #include "train/run/ranks.h"
 #include "train/run/trainer.h"
 
-#include "tensor/files/json_text.h"
+#include "tensor/files/file.h"
+#include "tensor/files/foreign_text.h"
 #include "tensor/files/number_text.h"
 
 #include <inttypes.h>
@@ -209,15 +210,26 @@ mo_code mo_write_run(const mo_trainer *trainer) {
 }
 
 json_t *mo_read_run(mo_context *ctx, const char *path) {
-    mo_json_text run;
-    json_t *settings = NULL;
-    if (mo_json_read(ctx, "run", path, &run)) {
-        settings = json_incref(run.root);
-        json_object_del(settings, "version");
-        json_object_del(settings, "blas_core");
-        json_object_del(settings, "ranks");
+    char label[MO_LABEL], quoted[256], why[JSON_ERROR_TEXT_LENGTH];
+    json_error_t error;
+    mo_file_bytes bytes;
+    if (!mo_file_read(ctx, mo_file_label("run", path, label), path, &bytes))
+        return NULL;
+    json_t *settings = mo_json_decode((const char *)bytes.data, bytes.n, JSON_REJECT_DUPLICATES, &error);
+    mo_file_bytes_free(ctx, &bytes);
+    mo_quote(path, strlen(path), quoted, sizeof quoted);
+    if (!settings)
+        mo_fail(ctx, mo_json_code(&error), "%s:%d:%d: %s", quoted, error.line, error.column,
+            mo_quote(error.text, strlen(error.text), why, sizeof why));
+    else if (!json_is_object(settings))
+        mo_fail(ctx, MO_FORMAT, "%s: expected an object", quoted);
+    if (!mo_ok(ctx)) {
+        json_decref(settings);
+        return NULL;
     }
-    mo_json_release(&run);
+    json_object_del(settings, "version");
+    json_object_del(settings, "blas_core");
+    json_object_del(settings, "ranks");
     return settings;
 }
 

@@ -169,12 +169,9 @@ static void check_shared(mo_trainer *trainer, const mo_ranks *ranks) {
     if (ranks->size > o->episodes_per_step)
         mo_fail(trainer->ctx, MO_INVALID, "train: %d processes share a step of %d episodes, expected %d to %d episodes",
             ranks->size, o->episodes_per_step, ranks->size, (1 << MO_TREE_LEVELS) - 1);
-    else if (o->digest || o->solves || o->replay)
+    else if (o->solves || o->replay)
         mo_fail(trainer->ctx, MO_INVALID, "train: %s is asked for on %d processes, expected one",
-            o->digest   ? "digest"
-            : o->solves ? "solves"
-                        : "replay",
-            ranks->size);
+            o->solves ? "solves" : "replay", ranks->size);
 }
 
 /* Takes this rank's part of each step. */

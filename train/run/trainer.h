@@ -13,7 +13,6 @@
 
 typedef enum mo_moment {
     MO_STARTS,   /* before the first step */
-    MO_FETCHED,  /* the episode lies on the tape */
     MO_RECORDED, /* the loss of the episode is on the tape, its gradients are not computed yet */
     MO_SUMMED,   /* the gradients of this process's episodes are added up, or it has failed */
     MO_TAKEN,    /* the step's report is made */
@@ -40,7 +39,6 @@ typedef struct mo_watcher {
 /* In the order in which they are told. */
 extern const mo_watcher mo_run_files; /* run_files.c: run.json, log, checkpoints, weights; without state */
 /* Of the options of the trainer. They raise and add nothing on failure. */
-void mo_watch_digests(mo_trainer *trainer);
 void mo_watch_solves(mo_trainer *trainer);
 void mo_watch_replay(mo_trainer *trainer);
 
@@ -81,7 +79,6 @@ struct mo_trainer {
     mo_sum_tree *tree;         /* of the gradients; NULL: a step is one episode */
     int first, end;            /* the episodes of a step that this process takes */
     int place;                 /* of the episode in its step */
-    mo_episode *episode;       /* as it was fetched; of MO_FETCHED and MO_RECORDED */
     mo_episode_record *record; /* [episodes] of a step */
     mo_tensor *figures;        /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
     double *host_figures;
@@ -100,15 +97,6 @@ struct mo_trainer {
     } watcher[MO_WATCHERS];
 };
 
-/* A tensor that an episode may have, NULL or null where it has not: its name, with what follows it, and where it is. */
-typedef struct mo_episode_input {
-    const char *name, *suffix;
-    mo_tensor **tensor;
-} mo_episode_input;
-enum { MO_EPISODE_INPUTS = 2 * MO_MAX_ROWS + 10 };
-/* replay.c: lists the tensors that the episode has; returns their number. */
-int mo_episode_inputs(mo_episode *e, mo_episode_input list[MO_EPISODE_INPUTS]);
-
 /* The source of episode j of a step. */
 static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int j) {
     return trainer->pool->source + trainer->record[j].source;
@@ -125,7 +113,6 @@ void mo_read_figures(mo_trainer *trainer);
 
 /* ---- run_files.c ---- */
 
-#define MO_DIGESTS "digests.jsonl"
 #define MO_CHECKPOINT "checkpoint.safetensors"
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
 /* Whether the folder holds a run whose first save was cut short: run.json, and no file that is written after it. */
@@ -156,8 +143,6 @@ int mo_log_open(mo_context *ctx, const char *path, bool make, mo_notice notice, 
 mo_code mo_log_cut(mo_context *ctx, int log, const char *path, int64_t steps);
 /* One line a step, written at once. */
 mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
-/* Writes text to the file `name` of the run and a line feed, for which it takes the place of the closing zero. */
-mo_code mo_log_write(const mo_trainer *trainer, int file, const char *name, int64_t step, char *text);
 
 /* ---- checkpoint.c ---- */
 

@@ -1,6 +1,6 @@
 /* train/run/trainer_step.c - one optimizer step: each episode is drawn and fetched, encoded, and read out to its loss
  * on one tape; backward gives its gradients, which are added along a fixed binary tree over the episodes (sum_tree.c);
- * the optimizer takes the step with their sum. Log, digests, solve health, replay and other processes watch
+ * the optimizer takes the step with their sum. Log, solve health, replay and other processes watch
  * (trainer.h).
  *
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory
@@ -146,8 +146,6 @@ static void run_episode(mo_trainer *trainer, int j) {
     trainer->record[j] =
         (mo_episode_record){.asked = mo_numel(e.query_label), .source = source - trainer->pool->source};
     trainer->place = j;
-    trainer->episode = &e;
-    mo_tell(trainer, MO_FETCHED);
     perform(trainer, j, &e, queue_episode);
     mo_prefetch_ahead(trainer->episodes, number); /* the device is busy now */
 }

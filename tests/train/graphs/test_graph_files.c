@@ -168,8 +168,8 @@ static void open_case(corpus *c, int i) {
         write_members(c);
     mo_context *ctx = c->s->ctx;
     const char *path = *c->alone ? scratch_path(c->s, c->alone) : c->s->folder;
-    mo_pool_file *pool = mo_path_ends_with(path, ".pool.json") ? mo_pool_file_read(ctx, path) : NULL;
-    mo_suite *suite = mo_path_ends_with(path, ".suite.json") ? mo_suite_read(ctx, path) : NULL;
+    mo_pool_file *pool = mo_path_ends_with(path, ".pool") ? mo_pool_file_read(ctx, path) : NULL;
+    mo_suite *suite = mo_path_ends_with(path, ".suite") ? mo_suite_read(ctx, path) : NULL;
     mo_graph *graph = mo_path_ends_with(path, ".json") ? NULL : mo_graph_open(ctx, path);
     if (*c->line[i] == '!')
         expect_refusal(c, i, pool || suite || graph);

@@ -8,8 +8,8 @@
 #include "ops/rules/in_place.h"
 #include "train/features/example_rows.h"
 #include "train/features/feature_memory.h"
-#include "train/features/hop_store.h"
 #include "train/features/nodes/diffuse.h"
+#include "train/features/stack_file.h"
 #include "train/svd/adjacency.h"
 #include "train/svd/basis.h"
 
@@ -125,32 +125,6 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
     }
 }
 
-/* Side `side` of the basis is hop 0 of that side. */
-static mo_tensor *first_of_basis(mo_tape *t, mo_hop_store *s, int64_t side) {
-    mo_tensor *basis = s->state;
-    return mo_reshape(t, mo_slice(t, basis, MO_AXIS(0), side, side + 1), 2, (int64_t[]){s->nodes, s->columns});
-}
-
-static void store_blocks(
-    const mo_graph *graph, const mo_feature_options *o, const mo_csr *A, mo_tensor *basis, mo_features *f) {
-    char key[256], hops[300];
-    write_blocks_key(graph, o, key, sizeof key);
-    snprintf(hops, sizeof hops, "%s hops %d diffused %d float32", key, o->hops, MO_DIFFUSED);
-    mo_hop_store s = {.cache = mo_cache_of(graph->ctx, o),
-        .key = hops,
-        .name = graph->name,
-        .A = A,
-        .sides = MO_BLOCKS,
-        .hops = o->hops + 1 + MO_DIFFUSED,
-        .diffused = MO_DIFFUSED,
-        .nodes = graph->nodes,
-        .columns = o->dim,
-        .quality = {f->svd_residual, f->svd_orthogonality},
-        .first = first_of_basis,
-        .state = basis};
-    mo_arrays_take(f->arrays, "blocks", mo_hop_store_open(&s));
-}
-
 static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
     float *x = mo_host_array(graph->ctx, graph->nodes, sizeof *x);
     for (int64_t i = 0; x && i < graph->nodes; i++)
@@ -166,21 +140,26 @@ static void put_degrees(const mo_graph *graph, mo_tensor *extras) {
 static void fill_block_hops(
     const mo_graph *graph, const mo_feature_options *o, bool disk, mo_tensor *basis, mo_features *f) {
     mo_context *ctx = graph->ctx;
-    mo_tensor *blocks =
-        disk ? NULL
-             : mo_own_array(f, "blocks", 4, (int64_t[]){MO_BLOCKS, o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim});
+    char key[256], hops[300];
+    write_blocks_key(graph, o, key, sizeof key);
+    snprintf(hops, sizeof hops, "%s hops %d diffused %d float32", key, o->hops, MO_DIFFUSED);
+    mo_stack_file s = {.cache = mo_cache_of(ctx, o),
+        .key = hops,
+        .ndim = 4,
+        .shape = {MO_BLOCKS, o->hops + 1 + MO_DIFFUSED, graph->nodes, o->dim},
+        .quality = {f->svd_residual, f->svd_orthogonality}};
+    mo_tensor *blocks = disk ? mo_stack_open(&s) : mo_own_array(f, "blocks", s.ndim, s.shape);
     mo_tensor *extras = mo_own_array(f, "extras", 2, (int64_t[]){graph->nodes, 1});
     mo_csr *A = mo_ok(ctx) ? mo_normalized_adjacency(graph, MO_F32) : NULL;
     mo_tape *t = A ? mo_tape_create(ctx, MO_EVAL) : NULL;
-    if (t) {
-        if (disk)
-            store_blocks(graph, o, A, basis, f);
-        else
-            propagate_blocks(t, A, basis, blocks);
+    if (t && !s.whole)
+        propagate_blocks(t, A, basis, blocks);
+    if (t)
         put_degrees(graph, extras);
-    }
     mo_tape_release(t);
     mo_csr_release(A);
+    if (disk)
+        mo_arrays_take(f->arrays, "blocks", mo_stack_close(&s));
 }
 
 /* The basis is also hop 0 of the blocks; it is not stored by itself. */
