@@ -555,7 +555,8 @@ def test_a_readout_is_kept_scored_and_a_table(tmp_path):
         edge["weight"] = 1
     names = {i: f"member {i}" for i in club}
     g = mochi.graph(networkx.relabel_nodes(club, names), y="club")
-    fitted = mochi.load("best").few_shot(g, {"member 0": "a", "member 1": "a", "member 32": "b", "member 33": "b"}, lam=3.0, head="ridge")
+    labels = {"member 0": "a", "member 1": "a", "member 32": "b", "member 33": "b"}
+    fitted = mochi.load("best").few_shot(g, labels, lam=3.0, head="ridge")
     table = fitted.predict_proba(as_frame=True)
     assert table.index.tolist() == list(names.values()) and table.columns.tolist() == ["a", "b"]
     assert table.idxmax(axis=1).tolist() == fitted.predict(as_frame=True).tolist() == fitted.predict().tolist()

@@ -52,7 +52,8 @@ def test_indices_that_numpy_would_pair_are_refused():
     Y = mochi.constant(rng.normal(size=(4, 3, 2)))
     with mochi.Tape():
         for index, message in (
-            (([0, 1], [0, 1]), "2 lists in an index"), ((0, slice(None), [0, 1]), "side by side"), (([-5],), "index -5 of an axis"),
+            (([0, 1], [0, 1]), "2 lists in an index"), ((0, slice(None), [0, 1]), "side by side"),
+            (([-5],), "index -5 of an axis"),
             ((slice(None), [True, False]), r"a mask \[2\]"), ((slice(None), np.zeros((2, 2), int)), "expected one axis"),
         ):  # fmt: skip
             with pytest.raises(IndexError, match=message):

@@ -163,8 +163,9 @@ CALLS = {
 }
 # Ops without a function of their own: parts of others, reached through those or through gradients.
 INTERNAL = {
-    "accumulate", "affine", "affine_adjoint", "hop_attention", "hop_attention_adjoint", "hop_gradient", "hop_layers", "implicit_solve", "linear_adjoint", "logistic_folds", "logistic_solve",
-    "matmul_adjoint", "perceptron", "recompute", "relu_mask", "scale_unit", "scale_unit_adjoint", "segment_spread", "slope", "solve_refined", "softmax_adjoint",
+    "accumulate", "affine", "affine_adjoint", "hop_attention", "hop_attention_adjoint", "hop_gradient", "hop_layers",
+    "implicit_solve", "linear_adjoint", "logistic_folds", "logistic_solve", "matmul_adjoint", "perceptron", "recompute",
+    "relu_mask", "scale_unit", "scale_unit_adjoint", "segment_spread", "slope", "solve_refined", "softmax_adjoint",
     "softmax_cross_entropy_adjoint", "svm_dual", "svm_folds", "implicit",
 }  # fmt: skip
 
@@ -205,7 +206,7 @@ def test_every_sample_has_the_bits_of_c_by_its_function(samples, context):
 def test_every_op_has_a_docstring_and_every_method_is_one():
     for name in ops.__all__:
         assert len(getattr(ops, name).__doc__) > 20, name
-    for name in ops.METHODS:
+    for name in set(ops.METHODS) - {"reshape"}:  # a method that takes sizes one by one too
         assert getattr(mochi.Tensor, name) is getattr(ops, name)
 
 

@@ -2,7 +2,9 @@
 
 import doctest
 import importlib
+import pathlib
 import pkgutil
+import re
 
 import mochi
 import numpy as np
@@ -72,6 +74,20 @@ def test_examples_of_docstrings_run(name):
 
 def test_examples_are_found():
     """At least these modules show how they are used."""
-    for name in ("mochi", "mochi.functions", "mochi.heads", "mochi.solvers", "mochi.optimizers", "mochi.fit", "mochi.graphs.graph"):
+    for name in ("mochi", *(f"mochi.{part}" for part in ("functions", "heads", "solvers", "optimizers", "fit", "graphs.graph"))):
         module = importlib.import_module(name)
         assert any(test.examples for test in doctest.DocTestFinder().find(module)), name
+
+
+GUIDE = pathlib.Path(__file__).parents[2] / "tools/python"
+
+
+def test_every_public_name_has_an_example_that_runs():
+    page = GUIDE / "EXAMPLES.md"
+    assert doctest.testfile(str(page), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+    mochi.set_default_context(None)
+    shown = set(re.findall(r"mochi\.(\w+)", page.read_text()))
+    bare = {n for n in mochi.__all__ if ">>>" not in (getattr(mochi, n).__doc__ or "")}
+    assert bare <= shown, bare - shown
+    sklearn = pytest.importorskip("mochi.sklearn")
+    assert all(">>>" in getattr(sklearn, n).__doc__ for n in sklearn.__all__)

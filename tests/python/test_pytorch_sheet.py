@@ -36,7 +36,7 @@ def ours_of(ours):
     """The values of a row, whose gradients exist."""
     leaves = {name: mochi.parameter(a) if a.dtype.kind == "f" else a for name, a in ARRAYS.items()}
     with mochi.Tape() as tape:
-        found = results(ours, {"ops": ops, **leaves})
+        found = results(ours, {"ops": ops, "mochi": mochi, **leaves})
         for x in found:
             if x.requires_grad:
                 bars = tape.grad(x, [leaves["X"], leaves["A"]], retain=True, allow_unused=True)

@@ -128,7 +128,9 @@ def test_figures_are_those_of_scikit_learn():
     assert LDAHead("auto").fit(Z, y).shrinkage_ == pytest.approx(ledoit_wolf_shrinkage(R, assume_centered=True))
 
 
-SPARSE = [RidgeHead(), RidgeHead(intercept="free"), LogisticHead(), SVMHead(centred=False), PrototypeHead(), PrototypeHead("cosine")]
+SPARSE = [
+    RidgeHead(), RidgeHead(intercept="free"), LogisticHead(), SVMHead(centred=False), PrototypeHead(), PrototypeHead("cosine"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("estimator", SPARSE, ids=str)

@@ -267,7 +267,7 @@ def test_a_mask_as_index_takes_its_true_rows():
         for wrong in (True, np.True_, 1.0):
             with pytest.raises(IndexError, match="an index of type"):
                 A[wrong]
-        for wrong in ([0.0, 1.0], [0.5], [-1], [3], np.array([2**64 - 1], np.uint64), np.ma.array([0, 1], mask=[0, 1]), ["a"]):
+        for wrong in ([0.0, 1.0], [0.5], [3], np.array([2**64 - 1], np.uint64), np.ma.array([0, 1], mask=[0, 1]), ["a"]):
             with pytest.raises((ValueError, TypeError)):
                 A[wrong]
         for op in (lambda i: ops.gather_rows(A, i), lambda i: ops.scatter_add_rows(A, i, 3), lambda i: ops.segment_sum(A, i)):

@@ -339,7 +339,8 @@ def test_compiled_functions_keep_their_graph():
     m = mochi.torch
     head = m.RidgeHead(1.0, learned=True)
     for f in (
-        lambda: m.ridge(Zs, Ys, Zq, lam), lambda: m.ridge(Zs, Ys, Zq, 1.0, bias=None), lambda: m.ridge(Zs, Ys, Zq, lam, bias="free"),
+        lambda: m.ridge(Zs, Ys, Zq, lam), lambda: m.ridge(Zs, Ys, Zq, 1.0, bias=None),
+        lambda: m.ridge(Zs, Ys, Zq, lam, bias="free"),
         lambda: m.logistic(Zs, Ys, Zq, lam), lambda: m.prototype(Zs, Ys, Zq), lambda: head(Zs, Ys, Zq),
         lambda: m.solve_spd(Zs.mT @ Zs + torch.eye(4), Zq.mT), lambda: m.solve(Zs.mT @ Zs + torch.eye(4), Zq.mT),
     ):  # fmt: skip
@@ -386,3 +387,13 @@ def test_modules_learn_their_penalty(small):
         head = kind(2.0, learned=True).double()
         head(Zs, Ys, Zq).square().sum().backward()
         assert head.log_lam.grad != 0 and "learned=True" in repr(head) and list(head.state_dict()) == ["log_lam"]
+
+
+def test_every_name_has_an_example_that_runs():
+    import doctest
+    import pathlib
+    import re
+
+    page = pathlib.Path(__file__).parents[2] / "tools/python/EXAMPLES_TORCH.md"
+    assert doctest.testfile(str(page), module_relative=False).failed == 0
+    assert set(mochi.torch.__all__) <= set(re.findall(r"mt\.(\w+)", page.read_text()))

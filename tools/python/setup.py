@@ -65,12 +65,13 @@ class Sources(sdist):
     """The package with the library's sources, in library/, so that it builds where there is no clone."""
 
     def make_release_tree(self, base_dir, files):
-        """Adds the files of the library that git knows, but its tests and this folder, and door/."""
+        """Adds the files of the library that git knows, but the code of its tests and of this folder, and door/."""
         super().make_release_tree(base_dir, [file for file in files if not file.startswith("..")])  # no egg-info beside it
         shutil.copytree(HERE / "door", pathlib.Path(base_dir) / "door", ignore=shutil.ignore_patterns("__pycache__"))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=extension.ROOT, check=True, capture_output=True, text=True).stdout
         for name in listed.split("\0"):
-            if name and not name.startswith(("tests/", "tools/python/", ".")):
+            code = name.startswith(("tests/", "tools/python/mochi/", "tools/python/door/", "."))
+            if name and (not code or (name.startswith("tests/") and name.endswith(".md"))):
                 to = pathlib.Path(base_dir) / "library" / name
                 to.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(extension.ROOT / name, to)

@@ -69,9 +69,8 @@ def library_folder(processor):
         subprocess.run(["ninja", "-C", folder, "libmochi.a", PROGRAM], check=True)
     except (subprocess.CalledProcessError, OSError) as failure:
         raise SystemExit(
-            f"libmochi was not built ({failure}).\nIt needs a C compiler, pkg-config and the headers of OpenBLAS, LAPACKE, libzip, "
-            "jansson, libcsv and xxhash, of which the lines above name what is missing. On Debian and Ubuntu:\n"
-            f"    {ROOT}/tools/install"
+            f"libmochi was not built ({failure}). It needs a C compiler, pkg-config, OpenBLAS, LAPACKE, libzip, jansson, libcsv "
+            f"and xxhash: the lines above name what is missing, and {ROOT}/tools/install brings it on Debian and Ubuntu."
         ) from None
     return folder
 

@@ -3,6 +3,7 @@
 Names, inputs and comments are those of the header; formula and adjoint those of the table in ops/README.md.
 """
 
+import pathlib
 import re
 import textwrap
 
@@ -292,4 +293,4 @@ def methods(root):
     own = {"reshape"}  # which tensor.pyi declares
     listed = ((op, found) for op, found in functions_of(root) if is_method(found) and op not in own)
     lines = [f"    {declared(op, found, method=True)}: ...\n" for op, found in listed]
-    return (root / "tools/python/door/tensor.pyi").read_text().replace("    # METHODS\n", "".join(lines))
+    return pathlib.Path(__file__).with_name("tensor.pyi").read_text().replace("    # METHODS\n", "".join(lines))

@@ -191,8 +191,7 @@ def few_shot_score(
             context.call(lib.gate_mo_draws_release, draws)
     for warning in visit.warned:
         warnings.warn(warning, stacklevel=2)
-    order = {int(k): i for i, k in enumerate(ks)}
-    return sorted(visit.rows, key=lambda row: order.get(row["k"], 0))  # the heads of a k together, in their order
+    return sorted(visit.rows, key=lambda row: ks.index(row["k"]) if row["k"] in ks else 0)  # the heads of a k together
 
 
 def _labelled_rows(what, Z, y):

@@ -19,7 +19,6 @@ from .solvers import Check
 from .tensor import Tensor
 
 
-
 def _library_name(parameter):
     """The name of a parameter in the library: `lam` is lambda, a word of Python."""
     return "lambda" if parameter == "lam" else parameter
@@ -132,9 +131,8 @@ class Head:
         at._kept = [self]
         self._known(values)
         at._table = at.pointer.parameters = ffi.new("mo_head_parameter[]", list(p.parameters[0 : p.n_parameters]))
-        for parameter, name in zip(at._table, self.parameters, strict=False):
-            bounds = (parameter.low, parameter.high) if parameter.low < parameter.high else ()
-            parameter.value = checked.real(f"head {self.name}: {name}", values.get(name, parameter.value), *bounds)
+        for i, name in enumerate(self.parameters):
+            at._table[i].value = self._checked(i, name, values.get(name, at._table[i].value))
         return at
 
     def __call__(self, Zs: ArrayLike, Ys: ArrayLike, Zq: ArrayLike, seed: int = 0, **parameters: ArrayLike) -> Tensor:

@@ -11,6 +11,16 @@ from . import ops
 from .tensor import Tensor
 
 
+def greater(a, b):
+    """1 where a > b, else 0, also beside NaN."""
+    return ops.mul(ops.greater_equal(a, b), ops.scale(ops.greater_equal(b, a), -1.0, 1.0))
+
+
+def equal(a, b):
+    """1 where a = b, else 0, also beside NaN."""
+    return ops.mul(ops.greater_equal(a, b), ops.greater_equal(b, a))
+
+
 def minimum_over(x, axis=None, keepdims=False):
     """The least entries over axes; None: all. Ties: the gradient goes to the first."""
     return ops.neg(ops.max(ops.neg(x), axis, keepdims))
@@ -41,13 +51,13 @@ def flatten(x):
 
 
 def reshape(x, *shape):
-    """x in another shape, ``reshape(4, 3)`` or ``reshape((4, 3))``; one size may be -1."""
+    """Gives x in another shape, ``reshape(4, 3)`` or ``reshape((4, 3))``; one size may be -1."""
     sizes = shape[0] if len(shape) == 1 else shape
     return ops.reshape(x if x.size < 2 else ops.contiguous(x), sizes)
 
 
 def squeeze(x, axis=None):
-    """x without axes of size 1: those that are named, or all."""
+    """Gives x without axes of size 1: those that are named, or all."""
     named = range(x.ndim) if axis is None else [_axis(x, i) for i in ((axis,) if isinstance(axis, (int, np.integer)) else axis)]
     if axis is not None and any(x.shape[i] != 1 for i in named):
         raise ValueError(f"squeeze: axis {axis} of a tensor {list(x.shape)}, expected axes of size 1")
@@ -55,16 +65,11 @@ def squeeze(x, axis=None):
 
 
 def expand_dims(x, axis):
-    """x with a new axis of size 1 there."""
+    """Gives x with a new axis of size 1 there."""
     axis = axis + x.ndim + 1 if axis < 0 else axis
     if not 0 <= axis <= x.ndim:
         raise ValueError(f"expand_dims: axis {axis} of a tensor with {x.ndim} axes")
     return reshape(x, (*x.shape[:axis], 1, *x.shape[axis:]))
-
-
-def astype(x, dtype):
-    """x in another dtype; gradients pass between real ones."""
-    return ops.cast(x, dtype)
 
 
 def _axis(x, axis):
@@ -85,8 +90,8 @@ def einsum(spec, *xs):
     letters = "".join(named)
     if not arrow:
         out = "".join(sorted(letter for letter in set(letters) if letters.count(letter) == 1))
-    wrong = [n for n in [*named, out] if len(set(n)) < len(n) or not (n.isalpha() or not n)]
-    if wrong or len(named) != len(xs) or not set(out) <= set(letters):
+    fine = all(len(set(n)) == len(n) and (n.isalpha() or not n) for n in [*named, out])
+    if not fine or len(named) != len(xs) or not set(out) <= set(letters):
         raise ValueError(f"einsum: {spec!r} of {len(xs)} inputs, expected a name for each, letters that differ in each")
     sizes: dict[str, int] = {}
     for name, x in zip(named, xs, strict=True):
@@ -123,12 +128,11 @@ def _tensor(x, like):
 
 
 UFUNCS: dict[str, Any] = {
-    "add": lambda a, b: a + b, "subtract": lambda a, b: a - b, "multiply": lambda a, b: a * b, "divide": lambda a, b: a / b,
-    "matmul": lambda a, b: a @ b, "power": lambda a, b: a**b, "negative": ops.neg, "exp": ops.exp, "log": ops.log,
-    "sqrt": ops.sqrt, "square": ops.square, "absolute": ops.abs, "tanh": ops.tanh, "sin": ops.sin, "cos": ops.cos,
-    "log1p": ops.log1p, "maximum": ops.larger, "minimum": ops.smaller, "greater_equal": lambda a, b: a >= b,
-    "less_equal": lambda a, b: a <= b, "greater": lambda a, b: a > b, "less": lambda a, b: a < b, "equal": lambda a, b: a == b,
-    "not_equal": lambda a, b: a != b,
+    "add": ops.add, "subtract": ops.sub, "multiply": ops.mul, "divide": ops.div, "matmul": ops.matmul, "power": ops.pow_entries,
+    "negative": ops.neg, "exp": ops.exp, "log": ops.log, "sqrt": ops.sqrt, "square": ops.square, "absolute": ops.abs,
+    "tanh": ops.tanh, "sin": ops.sin, "cos": ops.cos, "log1p": ops.log1p, "maximum": ops.larger, "minimum": ops.smaller,
+    "greater_equal": ops.greater_equal, "less_equal": lambda a, b: ops.greater_equal(b, a), "greater": greater,
+    "less": lambda a, b: greater(b, a), "equal": equal, "not_equal": lambda a, b: ops.scale(equal(a, b), -1.0, 1.0),
 }  # fmt: skip
 FUNCTIONS: dict[str, Any] = {
     "sum": ops.sum, "mean": ops.mean, "var": lambda x, axis=None, keepdims=False, ddof=0: ops.var(x, axis, keepdims, ddof),
@@ -139,7 +143,7 @@ FUNCTIONS: dict[str, Any] = {
 }  # fmt: skip
 METHODS = {
     "min": minimum_over, "std": std, "prod": prod, "flatten": flatten, "reshape": reshape, "squeeze": squeeze,
-    "expand_dims": expand_dims, "astype": astype,
+    "expand_dims": expand_dims, "astype": ops.cast,
 }  # fmt: skip
 
 
@@ -147,19 +151,11 @@ def array_ufunc(self, ufunc, method, *inputs, **options):
     """A ufunc of NumPy as the op of its name; another one of the values, where no gradient is lost."""
     own = UFUNCS.get(ufunc.__name__)
     if own and method == "__call__" and not options:
-        numbers = [x.item() if isinstance(x, np.generic) else x for x in inputs]
-        swapped = len(inputs) == 2 and not isinstance(inputs[0], Tensor)
-        return _swapped(ufunc.__name__, own, *numbers) if swapped else own(*numbers)
-    _refuse_gradient(ufunc.__name__, inputs)
+        return own(*(x.item() if isinstance(x, np.generic) else x for x in inputs))
+    if any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        name = ufunc.__name__
+        raise TypeError(f"np.{name} of a tensor that needs a gradient: it is none of mochi.ops; of its values: x.numpy()")
     return getattr(ufunc, method)(*(x.numpy() if isinstance(x, Tensor) else x for x in inputs), **options)
-
-
-def _swapped(name, own, a, b):
-    """The tensor's operator where an array is on its left: the array's would ask again."""
-    reflected = {"add": "__radd__", "subtract": "__rsub__", "multiply": "__rmul__", "divide": "__rtruediv__",
-                 "matmul": "__rmatmul__", "power": "__rpow__", "greater_equal": "__le__", "less_equal": "__ge__",
-                 "greater": "__lt__", "less": "__gt__", "equal": "__eq__", "not_equal": "__ne__"}  # fmt: skip
-    return getattr(b, reflected[name])(a) if name in reflected else own(a, b)
 
 
 def array_function(self, function, types, args, options):
@@ -175,10 +171,3 @@ def _values(x):
     if isinstance(x, Tensor):
         return x.numpy()
     return type(x)(map(_values, x)) if type(x) in (tuple, list) else x
-
-
-def _refuse_gradient(name, inputs):
-    if any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        raise TypeError(f"np.{name} of a tensor that needs a gradient: it is none of mochi.ops; of its values: x.numpy()")
-
-

@@ -34,16 +34,9 @@ def _pow(a, b):
     return ops.square(a) if b == 2 else ops.pow(a, b)
 
 
-def _greater(a, b):
-    """1 or 0, and 0 beside NaN."""
-    return ops.mul(ops.greater_equal(a, b), ops.scale(ops.greater_equal(b, a), -1.0, 1.0))
-
-
 def _equal(a, b):
-    """1 or 0, as `>=` gives them, and 0 beside NaN. A tensor is a key of sets and dicts by its identity."""
-    if b is None:
-        return NotImplemented
-    return ops.mul(ops.greater_equal(a, b), ops.greater_equal(b, a))
+    """A tensor is a key of sets and dicts by its identity."""
+    return NotImplemented if b is None else numpy_names.equal(a, b)
 
 
 def _unequal(a, b):
@@ -60,7 +53,7 @@ def _is_list(part):
 
 
 def _taken(x, axis, index):
-    """x at places along an axis: numbers, also negative ones, or a mask of the axis."""
+    """Gives x at places along an axis: numbers, also negative ones, or a mask of the axis."""
     if not isinstance(index, Tensor):
         places = np.zeros(0, np.int64) if isinstance(index, list) and not index else arrays.array_of(index)
         size = x.shape[axis] if x.ndim else 0
@@ -163,8 +156,8 @@ def attach():
     Tensor.__neg__ = lambda a: ops.neg(a)
     Tensor.__abs__ = lambda a: ops.abs(a)
     Tensor.__ge__ = lambda a, b: ops.greater_equal(a, b)
-    Tensor.__gt__ = _greater
-    Tensor.__lt__ = lambda a, b: ops.mul(ops.greater_equal(b, a), ops.scale(ops.greater_equal(a, b), -1.0, 1.0))
+    Tensor.__gt__ = numpy_names.greater
+    Tensor.__lt__ = lambda a, b: numpy_names.greater(b, a)
     Tensor.__le__ = lambda a, b: ops.greater_equal(b, a)
     Tensor.__eq__ = _equal
     Tensor.__ne__ = _unequal

@@ -88,7 +88,9 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         _refuse_unlabelled(self, y)
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=self._sparse and "csr", multi_output=self._several)
         check_classification_targets(y)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weight = sample_weight
+        if weight is not None:
+            weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         self._labels = None
         if type_of_target(y) == "multilabel-indicator":
             return self._fit_several(X, np.asarray(y), weight)
@@ -171,7 +173,7 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def intercept_(self) -> np.ndarray:
-        """b [C], or [1] of two classes."""
+        """The b [C], or [1] of two classes."""
         return self._decision_weights()[-1]
 
     def _decision_weights(self):
@@ -287,7 +289,7 @@ class LogisticHead(_HeadClassifier):
     _several = True
 
     def __init__(
-        self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False, C: float | None = None, class_weight: Any = None
+        self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False, C: Any = None, class_weight: Any = None
     ):
         self.lam = lam
         self.intercept = intercept
@@ -317,11 +319,6 @@ class RidgeHeadCV(_Tuned, RidgeHead):
 
     Of the penalties that ``mochi fit --tune`` tries, the one whose left-out rows have the least cross-entropy at their
     temperature; weights of rows have no part in the choice.
-
-    Parameters
-    ----------
-    intercept, calibrated, class_weight : str, bool, dict
-        Of `RidgeHead`.
 
     Attributes
     ----------

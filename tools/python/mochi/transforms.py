@@ -69,16 +69,10 @@ def grad(f: Callable[..., Tensor], argnums: int | Sequence[int] = 0) -> Callable
     (12.0, 12.0)
     """
     both = value_and_grad(f, argnums)
-
-    @functools.wraps(f)
-    def gradient(*args: Any, **options: Any) -> Any:
-        return both(*args, **options)[1]
-
-    return gradient
+    return functools.wraps(f)(lambda *args, **options: both(*args, **options)[1])
 
 
 def _one(value):
     if not isinstance(value, Tensor) or value.size != 1:
-        shape = list(value.shape) if isinstance(value, (Tensor, np.ndarray)) else type(value).__name__
-        raise errors.InvalidError(f"grad: the function gave {shape}, expected a tensor with one element")
+        raise errors.InvalidError(f"grad: the function gave {list(np.shape(value))}, expected a tensor with one element")
     return value.sum()

@@ -134,17 +134,13 @@ class FewShot(Handle):
 
     def score(self, labels: Any) -> float:
         """The share of examples that are predicted as labels say: a dict, a Series or an array, as `fit` takes them."""
+        examples, values = None, list(labels)
         if hasattr(labels, "items"):
-            examples, values = list(labels.keys()), list(labels.values() if isinstance(labels, dict) else labels)
-        else:
-            examples, values = None, list(labels)
-        known = [(i, value) for i, value in enumerate(plain_labels(values)) if value is not None]
-        if not known:
-            raise errors.InvalidError("score: no labels")
-        found = self.predict(examples)
-        if len(found) != len(values):
-            raise errors.InvalidError(f"score: {len(values)} labels of {len(found)} examples")
-        return float(np.mean([found[i] == value for i, value in known]))
+            examples, values = map(list, zip(*labels.items(), strict=True))
+        found, plain = self.predict(examples), plain_labels(values)
+        if len(found) != len(plain) or not any(value is not None for value in plain):
+            raise errors.InvalidError(f"score: {len(plain)} labels, expected one or more, of {len(found)} examples")
+        return float(np.mean([own == value for own, value in zip(found, plain, strict=True) if value is not None]))
 
     @overload
     def predict_proba(self, examples: Sequence | None = None, as_frame: Literal[False] = False) -> np.ndarray: ...

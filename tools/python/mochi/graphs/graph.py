@@ -214,7 +214,7 @@ class Graph:
         return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), (self.nodes, self.nodes))
 
     def to_networkx(self) -> Any:
-        """A networkx.Graph of the nodes' names, with the node attributes "x" (rows) and "y" (class names), where there are any."""
+        """A networkx.Graph of the nodes' names, with their attributes "x" (rows) and "y" (class names), where there are any."""
         import networkx
 
         made, (indptr, indices) = networkx.Graph(name=self.name), self.adjacency
@@ -236,14 +236,12 @@ class Graph:
 
         indptr, indices = self.adjacency
         ends = np.stack([np.repeat(np.arange(self.nodes), np.diff(indptr)), indices.astype(np.int64)])
-        made = Data(edge_index=torch.from_numpy(ends), num_nodes=self.nodes)
-        for key, value in (("x", self.x), ("y", self.y)):
-            if value is not None:
-                setattr(made, key, torch.from_numpy(value))
+        found = {"x": self.x, "y": self.y}
         for part, key in (("train", "train"), ("validation", "val"), ("test", "test")):
-            if (mask := self.division(part)) is not None:
-                setattr(made, f"{key}_mask", torch.from_numpy(mask if mask.ndim == 1 else mask.T.copy()))
-        return made
+            mask = self.division(part)
+            found[f"{key}_mask"] = mask if mask is None or mask.ndim == 1 else mask.T.copy()
+        held = {key: torch.from_numpy(value) for key, value in found.items() if value is not None}
+        return Data(edge_index=torch.from_numpy(ends), num_nodes=self.nodes, **held)
 
     def __repr__(self) -> str:
         if self._owned is None:

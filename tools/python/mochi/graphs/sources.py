@@ -110,8 +110,8 @@ def _of_dense(matrix, names=None):
     if matrix.dtype.kind not in "biuf" or not np.isfinite(matrix).all():
         raise errors.InvalidError(f"graph: an adjacency of {matrix.dtype} {list(matrix.shape)}, expected finite numbers")
     u, v = np.nonzero(matrix)
-    parts = {"nodes": len(matrix), "u": u, "v": v, "ignored": _ignored(_weighted(matrix[u, v]), _directed(u, v, len(matrix)))}
-    return parts if names is None else {**parts, "names": names}
+    ignored = _ignored(_weighted(matrix[u, v]), _directed(u, v, len(matrix)))
+    return {"nodes": len(matrix), "u": u, "v": v, "names": names, "ignored": ignored}
 
 
 def _of_names(u, v, weights):

@@ -213,7 +213,7 @@ def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **optio
 class _Head(torch.nn.Module):
     """A head as a module: forward(Zs, Ys, Zq) -> logits; its penalty is exp(log_lam), a parameter if it is learned."""
 
-    def __init__(self, lam: float, learned: bool):
+    def __init__(self, lam: float = 1.0, learned: bool = False):
         super().__init__()
         value = torch.tensor(float(lam)).log()
         self.log_lam = torch.nn.Parameter(value) if learned else None
@@ -260,9 +260,6 @@ class RidgeHead(_Head):
 class LogisticHead(_Head):
     """`logistic` as a module."""
 
-    def __init__(self, lam: float = 1.0, learned: bool = False):
-        super().__init__(lam, learned)
-
     def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
         """Logits [.., n_q, C]."""
         return logistic(Zs, Ys, Zq, self.lam)
@@ -270,9 +267,6 @@ class LogisticHead(_Head):
 
 class SVMHead(_Head):
     """`svm` as a module (MetaOptNet, Lee et al. 2019)."""
-
-    def __init__(self, lam: float = 1.0, learned: bool = False):
-        super().__init__(lam, learned)
 
     def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
         """Scores [.., n_q, C]."""
@@ -291,14 +285,11 @@ class ProtoHead(torch.nn.Module):
         return prototype(Zs, Ys, Zq, self.kind)
 
 
-def _eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
+def eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
     """What `compiled.call` stands for: "solve", "solve_spd", "ridge BIAS" or "head NAME"."""
     kind, _, which = name.partition(" ")
     if kind == "head":
         return readout(which, *inputs, **parameters)
     if kind == "ridge":
-        return ridge(*inputs, parameters["lam"], None if which == "None" else which)
-    return (solve if kind == "solve" else solve_spd)(*inputs)
-
-
-compiled.eager = _eager
+        return ridge(inputs[0], inputs[1], inputs[2], parameters["lam"], None if which == "None" else which)
+    return solve(*inputs) if kind == "solve" else solve_spd(*inputs)

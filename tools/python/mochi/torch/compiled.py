@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
-
-eager: Callable[[str, Any, dict[str, Any]], torch.Tensor]  # mochi.torch, by the name of a function
 
 
 def call(name: str, inputs: list[torch.Tensor], parameters: dict[str, Any]) -> torch.Tensor:
@@ -20,6 +17,8 @@ def call(name: str, inputs: list[torch.Tensor], parameters: dict[str, Any]) -> t
 
 def _run(name, tensors, names, numbers):
     """names: of the parameters, the last inputs first and then the numbers."""
+    from . import eager
+
     keys = names.split()
     n = len(tensors) - (len(keys) - len(numbers))
     return eager(name, tensors[:n], dict(zip(keys, [*tensors[n:], *numbers], strict=True)))
