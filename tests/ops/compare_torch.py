@@ -400,8 +400,6 @@ OPS = [
     ("least_squares", least_squares),
     matrices("logdet", lambda d, b, n: [d.spd(*b, n=n)], lambda A: torch.logdet(sym(A))),
     matrices("log_abs_det", lambda d, b, n: [d.general(*b, n=n)], lambda A: torch.linalg.slogdet(A).logabsdet),
-    matrices("quadratic_form", lambda d, b, n: [d.spd(*b, n=n), d.normal(*b, n, d.size())],
-             lambda A, X: (X * torch.linalg.solve(sym(A), X)).sum(-2)),
     two_outputs("qr", lambda d, b, n: [tall(d, b, n)], qr),
     two_outputs("eigh", lambda d, b, n: [d.spd(*b, n=n)], eigh),
     segment("segment_sum"), segment("segment_mean"), ("gather_rows", gather_rows), ("scatter_add_rows", scatter_add_rows),
