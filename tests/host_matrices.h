@@ -4,6 +4,7 @@
 
 #include "ops/inside.h"
 #include "tensor/storage.h"
+#include "tests/device.h"
 #include "tests/suite.h"
 
 #include <float.h>
@@ -24,7 +25,7 @@ typedef struct fixture {
 
 static inline int set_up(void **state) {
     fixture *f = malloc(sizeof *f);
-    f->ctx = mo_context_create(NULL);
+    f->ctx = device_context_of(test_device(), 0);
     f->t = mo_tape_create(f->ctx, MO_RECORD);
     f->r = mo_random_at(11, MO_PURPOSE_CHECK, 0);
     *state = f;

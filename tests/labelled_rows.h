@@ -5,7 +5,7 @@
 #include "scratch.h"
 #include "train/inside.h"
 
-enum { N = 60, D = 6, C = 3 };
+enum { N = 60, D = 20, C = 3 };
 
 /* N rows about C centres, class i % C; labels 10, 3, 7 in turn. */
 static inline mo_embeddings *make(scratch *s, mo_dtype real, double noise) {

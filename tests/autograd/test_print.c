@@ -63,28 +63,6 @@ TEST(values_are_shown_where_few) {
     mo_tensor_release(W);
 }
 
-TEST_AROUND(many_values_are_shown_whole, &freed_with_context) {
-    toy *y = *state;
-    mo_tensor *X = mo_parameter(y->t->ctx, "X", MO_F64, 2, (int64_t[]){10, 10});
-    double x[100];
-    for (int i = 0; i < 100; i++)
-        x[i] = -0.123456789;
-    assert_int_equal(mo_tensor_write(X, x, sizeof x), MO_OK);
-    mo_neg(y->t, X);
-    assert_non_null(strstr(print(y, &(mo_print_options){.values = 200}), "-0.12346]]"));
-    mo_tensor_release(X);
-}
-
-TEST_AROUND(released_values_say_so, &freed_with_context) {
-    toy *y = *state;
-    mo_tensor *W, *loss = small_graph(y, &W);
-    mo_backward(y->t, loss);
-    const char *text = print(y, &(mo_print_options){.values = 100});
-    assert_non_null(strstr(text, "= matmul(data1, %0) = released\n"));
-    assert_non_null(strstr(text, "= sum(%1) = 42.5\n")); /* the loss stays */
-    mo_tensor_release(W);
-}
-
 TEST(recorded_backward_names_its_rules) {
     toy *y = *state;
     mo_tensor *a = toy_leaf(y->ctx, 2, 3), *f = mo_sum(y->t, mo_mul(y->t, a, mo_square(y->t, a)), MO_ALL, MO_DROP_AXES),
@@ -138,21 +116,6 @@ TEST(names_are_quoted_for_graphviz) {
     mo_square(y->t, p);
     assert_non_null(strstr(print(y, &dot), "label=\"a\\\"b\\\\c\\nfloat64 []\""));
     mo_tensor_release(p);
-}
-
-TEST(an_empty_tape_is_an_empty_graph) {
-    toy *y = *state;
-    assert_text(print(y, &plain), "");
-    assert_text(print(y, &dot), "digraph tape {\n  node [shape=box, style=filled, fontsize=10];\n}\n");
-}
-
-TEST(the_error_state_is_no_obstacle_and_stays) {
-    toy *y = *state;
-    mo_tensor *W, *loss = small_graph(y, &W);
-    mo_add(y->t, loss, mo_from(y->t, MO_F32, 0, NULL, &(float){1}));
-    assert_non_null(strstr(print(y, &(mo_print_options){.values = 4}), "= sum(%1) = 42.5\n"));
-    assert_failed(y->ctx, MO_MISMATCH, PARTS("add"));
-    mo_tensor_release(W);
 }
 
 /* Counts the lines and keeps no text. */
@@ -222,19 +185,6 @@ TEST_AROUND(dot_has_values_gradients_and_clusters, &freed_with_context) {
     mo_tensor_release(W);
 }
 
-/* A picture leaves the tape as it was: the same backward afterwards, and the gradients that it announced. */
-TEST_AROUND(a_picture_leaves_the_tape_as_it_was, &freed_with_context) {
-    toy *y = *state;
-    mo_tensor *W, *loss = two_sections(y, &W);
-    int64_t nodes = mo_tape_nodes(y->t);
-    mo_tape_dot(y->t, in_folder("x.dot"));
-    assert_int_equal(mo_tape_nodes(y->t), nodes);
-    assert_null(mo_grad_of(W));
-    assert_int_equal(mo_backward(y->t, loss), MO_OK);
-    assert_true(at(mo_grad_of(W), 0) == 10 && at(mo_grad_of(W), 3) == 44);
-    mo_tensor_release(W);
-}
-
 TEST_AROUND(after_backward_leaves_have_gradients_and_values_are_freed, &freed_with_context) {
     toy *y = *state;
     mo_tensor *W, *loss = two_sections(y, &W);
@@ -253,17 +203,6 @@ TEST_AROUND(a_leaf_that_was_released_is_no_obstacle, &freed_with_context) {
     mo_tensor_release(W);
     assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
     assert_has(content("x.dot"), "label=\"W\\nfloat64 [2, 2]\\nreleased\"];\n");
-}
-
-TEST_AROUND(sections_of_backward_are_those_of_forward, &freed_with_context) {
-    toy *y = *state;
-    mo_tensor *W, *loss = two_sections(y, &W), *g;
-    mo_grad(y->t, &loss, NULL, 1, &W, &g, 1, MO_CREATE_GRAPH);
-    assert_int_equal(mo_tape_dot(y->t, in_folder("x.dot")), MO_OK);
-    assert_has(content("x.dot"), "    label=\"encoder\";\n    n0; n");
-    mo_tape_reset(y->t);
-    assert_null(mo_tape_section(y->t, NULL));
-    mo_tensor_release(W);
 }
 
 /* The metadata hold the graph, with quotes escaped once; the tensors its elements and gradients. */

@@ -21,9 +21,7 @@ __attribute__((constructor)) static void plan_faults(void) {
         disk_begin(&(disk_plan){.under = under,
             .fault = (enum disk_fault)number_of("DISK_FAULT"),
             .at = number_of("DISK_AT"),
-            .always = number_of("DISK_ALWAYS"),
-            .saves_only = number_of("DISK_SAVES_ONLY"),
-            .named_only = number_of("DISK_NAMED_ONLY")});
+            .always = number_of("DISK_ALWAYS")});
 }
 
 __attribute__((destructor)) static void write_calls(void) {

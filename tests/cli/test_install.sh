@@ -123,26 +123,6 @@ claim custom_op_builds_as_a_shared_object \
 claim the_program_checks_it "$prefix/bin/mochi" gradcheck --op "$root/custom_op.so" lorentzian
 certifies_it() { "$prefix/bin/mochi" gradcheck --certificate --op "$root/custom_op.so" lorentzian | grep "certificate .* pass"; }
 claim the_program_certifies_it certifies_it
-cat >"$root/certificate.c" <<'END'
-#include <mochi/mochi.h>
-#include <stdio.h>
-static void f(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
-    (void)n, (void)n_out, (void)state;
-    out[0] = mo_matmul(t, mo_tanh(t, in[0]), in[0]);
-}
-int main(void) {
-    double x[] = {1, 2, 3, 4};
-    mo_context *ctx = mo_context_create(NULL);
-    mo_tensor *X = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){2, 2}, x));
-    mo_check_result r = mo_check_function(ctx, f, NULL, &X, 1, 1, 0, 1e-10, 0);
-    printf("certificate %.1e %s\n", r.error, r.pass ? "pass" : r.worst);
-    mo_tensor_release(X);
-    return mo_context_release(ctx);
-}
-END
-claim certificate_builds "$compiler" -Wall -Wextra -Werror "$root/certificate.c" "${flags[@]}" "${shared[@]}" \
-    -o "$root/certificate"
-claim a_function_is_certified run_example certificate "certificate .* pass"
 claim custom_head_builds_as_a_shared_object \
     "$compiler" -shared -fPIC "$examples"/custom_head.c "${flags[@]}" "${shared[@]}" -o "$root/custom_head.so"
 claim the_program_checks_the_head "$prefix/bin/mochi" gradcheck --head "$root/custom_head.so"
@@ -162,48 +142,19 @@ claim the_program_evaluates_the_encoder "$prefix/bin/mochi" eval --weights "$roo
 claim the_program_embeds_by_the_encoder "$prefix/bin/mochi" embed --weights "$root/encoded/weights.safetensors" \
     --encoder "$root/custom_encoder.so" --data mutag --out "$root/Z.npy"
 
-# A head of one's own, from the skeleton on: with the build lines that the program prints.
+# An op, a head and an encoder of one's own, from the skeleton on: with the build lines that the program prints.
 mkdir "$root/new"
-claim new_writes_a_head eval 'cd "$root/new" && "$prefix/bin/mochi" new head my_head'
-claim the_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_head.c" "${flags[@]}" \
-    "${shared[@]}" -o "$root/new/my_head.so"
-claim the_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --head "$root/new/my_head.so"
-claim the_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_head.c" "${flags[@]}" "${shared[@]}" -o "$root/new/my_head"
-claim the_skeletons_test_passes "$root/new/my_head"
-claim the_skeleton_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
+for kind in op head encoder; do
+    own=$root/new/my_$kind
+    claim "new_writes_an_$kind" eval "cd '$root/new' && '$prefix/bin/mochi' new $kind my_$kind"
+    claim "the_skeleton_of_an_${kind}_builds" "$compiler" -Wall -Wextra -Werror -shared -fPIC "$own.c" "${flags[@]}" "${shared[@]}" -lm -o "$own.so"
+    claim "the_skeleton_of_an_${kind}_passes_gradcheck" "$prefix/bin/mochi" gradcheck "--$kind" "$own.so"
+    claim "the_test_of_an_${kind}_builds" "$compiler" -Wall -Wextra -Werror "$own.c" "${flags[@]}" "${shared[@]}" -lm -o "$own"
+    claim "the_test_of_an_${kind}_passes" "$own"
+done
+claim the_skeleton_of_a_head_is_evaluated "$prefix/bin/mochi" eval --weights none --data mutag --dim 16 --hop 1 --shots 4 \
     --seeds 2 --head "$root/new/my_head.so"
-# The same for an encoder.
-claim new_writes_an_op eval 'cd "$root/new" && "$prefix/bin/mochi" new op my_op'
-claim the_ops_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_op.c" "${flags[@]}" \
-    "${shared[@]}" -lm -o "$root/new/my_op.so"
-claim the_ops_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --op "$root/new/my_op.so" --order 2
-claim the_ops_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_op.c" "${flags[@]}" "${shared[@]}" -lm -o "$root/new/my_op"
-claim the_ops_test_passes "$root/new/my_op"
-
-# MO_HERE names the line of the user's program.
-cat >"$root/lines.c" <<'END'
-#include <mochi/mochi.h>
-#include <stdio.h>
-int main(void) {
-    mo_context *ctx = mo_context_create(NULL);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    mo_mse(MO_HERE(t), mo_scalar(t, MO_F32, 1), mo_scalar(t, MO_F64, 1));
-    puts(mo_context_status(ctx)->message);
-    mo_tape_release(t);
-    return mo_context_release(ctx);
-}
-END
-claim lines_builds "$compiler" -Wall -Wextra -Werror "$root/lines.c" "${flags[@]}" "${shared[@]}" \
-    -o "$root/lines"
-claim an_error_names_the_callers_line run_example lines "mse: .* last call on a tape: .*/lines.c:6"
-claim new_writes_an_encoder eval 'cd "$root/new" && "$prefix/bin/mochi" new encoder my_encoder'
-claim the_encoder_skeleton_builds "$compiler" -Wall -Wextra -Werror -shared -fPIC "$root/new/my_encoder.c" \
-    "${flags[@]}" "${shared[@]}" -o "$root/new/my_encoder.so"
-claim the_encoder_skeleton_passes_gradcheck "$prefix/bin/mochi" gradcheck --encoder "$root/new/my_encoder.so"
-claim the_encoder_skeletons_test_builds "$compiler" -Wall -Wextra -Werror "$root/new/my_encoder.c" "${flags[@]}" \
-    "${shared[@]}" -o "$root/new/my_encoder"
-claim the_encoder_skeletons_test_passes "$root/new/my_encoder"
-claim the_encoder_skeleton_trains "$prefix/bin/mochi" train --pool mutag --dim 16 --steps 3 --quiet \
+claim the_skeleton_of_an_encoder_trains "$prefix/bin/mochi" train --pool mutag --dim 16 --steps 3 --quiet \
     --encoder "$root/new/my_encoder.so" --out "$root/new/run"
 claim the_program_finds_installed_graphs "$prefix/bin/mochi" data info cora
 claim the_manifest_is_installed "$prefix/bin/mochi" data list --all

@@ -128,7 +128,7 @@ class Pages(unittest.TestCase):
         for unknown in (cell("trained", 4, 80), cell("trained", 4, 80, seen=None), cell("hop", 4, 80, seen=None)):
             page = self.page(lines(unknown, cell("other", 4, 80, seen=False)))
             self.lacks(page, UNSEEN)
-            self.has(page, f"trained on the graph is unknown: cora ({unknown['features']}).</p>")
+            self.has(page, f"trained on the graph is unknown: cora ({unknown['features'].replace('hop', 'best hop')}).</p>")
 
     def test_S_is_the_papers(self):
         """S_t = 1/|C_t| sum v/v*, S = mean_t S_t: by hand, and again in other words on drawn figures."""

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_graph_npz.c - any arrays as the members of a graph's .npz (fuzz_npz.c has the archive itself).
+/* tests/fuzz/fuzz_graph_npz.c - any arrays as the members of a graph's .npz (fuzz_arrays.c has the archive itself).
  *
  * For each key in order: a byte that chooses dtype and axes (0: the member is missing), a byte that counts elements,
  * and a signed byte per element, whose extremes stand for the extremes of wider types. */

@@ -1,6 +1,6 @@
 /* tests/ops/test_hop_attention.c - the layers of hops and attention over them, each in one op, against one op for each
- * hop: to rounding, and the same bits twice; gradients of gradients, and those of a loss that reads the attention too.
- * Layers whose parameters lie in one memory, which a device multiplies in one batch, against the same values apart. */
+ * hop: to rounding, and the same bits twice. Layers whose parameters lie in one memory, which a device multiplies in
+ * one batch, against the same values apart. */
 #include "ops/inside.h"
 #include "ops/ops.h"
 #include "tests/device.h"
@@ -117,18 +117,6 @@ TEST(one_op_is_one_op_for_each_hop) {
     }
 }
 
-TEST(a_loss_may_read_the_attention) {
-    fixture *f = *state;
-    mo_tensor *a[2], *g[2][LEAVES];
-    draw_all(f, MO_F64);
-    mo_tensor *Y = fused(f, &a[0]), *Z = unfused(f, &a[1]);
-    take(f, Y, a[0], g[0], MO_RETAIN);
-    take(f, Z, a[1], g[1], MO_RETAIN);
-    for (int i = 0; i < LEAVES; i++)
-        compare(f->t, "gradient", i, g[0][i], g[1][i], false);
-    mo_tape_reset(f->t);
-}
-
 /* The gradient of the sum of squares of all gradients. */
 static void second(fixture *f, mo_tensor *Y, mo_tensor **out) {
     mo_tensor *g[LEAVES], *sum = NULL;
@@ -138,23 +126,6 @@ static void second(fixture *f, mo_tensor *Y, mo_tensor **out) {
         sum = sum ? mo_add(f->t, sum, square) : square;
     }
     assert_int_equal(mo_grad(f->t, &sum, NULL, 1, f->leaf, out, LEAVES, MO_RETAIN), MO_OK);
-}
-
-TEST(gradients_of_gradients_agree) {
-    fixture *f = *state;
-    mo_tensor *a, *g[2][LEAVES], *one[2][LEAVES];
-    draw_all(f, MO_F64);
-    mo_tensor *Y = fused(f, &a);
-    take(f, Y, NULL, one[0], MO_RETAIN);
-    take(f, Y, NULL, one[1], MO_RETAIN | MO_CREATE_GRAPH); /* the rule made of ops */
-    for (int i = 0; i < LEAVES; i++)
-        compare(f->t, "recorded gradient", i, one[1][i], one[0][i], false);
-    second(f, Y, g[0]);
-    second(f, unfused(f, &a), g[1]);
-    for (int i = 0; i < LEAVES; i++)
-        if (i != LEAVES - 1)
-            compare(f->t, "second gradient", i, g[0][i], g[1][i], false);
-    mo_tape_reset(f->t);
 }
 
 /* Parameters in one memory with the values of the first 2 K leaves, which they replace. */

@@ -1,5 +1,5 @@
 /* tests/ops/test_logistic_large.c - a softmax regression that is large enough for several threads in its products
- * (tensor/cpu/fits/logistic.h): its optimum at any thread count, and the gradient through it. */
+ * (tensor/cpu/fits/logistic.h): its optimum at any thread count. */
 #include "ops/ops.h"
 #include "tensor/storage.h"
 
@@ -106,40 +106,4 @@ TEST(gradient_vanishes_at_any_thread_count) {
         }
         free(X);
     }
-}
-
-static mo_tensor *inner(mo_tape *t, mo_tensor *W, mo_tensor *A) {
-    return mo_sum(t, mo_mul(t, W, A), MO_ALL, MO_DROP_AXES);
-}
-
-/* d<W, A> along a direction, by the gradient and by central differences. */
-TEST(gradient_through_the_optimum_is_that_of_differences) {
-    (void)state;
-    const double step = 1e-4;
-    double *x = rows_of(1), *direction = rows_of(3), a[LENGTH], ends[2];
-    mo_context *ctx = mo_context_create(NULL);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    int64_t size[] = {N, D}, weights[] = {D + 1, C};
-    for (int64_t i = 0; i < LENGTH; i++)
-        a[i] = sin((double)i);
-    mo_tensor *X = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, 2, size, x)), *grad;
-    mo_tensor *loss = inner(t, fit(t, X, MO_F64), mo_from(t, MO_F64, 2, weights, a));
-    mo_grad(t, &loss, NULL, 1, &X, &grad, 1, 0);
-    double slope = mo_item(inner(t, grad, mo_from(t, MO_F64, 2, size, direction)));
-    mo_tape_set_mode(t, MO_EVAL);
-    for (int k = 0; k < 2; k++) {
-        mo_tape_reset(t);
-        mo_tensor *moved = mo_scale(t, mo_from(t, MO_F64, 2, size, direction), k ? step : -step, 0);
-        ends[k] = mo_item(inner(t, fit(t, mo_add(t, X, moved), MO_F64), mo_from(t, MO_F64, 2, weights, a)));
-    }
-    if (!mo_ok(ctx))
-        fail_msg("%s", mo_context_status(ctx)->message);
-    double difference = (ends[1] - ends[0]) / (2 * step);
-    if (!(fabs(slope - difference) <= 1e-5 * fabs(difference)))
-        fail_msg("gradient %.12g, differences %.12g", slope, difference);
-    mo_tape_release(t);
-    mo_tensor_release(X);
-    mo_context_release(ctx);
-    free(x);
-    free(direction);
 }

@@ -49,21 +49,6 @@ TEST(large_entries_stay_on_the_simplex) {
             assert_true(x[i][j] == expected[i][j]);
 }
 
-static void project_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
-    (void)n_in;
-    (void)n_out;
-    (void)state;
-    out[0] = mo_mul(t, mo_simplex_project(t, in[0]), in[0]);
-}
-
-TEST(the_projection_has_its_gradient) {
-    fixture *f = *state;
-    draw_cubic(f, MO_F64, 3, 6, false);
-    mo_check_result r = mo_check_function(f->ctx, project_function, NULL, &f->theta[1], 1, 1, 2, 1e-6, 3);
-    if (!r.pass)
-        fail_msg("error %.3g; %s", r.error, r.worst);
-}
-
 TEST(a_point_without_coordinates_is_an_error) {
     fixture *f = *state;
     mo_simplex_project(f->t, mo_scalar(f->t, MO_F64, 1));

@@ -101,30 +101,6 @@ TEST(one_kernel_is_cholesky_and_two_solves) {
     mo_tape_release(t);
 }
 
-TEST(the_matrix_without_a_factor_is_named) {
-    enum { B = 3, N = 40 };
-    mo_context *ctx = *state;
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    for (int k = 0; k < 2; k++) {
-        double *A = calloc(B * N * N, sizeof *A), X[B * N];
-        for (int i = 0; i < B * N; i++)
-            A[i / N * N * N + i % N * (N + 1)] = 4;
-        A[1 * N * N + 19 * (N + 1)] = k ? NAN : -1;
-        mo_tensor *a = mo_from(t, MO_F64, 3, (int64_t[]){B, N, N}, A),
-                  *b = mo_full(t, MO_F64, 3, (int64_t[]){B, N, 1}, 8);
-        mo_solve_spd(t, a, b);
-        assert_int_not_equal(mo_context_wait(ctx), MO_OK);
-        assert_failed(ctx, MO_NUMERICAL,
-            PARTS("solve_spd: matrix 1 of 3", k ? "holds a value that is not finite" : "(leading minor 20)"));
-        assert_int_equal(mo_tensor_read(mo_solve_spd_or_nan(t, a, b), X, sizeof X), MO_OK);
-        for (int i = 0; i < B * N; i++)
-            assert_true(i / N == 1 ? isnan(X[i]) : X[i] == 2);
-        free(A);
-        mo_tape_reset(t);
-    }
-    mo_tape_release(t);
-}
-
 static int open_device(void **state) {
     *state = device_context(test_device());
     return 0;

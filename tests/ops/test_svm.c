@@ -1,8 +1,7 @@
 /* tests/ops/test_svm.c - the Crammer-Singer machine: optimal by its own certificate, the same in a batch,
- * differentiable on its active set, and equal to scikit-learn's (oracle.h; skipped where absent). */
+ * differentiable on its active set. */
 #include "models/inside.h"
 #include "tests/device.h"
-#include "tests/oracle.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -128,49 +127,6 @@ TEST(lambda_has_to_be_above_zero) {
     assert_non_null(strstr(mo_context_status(ctx)->message, "svm_dual: lambda 0, expected above 0"));
     mo_clear_error(ctx);
     mo_tape_release(t);
-}
-
-/* Of the column of ones, X and the logits, which have a free mean in every row. Of support vectors the logits tie, so
- * predictions are not compared. */
-static const char oracle[] =
-    "import sys, numpy as np\n"
-    "from sklearn.svm import LinearSVC\n"
-    "X, Y, F, lam = (np.load(f'{sys.argv[1]}/{k}.npy') for k in ('X', 'Y', 'F', 'lam'))\n"
-    "y = Y.argmax(1)\n"
-    "m = LinearSVC(multi_class='crammer_singer', C=1 / lam.item(), fit_intercept=False, tol=1e-9, max_iter=1000000,\n"
-    "              random_state=0).fit(X, y)\n"
-    "G = X @ m.coef_.T\n"
-    "G -= G.mean(1, keepdims=True); F -= F.mean(1, keepdims=True)\n"
-    "print(np.abs(G - F).max() / np.abs(F).max())\n";
-
-TEST(logits_equal_those_of_scikit_learn) {
-    scratch *s = *state;
-    char command[1600];
-    if (test_device() != MO_CPU) {
-        print_message("skipped: parity holds the op against the CPU's, which this test holds against scikit-learn's\n");
-        skip();
-    }
-    const char *python = python_with("sklearn.svm");
-    mo_tape *t = mo_tape_create(s->ctx, MO_EVAL);
-    problem p = {.batch = 1, .n = 60, .d = 8, .classes = 4, .repeat = 60, .lambda = 0.7};
-    draw_problem(t, &p);
-    mo_tensor *F = mo_head_apply(t, &mo_head_svm, p.X, p.Y, p.X, &p.lambda_tensor);
-    mo_tensor *X1 = mo_reshape(t, mo_append_ones(t, p.X), 2, (int64_t[]){60, 9});
-    assert_int_equal(mo_npy_write(X1, scratch_path(s, "X.npy")), MO_OK);
-    mo_npy_write(mo_reshape(t, p.Y, 2, (int64_t[]){60, 4}), scratch_path(s, "Y.npy"));
-    mo_npy_write(mo_reshape(t, F, 2, (int64_t[]){60, 4}), scratch_path(s, "F.npy"));
-    mo_npy_write(p.lambda_tensor, scratch_path(s, "lam.npy"));
-    assert_true(mo_ok(s->ctx));
-    scratch_write(s, "oracle.py", oracle, sizeof oracle - 1);
-    snprintf(command, sizeof command, "%s %s/oracle.py %s 2>/dev/null", python, s->folder, s->folder);
-    FILE *answer = popen(command, "r");
-    double error = NAN;
-    assert_int_equal(fscanf(answer, "%lf", &error), 1);
-    assert_int_equal(pclose(answer), 0);
-    if (!(error < 1e-6))
-        fail_msg("logits differ by %g of their size", error);
-    mo_tape_release(t);
-    scratch_files(s, true);
 }
 
 /* The gradient of the summed squares of the logits, or their sum alone. */

@@ -8,31 +8,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-TEST(an_indefinite_matrix_of_a_batch_is_named) {
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    double A[4 * 9] = {0}, B[4 * 3] = {0}, X[4 * 3];
-    for (int i = 0; i < 4 * 3; i++)
-        A[i / 3 * 9 + i % 3 * 4] = B[i] = i == 2 * 3 + 1 ? -4 : 4; /* the diagonals; of matrix 2 the second entry */
-    mo_tensor *a = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 3}, A), *b = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 1}, B);
-    mo_tensor *x = mo_solve_spd(t, a, b);
-    assert_int_not_equal(mo_tensor_read(x, X, sizeof X), MO_OK);
-    assert_failed(ctx, MO_NUMERICAL, PARTS("solve_spd: matrix 2 of 4 is not positive definite", "leading minor 2"));
-    mo_tape_reset(t);
-    A[2 * 9 + 4] = 4;
-    a = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 3}, A);
-    b = mo_from(t, MO_F64, 3, (int64_t[]){4, 3, 1}, B);
-    assert_int_equal(mo_tensor_read(mo_solve_spd(t, a, b), X, sizeof X), MO_OK);
-    for (int i = 0; i < 4 * 3; i++)
-        assert_true(X[i] == (i == 2 * 3 + 1 ? -1 : 1));
-    double L[4 * 9]; /* by the library, between two kernels that look for values that are not finite */
-    assert_int_equal(mo_tensor_read(mo_cholesky(t, a), L, sizeof L), MO_OK);
-    for (int i = 0; i < 4 * 9; i++)
-        assert_true(L[i] == (i % 9 % 4 == 0 ? 2 : 0));
-    mo_tape_release(t);
-    mo_context_release(ctx);
-}
-
 /* Of several matrices the one is named that holds no number, whatever order the device looks at them in. */
 static void fail_at_matrix(int bad) {
     mo_context *ctx = device_context(MO_CUDA);
@@ -55,19 +30,6 @@ static void fail_at_matrix(int bad) {
 TEST(a_matrix_that_is_not_finite_is_named) {
     for (int bad = 0; bad < 5; bad++)
         fail_at_matrix(bad);
-}
-
-TEST(pivots_off_the_diagonal_are_followed) {
-    mo_context *ctx = device_context(MO_CUDA);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
-    double A[2 * 4] = {0, 2, 1, 0, 1, 4, 4, 1}, B[2 * 2] = {2, 3, 5, 5}, X[2 * 2];
-    mo_tensor *a = mo_from(t, MO_F64, 3, (int64_t[]){2, 2, 2}, A), *b = mo_from(t, MO_F64, 3, (int64_t[]){2, 2, 1}, B);
-    assert_int_equal(mo_tensor_read(mo_solve(t, a, b), X, sizeof X), MO_OK);
-    const double expected[] = {3, 1, 1, 1};
-    for (int i = 0; i < 4; i++)
-        assert_true(fabs(X[i] - expected[i]) < 1e-14); /* a few roundings */
-    mo_tape_release(t);
-    mo_context_release(ctx);
 }
 
 /* Its elimination overflows to inf - inf, so that the last pivot is NaN. */

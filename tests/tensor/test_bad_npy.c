@@ -1,4 +1,4 @@
-/* tests/tensor/test_bad_npy.c - .npy files that are cut, and writes that fail; headers that contradict their data stand
+/* tests/tensor/test_bad_npy.c - .npy files that are cut; headers that contradict their data stand
  * in tests/cli/arrays.cases. */
 #include "tensor/files/arrays.h"
 
@@ -29,26 +29,6 @@ TEST(every_truncation_is_refused) {
         bytes_append(&whole, "x", 1);
         assert_refused(s->ctx, whole, MO_FORMAT, PARTS("bytes of data for shape"));
     }
-}
-
-TEST(a_failed_write_leaves_the_old_file) {
-    scratch *s = *state;
-    mo_tensor *T = make_tensor(s->ctx, MO_F32, 1, (int64_t[]){5});
-    mo_tensor *bf16 = make_tensor(s->ctx, MO_BF16, 1, (int64_t[]){5});
-    scratch_write(s, "old.npy", "precious", 8);
-    mo_npy_write(bf16, s->path);
-    assert_failed(s->ctx, MO_UNSUPPORTED, PARTS("old.npy"));
-    mo_npy_write(T, s->folder);
-    assert_failed(s->ctx, MO_IO, PARTS("found a directory"));
-    mo_npy_write(T, "/dev/full");
-    assert_failed(s->ctx, MO_IO, PARTS("/dev/full"));
-    bytes b = read_bytes(s->path);
-    assert_int_equal(b.n, 8);
-    assert_memory_equal(b.data, "precious", 8);
-    assert_int_equal(scratch_files(s, true), 1);
-    bytes_release(&b);
-    mo_tensor_release(T);
-    mo_tensor_release(bf16);
 }
 
 TEST(nothing_is_left) {

@@ -1,5 +1,5 @@
-/* tests/tensor/test_cpu_linalg.c - factorizations and solves: residuals against plain products, and refused
- * matrices. */
+/* tests/tensor/test_cpu_linalg.c - LU, eigenvectors and QR on the CPU: residuals against plain products. Cholesky and
+ * triangles are those of test_lapack.c and test_large_factors.c, refused matrices those of test_bad_matrices.c. */
 #include "tests/tensor/cpu_views.h"
 
 typedef struct batch {
@@ -48,78 +48,6 @@ static double product_entry(
     return sum;
 }
 
-TEST(cholesky_gives_back_the_matrix) {
-    for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
-        batch z = SHAPES[c / 2];
-        mo_dtype dtype = REALS[c & 1];
-        mo_context *ctx = context_with(2);
-        mo_view A = spd_view(dtype, z.b, z.n), L = clone_view(&A), info = NEW_VIEW(MO_I32, z.b);
-        for (int64_t s = 0; s < z.b; s++) /* the upper triangle is not read */
-            for (int64_t i = 0; i + 1 < z.n; i++)
-                set_element(&L, (s * z.n + i) * z.n + i + 1, NAN);
-        mo_kernels_of(ctx, dtype)->potrf(ctx, &L, &info);
-        assert_info_zero(&info);
-        assert_int_equal(mo_context_counters(ctx).factorizations, z.b);
-        for (int64_t s = 0; s < z.b; s++)
-            for (int64_t i = 0; i < z.n; i++)
-                for (int64_t j = 0; j < z.n; j++) {
-                    double found = product_entry(&L, false, &L, true, s, i, j, z.n);
-                    assert_near("L L^T", i * z.n + j, found, entry(&A, s, i, j), 20 * epsilon_of(dtype));
-                    assert_true(j <= i || entry(&L, s, i, j) == 0);
-                }
-        free_views();
-    }
-}
-
-TEST(cholesky_names_the_bad_minor_and_what_is_not_finite) {
-    const int64_t sizes[] = {5, 32, 33, 100, 250};
-    for (int c = 0; c < 10; c++) {
-        int64_t n = sizes[c / 2];
-        mo_dtype dtype = REALS[c & 1];
-        mo_context *ctx = context_with(2);
-        mo_view A = spd_view(dtype, 4, n), info = NEW_VIEW(MO_I32, 4);
-        set_element(&A, (1 * n + 3) * n + 3, -1);
-        set_element(&A, (2 * n + n - 1) * n + 1, NAN);
-        set_element(&A, (3 * n + n - 1) * n + n - 1, INFINITY);
-        mo_kernels_of(ctx, dtype)->potrf(ctx, &A, &info);
-        const double expected[] = {0, 4, -1, -1};
-        for (int i = 0; i < 4; i++)
-            assert_near("info", i, element(&info, i), expected[i], 0);
-        free_views();
-    }
-}
-
-static void check_triangle(mo_dtype dtype, batch z, mo_triangle triangle, bool shared) {
-    bool lower = mo_triangle_is_lower(triangle), transposed = mo_triangle_is_transposed(triangle);
-    mo_context *ctx = context_with(2);
-    mo_view T = spd_view(dtype, shared ? 1 : z.b, z.n), X = UNIFORM_VIEW(dtype, 9, z.b, z.n, z.m), B = clone_view(&X);
-    for (int64_t s = 0; s < T.shape[0]; s++) /* the other triangle is not read */
-        for (int64_t i = 0; i + 1 < z.n; i++)
-            set_element(&T, (s * z.n + (lower ? i : i + 1)) * z.n + (lower ? i + 1 : i), 1e30);
-    mo_view wide = T;
-    wide.shape[0] = z.b;
-    wide.stride[0] = shared ? 0 : T.stride[0];
-    mo_kernels_of(ctx, dtype)->trsm(ctx, triangle, &wide, &X);
-    for (int64_t s = 0; s < z.b; s++)
-        for (int64_t i = 0; i < z.n; i++)
-            for (int64_t j = 0; j < z.m; j++) {
-                double sum = 0, size = 0;
-                for (int64_t k = 0; k < z.n; k++) {
-                    int64_t r = transposed ? k : i, c = transposed ? i : k;
-                    double t = (lower ? r >= c : r <= c) ? value_at(&wide, s * wide.stride[0] + r * z.n + c) : 0;
-                    sum += t * entry(&X, s, k, j);
-                    size += fabs(t * entry(&X, s, k, j));
-                }
-                assert_near("T X", i * z.m + j, sum, entry(&B, s, i, j), 20 * epsilon_of(dtype) * (size + 1));
-            }
-    free_views();
-}
-
-TEST(triangular_solves_give_back_the_right_side) {
-    for (int c = 0; c < 16 * SHAPE_COUNT; c++)
-        check_triangle(REALS[c & 1], SHAPES[c / 16], (mo_triangle)(c / 2 % 4), c & 8);
-}
-
 /* Partial pivoting leaves no factor above 1 in L, whose transpose lies above the diagonal. */
 static void assert_pivoted(const mo_view *LU) {
     int64_t n = LU->shape[1];
@@ -158,26 +86,6 @@ TEST(lu_solves_both_ways) {
         check_lu(REALS[c & 1], SHAPES[c / 4], c & 2);
     for (int c = 0; c < 4 * LU_SHAPE_COUNT; c++)
         check_lu(REALS[c & 1], LU_SHAPES[c / 4], c & 2);
-}
-
-/* An empty column, a NaN, two equal rows up to rounding, and a matrix without a defect. */
-TEST(lu_reports_singular_and_not_finite) {
-    const int64_t sizes[] = {6, 32, 40, 64, 100, 144};
-    for (int c = 0; c < 12; c++) {
-        int64_t n = sizes[c / 2];
-        mo_dtype dtype = REALS[c & 1];
-        mo_context *ctx = context_with(1);
-        mo_view A = spd_view(dtype, 4, n), pivot = NEW_VIEW(MO_I32, 4, n), info = NEW_VIEW(MO_I32, 4);
-        for (int64_t i = 0; i < n; i++) {
-            set_element(&A, (n + i) * n + 5, 0);
-            set_element(&A, (3 * n + 1) * n + i, entry(&A, 3, 0, i) * (1 + (i == 2 ? epsilon_of(dtype) : 0)));
-        }
-        set_element(&A, 2 * n * n + n + 1, NAN);
-        mo_kernels_of(ctx, dtype)->getrf(ctx, &A, &pivot, &info);
-        assert_true(element(&info, 0) == 0 && element(&info, 1) == (double)n && element(&info, 2) == -1);
-        assert_true(element(&info, 3) == -2 || element(&info, 3) > 0);
-        free_views();
-    }
 }
 
 TEST(eigenvectors_diagonalize) {
@@ -224,27 +132,6 @@ TEST(qr_is_orthonormal_and_unique) {
                     assert_near("Q^T Q", i, product_entry(&Q, true, &Q, false, s, i, j, z.m), i == j, tolerance);
                     assert_true(i < j ? true : i == j ? entry(&R, s, i, j) >= 0 : entry(&R, s, i, j) == 0);
                 }
-        }
-        free_views();
-    }
-}
-
-TEST(threads_change_no_bit) {
-    for (int c = 0; c < 2 * SHAPE_COUNT; c++) {
-        batch z = SHAPES[c / 2];
-        mo_view first_L = {0}, first_X = {0};
-        for (int threads = 1; threads <= 5; threads += 2) {
-            mo_context *ctx = context_with(threads);
-            mo_view L = spd_view(REALS[c & 1], z.b, z.n), info = NEW_VIEW(MO_I32, z.b);
-            mo_view X = UNIFORM_VIEW(REALS[c & 1], 9, z.b, z.n, z.m);
-            mo_kernels_of(ctx, REALS[c & 1])->potrf(ctx, &L, &info);
-            mo_kernels_of(ctx, REALS[c & 1])->trsm(ctx, MO_LOWER, &L, &X);
-            if (threads == 1) {
-                first_L = clone_view(&L);
-                first_X = clone_view(&X);
-            }
-            assert_same_bits(&first_L, &L);
-            assert_same_bits(&first_X, &X);
         }
         free_views();
     }

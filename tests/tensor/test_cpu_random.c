@@ -1,5 +1,4 @@
-/* tests/tensor/test_cpu_random.c - random numbers by position, on the host and of the kernels, dropout masks, and the
- * AdamW update. */
+/* tests/tensor/test_cpu_random.c - random numbers by position, on the host and of the kernels. */
 #include "tests/tensor/cpu_views.h"
 
 #include "tensor/fits.h"
@@ -90,70 +89,4 @@ TEST(moments_are_those_of_the_distributions) {
         assert_true(normal ? low < -4 && high > 4 && high < 8 : low >= 0 && low < 1e-5 && high < 1 && high > 1 - 1e-5);
     }
     free_views();
-}
-
-TEST(dropout_keeps_the_expected_share_and_scale) {
-    const double rates[] = {0, 0.3, 0.9};
-    for (int c = 0; c < 6; c++) {
-        mo_context *ctx = context_with(2);
-        mo_random r = mo_random_at(3, MO_PURPOSE_DROPOUT, 4);
-        double rate = rates[c / 2], kept = 0;
-        mo_view mask = NEW_VIEW(REALS[c & 1], 100000), same = NEW_VIEW(REALS[c & 1], 100000);
-        mo_kernels_of(ctx, REALS[c & 1])->dropout_mask(ctx, rate, &r, &mask);
-        ctx->threads = 1;
-        mo_kernels_of(ctx, REALS[c & 1])->dropout_mask(ctx, rate, &r, &same);
-        assert_same_bits(&mask, &same);
-        for (int64_t i = 0; i < 100000; i++) {
-            double value = element(&mask, i);
-            assert_near("mask", i, value, value != 0 ? 1 / (1 - rate) : 0, 1e-6 / (1 - rate));
-            kept += value != 0;
-        }
-        assert_near("share", 0, kept / 1e5, 1 - rate, 5 * sqrt(rate * (1 - rate) / 1e5));
-        free_views();
-    }
-}
-
-typedef struct adamw {
-    double lr, beta1, beta2, epsilon, weight_decay;
-    int64_t step;
-} adamw;
-
-/* The update in double, as the paper states it. */
-static void expected_step(const adamw *o, double g, double *m, double *v, double *p) {
-    g *= 0.5; /* the clip factor */
-    *m = o->beta1 * *m + (1 - o->beta1) * g;
-    *v = o->beta2 * *v + (1 - o->beta2) * g * g;
-    double m_hat = *m / (1 - pow(o->beta1, (double)o->step)), v_hat = *v / (1 - pow(o->beta2, (double)o->step));
-    *p -= o->lr * o->weight_decay * *p;
-    *p -= o->lr * m_hat / (sqrt(v_hat) + o->epsilon);
-}
-
-TEST(adamw_equals_the_paper_over_steps) {
-    const int64_t sizes[] = {0, 1, 33, 70001};
-    for (int c = 0; c < 8; c++) {
-        mo_dtype dtype = REALS[c & 1];
-        int64_t n = sizes[c / 2];
-        mo_context *ctx = context_with(2);
-        mo_view g = UNIFORM_VIEW(dtype, 1, n), m = NEW_VIEW(dtype, n), v = NEW_VIEW(dtype, n);
-        mo_view p = UNIFORM_VIEW(dtype, 2, n), p0 = clone_view(&p);
-        double factor[2] = {NAN, 0.5};
-        mo_view scale = {.data = factor, .dtype = MO_F64, .ndim = 1, .shape = {2}, .stride = {1}};
-        adamw o = {.lr = 0.01, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
-        double step[MO_ADAMW_FACTORS] = {0.9, 0.999, 1 - 0.9, 1 - 0.999, 1 - 0.01 * 0.1, 0, 0, 1e-8};
-        mo_view factors = {.data = step, .dtype = MO_F64, .ndim = 1, .shape = {MO_ADAMW_FACTORS}, .stride = {1}};
-        for (int t = 1; t <= 5; t++) {
-            step[MO_ADAMW_RATE] = 0.01 / (1 - pow(0.9, t));
-            step[MO_ADAMW_ROOT] = 1 / sqrt(1 - pow(0.999, t));
-            mo_kernels_of(ctx, dtype)->adamw(ctx, &factors, &scale, 1, &g, &m, &v, &p);
-        }
-        for (int64_t i = 0; i < n; i++) {
-            double m1 = 0, v1 = 0, p1 = element(&p0, i);
-            for (o.step = 1; o.step <= 5; o.step++)
-                expected_step(&o, element(&g, i), &m1, &v1, &p1);
-            assert_near("p", i, element(&p, i), p1, 4 * epsilon_of(dtype));
-            assert_near("m", i, element(&m, i), m1, 4 * epsilon_of(dtype));
-            assert_near("v", i, element(&v, i), v1, 4 * epsilon_of(dtype));
-        }
-        free_views();
-    }
 }

@@ -195,19 +195,3 @@ TEST(cumsum_runs_both_ways) {
         free_views();
     }
 }
-
-TEST(threads_change_no_bit) {
-    for (int d = 0; d < 2; d++) {
-        fixture one = begin(4, d, 3, 1), five = begin(4, d, 3, 5);
-        void (*const kernels[])(mo_context *, bool, const mo_view *, const mo_view *) = {one.k->softmax, one.k->cumsum};
-        for (int i = 0; i < 4; i++) {
-            kernels[i / 2](one.ctx, i & 1, &one.x, &one.y);
-            kernels[i / 2](five.ctx, i & 1, &five.x, &five.y);
-            assert_same_bits(&one.y, &five.y);
-        }
-        one.k->layer_norm(one.ctx, 1e-5, &one.x, &one.y);
-        five.k->layer_norm(five.ctx, 1e-5, &five.x, &five.y);
-        assert_same_bits(&one.y, &five.y);
-        free_views();
-    }
-}

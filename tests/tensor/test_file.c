@@ -20,28 +20,6 @@ static void assert_content(const char *path, const char *expected) {
     bytes_release(&b);
 }
 
-/* Replaces the C library's call: interrupted as often as a test sets. */
-static int interruptions;
-
-int fsync(int fd) {
-    if (interruptions > 0) {
-        interruptions--;
-        errno = EINTR;
-        return -1;
-    }
-    return (int)syscall(SYS_fsync, fd);
-}
-
-TEST(a_signal_while_syncing_loses_nothing) {
-    scratch *s = *state;
-    const char *path = scratch_path(s, "interrupted");
-    interruptions = 3;
-    assert_int_equal(mo_file_replace(s->ctx, path, "whole", 5), MO_OK);
-    assert_int_equal(interruptions, 0);
-    assert_content(path, "whole");
-    assert_int_equal(unlink(path), 0);
-}
-
 TEST(replace_creates_and_overwrites) {
     scratch *s = *state;
     const char *path = scratch_path(s, "a");
@@ -136,49 +114,6 @@ TEST(replace_skips_temporary_names_left_by_a_crash) {
     assert_content(scratch_path(s, "a"), "one");
     assert_content(scratch_path(s, name), "left");
     scratch_files(s, true);
-}
-
-TEST(a_full_disk_leaves_the_old_file) {
-    scratch *s = *state;
-    static const char big[1 << 20];
-    const char *path = scratch_write(s, "old", "precious", 8);
-    struct rlimit limit, small;
-    getrlimit(RLIMIT_FSIZE, &limit);
-    small = (struct rlimit){.rlim_cur = 100000, .rlim_max = limit.rlim_max};
-    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &small);
-    mo_code code = mo_file_replace(s->ctx, path, big, sizeof big);
-    setrlimit(RLIMIT_FSIZE, &limit);
-    signal(SIGXFSZ, before);
-    assert_int_equal(code, MO_IO);
-    assert_failed(s->ctx, MO_IO, PARTS("/old", "cannot write", "File too large", "after 100000 bytes"));
-    assert_content(path, "precious");
-    assert_int_equal(scratch_files(s, true), 1);
-}
-
-/* A signal in the middle of a write: exceeding the limit of a file's size kills the process. */
-TEST(a_process_that_is_killed_leaves_nothing) {
-    scratch *s = *state;
-    static const char big[1 << 20];
-    const char *path = scratch_write(s, "old", "precious", 8);
-    int status, unnamed = open(s->folder, O_TMPFILE | O_WRONLY, 0600);
-    if (unnamed < 0) {
-        print_message("skipped: the file system of %s has no files without a name\n", s->folder);
-        skip();
-    }
-    close(unnamed);
-    pid_t child = fork();
-    if (child == 0) {
-        setrlimit(RLIMIT_FSIZE, &(struct rlimit){100000, 100000});
-        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
-        signal(SIGXFSZ, SIG_DFL);
-        mo_file_replace(s->ctx, path, big, sizeof big);
-        _exit(0);
-    }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ);
-    assert_content(path, "precious");
-    assert_int_equal(scratch_files(s, true), 1);
 }
 
 TEST(a_device_is_never_replaced) {

@@ -159,38 +159,6 @@ TEST(factors_leave_no_residual_and_read_the_lower_triangle) {
     factor_once(*state, MO_F32, 2, MOST); /* one by one on a device */
 }
 
-/* 4 I, but for the entry (i, j) of the last matrix. */
-static void expect(mo_tape *t, int64_t batch, int64_t n, int64_t i, int64_t j, double x, const char *reason) {
-    mo_context *ctx = mo_tape_context(t);
-    char named[80];
-    for (int64_t k = 0; k < batch * n * n; k++)
-        matrix[k] = k / n % n == k % n ? 4 : 0;
-    matrix[((batch - 1) * n + i) * n + j] = x;
-    mo_tensor *A = mo_from(t, MO_F64, 3, (int64_t[]){batch, n, n}, matrix);
-    for (int k = 0; k < 2; k++) {
-        mo_cholesky(t, mo_cast(t, A, k ? MO_F64 : MO_F32));
-        assert_int_not_equal(mo_context_wait(ctx), MO_OK);
-        snprintf(named, sizeof named, "cholesky: matrix %d of %d", (int)batch - 1, (int)batch);
-        assert_failed(ctx, MO_NUMERICAL, PARTS(named, reason));
-    }
-    mo_tape_reset(t);
-}
-
-TEST(the_matrix_without_a_factor_is_named) {
-    static const int64_t orders[] = {33, 321, 513};
-    for (size_t k = 0; k < sizeof orders / sizeof *orders; k++) {
-        int64_t n = orders[k], batch = k == 2 ? 2 : BATCH;
-        char minor[40];
-        for (int64_t i = 0; i < n; i += n - 2) { /* the first row, and the last but one */
-            snprintf(minor, sizeof minor, "(leading minor %d)", (int)i + 1);
-            expect(*state, batch, n, i, i, -1, minor);
-            expect(*state, batch, n, i, i, NAN, "holds a value that is not finite");
-        }
-        expect(*state, batch, n, n - 1, 0, INFINITY, "holds a value that is not finite");
-        expect(*state, batch, n, n - 1, n - 2, NAN, "holds a value that is not finite");
-    }
-}
-
 static int open_tape(void **state) {
     *state = mo_tape_create(device_context(test_device()), MO_RECORD);
     return 0;

@@ -1,5 +1,5 @@
-/* tests/tensor/test_lifetime.c - a read after a release is reported by name, an early release does no harm, and a
- * context knows its live objects. */
+/* tests/tensor/test_lifetime.c - a read after a release is reported by name (values of a step: test_wrong_uses.c), an
+ * early release does no harm, and a context knows its live objects. */
 #include "tests/toy_ops.h"
 
 static const fixtures around_each = {toy_create, toy_release};
@@ -10,36 +10,6 @@ static mo_tensor *take_step(mo_tape *t, mo_tensor *a) {
     assert_int_equal(mo_backward(t, toy_sum(t, mo_keep(b))), MO_OK);
     mo_tape_reset(t);
     return b;
-}
-
-static void assert_freed_by_reset(toy *y, mo_tensor *stale, mo_tensor *a) {
-    double value[2];
-    mo_tensor *g;
-    const char *const *told = PARTS("made by toy_mul was freed by mo_tape_reset");
-    mo_tensor_read(stale, value, sizeof value);
-    assert_failed(y->ctx, MO_STATE, told);
-    assert_true(isnan(mo_item(toy_sum(y->t, stale))));
-    assert_failed(y->ctx, MO_STATE, PARTS("toy_sum: the value of input 0", *told));
-    mo_backward(y->t, stale);
-    assert_failed(y->ctx, MO_STATE, PARTS("grad: output 0", *told));
-    mo_grad(y->t, &stale, NULL, 1, &a, &g, 1, 0);
-    assert_failed(y->ctx, MO_STATE, told);
-    mo_require_grad(stale);
-    assert_failed(y->ctx, MO_STATE, told);
-    mo_tensor_fill(stale, 1);
-    assert_failed(y->ctx, MO_STATE, told);
-}
-
-TEST(a_value_read_after_a_reset_is_named_for_one_more_step) {
-    toy *y = *state;
-    mo_tensor *a = toy_leaf(y->ctx, 2, 3), *stale = take_step(y->t, a);
-    assert_freed_by_reset(y, stale, a);
-    mo_tensor *b = toy_mul(y->t, a, a); /* the next step, which reuses the memory of the values */
-    for (int i = 0; i < 100; i++)
-        b = toy_add(y->t, b, a);
-    assert_freed_by_reset(y, stale, a);
-    assert_values(b, 204, 309);
-    mo_tensor_release(a);
 }
 
 TEST(resets_use_the_memory_of_two_steps) {

@@ -105,54 +105,6 @@ TEST(so_it_is_where_temporary_files_have_names) {
 
 /* ---- a disk that fails ---- */
 
-static const disk_plan faults[] = {
-    {.fault = DISK_EIO},
-    {.fault = DISK_EIO, .always = true},
-    {.fault = DISK_ENOSPC, .always = true},
-    {.fault = DISK_EINTR, .always = true},
-    {.fault = DISK_SHORT, .always = true},
-};
-
-/* The run ended, or one line names a file of its folder; then it is taken up. */
-static void expect_told_or_right(const char *whole, const char *folder, const disk_plan *plan, int tally[2]) {
-    training_run run;
-    train(&run, folder, plan);
-    disk_end();
-    mo_status status = *mo_context_status(run.ctx);
-    mo_clear_error(run.ctx);
-    run_close(&run);
-    char parent[400];
-    snprintf(parent, sizeof parent, "%.*s", (int)(strrchr(folder, '/') - folder), folder);
-    if (status.code != MO_OK && (status.code != MO_IO || !strstr(status.message, parent) ||
-                                    strchr(status.message, '\n') || plan->fault == DISK_SHORT))
-        fail_msg("%s at call %ld: expected one line that names a file, found: %s", disk_fault_name(plan->fault),
-            plan->at, status.message);
-    if (left_over(folder))
-        fail_msg("%s at call %ld: temporary files are left", disk_fault_name(plan->fault), plan->at);
-    if (status.code != MO_OK)
-        take_up(folder);
-    assert_same_run(whole, folder);
-    tally[status.code == MO_OK]++;
-    folder_remove(folder);
-}
-
-TEST(a_fault_anywhere_in_a_run_is_told_or_changes_nothing) {
-    scratch *s = *state;
-    char whole[400], folder[400];
-    int tally[2] = {0};
-    long n = count_calls(s, whole, folder, &(disk_plan){.under = s->folder});
-    for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
-        for (long k = 1; k <= n; k += STEP * (faults[f].fault == DISK_EIO ? 1 : 3)) {
-            disk_plan plan = faults[f];
-            plan.under = s->folder;
-            plan.at = k;
-            expect_told_or_right(whole, folder, &plan, tally);
-        }
-    print_message("%ld calls: %d faults were told, %d changed nothing\n", n, tally[0], tally[1]);
-    assert_true(tally[0] > 100 / STEP && tally[1] > 40 / STEP);
-    folder_remove(whole);
-}
-
 /* run.json is there before the first checkpoint, and the log is on the disk before the checkpoint that counts its
  * lines. */
 TEST(the_files_of_a_run_are_saved_in_order) {

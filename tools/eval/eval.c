@@ -47,14 +47,35 @@ static void evaluate_suite(evaluation *e) {
 
 /* ---- the end ---- */
 
+/* Whether there is a figure of these features and, unless that is NULL, of this task. */
+static bool has_figure(const evaluation *e, const char *features, const char *task) {
+    for (int i = 0; i < arrlen(e->rows.items); i++)
+        if (!strcmp(e->rows.items[i].features, features) && (!task || !strcmp(e->rows.items[i].task, task)))
+            return true;
+    return false;
+}
+
+/* What the baselines of the tables are. */
+static void print_baselines(const evaluation *e) {
+    if (has_figure(e, "random", NULL))
+        puts("untrained: the encoder before its first step");
+    if (has_figure(e, "x0", NULL))
+        puts("raw features: the readout without an encoder, on the SVD of attributes and graph");
+    if (!has_figure(e, "hop", NULL))
+        return;
+    printf("best hop: the same on their");
+    for (int i = 0, said = 0; i < MO_TASKS; i++)
+        if (has_figure(e, "hop", mo_task_name((mo_task)i)))
+            printf("%s %d (%s)", said++ ? "," : " hop", e->subjects[0].best_hop[i], mo_task_name((mo_task)i));
+    putchar('\n');
+}
+
 static void print_legend(const evaluation *e) {
-    const int *hop = e->subjects[0].best_hop;
     bool public = e->options->evaluation.protocol == MO_PROTOCOL_PUBLIC, several = !public;
     for (int i = 0; i < arrlen(e->rows.items); i++)
         several |= e->rows.items[i].n > 1;
-    printf("\n%s; hop is hop %d (nc), %d (lp), %d (gc), -1 where not needed\n",
-        !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n", hop[MO_TASK_NC],
-        hop[MO_TASK_LP], hop[MO_TASK_GC]);
+    printf("\n%s\n", !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n");
+    print_baselines(e);
     if (e->in_paper && public)
         puts("other methods as their sources give them (public.json among the embedded data)");
     else if (e->in_paper)

@@ -135,9 +135,9 @@ static const option table[] = {
 
 static const char about[] =
     "Few-shot evaluation on graphs outside the training pool. Columns: `trained`, the encoder of the weights; "
-    "`random`, the same encoder untrained; `x0` and `hop`, the same head on the frozen features and on their best hop; "
-    "the "
-    "paper's figures beside them if it has any.\v"
+    "`untrained`, the same encoder before its first step; `raw features` and `best hop`, the same head on the frozen "
+    "features and on their best hop, without an encoder (with --json random, x0 and hop); the paper's figures beside "
+    "them if it has any.\v"
     "Values are in percent: mean ± half width of the 95% interval (Student's t). † marks figures on a graph that the "
     "weights were trained on, ? those where their file does not say.\n\n"
     "Examples:\n"

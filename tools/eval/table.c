@@ -21,6 +21,15 @@ bool starts_table(const results *list, int first, int i) {
     return earlier == i;
 }
 
+/* What stands above a column: a baseline by what it is, other features by their name. */
+static const char *title_of(const char *features) {
+    static const char *const titles[][2] = {{"random", "untrained"}, {"x0", "raw features"}, {"hop", "best hop"}};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(features, titles[i][0]))
+            return titles[i][1];
+    return features;
+}
+
 static table_column *add_column(figure_table *t, const results *list, const char *features, const char *title) {
     for (int i = 0; i < t->n; i++)
         if (t->column[i].list == list && !strcmp(t->column[i].features, features))
@@ -53,7 +62,7 @@ static void add_columns(figure_table *t, const results *list, const result *row)
     for (int i = 0; !tables && i < arrlen(list->items); i++) {
         const result *x = &list->items[i];
         const int n = t->n;
-        table_column *c = is_of_table(list, x, row) ? add_column(t, list, x->features, x->features) : NULL;
+        table_column *c = is_of_table(list, x, row) ? add_column(t, list, x->features, title_of(x->features)) : NULL;
         if (c && t->n > n && !list->paper && strcmp(x->head, x->block) != 0)
             c->other_head = x->head;
         if (c && x->seen > c->seen)
@@ -117,7 +126,7 @@ void print_subject(const figure_table *t) {
     for (int i = 0; i < t->n; i++)
         if (t->column[i].other_head)
             printf("%s%s: %s", others++ ? ", " : " (", t->column[i].title, t->column[i].other_head);
-    printf("%s, %s in %%", others ? ")" : "", x->metric);
+    printf("%s, %s in %s", others ? ")" : "", x->metric, strcmp(x->metric, "nll") ? "%" : "hundredths of a nat");
     print_repeats(x);
     putchar('\n');
 }
@@ -233,7 +242,7 @@ static void print_differences(const figure_table *t, const char *features, const
         if (!subtract_columns(&t->rows[row], a, b, &d))
             continue;
         if (!found++)
-            printf("%s%s - %s, of pairs:", features, seen_mark(d.seen), other);
+            printf("%s%s - %s, paired:", title_of(features), seen_mark(d.seen), title_of(other));
         printf("%s k = %" PRId64 " %+.1f ± %.1f%s", found > 1 ? "," : "", t->rows[row].k, d.mean, d.ci95,
             leaves_out_zero(d) ? "*" : "");
     }
@@ -246,7 +255,7 @@ typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
 static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
     const char *metric = t->subject->metric;
-    bool random = !strcmp(other, "random"), loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");
+    bool loss = !strcmp(metric, "nll") || !strcmp(metric, "ece");
     int found = 0, a = find_column(t, features), b = find_column(t, other);
     for (int row = 0; row < arrlen(t->rows); row++) {
         difference d;
@@ -254,10 +263,9 @@ static void print_verdict(const figure_table *t, const char *features, const cha
             (v == WORSE ? !((loss ? -d.mean : d.mean) + d.ci95 < 0) : leaves_out_zero(d)))
             continue;
         if (!found++ && v == WORSE)
-            printf("%s %s%s:", loss ? "above" : "below", random ? "the untrained encoder" : other,
-                loss ? " (less is better)" : "");
+            printf("%s is worse than %s%s:", title_of(features), title_of(other), loss ? " (less is better)" : "");
         else if (found == 1)
-            printf("%s is within noise of %s at k =", features, random ? "untrained (random)" : other);
+            printf("%s is within noise of %s at k =", title_of(features), title_of(other));
         printf("%s%s %" PRId64, found > 1 ? "," : "", v == WORSE ? " k =" : "", t->rows[row].k);
         if (v == WORSE)
             printf(" (%s%.1f ± %.1f)", loss ? "+" : "", d.mean, d.ci95);

@@ -46,6 +46,8 @@ KINDS = {
     "conditioning": ("kappa", None, "arithmetic:t kappa:n value_error:n gradient_error:n"),
     "truncation": ("radius", None, "radius:t steps:i solution_error:n unrolled_error:n implicit_error:n neumann_error:n"),
 }
+# What the page calls the baselines of a cell or a pair.
+BASELINES = {"random": "untrained", "x0": "raw features", "hop": "best hop"}
 LABS = ("adjoint", "conditioning", "truncation")
 
 
@@ -345,7 +347,7 @@ def seen_of(cell):
     """
     if isinstance(cell.get("seen"), bool):
         return cell["seen"]
-    return False if "seen" not in cell and cell["features"] in ("random", "x0", "hop") else None
+    return False if "seen" not in cell and cell["features"] in BASELINES.values() else None
 
 
 def running_mean(log, value):
@@ -368,8 +370,8 @@ def setting(value):
 
 ROUGH = ("probabilities are rough below 4 labels of a class: over 25 graphs their mean lay up to 41 points below the accuracy and up to "
          "20 above it with 1, up to 20 below and 19 above with 2")
-EVAL_NOTE = ("Bars are 95% intervals. random: the encoder untrained; x0, hop: a readout on single hops, nothing trained; the paper's "
-             "own figures, where it has them, with one standard deviation over 3 seeds")
+EVAL_NOTE = ("Bars are 95% intervals. untrained: the encoder before its first step; raw features, best hop: the readout alone, on the SVD of "
+             "attributes and graph and on its hops; the paper's own figures, where it has them, with one standard deviation over 3 seeds")
 HULL_NOTE = ("The paper says that the three classes coincide at delta = 0, that predictions are at chance there, and that p_A enters the "
              "hull of p_B and p_C as delta grows. In its set-up A is 1.5 above B and C at every delta: p_A stays outside, and the recall "
              "of A falls because the norms of p_B and p_C grow.")
@@ -419,6 +421,8 @@ class Report:
             check(o, KINDS[kind][2], place)
             run = o if kind == "run" else run
             o["#file"], o["#run"] = len(self.files) - 1, run
+            for name in ("features", "other_features"):
+                o[name] = BASELINES.get(o.get(name), o.get(name))
             self.lines[kind].append(o)
 
     def by_file(self, kind):
@@ -430,7 +434,7 @@ class Report:
 
     def colour(self, features):
         """Each column has one colour on the whole page: baselines have fixed ones, others the rest in order of appearance."""
-        fixed = {"hop": 3, "x0": 4, "random": 5}
+        fixed = {"best hop": 3, "raw features": 4, "untrained": 5}
         return fixed.get(features) or (1, 2, 7, 6)[[c for c in self.columns if c not in fixed].index(features) % 4]
 
     def paper_at(self, cell, features, k=None):

@@ -68,7 +68,7 @@ const char *cudaGetErrorString(cudaError_t code) {
 /* ---- devices ---- */
 
 cudaError_t cudaGetDeviceCount(int *count) {
-    *count = vendor.devices ? vendor.devices : 1;
+    *count = 1;
     return cudaSuccess;
 }
 
@@ -83,7 +83,7 @@ cudaError_t cudaGetDevice(int *device) {
 }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int device) {
-    *p = (struct cudaDeviceProp){.major = vendor.major ? vendor.major : 9, .totalGlobalMem = (size_t)1 << 33};
+    *p = (struct cudaDeviceProp){.major = 9, .totalGlobalMem = (size_t)1 << 33};
     snprintf(p->name, sizeof p->name, "null device");
     return cudaSuccess;
 }
@@ -205,10 +205,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    if (!vendor.busy)
-        return cudaSuccess;
-    vendor.busy--;
-    return said(cudaErrorNotReady);
+    return cudaSuccess;
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event) {

@@ -13,17 +13,14 @@ extern "C" {
 
 /* State that a test sets and reads. All zero: one device of compute capability 9.0 on which everything succeeds. */
 typedef struct vendor_state {
-    int devices, major;       /* 0: one; 9 */
     int current;              /* device */
     const char *uncaptured;   /* the function that breaks a capture, or NULL */
     cudaError_t asynchronous; /* the result of the next wait, once */
-    int busy;                 /* how often the stream is not yet done when it is asked */
     bool capturing, broken;
     cudaError_t last; /* the runtime's last error */
     size_t used, high;
-    const void *shared_kernel;  /* the last kernel for which shared memory was asked, */
-    int shared_bytes;           /* and how much */
-    int searches, plans, gemms; /* of cuBLASLt; products by plans; by cuBLAS */
+    const void *shared_kernel; /* the last kernel for which shared memory was asked, */
+    int shared_bytes;          /* and how much */
 } vendor_state;
 extern vendor_state vendor;
 

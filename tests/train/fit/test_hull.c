@@ -1,6 +1,5 @@
 /* tests/train/fit/test_hull.c - distances to convex hulls: 200 seeded instances, degenerate ones among them, against
- * the optimality conditions, an exhaustive search over faces, and scipy (oracle.h; skipped where absent). */
-#include "tests/oracle.h"
+ * the optimality conditions and an exhaustive search over faces. */
 #include "tests/scratch.h"
 #include "train/metrics.h"
 
@@ -146,46 +145,6 @@ TEST(distances_equal_the_least_over_all_faces) {
         if (!(fabs(distance - least) <= 1e-8 * h.scale))
             fail_msg("instance %d: distance %.12g, of all faces %.12g", number, distance, least);
     }
-}
-
-/* Reads "n d", points and p of every instance; min |Q^T u|^2 + (sum u - 1)^2 over u >= 0 has u proportional to the
- * weights of the nearest point. */
-static const char oracle[] = "import sys, numpy as np\n"
-                             "from scipy.optimize import nnls\n"
-                             "for line in open(sys.argv[1]):\n"
-                             "    v = np.array(line.split(), float); n, d = int(v[0]), int(v[1])\n"
-                             "    Q = v[2:2 + n * d].reshape(n, d) - v[2 + n * d:]\n"
-                             "    scale = max(np.linalg.norm(Q, axis=1).max(), 1e-300)\n"
-                             "    u, _ = nnls(np.vstack([Q.T / scale, np.ones(n)]), np.r_[np.zeros(d), 1.0])\n"
-                             "    print(repr(float(np.linalg.norm(Q.T @ (u / u.sum())))))\n";
-
-TEST(distances_equal_those_of_scipy) {
-    scratch *s = *state;
-    char command[1600];
-    const char *python = python_with("scipy.optimize");
-    scratch_write(s, "oracle.py", oracle, sizeof oracle - 1);
-    FILE *file = fopen(scratch_path(s, "instances"), "w");
-    for (int number = 0; number < INSTANCES; number++) {
-        instance h = make(number);
-        fprintf(file, "%d %d", (int)h.n, (int)h.d);
-        for (int64_t i = 0; i < h.n * h.d; i++)
-            fprintf(file, " %.17g", h.points[i]);
-        for (int64_t k = 0; k < h.d; k++)
-            fprintf(file, " %.17g", h.p[k]);
-        fputc('\n', file);
-    }
-    fclose(file);
-    snprintf(command, sizeof command, "%s %s/oracle.py %s/instances", python, s->folder, s->folder);
-    FILE *answers = popen(command, "r");
-    for (int number = 0; number < INSTANCES; number++) {
-        instance h = make(number);
-        double expected = NAN, distance = mo_hull_distance(s->ctx, h.points, h.n, h.d, h.p, NULL);
-        assert_int_equal(fscanf(answers, "%lf", &expected), 1);
-        if (!(fabs(distance - expected) <= 1e-8 * h.scale))
-            fail_msg("instance %d: distance %.12g, scipy %.12g", number, distance, expected);
-    }
-    assert_int_equal(pclose(answers), 0);
-    scratch_files(s, true);
 }
 
 TEST(the_papers_prototype_lies_on_the_segment) {

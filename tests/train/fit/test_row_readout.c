@@ -81,7 +81,7 @@ TEST(rows_of_another_form_are_refused) {
     assert_true(r.lambda == 0.5 && isnan(r.value));
     mo_tensor *narrow = mo_tensor_create(s->ctx, MO_F32, 2, (int64_t[]){3, D - 1});
     assert_int_equal(mo_row_readout_probabilities(&r, narrow, p), MO_INVALID);
-    assert_failed(s->ctx, MO_INVALID, PARTS("rows [m, 6] as those it has learned from", "float32 [3, 5]"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("rows [m, 20] as those it has learned from", "float32 [3, 5]"));
     assert_int_equal(mo_row_readout_probabilities(&r, E->Z, NULL), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("readout", "probabilities"));
     mo_tensor *bad = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){1, D}, (float[]){1, 2, INFINITY, 4, 5, 6});

@@ -1,4 +1,4 @@
-/* tests/fuzz/fuzz_npz.c - any bytes as an .npz archive. */
+/* tests/fuzz/fuzz_arrays.c - any bytes as an archive of arrays, which DECODE reads. */
 #include "fuzz.h"
 
 #include "tensor/files/arrays.h"
@@ -6,7 +6,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int64_t live;
     mo_context *ctx = fuzz_start(&live);
-    mo_arrays *arrays = mo_npz_decode(ctx, "fuzz", data, size);
+    mo_arrays *arrays = DECODE(ctx, "fuzz", data, size);
     bool read = arrays;
     mo_arrays_release(arrays);
     fuzz_finish(ctx, live, read);
