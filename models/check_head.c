@@ -11,14 +11,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS };
+enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS + 1 };
+/* What is checked: the logits; those of a support with copies; those of a linear fit to rows with weights. */
+enum { PLAIN = 0, COPIES, WEIGHTS, CHECKS };
 
-/* One sample, as float64 leaves: Zs, Ys, Zq and the parameters; weight: of the rows, or NULL. */
+/* One sample, as float64 leaves: Zs, Ys, Zq, the parameters and, of a weighted fit, the weights of the rows; weight: of
+ * a support with copies, or NULL. */
 typedef struct problem {
     mo_context *ctx;
     const mo_head *head;
     mo_tensor *in[MAX_IN], *weight;
     int n_in;
+    bool fits; /* the last input is the weights of a linear fit */
 } problem;
 
 static const mo_head_sample own_samples[] = {
@@ -88,6 +92,23 @@ static void weigh_rows(problem *p) {
     free(w);
 }
 
+/* Weights of the rows as a last input, 0.8 to 1.2: differences of the fit stay as exact as without weights. */
+static void add_weights(problem *p, mo_random *r) {
+    int64_t shape[2] = {mo_dim(p->in[0], 0), mo_dim(p->in[0], 1)};
+    mo_tensor *weight = mo_tensor_create(p->ctx, MO_F64, mo_ndim(p->in[0]) - 1, shape);
+    int64_t n = mo_numel(weight);
+    double *w = malloc((size_t)n * sizeof *w + 1);
+    if (!w)
+        mo_fail(p->ctx, MO_MEMORY, "check head: out of memory");
+    for (int64_t i = 0; w && i < n; i++)
+        w[i] = 0.8 + 0.4 * mo_random_uniform(r);
+    if (w)
+        mo_tensor_write(weight, w, (size_t)n * sizeof *w);
+    free(w);
+    p->in[p->n_in++] = mo_require_grad(weight);
+    p->fits = true;
+}
+
 static void release_problem(problem *p) {
     for (int i = 0; i < p->n_in; i++)
         mo_tensor_release(p->in[i]);
@@ -98,7 +119,13 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     (void)n_in;
     (void)n_out;
     const problem *p = state;
-    out[0] = mo_head_apply_weighted(t, p->head, in[0], in[1], p->weight, in[2], in + INPUTS);
+    mo_tensor *W, *b;
+    if (!p->fits)
+        out[0] = mo_head_apply_weighted(t, p->head, in[0], in[1], p->weight, in[2], in + INPUTS);
+    else {
+        mo_head_fit(t, p->head, in[0], in[1], in[p->n_in - 1], in + INPUTS, &W, &b);
+        out[0] = mo_add(t, mo_matmul(t, in[2], W), b);
+    }
 }
 
 /* The largest difference between the logits of a batch and those of its episodes, over the largest logit. */
@@ -116,6 +143,9 @@ static double batch_error(problem *p) {
         if (p->weight)
             one.weight =
                 mo_reshape(t, mo_slice(t, p->weight, MO_AXIS(0), b, b + 1), 1, (int64_t[]){mo_dim(p->weight, 1)});
+        if (p->fits)
+            in[p->n_in - 1] = mo_reshape(t, mo_slice(t, p->in[p->n_in - 1], MO_AXIS(0), b, b + 1), 1,
+                (int64_t[]){mo_dim(p->in[p->n_in - 1], 1)});
         for (int i = 0; i < INPUTS; i++)
             in[i] = mo_reshape(t, mo_slice(t, p->in[i], MO_AXIS(0), b, b + 1), 2,
                 (int64_t[]){mo_dim(p->in[i], 1), mo_dim(p->in[i], 2)});
@@ -171,14 +201,18 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
     for (int i = 0; i < n; i++)
         batch |= samples[i].batch > 0;
     for (int i = 0; i < n + !batch; i++) /* a head whose samples have no batch gets one more that has */
-        for (int weighted = 0; weighted <= (head->weighted != NULL); weighted++) {
+        for (int check = PLAIN; check < CHECKS; check++) {
+            if ((check == COPIES && !head->weighted) || (check == WEIGHTS && !head->linear))
+                continue;
             mo_random r = mo_random_at(seed, MO_PURPOSE_CHECK, (uint64_t)i);
             problem p = {.ctx = ctx, .head = head};
             mo_head_sample s = samples[i < n ? i : 0];
             s.batch = i < n ? s.batch : 2;
             make_problem(&p, &s, &r, seed);
-            if (weighted)
+            if (check == COPIES)
                 weigh_rows(&p);
+            if (check == WEIGHTS)
+                add_weights(&p, &r);
             check_head_sample(&p, &s, order, seed, &result);
             release_problem(&p);
         }

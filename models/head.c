@@ -22,8 +22,8 @@ bool mo_head_validate(mo_context *ctx, const mo_head *head) {
              (head->n_parameters && !head->parameters))
         mo_fail(ctx, MO_INVALID, "head %s: %d parameters, expected a table of 0 to %d", head->name, head->n_parameters,
             MO_MAX_HEAD_PARAMETERS);
-    else if (!head->logits && !head->residual)
-        mo_fail(ctx, MO_INVALID, "head %s: it has neither logits nor a residual", head->name);
+    else if (!head->logits && !head->linear && !head->residual)
+        mo_fail(ctx, MO_INVALID, "head %s: it has neither logits nor a linear fit nor a residual", head->name);
     else if (head->order != 1 && head->order != 2)
         mo_fail(ctx, MO_INVALID, "head %s: derivatives up to order %d, expected 1 or 2", head->name, head->order);
     else if (head->n_samples < 0 || (head->n_samples && !head->samples))
@@ -121,6 +121,14 @@ static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *
     return mo_ok(ctx);
 }
 
+/* Zq W + b of a linear fit. */
+static mo_tensor *linear_logits(
+    mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *W, *b;
+    head->linear(t, Zs, Ys, NULL, parameters, &W, &b);
+    return mo_add(t, mo_matmul(t, Zq, W), b);
+}
+
 mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_context *ctx = mo_tape_context(t);
@@ -130,6 +138,7 @@ mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs
     mo_tensor *logits =
         weight && head->weighted ? head->weighted(t, Zs, Ys, mo_cast(t, weight, mo_tensor_dtype(Zs)), Zq, parameters)
         : head->logits           ? head->logits(t, Zs, Ys, Zq, parameters)
+        : head->linear           ? linear_logits(t, head, Zs, Ys, Zq, parameters)
                                  : mo_matmul(t, mo_append_ones(t, Zq), mo_head_weights(t, head, Zs, Ys, parameters));
     return mo_ok(ctx) && check_logits(ctx, head, logits, Zq, mo_dim(Ys, -1)) ? logits : mo_null_tensor(ctx);
 }
@@ -137,6 +146,44 @@ mo_tensor *mo_head_apply_weighted(mo_tape *t, const mo_head *head, mo_tensor *Zs
 mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return mo_head_apply_weighted(t, head, Zs, Ys, NULL, Zq, parameters);
+}
+
+/* Checks that weights of rows are [.., n_s], of the dtype of the rows and 0 or more. */
+static bool check_weight(mo_tape *t, const mo_head *head, const mo_tensor *Zs, mo_tensor *weight) {
+    mo_context *ctx = mo_tape_context(t);
+    char zs[160], w[160];
+    bool fit =
+        !mo_is_null(weight) && mo_ndim(weight) == mo_ndim(Zs) - 1 && mo_tensor_dtype(weight) == mo_tensor_dtype(Zs);
+    for (int i = 0; fit && i < mo_ndim(weight); i++)
+        fit = mo_dim(weight, i) == mo_dim(Zs, i);
+    if (!fit) {
+        mo_fail(ctx, MO_INVALID, "head %s: expected weights [.., n_s] of the dtype of the support; got %s, %s",
+            head->name, mo_shape_string(weight, w, sizeof w), mo_shape_string(Zs, zs, sizeof zs));
+        return false;
+    }
+    double least = -mo_item(mo_max(t, mo_neg(t, mo_stop_gradient(t, weight)), MO_ALL, MO_DROP_AXES));
+    if (mo_ok(ctx) && !(least >= 0))
+        mo_fail(ctx, MO_INVALID, "head %s: a row has the weight %g, expected 0 or more", head->name, least);
+    return mo_ok(ctx);
+}
+
+mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
+    mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b) {
+    mo_context *ctx = mo_tape_context(t);
+    *W = *b = mo_null_tensor(ctx);
+    if (!mo_head_validate(ctx, head) || (head->n_parameters && !mo_given(ctx, head->name, "parameters", parameters)) ||
+        !check_inputs(ctx, head, Zs, Ys, Zs) || (weight && !check_weight(t, head, Zs, weight)))
+        return mo_context_status(ctx)->code;
+    if (head->linear)
+        head->linear(t, Zs, Ys, weight, parameters, W, b);
+    else if (head->residual && !weight)
+        mo_divide_weights(t, mo_head_weights(t, head, Zs, Ys, parameters), W, b);
+    else
+        mo_fail(ctx, MO_UNSUPPORTED, "head %s: %s", head->name,
+            head->residual ? "a residual has no weights of rows" : "its logits are not linear in the queries");
+    if (!mo_ok(ctx))
+        *W = *b = mo_null_tensor(ctx);
+    return mo_context_status(ctx)->code;
 }
 
 /* ---- from a shared object: its exported mo_head_plugin, checked for the version it was built for ---- */

@@ -11,7 +11,7 @@
 
 #include "ops/ops.h"
 
-#define MO_HEAD_ABI 5
+#define MO_HEAD_ABI 6
 #define MO_MAX_HEAD_PARAMETERS 8
 #define MO_HEAD_DIM (-1) /* in the shape of a parameter: d */
 
@@ -29,6 +29,12 @@ typedef mo_tensor *(*mo_head_residual)(
  * implements it, as a row has to leave with its copies; for other heads `logits` of all rows says the same. */
 typedef mo_tensor *(*mo_head_weighted)(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters);
+
+/* The fit of a head that is linear in the queries: *W [.., d, C] and *b [.., 1, C] with the logits Zq W + b, to which
+ * gradients flow as to the logits. weight [.., n_s], 0 or more: a row of weight w counts as w equal rows; NULL: ones. A
+ * gradient to a weight needs a weight above 0. */
+typedef void (*mo_head_linear)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
+    mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
 
 struct mo_folds;
 /* Returns the logits of the queries and writes *held: the logits of the support rows, each by a fit without its own
@@ -59,7 +65,8 @@ typedef struct mo_head {
     const char *name;
     int n_parameters;
     const mo_head_parameter *parameters;
-    mo_head_logits logits;     /* NULL: the head is given by its residual */
+    mo_head_logits logits;     /* NULL: the head is given by `linear` or by its residual */
+    mo_head_linear linear;     /* NULL: the logits are not linear in the queries, or W is of the residual */
     mo_head_residual residual; /* its zero W is found by Newton-Krylov from W = 0 and differentiated by mo_implicit */
     bool symmetric;            /* dF/dW is symmetric: F is the gradient of a loss */
     bool fixed_labels;         /* no gradient flows to Ys */
@@ -83,9 +90,15 @@ MO_API mo_code mo_head_start(
  * head's name and the shapes. Every row counts as an example of its own, also where rows are equal. */
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
+/* The weights of a linear head, as mo_head_linear has them. W and b are null after an error: MO_UNSUPPORTED of a head
+ * that is not linear, or has only a residual and is given weights of rows; MO_INVALID with the shapes, or for a weight
+ * below 0. Returns the status. */
+MO_API mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
+    mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
 /* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6;
  * at order 2 also their derivatives, to 1e-5; and that a batch gives the results of its episodes one by one. If no
- * sample is a batch, the first is checked as one too. `weighted` is checked like `logits`. */
+ * sample is a batch, the first is checked as one too. `weighted` is checked like `logits`, and a
+ * weighted `linear` by its logits. */
 MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
 
 #endif

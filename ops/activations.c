@@ -1,10 +1,11 @@
-/* ops/activations.c - smooth functions entry by entry: tanh, sigmoid, softplus, GELU.
+/* ops/activations.c - smooth functions entry by entry: sin, cos, log1p, erf, tanh, sigmoid, softplus, GELU.
  *
  * X of any shape -> Y of the same; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x); both without
  * overflow for any x. gelu: x Phi(x) with the normal distribution Phi, by erfc (the exact form, not the one by tanh).
  * Errors: other dtypes. Saved: nothing.
  *
  * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' read off Y where that is cheaper:
+ *     sin: cos(X)     cos: -sin(X)     log1p: 1 / (1 + X)     erf: 2 / sqrt(pi) exp(-X^2)
  *     tanh: 1 - Y^2      sigmoid: Y (1 - Y)      softplus: sigmoid(X)      gelu: Phi(X) + X phi(X).
  * The op gelu takes derivatives as an option: with phi' = -x phi, gelu'' = (2 - x^2) phi and gelu''' = (x^3 - 4 x) phi;
  * the third is composed of other ops, so that there is no last order. */
@@ -21,6 +22,80 @@ static const mo_sample activations_samples[] = {
     {"matrix", "[3, 4]"},
     {"scalar", "[]"},
 };
+
+static void sin_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_cos(v->t, v->in[0]));
+}
+
+const mo_op mo_op_sin = {
+    .name = "sin",
+    .state = &(const mo_map1){MO_MAP_SIN},
+    .reads_in = 1,
+    .forward = mo_map1_forward,
+    .vjp = sin_vjp,
+    MO_SAMPLES(activations_samples),
+};
+
+mo_tensor *mo_sin(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_sin, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void cos_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_neg(v->t, mo_mul(v->t, v->out_bar[0], mo_sin(v->t, v->in[0])));
+}
+
+const mo_op mo_op_cos = {
+    .name = "cos",
+    .state = &(const mo_map1){MO_MAP_COS},
+    .reads_in = 1,
+    .forward = mo_map1_forward,
+    .vjp = cos_vjp,
+    MO_SAMPLES(activations_samples),
+};
+
+mo_tensor *mo_cos(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_cos, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static const mo_sample log1p_samples[] = {
+    {"matrix", "positive[3, 4]"},
+    {"scalar", "positive[]"},
+};
+
+static void log1p_vjp(mo_vjp *v) {
+    v->in_bar[0] = mo_div(v->t, v->out_bar[0], mo_scale(v->t, v->in[0], 1, 1));
+}
+
+const mo_op mo_op_log1p = {
+    .name = "log1p",
+    .state = &(const mo_map1){MO_MAP_LOG1P},
+    .reads_in = 1,
+    .forward = mo_map1_forward,
+    .vjp = log1p_vjp,
+    MO_SAMPLES(log1p_samples),
+};
+
+mo_tensor *mo_log1p(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_log1p, (mo_tensor *[]){X}, 1, NULL);
+}
+
+static void erf_vjp(mo_vjp *v) {
+    mo_tensor *slope = mo_exp(v->t, mo_neg(v->t, mo_square(v->t, v->in[0])));
+    v->in_bar[0] = mo_mul(v->t, v->out_bar[0], mo_scale(v->t, slope, 1.1283791670955126, 0));
+}
+
+const mo_op mo_op_erf = {
+    .name = "erf",
+    .state = &(const mo_map1){MO_MAP_ERF},
+    .reads_in = 1,
+    .forward = mo_map1_forward,
+    .vjp = erf_vjp,
+    MO_SAMPLES(activations_samples),
+};
+
+mo_tensor *mo_erf(mo_tape *t, mo_tensor *X) {
+    return mo_apply(t, &mo_op_erf, (mo_tensor *[]){X}, 1, NULL);
+}
 
 static void tanh_vjp(mo_vjp *v) {
     mo_tensor *slope = mo_scale(v->t, mo_square(v->t, v->out[0]), -1, 1);

@@ -52,7 +52,8 @@ MO_API bool mo_logistic_folds(
  * of W; it has no intercept and is always solved to rounding. */
 MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
- * or [..]: its weights are X^T (Y - alpha) / lambda. No gradient flows through it (models/heads/svm.c) */
-MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda);
+ * or [..], margins [.., n] or NULL: ones; its weights are X^T (Y - alpha) / lambda. No gradient flows through it
+ * (models/heads/svm.c) */
+MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin);
 
 #endif

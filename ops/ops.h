@@ -87,6 +87,10 @@ MO_API mo_tensor *mo_abs(mo_tape *t, mo_tensor *X); /* gradient 0 at 0 */
 MO_API mo_tensor *mo_relu(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_leaky_relu(mo_tape *t, mo_tensor *X, double a);      /* a x where x <= 0 */
 MO_API mo_tensor *mo_clamp(mo_tape *t, mo_tensor *X, double a, double b); /* min(max(x, a), b) */
+MO_API mo_tensor *mo_sin(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_cos(mo_tape *t, mo_tensor *X);
+MO_API mo_tensor *mo_log1p(mo_tape *t, mo_tensor *X); /* log(1 + x), exact near 0 */
+MO_API mo_tensor *mo_erf(mo_tape *t, mo_tensor *X);   /* 2 / sqrt(pi) times the integral of exp(-s^2) from 0 to x */
 MO_API mo_tensor *mo_tanh(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */

@@ -21,6 +21,14 @@ MO_SCALAR real value1(mo_map1 f, real a, real b, real x) {
         return fabs(x);
     case MO_MAP_SQUARE:
         return x * x;
+    case MO_MAP_SIN:
+        return sin(x);
+    case MO_MAP_COS:
+        return cos(x);
+    case MO_MAP_LOG1P:
+        return log1p(x);
+    case MO_MAP_ERF:
+        return erf(x);
     case MO_MAP_TANH:
         return tanh(x);
     case MO_MAP_SIGMOID:

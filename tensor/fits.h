@@ -41,13 +41,14 @@ typedef struct mo_logistic_solve_call {
 } mo_logistic_solve_call;
 
 /* The dual of the Crammer-Singer machine of each item: the alpha >= 0 with rows that sum to 1 which minimises
- * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>, and held [B, stop[folds - 1], C], the logits of each fold
- * by the machine without it. violation [B]: the largest violation of the optimality conditions; below 0 if they hold.
- * All views are contiguous. */
+ * tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <m Y, alpha>, m the margins of the rows, and held [B, stop[folds - 1],
+ * C], the logits of each fold by the machine without it. violation [B]: the largest violation of the optimality
+ * conditions; below 0 if they hold. All views are contiguous. */
 typedef struct mo_svm_call {
     int folds; /* 0 to MO_FOLDS_AT_ONCE */
     const int64_t *stop;
     mo_view K, Y, lambda, alpha, held, violation; /* [B, n, n], [B, n, C], [B or 1, 1, 1], [B, n, C], .., [B] */
+    mo_view margin;                               /* [B, n]; without data: ones */
 } mo_svm_call;
 
 /* The solvers of one float type, which the processor runs. */

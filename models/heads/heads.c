@@ -1,4 +1,5 @@
 /* models/heads/heads.c - the heads of the library. */
+#include "models/heads/heads.h"
 #include "models/inside.h"
 
 #include <string.h>
@@ -27,4 +28,20 @@ const mo_head *mo_find_head(const char *name) {
         if (!strcmp(head->name, name))
             return head;
     return NULL;
+}
+
+mo_tensor *mo_columns_of(mo_tape *t, mo_tensor *x) {
+    int64_t shape[MO_MAX_AXES] = {0};
+    int n = mo_ndim(x);
+    for (int i = 0; i < n; i++)
+        shape[i] = mo_dim(x, i);
+    shape[n] = 1;
+    return mo_reshape(t, x, n + 1, shape);
+}
+
+void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b) {
+    int rows = mo_ndim(Wb) - 2;
+    int64_t d = mo_dim(Wb, -2) - 1;
+    *W = mo_slice(t, Wb, MO_AXIS(rows), 0, d);
+    *b = mo_slice(t, Wb, MO_AXIS(rows), d, d + 1);
 }

@@ -4,6 +4,11 @@
 
 #include "models/inside.h"
 
+/* Wb [.., d + 1, C] as W [.., d, C] and b [.., 1, C] */
+void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b);
+/* x [.., n] as columns [.., n, 1] */
+mo_tensor *mo_columns_of(mo_tape *t, mo_tensor *x);
+
 /* ---- residual.c: a head that gives only a residual ---- */
 
 /* W [.., d + 1, C] with head->residual(W, Zs, Ys, parameters) = 0, differentiable in all three. */

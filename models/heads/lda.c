@@ -6,8 +6,10 @@
  * the scores of scikit-learn's LinearDiscriminantAnalysis(solver="lsqr", shrinkage=s). With a = s trace / d and b =
  * (1 - s) / n_s, a system of size n_s is enough if n_s < d (Woodbury 1950):
  *     (b R^T R + a I)^-1 M^T = (M^T - b R^T (b R R^T + a I)^-1 R M^T) / a.
+ * A row of weight w counts as w rows: weights are scaled to the sum n_s, and R_i by sqrt(w_i).
  * A class without support has M_c = 0 and the logit -infinity. A covariance of lower rank than d needs s > 0; if all
  * residuals are 0, as with one row per class, no s helps. Both raise MO_NUMERICAL. */
+#include "models/heads/heads.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>
@@ -62,15 +64,19 @@ static mo_tensor *whitened_means(mo_tape *t, mo_tensor *R, mo_tensor *M, mo_tens
     return mo_div(t, mo_sub(t, Mt, mo_mul(t, mo_matmul(t, Rt, inner), b)), a);
 }
 
-static mo_tensor *lda_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+static void lda_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
+    mo_tensor **W, mo_tensor **b) {
     mo_axes last = MO_AXIS(-1);
-    mo_tensor *Yt = mo_transpose(t, Ys), *count = mo_sum(t, Yt, last, MO_KEEP_AXES); /* [.., C, 1] */
+    mo_tensor *w = weight ? mo_div(t, weight, mo_mean(t, weight, last, MO_KEEP_AXES)) : NULL;
+    mo_tensor *own = w ? mo_columns_of(t, w) : NULL;
+    mo_tensor *Yt = mo_transpose(t, own ? mo_mul(t, Ys, own) : Ys),
+              *count = mo_sum(t, Yt, last, MO_KEEP_AXES); /* [.., C, 1] */
     mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);
-    mo_tensor *A = whitened_means(t, mo_sub(t, Zs, mo_matmul(t, Ys, M)), M, parameters[0]);
-    mo_tensor *quadratic = mo_sum(t, mo_mul(t, M, mo_transpose(t, A)), last, MO_KEEP_AXES);
+    mo_tensor *R = mo_sub(t, Zs, mo_matmul(t, Ys, M));
+    *W = whitened_means(t, own ? mo_mul(t, R, mo_sqrt(t, own)) : R, M, parameters[0]);
+    mo_tensor *quadratic = mo_sum(t, mo_mul(t, M, mo_transpose(t, *W)), last, MO_KEEP_AXES);
     mo_tensor *prior = mo_log(t, mo_scale(t, count, 1 / (double)mo_dim(Zs, -2), 0));
-    mo_tensor *offset = mo_sub(t, prior, mo_scale(t, quadratic, 0.5, 0));
-    return mo_add(t, mo_matmul(t, Zq, A), mo_transpose(t, offset));
+    *b = mo_transpose(t, mo_sub(t, prior, mo_scale(t, quadratic, 0.5, 0)));
 }
 
 static const mo_head_parameter parameters[] = {{.name = "shrinkage", .value = 0.1, .low = 0, .high = 1}};
@@ -88,7 +94,7 @@ const mo_head mo_head_lda = {
     .name = "lda",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = lda_logits,
+    .linear = lda_linear,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

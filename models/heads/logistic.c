@@ -6,6 +6,7 @@
  * class needs support. lambda = 0 needs rows that are not separable and have full rank. Gradients of both orders flow
  * to Zs, Ys, Zq and lambda. */
 #include "models/heads/folds/folds.h"
+#include "models/heads/heads.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>
@@ -25,23 +26,29 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
     return Wb;
 }
 
-/* Zq W + b for W above b. */
-static mo_tensor *logistic_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
-    int rows = mo_ndim(Zq) - 2;
-    int64_t d = mo_dim(Zq, -1);
-    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, MO_AXIS(rows), 0, d)), mo_slice(t, Wb, MO_AXIS(rows), d, d + 1));
+/* mo_logistic weighs a row by the sum of its labels. */
+static mo_tensor *weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
+    return weight ? mo_mul(t, Ys, mo_columns_of(t, weight)) : Ys;
+}
+
+static void logistic_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
+    mo_tensor **W, mo_tensor **b) {
+    mo_tensor *Wb = mo_logistic(t, Zs, weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_FREE);
+    mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
+}
+
+static void linear_penalised(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
+    mo_tensor **W, mo_tensor **b) {
+    mo_tensor *X = mo_append_ones(t, Zs);
+    mo_tensor *Wb = mo_logistic(t, X, weighted_labels(t, Ys, weight), parameters[0], MO_INTERCEPT_NONE);
+    mo_divide_weights(t, unique(t, Wb, Zs, parameters[0]), W, b);
 }
 
 static mo_tensor *logistic_logits(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *Wb = mo_logistic(t, Zs, Ys, parameters[0], MO_INTERCEPT_FREE);
-    return logistic_readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
-}
-
-static mo_tensor *logits_penalised(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *Wb = mo_logistic(t, mo_append_ones(t, Zs), Ys, parameters[0], MO_INTERCEPT_NONE);
-    return logistic_readout(t, Zq, unique(t, Wb, Zs, parameters[0]));
+    mo_tensor *W, *b;
+    logistic_linear(t, Zs, Ys, NULL, parameters, &W, &b);
+    return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
 /* Fits all rows and all folds together if the op can, else one by one. Float32 uses a coarser tolerance than rounding
@@ -53,8 +60,10 @@ static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *
     const mo_fold_options options = {MO_INTERCEPT_FREE, narrow ? 3e-4 : 0};
     mo_tensor *out[2], *in[] = {Zs, Ys, parameters[0]};
     if (mo_logistic_folds(t, in, folds, &options, out)) {
+        mo_tensor *W, *b;
         *held = out[1];
-        return logistic_readout(t, Zq, out[0]);
+        mo_divide_weights(t, out[0], &W, &b);
+        return mo_add(t, mo_matmul(t, Zq, W), b);
     }
     return mo_refit_folds(t, logistic_logits, Zs, Ys, Zq, parameters, folds, held);
 }
@@ -74,7 +83,7 @@ const mo_head mo_head_logistic = {
     .name = "logistic",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = logistic_logits,
+    .linear = logistic_linear,
     .cross_validate = logistic_cross_validate,
     .order = 2,
     .n_samples = 4,
@@ -87,7 +96,7 @@ const mo_head mo_head_logistic_penalised = {
     .name = "logistic_penalised",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = logits_penalised,
+    .linear = linear_penalised,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

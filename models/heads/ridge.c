@@ -9,8 +9,12 @@
  * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: the optimal one is b =
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
  * 2009, section 3.4.1). Its dual K = X X^T has K 1 = 0, and Y is orthogonal to 1: K + 1 1^T has the same solution and
- * stays regular at lambda = 0. */
+ * stays regular at lambda = 0.
+ *
+ * A row of weight w counts as w rows: X_i and Y_i are scaled by s_i = sqrt(w_i), the means are weighted, and K s = 0.
+ */
 #include "models/heads/folds/folds.h"
+#include "models/heads/heads.h"
 #include "models/heads/rank.h"
 
 #include <inttypes.h>
@@ -27,18 +31,26 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
-/* W [.., width, C]. X X^T is a matmul here, in ridge_loo.c and in svm.c, and mo_gram everywhere else: mo_gram costs a
- * fifth to a third less but rounds differently. The shipped weights were trained through the two ridges, and where rows
- * are almost equal the rounding of K decides which support vectors the machine takes. */
+/* W [.., width, C]; K s = 0 for the columns s of centred rows, of which NULL is all ones. X X^T is a matmul here, in
+ * ridge_loo.c and in svm.c, and mo_gram everywhere else: mo_gram costs a fifth to a third less but rounds differently.
+ * The shipped weights were trained through the two ridges, and where rows are almost equal the rounding of K decides
+ * which support vectors the machine takes. */
 static mo_tensor *ridge_fit(
-    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form, bool centred) {
+    mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form, bool centred, mo_tensor *s) {
     mo_tensor *Xt = mo_transpose(t, X);
     if (form == MO_RIDGE_AUTO)
         form = mo_dim(X, -2) <= mo_dim(X, -1) ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
     if (form == MO_RIDGE_PRIMAL)
         return ridge_solve(t, mo_matmul(t, Xt, X), lambda, mo_matmul(t, Xt, Y));
     mo_tensor *K = mo_matmul(t, X, Xt);
-    return mo_matmul(t, Xt, ridge_solve(t, centred ? mo_scale(t, K, 1, 1) : K, lambda, Y));
+    if (centred)
+        K = s ? mo_add(t, K, mo_matmul(t, s, mo_transpose(t, s))) : mo_scale(t, K, 1, 1);
+    return mo_matmul(t, Xt, ridge_solve(t, K, lambda, Y));
+}
+
+/* The square roots of weights [.., n] as columns [.., n, 1]. */
+static mo_tensor *roots(mo_tape *t, mo_tensor *weight) {
+    return mo_columns_of(t, mo_sqrt(t, weight));
 }
 
 static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
@@ -46,7 +58,7 @@ static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tens
     if (same_batch(Zs, Zq) && mo_dim(Zs, -1) == mo_dim(Zq, -1)) {
         if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, &W, &b))
             return mo_null_tensor(mo_tape_context(t));
-        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, false));
+        return mo_affine(t, Zq, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, MO_RIDGE_AUTO, false, NULL));
     }
     mo_ridge_fit(t, Zs, Ys, lambda, MO_RIDGE_AUTO, &W, &b);
     return mo_add(t, mo_matmul(t, Zq, W), b);
@@ -94,21 +106,39 @@ void mo_ridge_fit(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     if (!check_fit(t, "ridge_fit", Zs, Ys, lambda, W, b))
         return;
-    int64_t d = mo_dim(Zs, -1);
-    int rows = mo_ndim(Zs) - 2;
-    mo_tensor *Wb = ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false);
-    *W = mo_slice(t, Wb, MO_AXIS(rows), 0, d);
-    *b = mo_slice(t, Wb, MO_AXIS(rows), d, d + 1);
+    mo_divide_weights(t, ridge_fit(t, mo_append_ones(t, Zs), Ys, lambda, form, false, NULL), W, b);
+}
+
+static void ridge_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
+    mo_tensor **W, mo_tensor **b) {
+    mo_tensor *s = weight ? roots(t, weight) : NULL, *X = mo_append_ones(t, Zs);
+    mo_tensor *Y = s ? mo_mul(t, Ys, s) : Ys;
+    mo_divide_weights(t, ridge_fit(t, s ? mo_mul(t, X, s) : X, Y, parameters[0], MO_RIDGE_AUTO, false, NULL), W, b);
+}
+
+static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
+    mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
+    mo_axes rows = MO_AXIS(-2);
+    mo_tensor *w = weight ? mo_columns_of(t, mo_div(t, weight, mo_mean(t, weight, MO_AXIS(-1), MO_KEEP_AXES))) : NULL;
+    mo_tensor *z = mo_mean(t, w ? mo_mul(t, Zs, w) : Zs, rows, MO_KEEP_AXES);
+    mo_tensor *y = mo_mean(t, w ? mo_mul(t, Ys, w) : Ys, rows, MO_KEEP_AXES);
+    mo_tensor *X = mo_sub(t, Zs, z), *Y = mo_sub(t, Ys, y);
+    mo_tensor *s = weight ? roots(t, weight) : NULL;
+    *W = ridge_fit(t, s ? mo_mul(t, X, s) : X, s ? mo_mul(t, Y, s) : Y, lambda, form, true, s);
+    *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }
 
 void mo_ridge_fit_intercept(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *lambda, mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     if (!check_fit(t, "ridge_fit_intercept", Zs, Ys, lambda, W, b))
         return;
-    mo_axes rows = MO_AXIS(-2);
-    mo_tensor *z = mo_mean(t, Zs, rows, MO_KEEP_AXES), *y = mo_mean(t, Ys, rows, MO_KEEP_AXES);
-    *W = ridge_fit(t, mo_sub(t, Zs, z), mo_sub(t, Ys, y), lambda, form, true);
-    *b = mo_sub(t, y, mo_matmul(t, z, *W));
+    fit_about_means(t, Zs, Ys, NULL, lambda, form, W, b);
+}
+
+static void linear_intercept(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
+    mo_tensor **W, mo_tensor **b) {
+    if (check_fit(t, "ridge_intercept", Zs, Ys, parameters[0], W, b))
+        fit_about_means(t, Zs, Ys, weight, parameters[0], MO_RIDGE_AUTO, W, b);
 }
 
 /* Whether the queries have the supports' leading axes; they may also broadcast to each other. */
@@ -117,13 +147,6 @@ static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq) {
     for (int i = 0; same && i < mo_ndim(Zs) - 2; i++)
         same = mo_dim(Zs, i) == mo_dim(Zq, i);
     return same;
-}
-
-static mo_tensor *logits_intercept(
-    mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
-    mo_tensor *W, *b;
-    mo_ridge_fit_intercept(t, Zs, Ys, parameters[0], MO_RIDGE_AUTO, &W, &b);
-    return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 10, .low = 0, .high = 1e300}};
@@ -142,6 +165,7 @@ const mo_head mo_head_ridge = {
     .n_parameters = 1,
     .parameters = parameters,
     .logits = ridge_logits,
+    .linear = ridge_linear,
     .cross_validate = mo_ridge_cross_validate,
     .order = 2,
     .n_samples = 4,
@@ -154,7 +178,7 @@ const mo_head mo_head_ridge_intercept = {
     .name = "ridge_intercept",
     .n_parameters = 1,
     .parameters = parameters,
-    .logits = logits_intercept,
+    .linear = linear_intercept,
     .order = 2,
     .n_samples = 4,
     .samples = samples,

@@ -9,8 +9,11 @@
  * scales. Support vectors that depend on one another, such as equal rows, make the system semidefinite; but the adjoint
  * that reaches v lies in its range, since the weights are unique, and conjugate gradients stay in the range, where
  * factors would fail. The gradient is that of the implicit function theorem: to Zs, Zq and lambda, of first order, not
- * to the labels. At most 4,096 support rows. */
+ * to the labels. At most 4,096 support rows.
+ *
+ * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
 #include "models/heads/folds/folds.h"
+#include "models/heads/heads.h"
 
 /* theta: K, lambda, Y, the mask of alpha > 0, 1 / the number of such entries in the row (0 if one), A_0, s. */
 enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };
@@ -35,8 +38,10 @@ static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, 
     return mo_add(t, svm_onto_face(t, slack, mask, share), rest);
 }
 
-/* A with its gradient: the zeros of alpha are held, the other entries follow their system. */
-static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *alpha) {
+/* A with its gradient: the zeros of alpha are held, the other entries follow their system. slack: Y, times the margins.
+ */
+static mo_tensor *differentiable(
+    mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *slack, mo_tensor *lambda, mo_tensor *alpha) {
     int rows = mo_ndim(K) - 2;
     mo_tensor *one = mo_full(t, mo_tensor_dtype(Y), 0, NULL, 1), *zero = mo_scale(t, one, 0, 0);
     mo_tensor *positive = mo_sub(t, one, mo_greater_equal(t, zero, alpha)), *count = class_sum(t, positive);
@@ -48,19 +53,11 @@ static mo_tensor *differentiable(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tens
     for (int i = 0; i < rows; i++)
         size[i] = mo_dim(K, i);
     size[rows] = size[rows + 1] = 1;
-    mo_tensor *theta[THETA] = {
-        K, lambda, mo_stop_gradient(t, Y), mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
+    mo_tensor *theta[THETA] = {K, lambda, slack, mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
     double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* rounding of rows whose logits are as large as K */
     const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .dense_limit = -1, .residual = epsilon};
     mo_tensor *solved = mo_implicit(t, v, optimality, theta, THETA, &options);
     return mo_add(t, theta[THETA_A0], svm_onto_face(t, solved, mask, share));
-}
-
-/* Zq W + b for W above b. */
-static mo_tensor *svm_readout(mo_tape *t, mo_tensor *Zq, mo_tensor *Wb) {
-    int rows = mo_ndim(Zq) - 2;
-    int64_t d = mo_dim(Zq, -1);
-    return mo_add(t, mo_matmul(t, Zq, mo_slice(t, Wb, MO_AXIS(rows), 0, d)), mo_slice(t, Wb, MO_AXIS(rows), d, d + 1));
 }
 
 /* K of more rows takes more than 128 MiB, and its fit minutes. */
@@ -76,15 +73,16 @@ static bool has_few_rows(mo_tape *t, mo_tensor *Zs) {
     return mo_ok(ctx);
 }
 
-static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *lambda) {
-    mo_tensor *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);
-    mo_tensor *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
-    mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda), *A;
+static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
+    mo_tensor *Z1 = mo_append_ones(t, Zs), *own = weight ? mo_columns_of(t, weight) : NULL;
+    Z1 = own ? mo_mul(t, Z1, own) : Z1;
+    mo_tensor *Z1t = mo_transpose(t, Z1), *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
+    mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda, weight), *A, *Y = mo_stop_gradient(t, Ys);
     if (mo_needs_grad(K) || mo_needs_grad(lambda))
-        A = differentiable(t, K, Ys, lambda, alpha);
+        A = differentiable(t, K, Ys, own ? mo_mul(t, Y, own) : Y, lambda, alpha);
     else
         A = mo_sub(t, Ys, alpha);
-    return svm_readout(t, Zq, mo_div(t, mo_matmul(t, Z1t, A), lambda));
+    return mo_div(t, mo_matmul(t, Z1t, A), lambda);
 }
 
 /* A = Y - alpha is about lambda / |Zs_i|^2 for separable rows, next to an alpha of 1: below 1e-4, float32 has too few
@@ -96,15 +94,28 @@ static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
 }
 
-static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+/* W above b, in float64 where float32 is too narrow. */
+static mo_tensor *svm_weights(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
+    mo_tensor *in[] = {Zs, Ys, lambda, weight};
     if (!has_few_rows(t, Zs))
         return mo_null_tensor(mo_tape_context(t));
-    if (!is_too_narrow(t, Zs, parameters[0]))
-        return svm_fit(t, Zs, Ys, Zq, parameters[0]);
-    mo_tensor *wide[] = {Zs, Ys, Zq, parameters[0]};
-    for (int i = 0; i < 4; i++)
-        wide[i] = mo_cast(t, wide[i], MO_F64);
-    return mo_cast(t, svm_fit(t, wide[0], wide[1], wide[2], wide[3]), MO_F32);
+    if (is_too_narrow(t, Zs, lambda))
+        for (int i = 0; i < 4 && in[i]; i++)
+            in[i] = mo_cast(t, in[i], MO_F64);
+    return svm_fit(t, in[0], in[1], in[3], in[2]);
+}
+
+static void svm_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
+    mo_tensor **W, mo_tensor **b) {
+    mo_tensor *Wb = svm_weights(t, Zs, Ys, weight, parameters[0]);
+    mo_divide_weights(t, mo_cast(t, Wb, mo_tensor_dtype(Zs)), W, b);
+}
+
+static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
+    mo_tensor *Wb = svm_weights(t, Zs, Ys, NULL, parameters[0]), *W, *b;
+    mo_divide_weights(t, Wb, &W, &b);
+    mo_tensor *logits = mo_add(t, mo_matmul(t, mo_cast(t, Zq, mo_tensor_dtype(Wb)), W), b);
+    return mo_cast(t, logits, mo_tensor_dtype(Zq));
 }
 
 /* Fits all rows and all folds together if the op can, else one by one. */
@@ -117,7 +128,9 @@ static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, m
         !mo_svm_folds(t, (mo_tensor *[]){mo_matmul(t, Z1, Z1t), Ys, lambda}, folds, out))
         return mo_refit_folds(t, svm_logits, Zs, Ys, Zq, parameters, folds, held);
     *held = out[1];
-    return svm_readout(t, Zq, mo_div(t, mo_matmul(t, Z1t, mo_sub(t, Ys, out[0])), lambda));
+    mo_tensor *W, *b;
+    mo_divide_weights(t, mo_div(t, mo_matmul(t, Z1t, mo_sub(t, Ys, out[0])), lambda), &W, &b);
+    return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
 static const mo_head_parameter parameters[] = {{.name = "lambda", .value = 1, .low = 1e-12, .high = 1e12}};
@@ -136,6 +149,7 @@ const mo_head mo_head_svm = {
     .n_parameters = 1,
     .parameters = parameters,
     .logits = svm_logits,
+    .linear = svm_linear,
     .cross_validate = svm_cross_validate,
     .fixed_labels = true,
     .order = 1,

@@ -1,11 +1,11 @@
 /* ops/fits/svm_dual.c - the dual variables of the multiclass support vector machine of Crammer and Singer (2001),
  * batched.
  *
- * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot), lambda > 0 [] or [..] ->
- * alpha [.., n, C], rows in the simplex, that minimises
- *     tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <Y, alpha>.
+ * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot), lambda > 0 [] or [..],
+ * margins m [.., n] or none (ones) -> alpha [.., n, C], rows in the simplex, that minimises
+ *     tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <m Y, alpha>.
  * With K = X X^T the machine's weights, which minimise
- *     sum_i max_c (X_i W_c + 1 - Y_ic) - <Y_i, X_i W> + lambda / 2 |W|^2,
+ *     sum_i max_c (X_i W_c + m_i (1 - Y_ic)) - <Y_i, X_i W> + lambda / 2 |W|^2,
  * are W = X^T (Y - alpha) / lambda. Exact: an alpha that is 0 is 0, the others solve their linear system. float32 or
  * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence.
  * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
@@ -21,7 +21,7 @@ static bool svm_dual_shape(mo_call *c) {
     const mo_tensor *K = c->in[0], *Y = c->in[1], *lambda = c->in[2];
     int leading = K->ndim - 2;
     size_t batch = (size_t)(leading > 0 ? leading : 0) * sizeof *K->shape;
-    if (!mo_call_real(c, 0, 2))
+    if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
     if (leading < 0 || Y->ndim != K->ndim || memcmp(K->shape, Y->shape, batch + sizeof *K->shape) != 0 ||
         mo_dim(K, -1) != mo_dim(K, -2) || mo_numel(Y) == 0)
@@ -29,6 +29,9 @@ static bool svm_dual_shape(mo_call *c) {
             c, MO_INVALID, "expected K [.., n, n] and labels [.., n, C] with a row and a class at least");
     if (lambda->ndim && (lambda->ndim != leading || memcmp(K->shape, lambda->shape, batch) != 0))
         return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of K");
+    if (c->n_in == 4 &&
+        (c->in[3]->ndim != K->ndim - 1 || memcmp(K->shape, c->in[3]->shape, batch + sizeof *K->shape) != 0))
+        return mo_call_fail(c, MO_INVALID, "margins expected to have the axes [.., n] of K");
     return mo_call_output(c, 0, Y->dtype, Y->ndim, Y->shape);
 }
 
@@ -75,6 +78,8 @@ static void svm_dual_forward(mo_call *c) {
     g.lambda = mo_batch_view(mo_call_dense(c, 2), 0);
     g.alpha = mo_batch_view(mo_tensor_view(c->out[0]), 2);
     g.violation = mo_tensor_view(violation);
+    if (c->n_in == 4)
+        g.margin = mo_batch_view(mo_call_dense(c, 3), 1);
     if (!mo_ok(c->ctx))
         return;
     mo_fit_svm(c->ctx, &g);
@@ -85,6 +90,7 @@ static const mo_sample svm_dual_samples[] = {
     {"three classes", "spd[6, 6] positive[6, 3] positive[]"},
     {"batch, lambda for each", "spd[3, 4, 4] positive[3, 4, 2] positive[3]"},
     {"one row, one class", "spd[1, 1] positive[1, 1] positive[]"},
+    {"margins", "spd[2, 5, 5] positive[2, 5, 3] positive[] positive[2, 5]"},
     {"not square", "[6, 5] positive[6, 3] positive[]", .error = "svm_dual: expected K [.., n, n]"},
     {"lambda of another shape", "spd[6, 6] positive[6, 3] positive[2]",
         .error = "svm_dual: lambda expected to be a scalar"},
@@ -93,12 +99,16 @@ static const mo_sample svm_dual_samples[] = {
 const mo_op mo_op_svm_dual = {
     .name = "svm_dual",
     .n_in = 3,
+    .max_in = 4,
     .shape = svm_dual_shape,
     .forward = svm_dual_forward,
     MO_SAMPLES(svm_dual_samples),
 };
 
-mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda) {
-    mo_tensor *in[] = {mo_stop_gradient(t, K), mo_stop_gradient(t, Y), mo_stop_gradient(t, lambda)};
-    return mo_apply(t, &mo_op_svm_dual, in, 3, NULL);
+mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin) {
+    mo_tensor *in[] = {K, Y, lambda, margin};
+    int n = margin ? 4 : 3;
+    for (int i = 0; i < n; i++)
+        in[i] = mo_stop_gradient(t, in[i]);
+    return mo_apply(t, &mo_op_svm_dual, in, n, NULL);
 }

@@ -50,7 +50,7 @@ TEST(a_head_of_another_build_is_refused) {
         MO_HEAD_ABI, MO_HEAD_ABI, sizeof old);
     assert_refused(*state, &small, 4, message);
     empty.logits = NULL;
-    assert_refused(*state, &empty, 4, "head prototype_inner: it has neither logits nor a residual");
+    assert_refused(*state, &empty, 4, "head prototype_inner: it has neither logits nor a linear fit nor a residual");
     mo_head untold = mo_head_prototype_inner;
     untold.n_samples = 3;
     assert_refused(*state, &untold, 4, "head prototype_inner: 3 samples without a table of them");

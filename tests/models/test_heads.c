@@ -1,5 +1,6 @@
 /* tests/models/test_heads.c - readouts: equal forms, values by hand, gradients to embeddings and hyper-parameters. */
 #include "models/inside.h"
+#include "tensor/storage.h"
 #include "tests/scratch.h"
 
 #include <math.h>
@@ -108,6 +109,53 @@ TEST(ridge_names_itself_where_its_labels_do_not_fit) {
     assert_failed(ctx, MO_MISMATCH, PARTS("ridge_fit: Zs is float32, Ys float64, lambda float32"));
     mo_ridge_fit(t, Zs, NULL, lambda, MO_RIDGE_AUTO, &W, &b);
     assert_failed(ctx, MO_INVALID, PARTS("ridge_fit: Ys is null"));
+    mo_tape_release(t);
+}
+
+/* A row of weight 2 is two rows, a row of weight 0 none: W and b of every linear head. */
+TEST(a_weight_of_a_row_counts_equal_rows) {
+    mo_context *ctx = *state;
+    static const mo_head *const heads[] = {&mo_head_ridge, &mo_head_ridge_intercept, &mo_head_logistic,
+        &mo_head_logistic_penalised, &mo_head_svm, &mo_head_lda};
+    enum { ROWS = 9, SEVERAL = 12 };
+    const double weight[ROWS] = {2, 1, 3, 1, 1, 0, 1, 2, 1}; /* sum SEVERAL */
+    for (size_t h = 0; h < sizeof heads / sizeof *heads; h++)
+        for (int64_t d = 4; d <= 20; d += 16) {
+            mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+            mo_tensor *Z = draw(ctx, ROWS, d, ROWS, 1), *parameters[1], *W[2], *b[2];
+            double Y[ROWS * 3] = {0}, many_Z[SEVERAL * 20], many_Y[SEVERAL * 3] = {0};
+            for (int i = 0, at = 0; i < ROWS; i++) {
+                Y[i * 3 + i % 3] = 1;
+                for (int copy = 0; copy < (int)weight[i]; copy++, at++) {
+                    memcpy(many_Z + at * d, (const double *)mo_tensor_view(Z).data + i * d, (size_t)d * sizeof *many_Z);
+                    many_Y[at * 3 + i % 3] = 1;
+                }
+            }
+            assert_int_equal(mo_head_start(t, heads[h], MO_F64, d, NULL, 0, parameters), MO_OK);
+            mo_head_fit(t, heads[h], Z, mo_from(t, MO_F64, 2, (int64_t[]){ROWS, 3}, Y),
+                mo_from(t, MO_F64, 1, (int64_t[]){ROWS}, weight), parameters, &W[0], &b[0]);
+            mo_head_fit(t, heads[h], mo_from(t, MO_F64, 2, (int64_t[]){SEVERAL, d}, many_Z),
+                mo_from(t, MO_F64, 2, (int64_t[]){SEVERAL, 3}, many_Y), NULL, parameters, &W[1], &b[1]);
+            assert_true(mo_ok(ctx));
+            assert_true(largest_difference(W[0], W[1]) < 1e-7);
+            assert_true(largest_difference(b[0], b[1]) < 1e-7);
+            mo_tape_release(t);
+            mo_tensor_release(Z);
+        }
+}
+
+TEST(weights_that_do_not_fit_are_named) {
+    mo_context *ctx = *state;
+    mo_tape *t = mo_tape_create(ctx, MO_EVAL);
+    mo_tensor *Z = mo_full(t, MO_F64, 2, (int64_t[]){4, 3}, 1), *Y = mo_full(t, MO_F64, 2, (int64_t[]){4, 2}, 0.5);
+    mo_tensor *lambda = mo_scalar(t, MO_F64, 1), *W, *b;
+    mo_head_fit(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){3}, 1), &lambda, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("head ridge: expected weights [.., n_s]", "got [3], [4, 3]"));
+    assert_true(mo_is_null(W) && mo_is_null(b));
+    mo_head_fit(t, &mo_head_ridge, Z, Y, mo_full(t, MO_F64, 1, (int64_t[]){4}, -1), &lambda, &W, &b);
+    assert_failed(ctx, MO_INVALID, PARTS("head ridge: a row has the weight -1, expected 0 or more"));
+    mo_head_fit(t, &mo_head_prototype_cosine, Z, Y, NULL, &lambda, &W, &b);
+    assert_failed(ctx, MO_UNSUPPORTED, PARTS("head prototype_cosine: its logits are not linear in the queries"));
     mo_tape_release(t);
 }
 

@@ -450,7 +450,7 @@ def test_what_is_no_graph_raises(tmp_path):
     with pytest.raises(ValueError, match=r"edge 1: 2, 7, expected nodes 0 \.\. 3"):
         mochi.graph([[0, 1], [2, 7]], nodes=4)
     with pytest.raises(ValueError, match="expected a graph, or edges"):
-        mochi.graph(np.ones((3, 3)))
+        mochi.graph(np.ones((3, 4)))
     with pytest.raises(ValueError, match="a row for each of 4"):
         mochi.graph(EDGES, x=X[:3])
     with pytest.raises(ValueError, match="not finite"):
@@ -545,8 +545,51 @@ def test_suggestions_are_unlabelled_and_fit_no_labels(cora, fitted, seeds):
     assert len(set(bare.suggest(3).tolist())) == 3
     with pytest.raises(mochi.StateError, match="expected labels"):
         bare.predict([0])
-    with pytest.raises(TypeError, match="pickled"):
-        pickle.dumps(fitted)
+
+
+def test_a_readout_is_kept_scored_and_a_table(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    networkx = pytest.importorskip("networkx")
+    club = networkx.karate_club_graph()
+    for *_, edge in club.edges(data=True):
+        edge["weight"] = 1
+    names = {i: f"member {i}" for i in club}
+    g = mochi.graph(networkx.relabel_nodes(club, names), y="club")
+    fitted = mochi.load("best").few_shot(g, {"member 0": "a", "member 1": "a", "member 32": "b", "member 33": "b"}, lam=3.0, head="ridge")
+    table = fitted.predict_proba(as_frame=True)
+    assert table.index.tolist() == list(names.values()) and table.columns.tolist() == ["a", "b"]
+    assert table.idxmax(axis=1).tolist() == fitted.predict(as_frame=True).tolist() == fitted.predict().tolist()
+    truth = pandas.Series({names[i]: "a" if club.nodes[i]["club"] == "Mr. Hi" else "b" for i in club})
+    assert fitted.score(truth) == (fitted.predict() == truth.to_numpy()).mean() > 0.9
+    assert fitted.score({"member 2": fitted.predict(["member 2"])[0]}) == 1
+    fitted.save(tmp_path / "readout")
+    again = mochi.FewShot.load(tmp_path / "readout")
+    assert np.array_equal(again.logits(), fitted.logits()) and again.graph.names == g.names
+    assert again.predict(["member 9"]) == fitted.predict(["member 9"])
+
+
+def test_graphs_of_names_and_tables():
+    pairs = [("ann", "bob"), ("bob", "eve"), ("eve", "ann"), ("eve", "dan")]
+    expected = mochi.graph(np.array([[0, 1], [1, 2], [2, 0], [2, 3]]))
+    pandas, networkx = pytest.importorskip("pandas"), pytest.importorskip("networkx")
+    table = pandas.DataFrame(pairs, columns=["from", "to"])
+    for source in (pairs, np.array(pairs), table, table.assign(w=1)):
+        g = mochi.graph(source)
+        assert g.names == ["ann", "bob", "eve", "dan"] and g.find("dan") == 3
+        assert all(np.array_equal(a, b) for a, b in zip(g.adjacency, expected.adjacency, strict=True))
+    A = expected.to_scipy().toarray()
+    assert mochi.graph(A).edges == 4 and A.sum() == 8
+    square = pandas.DataFrame(A, g.names, g.names)
+    assert mochi.graph(square).names == g.names and mochi.graph(square).edges == 4
+    assert mochi.graph([], nodes=5).nodes == 5
+    for wrong in ([("a", None)], np.full((3, 3), np.nan), pandas.DataFrame(np.ones((3, 4)))):
+        with pytest.raises(ValueError, match="graph: "):
+            mochi.graph(wrong)
+    back = g.to_networkx()
+    assert sorted(map(sorted, back.edges)) == sorted(map(sorted, pairs))
+    labelled = mochi.graph(EDGES, x=X, y=["red", "blue", None, "red"]).to_networkx()
+    assert labelled.nodes[1]["y"] == "blue" and "y" not in labelled.nodes[2] and np.array_equal(labelled.nodes[3]["x"], X[3])
+    assert mochi.graph(networkx.Graph(back)).names == g.names
 
 
 def test_a_readout_outlives_the_close_of_its_graph():

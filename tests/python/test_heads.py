@@ -35,10 +35,10 @@ def test_the_librarys_heads_are_there():
 
 
 def test_a_head_of_python_is_the_librarys_ridge():
-    own = mochi.Head("own_ridge", logits=ridge, parameters={"lambda": (10.0, 0.0, 1e6)})
+    own = mochi.Head("own_ridge", logits=ridge, parameters={"lam": (10.0, 0.0, 1e6)})
     with mochi.Tape():
         mine, theirs = own(Zs, Ys, Zq).numpy(), mochi.head("ridge")(Zs, Ys, Zq).numpy()
-        other = own(Zs, Ys, Zq, **{"lambda": 0.1}).numpy()
+        other = own(Zs, Ys, Zq, lam=0.1).numpy()
     np.testing.assert_allclose(mine, theirs, rtol=1e-12)
     assert np.abs(mine - other).max() > 1e-3
     check = own.check()
@@ -52,7 +52,7 @@ def test_a_head_is_given_by_its_residual():
         Z = ops.append_ones(Zs)
         return ops.transpose(Z) @ (Z @ W - Ys) + W * lam
 
-    own = mochi.Head("own_residual", residual=residual, parameters={"lambda": 10.0}, symmetric=True)
+    own = mochi.Head("own_residual", residual=residual, parameters={"lam": 10.0}, symmetric=True)
     with mochi.Tape():
         mine, theirs = own(Zs, Ys, Zq).numpy(), mochi.head("ridge")(Zs, Ys, Zq).numpy()
     np.testing.assert_allclose(mine, theirs, rtol=1e-7)
@@ -77,8 +77,8 @@ def test_a_wrong_head_is_told():
 def test_numbers_outside_their_bounds_are_refused():
     with mochi.Tape():
         for name, parameter, value in (
-            ("ridge", "lambda", -1), ("ridge", "lambda", np.nan), ("ridge", "lambda", "x"), ("lda", "shrinkage", 1.5),
-            ("lda", "shrinkage", np.float32(-0.1)), ("svm", "lambda", np.inf), ("prototype_cosine", "scale", np.nan),
+            ("ridge", "lam", -1), ("ridge", "lam", np.nan), ("ridge", "lam", "x"), ("lda", "shrinkage", 1.5),
+            ("lda", "shrinkage", np.float32(-0.1)), ("svm", "lam", np.inf), ("prototype_cosine", "scale", np.nan),
         ):  # fmt: skip
             with pytest.raises(ValueError, match=f"head {name}: {parameter} is"):
                 mochi.head(name)(Zs, Ys, Zq, **{parameter: value})

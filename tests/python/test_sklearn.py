@@ -12,7 +12,16 @@ import pytest
 
 sklearn = pytest.importorskip("sklearn")
 
-from mochi.sklearn import LDAHead, LogisticHead, PrototypeHead, RidgeHead, SVMHead, few_shot_score  # noqa: E402
+from mochi.sklearn import (  # noqa: E402
+    LDAHead,
+    LogisticHead,
+    LogisticHeadCV,
+    PrototypeHead,
+    RidgeHead,
+    RidgeHeadCV,
+    SVMHead,
+    few_shot_score,
+)
 from sklearn.base import clone  # noqa: E402
 from sklearn.datasets import make_blobs  # noqa: E402
 from sklearn.model_selection import GridSearchCV  # noqa: E402
@@ -28,7 +37,21 @@ Z, y = make_blobs(400, 8, centers=4, cluster_std=4.0, random_state=0)
 names = np.array(["d", "a", "c", "b"])[y]
 
 
-@parametrize_with_checks([RidgeHead(), LogisticHead(), SVMHead(), LDAHead(), PrototypeHead(), RidgeHead(calibrated=True)])
+def fails(estimator):
+    """A calibrated temperature counts rows once; so does the choice of a penalty."""
+    weighs = not getattr(estimator, "calibrated", False) and "CV" not in type(estimator).__name__
+    checks = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
+    return {} if weighs else dict.fromkeys(checks, "rows count once")
+
+
+CHECKED = [
+    RidgeHead(), LogisticHead(), SVMHead(), LDAHead(), PrototypeHead(), RidgeHead(calibrated=True), SVMHead(centred=False),
+    RidgeHead(intercept="free"), LogisticHead(intercept="penalised"), LDAHead("auto"), PrototypeHead("cosine"), RidgeHeadCV(),
+    LogisticHeadCV(),
+]  # fmt: skip
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=fails)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -50,6 +73,131 @@ def test_the_logits_are_those_of_the_head(estimator):
     np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), atol=1e-7)
     again = pickle.loads(pickle.dumps(made))
     assert np.array_equal(again.predict_proba(Z), made.predict_proba(Z)) and again.score(Z[100:], names[100:]) > 0.7
+
+
+LINEAR = [RidgeHead(), RidgeHead(intercept="free"), LogisticHead(), LogisticHead(intercept="penalised"), SVMHead(), LDAHead(),
+          LDAHead("auto"), PrototypeHead(), PrototypeHead("centred")]  # fmt: skip
+
+
+@pytest.mark.parametrize("estimator", LINEAR, ids=str)
+def test_a_linear_head_is_its_coefficients(estimator):
+    made = clone(estimator).fit(Z, names)
+    assert made.coef_.shape == (4, 8) and made.intercept_.shape == (4,)
+    np.testing.assert_allclose(Z @ made.coef_.T + made.intercept_, made.decision_function(Z), atol=1e-9)
+    np.testing.assert_allclose(np.exp(made.predict_log_proba(Z)), made.predict_proba(Z), rtol=1e-9)
+    two = clone(estimator).fit(Z, names < "c")
+    assert two.coef_.shape == (1, 8)
+    np.testing.assert_allclose(Z @ two.coef_[0] + two.intercept_[0], two.decision_function(Z), atol=1e-9)
+    assert not hasattr(clone(estimator), "coef_") and not hasattr(PrototypeHead("cosine").fit(Z, y), "coef_")
+
+
+@pytest.mark.parametrize("estimator", LINEAR, ids=str)
+def test_a_weight_counts_rows(estimator):
+    weight = np.arange(60) % 3
+    weight[:4] = 1
+    rows = np.repeat(np.arange(60), weight)
+    made = clone(estimator).fit(Z[:60], names[:60], sample_weight=weight)
+    again = clone(estimator).fit(Z[rows], names[rows])
+    np.testing.assert_allclose(made.predict_proba(Z), again.predict_proba(Z), atol=1e-7)
+    if "class_weight" not in estimator.get_params():
+        return
+    few = np.flatnonzero((y > 0) | (np.arange(400) % 9 == 0))  # class 0 is rare
+    plain, fair = (clone(estimator).set_params(class_weight=w).fit(Z[few], y[few]) for w in (None, "balanced"))
+    assert (fair.predict(Z) == 0).sum() >= (plain.predict(Z) == 0).sum()
+
+
+def test_figures_are_those_of_scikit_learn():
+    """C is scikit-learn's, and so are weights; the ridge with a free intercept is RidgeClassifier's on labels of 1 and -1."""
+    from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+    weight = np.random.default_rng(0).uniform(0.1, 3, 400)
+    theirs = LogisticRegression(C=0.5, tol=1e-12, max_iter=10000, solver="newton-cg").fit(Z, names, weight)
+    mine = LogisticHead(C=0.5).fit(Z, names, weight)
+    np.testing.assert_allclose(mine.predict_proba(Z), theirs.predict_proba(Z), atol=1e-6)
+    np.testing.assert_allclose(mine.coef_ - mine.coef_.mean(0), theirs.coef_ - theirs.coef_.mean(0), atol=1e-5)
+    balanced = LogisticRegression(class_weight="balanced", tol=1e-12, max_iter=10000, solver="newton-cg").fit(Z[:90], names[:90])
+    made = LogisticHead(class_weight="balanced").fit(Z[:90], names[:90])
+    np.testing.assert_allclose(made.predict_proba(Z), balanced.predict_proba(Z), atol=1e-6)
+    theirs = RidgeClassifier(alpha=3.0).fit(Z, names, weight)
+    mine = RidgeHead(3.0, intercept="free").fit(Z, names, weight)
+    np.testing.assert_allclose(2 * mine.coef_, theirs.coef_, atol=1e-9)
+    np.testing.assert_allclose(2 * mine.intercept_ - 1, theirs.intercept_, atol=1e-9)
+    from sklearn.covariance import ledoit_wolf_shrinkage
+
+    R = Z - np.stack([Z[y == c].mean(0) for c in range(4)])[y]
+    assert LDAHead("auto").fit(Z, y).shrinkage_ == pytest.approx(ledoit_wolf_shrinkage(R, assume_centered=True))
+
+
+SPARSE = [RidgeHead(), RidgeHead(intercept="free"), LogisticHead(), SVMHead(centred=False), PrototypeHead(), PrototypeHead("cosine")]
+
+
+@pytest.mark.parametrize("estimator", SPARSE, ids=str)
+@pytest.mark.parametrize("d", [30, 300])
+def test_sparse_rows_give_the_fit_of_dense_ones(estimator, d):
+    from scipy import sparse
+
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((80, d), density=0.1, rng=rng, format="csr")
+    label, weight = rng.integers(0, 3, 80), rng.uniform(0.5, 2, 80)
+    made, dense = (clone(estimator).fit(rows, label, sample_weight=weight) for rows in (X, X.toarray()))
+    np.testing.assert_allclose(made.logits(X), dense.logits(X.toarray()), atol=1e-6)
+    with pytest.raises((ValueError, TypeError), match="[Ss]parse"):
+        LDAHead().fit(X, label)
+
+
+def test_rows_that_would_be_densified_are_refused():
+    from scipy import sparse
+
+    X = sparse.random_array((200_000, 3000), density=1e-5, rng=np.random.default_rng(0), format="csr")
+    with pytest.raises(ValueError, match="take 200000 x 3000 dense numbers"):
+        LogisticHead().fit(X, np.arange(200_000) % 2)
+
+
+def test_several_labels_a_row():
+    labels = np.stack([y > 1, y % 2, y == 0], 1).astype(int)
+    for estimator in (RidgeHead(), LogisticHead()):
+        made = clone(estimator).fit(Z, labels)
+        assert made.predict(Z).shape == (400, 3) and (made.predict(Z) == labels).mean() > 0.8
+        alone = clone(estimator).fit(Z, labels[:, 1])
+        np.testing.assert_allclose(made.decision_function(Z)[:, 1], alone.decision_function(Z), atol=1e-9)
+        np.testing.assert_allclose(made.predict_proba(Z)[:, 1], alone.predict_proba(Z)[:, 1], atol=1e-9)
+    with pytest.raises(ValueError):
+        LDAHead().fit(Z, labels)
+
+
+def test_a_penalty_is_chosen_by_held_out_rows():
+    train, test = np.arange(0, 400, 5), np.setdiff1d(np.arange(400), np.arange(0, 400, 5))
+    for estimator, name in ((RidgeHeadCV(), "ridge"), (LogisticHeadCV(), "logistic")):
+        (row,) = few_shot_score(Z, names, name, split=(train, test), tune=True)
+        assert row["accuracy"] == pytest.approx(100 * estimator.fit(Z[train], names[train]).score(Z[test], names[test]))
+        assert estimator.lam_ > 0 and estimator.fit(Z[train], names[train]).lam_ == estimator.lam_
+
+
+def test_estimators_of_scikit_learn_are_scored_on_the_same_episodes():
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.svm import LinearSVC
+
+    theirs = LogisticRegression(tol=1e-8, max_iter=1000)
+    rows = few_shot_score(Z, names, ["logistic", theirs], shots=(4, 8), episodes=9, outcomes=True)
+    assert [(row["head"], row["k"]) for row in rows] == [
+        ("logistic", 4), ("LogisticRegression", 4), ("logistic", 8), ("LogisticRegression", 8)
+    ]  # fmt: skip
+    for mine, other in (rows[:2], rows[2:]):
+        assert np.array_equal(mine["outcomes"], other["outcomes"])
+        for figure in ("accuracy", "ci95", "nll", "brier", "ece"):
+            assert mine[figure] == pytest.approx(other[figure], rel=1e-3), figure
+    piped = make_pipeline(StandardScaler(), theirs)
+    scaled, other = few_shot_score(Z, names, ["logistic", piped], shots=(8,), episodes=9, scaling="standardise")
+    assert scaled["accuracy"] == pytest.approx(other["accuracy"]) and other["head"] == "Pipeline"
+    (row,) = few_shot_score(Z, names, LinearSVC(), split=(np.arange(100), None))
+    assert row["accuracy"] == pytest.approx(100 * LinearSVC().fit(Z[:100], names[:100]).score(Z[100:], names[100:]))
+    assert np.isnan(row["nll"])
+    with pytest.raises(ValueError, match="sparse rows, expected dense"):
+        from scipy import sparse
+
+        few_shot_score(sparse.csr_array(Z), y, "ridge")
 
 
 def test_an_svm_of_rows_far_from_0_is_better_centred():
@@ -188,9 +336,9 @@ def test_options_without_effect_are_refused():
     by_mask, by_number = (few_shot_score(Z, y, "ridge", split=(part, None))[0] for part in (mask, np.arange(80)))
     assert by_mask["accuracy"] == by_number["accuracy"]
     for estimator, message in (
-        (RidgeHead(-1), "lambda is -1"), (RidgeHead(float("nan")), "lambda is nan"),
+        (RidgeHead(-1), "lam is -1"), (RidgeHead(float("nan")), "lam is nan"),
         (RidgeHead(calibrated="x"), "calibrated is 'x'"),
-        (LogisticHead(-1), "lambda is -1"), (SVMHead(float("inf")), "lambda is inf"), (SVMHead(centred=None), "centred is None"),
+        (LogisticHead(-1), "lam is -1"), (SVMHead(float("inf")), "lam is inf"), (SVMHead(centred=None), "centred is None"),
         (LDAHead(1.5), "shrinkage is 1.5"), (LDAHead(-1), "shrinkage is -1"), (PrototypeHead("cosine", scale=-1), "scale is -1"),
         (PrototypeHead("cosine", scale=float("nan")), "scale is nan"), (PrototypeHead(scale="x"), "scale is 'x'"),
     ):  # fmt: skip

@@ -236,7 +236,7 @@ def test_indexing_is_numpys():
         X = mochi.constant(x)
         for case in cases:
             assert np.array_equal(X[case].numpy(), x[case]), case
-        for wrong in (2, (0, 0, 0, 0), "a", slice(None, None, 2), (0, 3)):
+        for wrong in (2, (0, 0, 0, 0), "a", (0, 3)):
             with pytest.raises(IndexError):
                 X[wrong]
         assert len(X) == 2 and X.T.shape == (2, 4, 3)
@@ -261,10 +261,10 @@ def test_a_mask_as_index_takes_its_true_rows():
         assert A[[False] * 3].shape == A[np.zeros(3, bool)].shape == A[[]].shape == (0, 4)
         (gradient,) = tape.grad(A[mask].sum(), [A])
         assert np.array_equal(gradient.numpy(), np.outer(mask, np.ones(4)))
-        for wrong in (mask[:2], [True] * 4, X > 3, np.array(True), np.zeros(0, bool)):
+        for wrong in (mask[:2], [True] * 4, X > 3, np.array(True), np.zeros(0, bool), (slice(None), mask)):
             with pytest.raises(IndexError, match="a mask"):
                 A[wrong]
-        for wrong in (True, np.True_, 1.0, (slice(None), np.array([True, False, True, True])), (mask,), (slice(None), [0, 1])):
+        for wrong in (True, np.True_, 1.0):
             with pytest.raises(IndexError, match="an index of type"):
                 A[wrong]
         for wrong in ([0.0, 1.0], [0.5], [-1], [3], np.array([2**64 - 1], np.uint64), np.ma.array([0, 1], mask=[0, 1]), ["a"]):

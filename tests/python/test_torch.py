@@ -278,3 +278,111 @@ def test_training_reaches_the_losses_of_pytorchs_solver():
     ours = train(lambda Zs, label, Zq, lam: mt.ridge(Zs, label, Zq, lam, bias=None))
     assert theirs[-10:].mean() < 0.8 * theirs[:10].mean()
     assert (ours - theirs).abs().max() < 1e-5
+
+
+# ---- torch.func, torch.compile, autocast, modules ----
+
+
+def twin(Zs, Ys, Zq, lam):
+    return Zq @ (Zs.mT @ torch.linalg.solve(Zs @ Zs.mT + lam * torch.eye(Zs.shape[-2], dtype=Zs.dtype), Ys))
+
+
+@pytest.fixture
+def small():
+    torch.manual_seed(0)
+    Zs, Zq = torch.randn(6, 4, dtype=torch.float64), torch.randn(5, 4, dtype=torch.float64)
+    return Zs, torch.eye(2, dtype=torch.float64).repeat(3, 1), Zq, torch.tensor(2.0, dtype=torch.float64)
+
+
+def test_transforms_of_functions_give_the_twins_values(small):
+    from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+
+    Zs, Ys, Zq, lam = small
+    batch, lams = torch.randn(3, 6, 4, dtype=torch.float64), torch.tensor([1.0, 2, 3], dtype=torch.float64)
+    results = []
+    for ridge in (lambda *xs: mochi.torch.ridge(*xs, bias=None), twin):
+        f = lambda Z, l: ridge(Z, Ys, Zq, l).square().sum()  # noqa: B023, E731, E741
+        y = lambda Z: ridge(Z, Ys, Zq, lam)  # noqa: B023, E731
+        results.append([
+            *grad(f, (0, 1))(Zs, lam), vmap(f, (0, None))(batch, lam), vmap(grad(f), (0, None))(batch, lam),
+            vmap(grad(f, 1), (0, None))(batch, lam), vmap(grad(f, 1), (0, 0))(batch, lams), jacrev(y)(Zs), jacfwd(y)(Zs),
+            jvp(y, (Zs,), (torch.ones_like(Zs),))[1], vjp(y, Zs)[1](Zq[:, :2])[0], hessian(lambda Z: f(Z, lam))(Zs),  # noqa: B023
+            grad(lambda Z: grad(f)(Z, lam).square().sum())(Zs),  # noqa: B023
+        ])  # fmt: skip
+    for i, (mine, theirs) in enumerate(zip(*results, strict=True)):
+        torch.testing.assert_close(mine, theirs, rtol=1e-8, atol=1e-10, msg=str(i))
+
+
+def test_vmap_of_every_head_is_its_loop(small):
+    from torch.func import functional_call, grad, vmap
+
+    _, Ys, Zq, _ = small
+    batch = torch.randn(3, 6, 4, dtype=torch.float64)
+    for name in ("ridge", "ridge_intercept", "logistic", "svm", "lda", "prototype_euclidean"):
+        g = grad(lambda Z: mochi.torch.readout(name, Z, Ys, Zq).square().sum())  # noqa: B023
+        torch.testing.assert_close(vmap(g)(batch), torch.stack([g(Z) for Z in batch]))
+    net = torch.nn.Linear(4, 3).double()
+    p = dict(net.named_parameters())
+
+    def loss(p, Z):
+        return mochi.torch.ridge(functional_call(net, p, Z), Ys, functional_call(net, p, Zq)).square().sum()
+
+    many = vmap(grad(loss), (None, 0))(p, batch)
+    one = grad(loss)(p, batch[1])
+    torch.testing.assert_close(many["weight"][1], one["weight"])
+
+
+def test_compiled_functions_keep_their_graph():
+    torch.manual_seed(0)
+    Zs, Zq = torch.randn(2, 6, 4, requires_grad=True), torch.randn(2, 5, 4)
+    Ys, lam = torch.eye(2).repeat(3, 1).expand(2, 6, 2).contiguous(), torch.tensor(2.0, requires_grad=True)
+    m = mochi.torch
+    head = m.RidgeHead(1.0, learned=True)
+    for f in (
+        lambda: m.ridge(Zs, Ys, Zq, lam), lambda: m.ridge(Zs, Ys, Zq, 1.0, bias=None), lambda: m.ridge(Zs, Ys, Zq, lam, bias="free"),
+        lambda: m.logistic(Zs, Ys, Zq, lam), lambda: m.prototype(Zs, Ys, Zq), lambda: head(Zs, Ys, Zq),
+        lambda: m.solve_spd(Zs.mT @ Zs + torch.eye(4), Zq.mT), lambda: m.solve(Zs.mT @ Zs + torch.eye(4), Zq.mT),
+    ):  # fmt: skip
+        torch._dynamo.reset()
+        eager = torch.autograd.grad(f().square().sum(), [Zs, lam], allow_unused=True)
+        compiled = torch.compile(f, fullgraph=True, backend="aot_eager")
+        found = torch.autograd.grad(compiled().square().sum(), [Zs, lam], allow_unused=True)
+        for a, b in zip(eager, found, strict=True):
+            assert (a is None and b is None) or torch.allclose(a, b, rtol=1e-5, atol=1e-6)
+
+
+def test_autocast_computes_in_float32(small):
+    Zs, Ys, Zq, _ = (x.float() for x in small)
+    for dtype in (torch.bfloat16, torch.float16):
+        low = Zs.to(dtype).requires_grad_()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            logits = mochi.torch.ridge(low, Ys.to(dtype), Zq.to(dtype))
+        assert logits.dtype == torch.float32
+        logits.sum().backward()
+        assert low.grad.dtype == dtype
+        torch.testing.assert_close(logits, mochi.torch.ridge(low.detach().float(), Ys, Zq.to(dtype).float()))
+
+
+def test_functions_take_numbers_and_keywords_and_give_several_results(small):
+    Zs = small[0].requires_grad_()
+    f = mochi.torch.function(lambda A, k, shift=0.0: (A * k + shift, (A * A).sum()))
+    y, square = f(Zs, 3.0, shift=1.0)
+    assert torch.equal(y, 3 * Zs + 1)
+    (y.sum() + square).backward()
+    torch.testing.assert_close(Zs.grad, 3 + 2 * Zs.detach())
+    assert torch.autograd.gradcheck(f, (Zs, 2.0)) and torch.autograd.gradgradcheck(f, (Zs, 2.0))
+
+
+def test_modules_learn_their_penalty(small):
+    Zs, Ys, Zq, _ = small
+    m = mochi.torch
+    for head, expected in (
+        (m.RidgeHead(2.0, bias=None), m.ridge(Zs, Ys, Zq, 2.0, bias=None)), (m.LogisticHead(2.0), m.logistic(Zs, Ys, Zq, 2.0)),
+        (m.SVMHead(2.0), m.svm(Zs, Ys, Zq, 2.0)), (m.ProtoHead("cosine"), m.prototype(Zs, Ys, Zq, "cosine")),
+    ):  # fmt: skip
+        torch.testing.assert_close(head(Zs, Ys, Zq), expected)
+        assert not list(head.parameters())
+    for kind in (m.RidgeHead, m.LogisticHead, m.SVMHead):
+        head = kind(2.0, learned=True).double()
+        head(Zs, Ys, Zq).square().sum().backward()
+        assert head.log_lam.grad != 0 and "learned=True" in repr(head) and list(head.state_dict()) == ["log_lam"]

@@ -233,7 +233,8 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     bool links = tasks >> MO_TASK_LP & 1, classes = tasks & ~(1u << MO_TASK_LP);
     bool episodes = o->evaluation.protocol == MO_PROTOCOL_EPISODE;
     refuse_given(g, "protocol", !classes, "links are split under both protocols");
-    refuse_given(g, "episodes queries", !classes || !episodes, "expected --protocol episode, of nodes or graphs");
+    refuse_given(g, "episodes queries", !classes || !episodes,
+        "expected --protocol episode, of nodes or graphs (the default is split)");
     refuse_given(g, "seeds", episodes && !links, "expected --protocol split: protocol episode has --episodes");
     refuse_given(g, "seeds", o->evaluation.protocol == MO_PROTOCOL_PUBLIC,
         "expected --protocol split: protocol public has the splits of its data");

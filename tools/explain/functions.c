@@ -259,7 +259,7 @@ static mo_tensor *svm(mo_tape *t, mo_tensor *const *X) {
 
 /* alpha of K, Y, lambda. */
 static mo_tensor *svm_dual(mo_tape *t, mo_tensor *const *X) {
-    return mo_svm_dual_variables(t, X[0], X[1], X[2]);
+    return mo_svm_dual_variables(t, X[0], X[1], X[2], NULL);
 }
 
 /* The projection onto the directions in which alpha [n, C] may move: rows keep their sum, zeros stay. Row-major over

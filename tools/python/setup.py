@@ -4,11 +4,13 @@ import os
 import pathlib
 import re
 import shutil
+import subprocess
 import sys
 
 from setuptools import setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "door"))
@@ -50,12 +52,28 @@ class BuildPython(build_py):
         target.write_text(operations.module(extension.ROOT))
         shutil.copy(extension.ROOT / "tools/report/report.py", target.with_name("report.py"))
         target.with_name("tensor.pyi").write_text(operations.methods(extension.ROOT))
+        shutil.copy(extension.ROOT / "LICENSE", target.with_name("LICENSE"))
         if os.environ.get("MOCHI_PYTHON_DATA", "inside") == "inside":  # "installed": a package beside has them
             data = target.parent / "mochi-data"
             data.mkdir(exist_ok=True)
             for file in sorted((extension.ROOT / "train/data").glob("*.*")):
                 if file.suffix != ".md":
                     shutil.copy(file, data)
+
+
+class Sources(sdist):
+    """The package with the library's sources, in library/, so that it builds where there is no clone."""
+
+    def make_release_tree(self, base_dir, files):
+        """Adds the files of the library that git knows, but its tests and this folder, and door/."""
+        super().make_release_tree(base_dir, [file for file in files if not file.startswith("..")])  # no egg-info beside it
+        shutil.copytree(HERE / "door", pathlib.Path(base_dir) / "door", ignore=shutil.ignore_patterns("__pycache__"))
+        listed = subprocess.run(["git", "ls-files", "-z"], cwd=extension.ROOT, check=True, capture_output=True, text=True).stdout
+        for name in listed.split("\0"):
+            if name and not name.startswith(("tests/", "tools/python/", ".")):
+                to = pathlib.Path(base_dir) / "library" / name
+                to.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(extension.ROOT / name, to)
 
 
 def version():
@@ -76,7 +94,7 @@ def modules():
 setup(
     version=version(),
     ext_modules=list(modules()),
-    cmdclass={"build_ext": BuildExtension, "build_py": BuildPython},
+    cmdclass={"build_ext": BuildExtension, "build_py": BuildPython, "sdist": Sources},
     options={
         "build": {"build_base": str(extension.BUILD / "setuptools")},
         "egg_info": {"egg_base": str(extension.BUILD)},

@@ -219,10 +219,12 @@ static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const in
         used[label[i]] = 1;
     }
     free(used);
-    if (mo_ok(f->ctx) && (present < 2 || present <= most))
+    if (mo_ok(f->ctx) && present < 2)
+        mo_fail(f->ctx, MO_INVALID, "few-shot: expected labels of two classes or more, found %s (%" PRId64 " labels)",
+            present ? "one" : "none", n);
+    else if (mo_ok(f->ctx) && present <= most)
         mo_fail(f->ctx, MO_INVALID,
-            "few-shot: %" PRId64 " examples have labels of %" PRId64 " classes, expected 2 or more, numbered from 0", n,
-            present);
+            "few-shot: expected a label of each class 0 to %" PRId64 ", found %" PRId64 " classes", most, present);
     return mo_ok(f->ctx) ? most + 1 : 0;
 }
 

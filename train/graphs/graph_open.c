@@ -69,9 +69,10 @@ bool mo_is_foreign(const char *path) {
 }
 
 void mo_fail_foreign(mo_context *ctx, const char *path) {
-    char script[PATH_MAX], made[PATH_MAX];
-    if (!mo_data_file("convert.py", script, sizeof script) &&
-        !mo_data_file("../../tools/data/convert.py", script, sizeof script))
+    char found[PATH_MAX], script[PATH_MAX], made[PATH_MAX];
+    if ((!mo_data_file("convert.py", found, sizeof found) &&
+            !mo_data_file("../../tools/data/convert.py", found, sizeof found)) ||
+        !realpath(found, script))
         snprintf(script, sizeof script, "tools/data/convert.py");
     snprintf(made, sizeof made, "%s", path);
     size_t stop = strlen(made);

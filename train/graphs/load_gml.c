@@ -2,8 +2,8 @@
  * target .. ] ]. Texts end on the line they start on, comments run from '#' to the line's end.
  *
  * Ids are any integers; they become 0..n-1 in rising order. A node's `value`, or else its `club`, is its class: numbers
- * are ordered as numbers, texts as texts; a node without a class or with a negative number is unlabelled. Names,
- * weights and all other content of a file are skipped; directed edges count as undirected. */
+ * are ordered as numbers, texts as texts; a node without a class or with a negative number is unlabelled. Names
+ * and all other content of a file are skipped, weights with a notice; directed edges count as undirected. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
@@ -114,6 +114,7 @@ typedef struct gml {
     gml_node *node;
     gml_edge *edge;
     int64_t nodes, node_capacity, edges, edge_capacity;
+    int64_t weights; /* of edges, other than 1 */
 } gml;
 
 static bool is_integer(const char *text, int64_t *value) {
@@ -146,8 +147,11 @@ static bool take_of_node(gml *g, const char *key, const gml_token *value) {
 static bool take_of_edge(gml *g, const char *key, const gml_token *value) {
     gml_edge *edge = &g->edge[g->edges - 1];
     int end = !strcmp(key, "source") ? 0 : !strcmp(key, "target") ? 1 : -1;
-    if (end < 0)
+    if (end < 0) {
+        bool weight = !strcmp(key, "weight") || !strcmp(key, "value");
+        g->weights += weight && value->kind == GML_NUMBER && strtod(value->word, NULL) != 1;
         return gml_skip(&g->reader, value);
+    }
     edge->has_end[end] = true;
     return read_id(
         g, value, end ? "an integer as the target of an edge" : "an integer as the source of an edge", &edge->end[end]);
@@ -281,6 +285,8 @@ mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path) {
             qsort(g.node, (size_t)g.nodes, sizeof *g.node, gml_by_id);
         if (refuse_repeated(&g) && rank_ends(&g, &edges) && mo_graph_set_edges(graph, g.nodes, &edges))
             set_classes(&g, graph);
+        if (g.weights)
+            mo_graph_leave_out(graph, "%lld weights of edges", (long long)g.weights);
     }
     for (int64_t i = 0; i < g.nodes; i++)
         free(g.node[i].text);

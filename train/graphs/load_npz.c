@@ -1,13 +1,13 @@
 /* train/graphs/load_npz.c - graphs in the npz form of gnn-benchmark, which train/data/ uses too.
  *
  * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; entries whose
- * adj_data is 0 are not edges). attr_*: node features in the same form. If *_data is missing, all values are 1. labels:
- * one class per node, a negative number for none; idx_unlabelled: positions without a class. idx_train, idx_val,
- * idx_test: the nodes of the division that came with a graph, if each has one axis; else splits_train, splits_val,
- * splits_test [divisions, nodes]: masks of several.
- * graph_offset makes it a set of graphs, with the nodes of graph g from graph_offset[g] on and one class per graph.
- * names_number or names_text: what the nodes, or the graphs of a set, are called; class_names_number or
- * class_names_text: the classes. Integers may have any width. */
+ * adj_data is 0 are not edges, other values are left out). attr_*: node features in the same form. If *_data is
+ * missing, all values are 1. labels: one class per node, a negative number for none; idx_unlabelled: positions without
+ * a class. idx_train, idx_val, idx_test: the nodes of the division that came with a graph, if each has one axis; else
+ * splits_train, splits_val, splits_test [divisions, nodes]: masks of several. graph_offset makes it a set of graphs,
+ * with the nodes of graph g from graph_offset[g] on and one class per graph. names_number or names_text: what the
+ * nodes, or the graphs of a set, are called; class_names_number or class_names_text: the classes. Integers may have any
+ * width. */
 #include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -305,6 +305,15 @@ static bool add_entries(const npz_members *m, const mo_graph *graph, const npz_c
     return true;
 }
 
+/* Says that values of entries which are not 1 are not read. */
+static void leave_out_weights(const npz_csr *csr, mo_graph *graph) {
+    int64_t weights = 0;
+    for (int64_t i = 0; csr->value && i < csr->nnz; i++)
+        weights += csr->value[i] != 0 && csr->value[i] != 1;
+    if (weights)
+        mo_graph_leave_out(graph, "%lld weights of edges (adj_data)", (long long)weights);
+}
+
 static bool read_adjacency(const npz_members *m, mo_graph *graph) {
     npz_csr csr;
     mo_edges edges = {0};
@@ -317,6 +326,8 @@ static bool read_adjacency(const npz_members *m, mo_graph *graph) {
     done = done && (!npz_has(m, "graph_offset") || read_offsets(m, graph, csr.rows)) &&
            add_entries(m, graph, &csr, &edges);
     int64_t nodes = csr.rows;
+    if (done)
+        leave_out_weights(&csr, graph);
     npz_release_csr(&csr);
     done = done && mo_graph_set_edges(graph, nodes, &edges);
     mo_edges_release(&edges);

@@ -37,7 +37,8 @@ static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_
     }
     closedir(listing);
     if (found != 1)
-        mo_fail(ctx, MO_FORMAT, "%s: expected one file that ends in _A.txt, found %d", folder, found);
+        mo_fail(ctx, MO_FORMAT, "%s: expected edges.csv, or one file that ends in _A.txt, found %s", folder,
+            found ? "several _A.txt" : "neither");
     return found == 1;
 }
 

@@ -3,9 +3,9 @@
  *
  * At the start alpha_i = Y_i, and row i has no part in the weights: rows for which that is optimal do not change the
  * problem. So each round works on the other rows alone: those whose alpha has moved, and those whose logits violate the
- * optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha that are 0, and steps
- * on the face of the other alpha, which give the solution, to rounding, on the right face. Optimality: in every row g =
- * F - Y is largest where alpha > 0.
+ * optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha that are
+ * 0, and steps on the face of the other alpha, which give the solution, to rounding, on the right face. Optimality: in
+ * every row g = F - m Y, m the row's margin, is largest where alpha > 0. The working rows' Y is m Y.
  *
  * All fits of an item share K; the fit without a fold starts from the fit of all rows, with the fold's rows taken out
  * of the weights: their alpha is Y. It also gives the logits of these rows.
@@ -232,7 +232,7 @@ static bool svm_face_step(const svm_working *w, int64_t limit, double size, bool
 typedef struct svm_fit {
     int64_t n, C;
     real lambda;
-    const real *K, *Y;            /* [n, n], [n, C] */
+    const real *K, *Y, *margin;   /* [n, n], [n, C], [n] or NULL: ones */
     int64_t held_first, held_end; /* the held-out rows: their alpha is Y */
     real *alpha;                  /* [n, C]: a feasible start, then the solution */
     real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
@@ -255,12 +255,16 @@ static void refresh(const svm_fit *f) {
         }
 }
 
+static real margin_of(const svm_fit *f, int64_t i) {
+    return f->margin ? f->margin[i] : 1;
+}
+
 /* The largest g of row i minus the least g with alpha > 0; raises size to the row's largest logit. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = panels_row(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
     for (int64_t c = 0; c < f->C; c++) {
-        real F = f->F[c * row + i], g = F - f->Y[i * f->C + c];
+        real F = f->F[c * row + i], g = F - margin_of(f, i) * f->Y[i * f->C + c];
         if (!isfinite(g) || !isfinite(own)) /* comparisons and fmax would ignore a NaN */
             return INFINITY;
         top = g > top ? g : top;
@@ -320,7 +324,7 @@ static void take(const svm_fit *f) {
         int64_t at = w->number[i];
         w->step[i] = f->lambda / f->K[at * f->n + at];
         for (int64_t c = 0; c < C; c++) {
-            w->Y[c * row + i] = f->Y[at * C + c];
+            w->Y[c * row + i] = margin_of(f, at) * f->Y[at * C + c];
             w->alpha[c * row + i] = f->alpha[at * C + c];
             w->F[c * row + i] = f->F[c * from + at];
         }
@@ -417,6 +421,7 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     real *alpha = (real *)g->alpha.data + b * n * C, *held = (real *)g->held.data + b * entry_length(&g->held);
     f->K = entry_of(&g->K, b);
     f->Y = entry_of(&g->Y, b);
+    f->margin = g->margin.data ? entry_of(&g->margin, b) : NULL;
     f->lambda = *entry_of(&g->lambda, b);
     memcpy(f->alpha, f->Y, (size_t)bytes);
     for (int64_t i = 0; i < n && C == 1; i++) /* a simplex of one point, whatever Y */

@@ -156,7 +156,7 @@ TEST(bad_labels_are_refused_by_number) {
     mo_few_shot_fit(f, (int64_t[]){1, 1}, (int64_t[]){0, 1}, 2);
     assert_failed(s->ctx, MO_INVALID, PARTS("example 1 is labelled twice"));
     mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 0}, 2);
-    assert_failed(s->ctx, MO_INVALID, PARTS("labels of 1 classes, expected 2 or more"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected labels of two classes or more, found one"));
     mo_few_shot_fit(f, (int64_t[]){1, 2, 3}, (int64_t[]){0, 2, 2}, 3);
     assert_failed(s->ctx, MO_INVALID, PARTS("labels of 2 classes"));
     mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 1}, 2);
@@ -418,15 +418,15 @@ TEST(rows_that_cannot_be_read_are_refused) {
 
 /* The share of Cora's nodes that a readout of these labels gives their own class. */
 static double share_right(mo_few_shot *f, const mo_graph *graph, const int64_t *id, const int64_t *label, int64_t n) {
-    int64_t nodes = graph->n_labels, right = 0;
-    int64_t *all = calloc((size_t)nodes, sizeof *all);
-    double *p = calloc((size_t)nodes * CORA_CLASSES, sizeof *p);
+    size_t nodes = (size_t)graph->n_labels, right = 0;
+    int64_t *all = calloc(nodes, sizeof *all);
+    double *p = calloc(nodes * CORA_CLASSES, sizeof *p);
     assert_true(all && p);
-    for (int64_t i = 0; i < nodes; i++)
-        all[i] = i;
+    for (size_t i = 0; i < nodes; i++)
+        all[i] = (int64_t)i;
     assert_int_equal(mo_few_shot_fit(f, id, label, n), MO_OK);
-    assert_int_equal(mo_few_shot_probabilities(f, all, nodes, p), MO_OK);
-    for (int64_t i = 0; i < nodes; i++) {
+    assert_int_equal(mo_few_shot_probabilities(f, all, (int64_t)nodes, p), MO_OK);
+    for (size_t i = 0; i < nodes; i++) {
         int best = 0;
         for (int c = 1; c < CORA_CLASSES; c++)
             best = p[i * CORA_CLASSES + c] > p[i * CORA_CLASSES + best] ? c : best;

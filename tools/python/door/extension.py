@@ -16,8 +16,9 @@ import cffi
 import gates
 import headers
 
-ROOT = pathlib.Path(__file__).resolve().parents[3]
 HERE = pathlib.Path(__file__).resolve().parent
+INSIDE = HERE.parent / "library"  # the library's sources in an sdist
+ROOT = INSIDE if INSIDE.is_dir() else HERE.parents[2]
 BUILD = pathlib.Path(os.environ.get("MOCHI_PYTHON_BUILD", ROOT / "build-python"))
 # Functions of the gate for Python, as gate.c defines them.
 GATE = """
@@ -62,9 +63,16 @@ def library_folder(processor):
         return pathlib.Path(given)
     folder = BUILD / f"library-{processor}"
     options = [f"-Dcpu={processor}", *shlex.split(os.environ.get("MOCHI_PYTHON_MESON", "-Dcuda=disabled"))]
-    if not (folder / "build.ninja").exists():
-        subprocess.run(["meson", "setup", folder, ROOT, "-Dbuildtype=release", *options], check=True)
-    subprocess.run(["ninja", "-C", folder, "libmochi.a", PROGRAM], check=True)
+    try:
+        if not (folder / "build.ninja").exists():
+            subprocess.run(["meson", "setup", folder, ROOT, "-Dbuildtype=release", *options], check=True)
+        subprocess.run(["ninja", "-C", folder, "libmochi.a", PROGRAM], check=True)
+    except (subprocess.CalledProcessError, OSError) as failure:
+        raise SystemExit(
+            f"libmochi was not built ({failure}).\nIt needs a C compiler, pkg-config and the headers of OpenBLAS, LAPACKE, libzip, "
+            "jansson, libcsv and xxhash, of which the lines above name what is missing. On Debian and Ubuntu:\n"
+            f"    {ROOT}/tools/install"
+        ) from None
     return folder
 
 

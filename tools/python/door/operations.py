@@ -289,5 +289,7 @@ def module(root):
 
 def methods(root):
     """The text of mochi/tensor.pyi: tensor.pyi of this folder, with the ops that are methods."""
-    lines = [f"    {declared(op, found, method=True)}: ...\n" for op, found in functions_of(root) if is_method(found)]
+    own = {"reshape"}  # which tensor.pyi declares
+    listed = ((op, found) for op, found in functions_of(root) if is_method(found) and op not in own)
+    lines = [f"    {declared(op, found, method=True)}: ...\n" for op, found in listed]
     return (root / "tools/python/door/tensor.pyi").read_text().replace("    # METHODS\n", "".join(lines))

@@ -28,9 +28,10 @@ from .errors import (
 )
 from .graphs.few_shot import Estimate, FewShot
 from .graphs.graph import Graph, graph, graph_set
-from .fit import few_shot_score
+from .fit import diagnose, few_shot_score
 from .functions import Op, recompute
 from .heads import Head, head, head_names
+from .numpy_names import einsum
 from .operators import attach as _attach
 from .optimizers import SGD, AdamW, cosine
 from .random import Random
@@ -38,6 +39,7 @@ from .solvers import Check, Health, Report, gradcheck, implicit, solve, solve_wi
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
+from .transforms import grad, value_and_grad
 from .graphs.training import Run, Step, train
 from .graphs.trained import Trained, features, load
 
@@ -48,7 +50,8 @@ __all__ = [
     "AdamW", "BusyError", "Check", "Context", "Error", "Estimate", "FewShot", "FileError", "ForkError", "FormatError",
     "Graph", "Head", "Health", "InvalidError", "MismatchError", "NumericalError", "Op", "OutOfMemoryError", "Random",
     "Report", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
-    "cosine", "current_tape", "default_context", "features", "few_shot_score", "gradcheck", "graph",
+    "cosine", "current_tape", "default_context", "diagnose", "einsum", "features", "few_shot_score", "grad", "gradcheck", "graph",
     "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute",
     "set_default_context", "solve", "solve_with", "train",
+    "value_and_grad",
 ]  # fmt: skip

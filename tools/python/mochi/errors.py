@@ -1,5 +1,8 @@
 """Errors of the library as exceptions, each with the library's message."""
 
+import re
+from typing import Any
+
 from ._library import ffi, lib
 
 
@@ -106,8 +109,30 @@ def last(context):
     return held if held is not None else of_status(lib.door_error())
 
 
+def _axes(match):
+    """A set of axes as the library writes it, "axes 0x4, expected bits below 2, or ..", by the numbers of axes."""
+    bits, n = int(match[1], 16), int(match[2])
+    named = [i if i < 16 else i - 32 for i in range(32) if bits >> i & 1]
+    return f"axis {', '.join(map(str, named))}, expected {-n} to {n - 1}"
+
+
+# What the library calls by names of C, by Python's.
+WORDS: tuple[tuple[str, Any], ...] = (
+    (r"axes 0x(\w+), expected bits below (\d+), or MO_AXIS\(-\d+\) to MO_AXIS\(-1\)", _axes), (r"MO_RETAIN", "retain=True"),
+    (r"MO_ALLOW_UNUSED", "allow_unused=True"), (r"MO_CREATE_GRAPH", "create_graph=True"), (r"in MO_EVAL", 'in mode "eval"'),
+    (r"MO_AXIS\((-?\w+)\)", r"axis=\1"), (r"continue its run with --resume", "continue its run with resume=True"),
+    (r"\blambda\b", "lam"),
+)  # fmt: skip
+
+
+def _in_python(message):
+    for pattern, word in WORDS:
+        message = re.sub(pattern, word, message)
+    return message
+
+
 def of_status(status):
     """The exception of a status of the library."""
-    error = KINDS[status.code - 1](ffi.string(status.message).decode(errors="replace"))
+    error = KINDS[status.code - 1](_in_python(ffi.string(status.message).decode(errors="replace")))
     error.where = f"{ffi.string(status.file).decode()}:{status.line}" if status.file else ""
     return error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,6 +20,7 @@ from .handle import Handle, struct
 from .heads import Head, head
 from .tensor import constant
 
+SCALINGS = ("none", "centre", "standardise", "normalise")  # as mo_scaling
 EPISODES: dict[str, Any] = {"shots": (4, 8, 16, 32, 64), "episodes": 100, "queries": 30, "ways": 64}
 FIGURES = ("accuracy", "ci95", "nll", "brier", "ece", "ece_temperature", "seconds")
 
@@ -82,7 +84,7 @@ def door_fit_progress(part, done, of, state):
 def few_shot_score(
     Z: Any,
     y: Any,
-    heads: Sequence[str | Head] | str = ("ridge", "logistic", "prototype_euclidean", "prototype_inner"),
+    heads: Sequence[Any] | str = ("ridge", "logistic", "prototype_euclidean", "prototype_inner"),
     shots: Sequence[int] = EPISODES["shots"],
     episodes: int = EPISODES["episodes"],
     queries: int = EPISODES["queries"],
@@ -91,6 +93,7 @@ def few_shot_score(
     tune: bool = False,
     seed: int = 0,
     split: tuple[Any, Any] | None = None,
+    scaling: str = "none",
     outcomes: bool = False,
     progress: Callable[[str, int, int], None] | None = None,
     context: Context | None = None,
@@ -103,8 +106,9 @@ def few_shot_score(
         Embeddings [n, d]; computed in float64 where they are, in float32 else.
     y : array_like
         Labels [n], as `graph` takes them; rows of unlabelled ones are left out.
-    heads : sequence of str or Head
-        Readouts, by name (`mochi.head_names`) or of one's own.
+    heads : sequence of str, Head or estimator
+        Readouts, by name (`mochi.head_names`) or of one's own; or classifiers and pipelines of scikit-learn, which are fitted
+        on the same episodes as they are: `lam`, `tune` and `scaling` are not theirs.
     shots : sequence of int
         k, support rows of each class.
     episodes, queries, ways : int
@@ -118,6 +122,9 @@ def few_shot_score(
     split : (array_like, array_like)
         Row numbers, or masks [n], to learn from and to test on, one problem in place of episodes; one of the two None: all
         other rows.
+    scaling : str
+        What is done to the rows before a head meets them, by those of the support alone: "none", "centre", "standardise" (each
+        column less its mean, over its standard deviation), "normalise" (each row over its norm).
     outcomes : bool
         Also the accuracy of each episode (of a split, 100 or 0 of each query), which is paired between heads.
     progress : callable
@@ -143,16 +150,12 @@ def few_shot_score(
     ('ridge', 4, True)
     """
     context = context or default_context()
-    rows = array_of(Z) if hasattr(Z, "__array__") else np.asarray(Z)
-    if rows.ndim != 2 or rows.dtype.kind not in "biuf":
-        raise errors.InvalidError(f"few_shot_score: rows of {rows.dtype} {list(rows.shape)}, expected numbers [n, d]")
-    label, values = number_classes(y, len(rows))
-    if len(values) < 2:
-        raise errors.InvalidError(f"few_shot_score: labels of {len(values)} classes, expected two or more")
-    used = [head(h) for h in ([heads] if isinstance(heads, (str, Head)) else heads)]
+    rows, label, values = _labelled_rows("few_shot_score", Z, y)
+    listed: list[Any] = [heads] if isinstance(heads, (str, Head)) or hasattr(heads, "fit") else list(heads)
+    used = [head(h) for h in listed if not _is_estimator(h)]
     ks = [checked.whole("few_shot_score: k", k, 1) for k in ([shots] if isinstance(shots, (int, np.integer)) else shots)]
-    if not used or not ks:
-        raise errors.InvalidError(f"few_shot_score: {len(used)} heads and {len(ks)} shots, expected one or more of each")
+    if not listed or not ks:
+        raise errors.InvalidError(f"few_shot_score: {len(listed)} heads and {len(ks)} shots, expected one or more of each")
     sizes = {"episodes": episodes, "queries": queries, "ways": ways}
     sizes = {name: checked.whole(f"few_shot_score: {name}", value, 1) for name, value in sizes.items()}
     if split is not None and {"shots": tuple(ks), **sizes} != EPISODES:
@@ -165,19 +168,22 @@ def few_shot_score(
     penalty = None if lam is None else ffi.new("double *", lam)
     number = checked.whole("few_shot_score: seed", seed, 0, 2**64 - 1)
     told = {"progress": lib.door_fit_progress, "state": handle}
+    told["scaling"] = checked.choice("few_shot_score: scaling", scaling, SCALINGS)
     options, kept = struct(
         "mo_fit_options", n_shots=len(ks), shots=ffi.new("int64_t[]", ks), seed=number, tune=tune, lam=penalty, **sizes, **told
     )
-    given = constant(rows, context=context), constant(label, context=context)
-    made = context.call(lib.gate_mo_embeddings_create, given[0].pointer(), given[1].pointer(), b"few_shot_score")
     pointers = ffi.new("mo_head *[]", [h.pointer for h in used])
     draws = ffi.new("mo_draws *")
-    with Handle(context, made, release=lib.gate_mo_embeddings_release) as E:
+    with _embeddings(context, rows, label, "few_shot_score") as E:
         try:
             if split is not None:
                 _read_split(context, E, split, draws, len(rows))
                 options.split = draws
-            context.call(lib.gate_mo_fit, E.pointer(), pointers, len(used), options, lib.door_fit_row, handle)
+            if used:
+                context.call(lib.gate_mo_fit, E.pointer(), pointers, len(used), options, lib.door_fit_row, handle)
+            for estimator in filter(_is_estimator, listed):
+                for k in ks if split is None else ks[:1]:
+                    visit.rows.append(_estimated(estimator, E, rows, values, k, options, visit))
         except errors.NumericalError:
             if not any(row["failure"] for row in visit.rows):
                 raise
@@ -185,7 +191,123 @@ def few_shot_score(
             context.call(lib.gate_mo_draws_release, draws)
     for warning in visit.warned:
         warnings.warn(warning, stacklevel=2)
-    return visit.rows
+    order = {int(k): i for i, k in enumerate(ks)}
+    return sorted(visit.rows, key=lambda row: order.get(row["k"], 0))  # the heads of a k together, in their order
+
+
+def _labelled_rows(what, Z, y):
+    """(rows [n, d], labels [n], what they are called)."""
+    if hasattr(Z, "toarray"):
+        raise errors.InvalidError(f"{what}: sparse rows, expected dense ones: Z.toarray()")
+    rows = array_of(Z) if hasattr(Z, "__array__") else np.asarray(Z)
+    if rows.ndim != 2 or rows.dtype.kind not in "biuf":
+        raise errors.InvalidError(f"{what}: rows of {rows.dtype} {list(rows.shape)}, expected numbers [n, d]")
+    label, values = number_classes(y, len(rows))
+    if len(values) < 2:
+        raise errors.InvalidError(f"{what}: labels of {len(values)} classes, expected two or more")
+    return rows, label, values
+
+
+def _embeddings(context, rows, label, what):
+    given = constant(rows, context=context), constant(label, context=context)
+    made = context.call(lib.gate_mo_embeddings_create, given[0].pointer(), given[1].pointer(), what.encode())
+    return Handle(context, made, release=lib.gate_mo_embeddings_release)
+
+
+def _is_estimator(head):
+    return hasattr(head, "fit") and not isinstance(head, Head)
+
+
+def _estimated(estimator, E, rows, values, k, options, visit):
+    """The row of an estimator of scikit-learn on the episodes of k, in the figures of `mo_fit_row`."""
+    from sklearn.base import clone
+
+    context, own = E.context, options.split == ffi.NULL
+    draws = ffi.new("mo_draws *") if own else options.split
+    name, started = type(estimator).__name__, time.perf_counter()
+    try:
+        if own:
+            context.call(lib.gate_mo_draws_create, E.pointer(), k, options, draws)
+        numbers = np.frombuffer(ffi.buffer(E.pointer().row, 8 * lib.mo_dim(E.pointer().Z, 0)), np.int64)
+        parts = [
+            np.frombuffer(ffi.buffer(getattr(draws, part), 8 * draws.episodes * size), np.int64).reshape(draws.episodes, size)
+            for part, size in (
+                ("support", draws.n_support), ("support_label", draws.n_support),
+                ("query", draws.n_query), ("query_label", draws.n_query),
+            )
+        ]  # fmt: skip
+        found, sums, right = {"head": name, "k": int(draws.k)}, ffi.new("mo_calibration *"), []
+        for done, (support, label, query, answer) in enumerate(zip(*parts, strict=True)):
+            fitted = clone(estimator).fit(rows[numbers[support]], label)
+            P = _log_probabilities(fitted, rows[numbers[query]], draws.classes)
+            given = ffi.from_buffer("double[]", P), ffi.from_buffer("int64_t[]", np.ascontiguousarray(answer))
+            lib.mo_calibration_add(sums, *given, len(answer), P.shape[1], 1.0)
+            right.append(100.0 * (P.argmax(1) == answer))
+            (visit.progress or (lambda *_: None))(name, done + 1, int(draws.episodes))
+        outcome = np.concatenate(right) if draws.split else np.array([one.mean() for one in right])
+        summary = lib.mo_summarize(ffi.from_buffer("double[]", outcome), len(outcome))
+        n = sums.n
+        found.update(accuracy=summary.mean, ci95=summary.ci95, nll=sums.nll / n, brier=sums.brier / n)
+        found.update(ece=lib.mo_calibration_ece(sums), ece_temperature=float("nan"), seconds=time.perf_counter() - started)
+        if not hasattr(estimator, "predict_proba"):
+            found.update(nll=float("nan"), brier=float("nan"), ece=float("nan"))
+        found.update(repeated=visit.repeated(k, draws) if own else 0, failure=None)
+        return {**found, "outcomes": outcome} if visit.outcomes else found
+    finally:
+        if own:
+            context.call(lib.gate_mo_draws_release, draws)
+
+
+def _log_probabilities(fitted, rows, classes):
+    """Logarithms of an estimator's probabilities [n, classes], in order of the episode's classes; 0 and -inf without any."""
+    if hasattr(fitted, "predict_proba"):
+        with np.errstate(divide="ignore"):
+            return np.ascontiguousarray(np.log(np.maximum(fitted.predict_proba(rows), 1e-300)), np.float64)
+    return np.log(np.maximum(np.eye(classes)[fitted.predict(rows)], 1e-300))
+
+
+def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = None) -> dict[str, Any]:
+    """What the geometry of embeddings does to prototypes, as `mochi fit` tells it.
+
+    Parameters
+    ----------
+    Z, y : array_like
+        Rows [n, d] and labels [n], as `few_shot_score` takes them.
+    epsilon : float
+        Of inclusion, in units of the mean distance of two prototypes.
+
+    Returns
+    -------
+    dict
+        offset (norm of the mean of all rows), spread (of the rows about their prototypes), radius (the largest norm),
+        mean_distance (of two prototypes), and of each class in `classes` the arrays norm, distance (to the hull of the other
+        prototypes, in mean distances), inside (of that hull: under the inner product such a class never wins) and included
+        (the distance is below epsilon).
+
+    Source: train/fit/diagnosis.c
+
+    Examples
+    --------
+    >>> y = np.arange(12) % 4
+    >>> Z = np.array([[0.0, 1], [1, -1], [-1, -1], [0, 0]])[y]
+    >>> mochi.diagnose(Z, y)["inside"].tolist()
+    [False, False, False, True]
+    """
+    context = context or default_context()
+    rows, label, values = _labelled_rows("diagnose", Z, y)
+    options = struct("mo_diagnosis_options", epsilon=checked.real("diagnose: epsilon", epsilon, 0))[0]
+    found = ffi.new("mo_diagnosis *")
+    with _embeddings(context, rows, label, "diagnose") as E:
+        try:
+            context.call(lib.gate_mo_diagnose, E.pointer(), options, found)
+            told: dict[str, Any] = {name: getattr(found, name) for name in ("offset", "spread", "radius", "mean_distance")}
+            prototypes = found.prototype[0 : found.classes]
+            told["classes"] = values
+            for name in ("norm", "distance", "inside", "included"):
+                told[name] = np.array([getattr(p, name) for p in prototypes])
+            return told
+        finally:
+            context.call(lib.gate_mo_diagnosis_release, found)
 
 
 def _lambda_of(heads, lam, tune, one_row):

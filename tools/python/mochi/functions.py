@@ -5,6 +5,7 @@ An exception in one ends the library's call, which raises it again.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -19,8 +20,8 @@ from .inputs import input_of, list_of, room, tape_of
 from .tape import Visit
 from .tensor import Tensor
 
-# Ops by the address of their descriptor, which nodes point to: they stay.
-_ops: dict[int, Op] = {}
+# Ops by the address of their descriptor; a tape whose nodes point to one holds it.
+_ops: weakref.WeakValueDictionary[int, Op] = weakref.WeakValueDictionary()
 _computed: dict[int, tuple] = {}  # results between shape and forward, by the address of the call
 
 
@@ -164,6 +165,7 @@ class Op:
     def __call__(self, *inputs: ArrayLike) -> Any:
         """The result, or a tuple of several, on the tape of the inputs."""
         tape = tape_of(*inputs)
+        tape.holds(self)
         pointers, n = list_of(inputs, tape)
         out = room(self.outputs)
         tape.context.call(lib.gate_mo_apply_all, tape.pointer, self._op, pointers, n, ffi.NULL, out)

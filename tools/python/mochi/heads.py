@@ -14,11 +14,15 @@ from .arrays import number_of
 from .context import Context, default_context
 from .functions import struck, tensors, visited
 from .handle import struct
-from .inputs import input_of, tape_of
+from .inputs import input_of, room, tape_of
 from .solvers import Check
 from .tensor import Tensor
 
-_own: list[Head] = []  # heads of Python: the library may point to them, so they stay
+
+
+def _library_name(parameter):
+    """The name of a parameter in the library: `lam` is lambda, a word of Python."""
+    return "lambda" if parameter == "lam" else parameter
 
 
 class Head:
@@ -70,7 +74,7 @@ class Head:
         parameters = parameters or {}
         self.logits, self.residual = logits, residual
         self._table = ffi.new("mo_head_parameter[]", max(1, len(parameters)))
-        self._names = [ffi.new("char[]", key.encode()) for key in parameters]
+        self._names = [ffi.new("char[]", _library_name(key).encode()) for key in parameters]
         for p, text, (key, value) in zip(self._table, self._names, parameters.items(), strict=False):
             self._describe(p, f"head {name}: {key}", value)
             p.name = text
@@ -80,7 +84,6 @@ class Head:
             parameters=self._table, symmetric=symmetric, fixed_labels=fixed_labels, order=order,
             **{kind: ffi.callback(f"mo_head_{kind}", self._code_of(code), onerror=struck)},
         )  # fmt: skip
-        _own.append(self)
 
     def _code_of(self, function):
         """The library's call of a function: three tensors, then the parameters."""
@@ -120,32 +123,63 @@ class Head:
     def parameters(self) -> dict[str, float]:
         """The names of the parameters with their first values."""
         table = self.pointer.parameters[0 : self.pointer.n_parameters]
-        return {ffi.string(p.name).decode(): p.value for p in table}
+        names = (ffi.string(p.name).decode() for p in table)
+        return {"lam" if name == "lambda" else name: p.value for name, p in zip(names, table, strict=True)}
 
     def at(self, **values: float) -> Head:
         """The same head with other first values of its parameters."""
         at, p = Head.of(ffi.new("mo_head *", self.pointer[0])), self.pointer
+        at._kept = [self]
+        self._known(values)
         at._table = at.pointer.parameters = ffi.new("mo_head_parameter[]", list(p.parameters[0 : p.n_parameters]))
-        for parameter in at._table:
-            parameter.value = values.get(ffi.string(parameter.name).decode(), parameter.value)
+        for parameter, name in zip(at._table, self.parameters, strict=False):
+            bounds = (parameter.low, parameter.high) if parameter.low < parameter.high else ()
+            parameter.value = checked.real(f"head {self.name}: {name}", values.get(name, parameter.value), *bounds)
         return at
 
     def __call__(self, Zs: ArrayLike, Ys: ArrayLike, Zq: ArrayLike, seed: int = 0, **parameters: ArrayLike) -> Tensor:
         """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their first values."""
+        tape, given, values = self._inputs((Zs, Ys, Zq), parameters, seed)
+        result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, *given, values)
+        return Tensor(result, tape) if result else tape.fail()
+
+    def fit(
+        self, Zs: ArrayLike, Ys: ArrayLike, weight: ArrayLike | None = None, seed: int = 0, **parameters: ArrayLike
+    ) -> tuple[Tensor, Tensor]:
+        """W [.., d, C] and b [.., 1, C] with the logits Zq @ W + b, of a head that is linear in the queries.
+
+        weight [.., n_s], 0 or more: a row of weight 2 counts as two rows. Gradients flow to the rows, labels, parameters and
+        to weights above 0.
+
+        Source: models/head.h
+        """
+        inputs = (Zs, Ys) if weight is None else (Zs, Ys, weight)
+        tape, given, values = self._inputs(inputs, parameters, seed)
+        out = room(2)
+        given = given if weight is not None else [*given, ffi.NULL]
+        tape.context.call(lib.gate_mo_head_fit, tape.pointer, self.pointer, *given, values, out, out + 1)
+        return Tensor(out[0], tape), Tensor(out[1], tape)
+
+    def _inputs(self, inputs, parameters, seed):
+        """(the tape, the pointers of the inputs, those of the parameters)."""
+        parameters = {"lam" if name == "lambda" else name: value for name, value in parameters.items()}
+        self._known(parameters)
+        tape = tape_of(*inputs, *parameters.values())
+        given = [Tensor(input_of(x, tape, inputs[0]), tape) for x in inputs]
+        names, out = self.parameters, ffi.new("mo_tensor *[]", lib.MO_MAX_HEAD_PARAMETERS)
+        if names:
+            real, d = number_of(given[0].dtype), given[0].shape[-1] if given[0].ndim else 0
+            tape.context.call(lib.gate_mo_head_start, tape.pointer, self.pointer, real, d, ffi.NULL, seed, out)
+        for i, name in enumerate(names):
+            if name in parameters:
+                out[i] = input_of(self._checked(i, name, parameters[name]), tape, given[0])
+        tape.holds(self)
+        return tape, [x.pointer() for x in given], out
+
+    def _known(self, parameters):
         unknown = set(parameters) - set(self.parameters)
         if unknown:
             raise errors.InvalidError(f"head {self.name}: no parameter {sorted(unknown)[0]!r}; it has {list(self.parameters)}")
-        tape = tape_of(Zs, Ys, Zq, *parameters.values())
-        given = [Tensor(input_of(x, tape, Zs), tape) for x in (Zs, Ys, Zq)]
-        out = ffi.new("mo_tensor *[]", max(1, len(self.parameters)))
-        real, d = number_of(given[0].dtype), given[0].shape[-1]
-        tape.context.call(lib.gate_mo_head_start, tape.pointer, self.pointer, real, d, ffi.NULL, seed, out)
-        for i, name in enumerate(self.parameters):
-            if name in parameters:
-                out[i] = input_of(self._checked(i, name, parameters[name]), tape, given[0])
-        pointers = [x.pointer() for x in given]
-        result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, *pointers, out)
-        return Tensor(result, tape) if result else tape.fail()
 
     def _checked(self, i, name, value):
         """A parameter as it was given; a number outside its bounds is an error."""

@@ -11,11 +11,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
-from . import checked, errors
+from . import checked, errors, ops
 from ._library import ffi, lib
 from .context import default_context
 from .fit import few_shot_score
@@ -25,6 +27,8 @@ from .heads import head
 from .tape import Tape
 from .tensor import constant
 
+MOST_DENSE = 2**31  # bytes that the fit to sparse rows may take for dense ones
+
 
 class _HeadClassifier(ClassifierMixin, BaseEstimator):
     """A head as a classifier: fitted once, in float64; what it is fitted to are arrays alone.
@@ -32,7 +36,9 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     classes_ : numpy.ndarray
-        The labels, rising [C].
+        The labels, rising [C]; of several labels a row, their numbers.
+    coef_, intercept_ : numpy.ndarray
+        W [C, d] and b [C] of the decision function; of two classes [1, d] and [1], as scikit-learn has it.
     temperature_ : float
         Of the probabilities: 1, or calibrated.
     n_features_in_ : int
@@ -41,86 +47,165 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
 
     # The head's name, or the argument that chooses it with the names; arguments by the head's parameters.
     _name: str | tuple[str, dict[str, str]]
-    _parameters: dict[str, str] = {"lambda": "lam"}
+    _parameters: dict[str, str] = {"lam": "lam"}
     _scaling = lib.MO_SCALING_NONE  # of the rows that a fit is given
+    _sparse: Any = True  # takes sparse rows
+    _several = False  # takes several labels a row
+    class_weight: Any = None
+    weights_: Any
+    _labels: Any = None
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._sparse
+        tags.classifier_tags.multi_label = self._several and not self.calibrated
+        return tags
 
     def _head(self):
         """(the name of the head, its parameters by name)."""
         name = self._name if isinstance(self._name, str) else _chosen(self, *self._name)
-        return name, {parameter: getattr(self, argument) for parameter, argument in self._parameters.items()}
+        found = {parameter: getattr(self, argument) for parameter, argument in self._parameters.items()}
+        if getattr(self, "C", None) is not None:
+            found["lam"] = 1 / checked.real(f"{type(self).__name__}: C", self.C, 1e-300)
+        return name, found
 
-    def fit(self, X: Any, y: Any):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None):
         """Fits the readout.
 
         Parameters
         ----------
-        X : array_like
-            Embeddings [n, d].
+        X : array_like or sparse matrix
+            Embeddings [n, d]. Of sparse rows a ridge holds min(n, d)^2 numbers, another head n min(n, d).
         y : array_like
             Labels [n] of any type, of two classes or more. None and NaN are refused; "" and -1 are classes, as everywhere
-            in scikit-learn.
+            in scikit-learn. Of ridge and logistic also [n, L] of 0 and 1: several labels a row.
+        sample_weight : array_like
+            Weights of the rows [n], 0 or more: a row of weight 2 counts as two rows. A calibrated temperature counts each
+            row once.
         """
         for name in ("calibrated", "centred"):
             checked.flag(f"{type(self).__name__}: {name}", getattr(self, name, False))
         _refuse_unlabelled(self, y)
-        X, y = validate_data(self, X, y, dtype=np.float64)
+        X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=self._sparse and "csr", multi_output=self._several)
         check_classification_targets(y)
+        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        self._labels = None
+        if type_of_target(y) == "multilabel-indicator":
+            return self._fit_several(X, np.asarray(y), weight)
+        y = column_or_1d(y, warn=True)
         self.classes_, label = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise errors.InvalidError(f"{type(self).__name__}: labels of one class, expected two classes or more")
+        if self.class_weight is not None:
+            weight = compute_sample_weight(self.class_weight, y) * (1.0 if weight is None else weight)
         Y = np.eye(len(self.classes_))[label]
-        self._take(X, Y)
-        self.temperature_ = self._calibrate(X, label) if self.calibrated else 1.0
+        if weight is not None and not np.all(weight @ Y > 0):
+            lost = self.classes_[np.argmin(weight @ Y)]
+            raise errors.InvalidError(f"{type(self).__name__}: the rows of class {lost!r} have no weight; leave them out")
+        self._tune(X, label)
+        self._take(X, Y, weight)
+        self.temperature_ = self._readout(X, label).temperature if self.calibrated else 1.0
         return self
 
-    def _take(self, X, Y):
-        """Keeps the fit as logits = [x | 1] weights_, read off the head at the axes' unit vectors and at 0."""
-        d = X.shape[1]
-        logits = self._logits(X, Y, np.concatenate([np.eye(d), np.zeros((1, d))]))
-        self.weights_ = np.concatenate([logits[:d] - logits[d], logits[d:]])
+    def _fit_several(self, X, Y, weight):
+        """Each label as two classes of its own: without it, and with it."""
+        if self.calibrated or self.class_weight is not None:
+            raise errors.InvalidError(f"{type(self).__name__}: calibrated and class_weight are for one label a row")
+        self.classes_, self.temperature_ = np.arange(Y.shape[1]), 1.0
+        columns = []
+        for label in (Y != 0).astype(int).T:
+            self._tune(X, label)
+            self._take(X, np.eye(2)[label], weight)
+            columns.append(self.weights_[:, 1:] - self.weights_[:, :1])
+        self.weights_, self._labels = np.concatenate(columns, 1), Y.dtype
+        return self
 
-    def _logits(self, Zs, Ys, Zq):
-        name, parameters = self._head()
-        with Tape(mode="eval"):
-            return head(name)(Zs, Ys, Zq, **parameters).numpy()
+    def _tune(self, X, label):
+        """Chooses what an estimator has to choose."""
+
+    def _take(self, X, Y, weight):
+        """Keeps W [d, C] above b: logits = [x | 1] weights_."""
+        self.weights_ = np.concatenate(self._fitted(X, Y, weight))
+
+    def _fitted(self, X, Y, weight):
+        """(W, b) of the head. Sparse rows X become R with X = R Q^T, Q orthonormal, to which every head here turns with them."""
+        if not sparse.issparse(X):
+            return _fit_dense(self._head(), X, Y, weight)
+        n, d = X.shape
+        if 8 * n * min(n, d) > MOST_DENSE:
+            raise errors.InvalidError(
+                f"{type(self).__name__}: sparse rows [{n}, {d}] take {n} x {min(n, d)} dense numbers; RidgeHead takes less"
+            )
+        if n > d:
+            return _fit_dense(self._head(), X.toarray(), Y, weight)
+        square, U = np.linalg.eigh((X @ X.T).toarray())
+        kept = square > max(square[-1], 0) * n * np.finfo(float).eps
+        size = np.sqrt(square[kept])
+        if not len(size):
+            size, kept = np.ones(1), np.arange(n) == 0
+        W, b = _fit_dense(self._head(), U[:, kept] * size, Y, weight)
+        return X.T @ ((U[:, kept] / size) @ W), b
 
     def _of_rows(self, X):
         return X @ self.weights_[:-1] + self.weights_[-1]
 
-    def _calibrate(self, X, label):
-        """The temperature of `mochi fit`: held-out rows have the least cross-entropy at it, with Platt's targets."""
+    def _readout(self, X, label, tune=False):
+        """The readout of `mochi fit` of these rows: its temperature, and the regularisation that it chooses."""
         name, parameters = self._head()
         context, readout = default_context(), ffi.new("mo_row_readout *")
-        options, chosen = struct("mo_fit_options", scaling=self._scaling)[0], head(name).at(**parameters)
-        rows, labels = constant(X, context=context), constant(label.astype(np.int64), context=context)
+        options, chosen = struct("mo_fit_options", scaling=self._scaling, tune=tune)[0], head(name).at(**parameters)
+        rows = constant(X.toarray() if sparse.issparse(X) else X, context=context)
+        labels = constant(label.astype(np.int64), context=context)
         made = context.call(lib.gate_mo_embeddings_create, rows.pointer(), labels.pointer(), name.encode())
         with Handle(context, made, release=lib.gate_mo_embeddings_release) as E:
             try:
                 context.call(lib.gate_mo_row_readout_fit, E.pointer(), chosen.pointer, options, readout)
-                return readout.temperature
+                return ffi.new("mo_row_readout *", readout[0])  # its numbers; what it points to is released
             finally:
                 context.call(lib.gate_mo_row_readout_release, readout)
 
+    @property
+    def coef_(self) -> np.ndarray:
+        """W [C, d], or [1, d] of two classes."""
+        return self._decision_weights()[:-1].T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """b [C], or [1] of two classes."""
+        return self._decision_weights()[-1]
+
+    def _decision_weights(self):
+        if not hasattr(self, "weights_"):
+            raise AttributeError(f"{type(self).__name__} is not fitted, or not linear: it has no coef_ and intercept_")
+        two = self._labels is None and len(self.classes_) == 2
+        return self.weights_[:, 1:] - self.weights_[:, :1] if two else self.weights_
+
     def logits(self, X: Any) -> np.ndarray:
-        """Logits of the classes, float64 [n, C], up to a number for each row."""
+        """Logits of the classes, float64 [n, C], up to a number for each row; of several labels a row those of each label."""
         check_is_fitted(self)
-        return self._of_rows(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._of_rows(validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=self._sparse and "csr"))
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Logits [n, C]; of two classes the second's less the first's, [n], as scikit-learn has it."""
         logits = self.logits(X)
-        return logits if len(self.classes_) > 2 else logits[:, 1] - logits[:, 0]
+        return logits if self._labels is not None or len(self.classes_) > 2 else logits[:, 1] - logits[:, 0]
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithms of `predict_proba`, without its underflow."""
+        scaled = self.logits(X) / self.temperature_
+        if self._labels is not None:
+            return -np.logaddexp(0, -scaled)
+        return scaled - np.logaddexp.reduce(scaled, 1)[:, None]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities softmax(logits / temperature_), [n, C]."""
-        scaled = self.logits(X) / self.temperature_
-        scaled = np.exp(scaled - scaled.max(1, keepdims=True))
-        return scaled / scaled.sum(1, keepdims=True)
+        """Probabilities softmax(logits / temperature_), [n, C]; of several labels a row the probability of each label."""
+        found = np.exp(self.predict_log_proba(X))
+        return found if self._labels is not None else found / found.sum(1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, [n]."""
+        """The class of each row, [n]; of several labels a row 0 and 1, [n, L]."""
         logits = self.logits(X)
-        return self.classes_[np.argmax(logits, 1)]
+        return self.classes_[np.argmax(logits, 1)] if self._labels is None else (logits > 0).astype(self._labels)
 
 
 class RidgeHead(_HeadClassifier):
@@ -129,21 +214,48 @@ class RidgeHead(_HeadClassifier):
     Parameters
     ----------
     lam : float
-        The penalty, 0 or more.
+        The penalty, 0 or more: scikit-learn's alpha.
     intercept : str
         "penalised", as the other weights; or "free".
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
+    class_weight : dict or "balanced"
+        Weights of the classes; "balanced": inverse to their rows.
 
     Source: models/heads/ridge.c
+
+    Examples
+    --------
+    >>> Z, y = np.array([[0.0, 1], [0, 2], [1, 0], [2, 0]]), [1, 1, 0, 0]
+    >>> RidgeHead(lam=1.0).fit(Z, y).coef_.shape
+    (1, 2)
     """
 
     _name = "intercept", {"penalised": "ridge", "free": "ridge_intercept"}
+    _several = True
 
-    def __init__(self, lam: float = 10.0, intercept: str = "penalised", calibrated: bool = False):
+    def __init__(self, lam: float = 10.0, intercept: str = "penalised", calibrated: bool = False, class_weight: Any = None):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
+        self.class_weight = class_weight
+
+    def _fitted(self, X, Y, weight):
+        """Sparse rows of more than d by X^T X, which is d x d: the primal system of models/heads/ridge.c."""
+        if not sparse.issparse(X) or X.shape[0] <= X.shape[1]:
+            return super()._fitted(X, Y, weight)
+        name, parameters = self._head()
+        head(name).at(**parameters)  # checks lam
+        w = np.ones(len(Y)) if weight is None else weight
+        Xw = X.T.multiply(w).tocsr()
+        G, B, s, total = (Xw @ X).toarray(), Xw @ Y, Xw @ np.ones(len(Y)), w.sum()
+        if name == "ridge":
+            G, B = np.block([[G, s[:, None]], [s, total]]), np.concatenate([B, [w @ Y]])
+        else:
+            G, B = G - np.outer(s, s / total), B - np.outer(s, w @ Y / total)
+        with Tape(mode="eval"):
+            W = ops.solve_spd(G + parameters["lam"] * np.eye(len(G)), B).numpy()
+        return (W[:-1], W[-1:]) if name == "ridge" else (W, (w @ Y - s @ W)[None] / total)
 
 
 class LogisticHead(_HeadClassifier):
@@ -157,16 +269,100 @@ class LogisticHead(_HeadClassifier):
         "free", or "penalised" as the other weights.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
+    C : float
+        1 / lam, as scikit-learn names it; lam is not read then.
+    class_weight : dict or "balanced"
+        Weights of the classes; "balanced": inverse to their rows.
 
     Source: models/heads/logistic.c
+
+    Examples
+    --------
+    >>> Z, y = np.array([[0.0, 1], [0, 2], [1, 0], [2, 0]]), [1, 1, 0, 0]
+    >>> LogisticHead(C=10.0).fit(Z, y, sample_weight=[1, 2, 1, 2]).predict([[3.0, 0]])
+    array([0])
     """
 
     _name = "intercept", {"free": "logistic", "penalised": "logistic_penalised"}
+    _several = True
 
-    def __init__(self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False):
+    def __init__(
+        self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False, C: float | None = None, class_weight: Any = None
+    ):
         self.lam = lam
         self.intercept = intercept
         self.calibrated = calibrated
+        self.C = C
+        self.class_weight = class_weight
+
+
+class _Tuned(_HeadClassifier):
+    """Chooses lam by the held-out rows of the training set, as ``few_shot_score(tune=True)`` does."""
+
+    lam_: Any
+
+    def _head(self):
+        name, _ = super()._head()
+        return name, {"lam": self.lam_} if hasattr(self, "lam_") else {}
+
+    def _tune(self, X, label):
+        if hasattr(self, "lam_"):
+            del self.lam_
+        value = self._readout(X, label, tune=True).value
+        self.lam_ = value if value == value else head(self._head()[0]).parameters["lam"]
+
+
+class RidgeHeadCV(_Tuned, RidgeHead):
+    """`RidgeHead` that chooses its penalty by leave-one-out in closed form.
+
+    Of the penalties that ``mochi fit --tune`` tries, the one whose left-out rows have the least cross-entropy at their
+    temperature; weights of rows have no part in the choice.
+
+    Parameters
+    ----------
+    intercept, calibrated, class_weight : str, bool, dict
+        Of `RidgeHead`.
+
+    Attributes
+    ----------
+    lam_ : float
+        The penalty; of several labels a row that of the last.
+
+    Source: train/fit/held_out.c
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(30) % 3
+    >>> RidgeHeadCV().fit(np.eye(3)[y] + rng.normal(size=(30, 3)), y).lam_ > 0
+    True
+    """
+
+    def __init__(self, intercept: str = "penalised", calibrated: bool = False, class_weight: Any = None):
+        self.intercept = intercept
+        self.calibrated = calibrated
+        self.class_weight = class_weight
+
+    lam = 10.0  # of RidgeHead: not an argument here
+
+
+class LogisticHeadCV(_Tuned, LogisticHead):
+    """`LogisticHead` that chooses its penalty by cross-validation in five folds; as `RidgeHeadCV` otherwise.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(30) % 3
+    >>> LogisticHeadCV().fit(np.eye(3)[y] + rng.normal(size=(30, 3)), y).lam_ > 0
+    True
+    """
+
+    def __init__(self, intercept: str = "free", calibrated: bool = False, class_weight: Any = None):
+        self.intercept = intercept
+        self.calibrated = calibrated
+        self.class_weight = class_weight
+
+    lam = 1.0
 
 
 class SVMHead(_HeadClassifier):
@@ -181,24 +377,42 @@ class SVMHead(_HeadClassifier):
         they are, which takes longer to find.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
+    C : float
+        1 / lam, as scikit-learn names it; lam is not read then. Weights of rows and classes multiply it.
+    class_weight : dict or "balanced"
+        Weights of the classes; "balanced": inverse to their rows.
 
     Source: models/heads/svm.c
+
+    Examples
+    --------
+    >>> SVMHead(C=1.0).fit([[0.0, 1], [0, 2], [1, 0], [2, 0]], [1, 1, 0, 0]).predict([[3.0, 0]])
+    array([0])
     """
 
     _name = "svm"
 
-    def __init__(self, lam: float = 1.0, centred: bool = True, calibrated: bool = False):
+    def __init__(
+        self, lam: float = 1.0, centred: bool = True, calibrated: bool = False, C: float | None = None, class_weight: Any = None
+    ):
         self.lam = lam
         self.centred = centred
         self.calibrated = calibrated
+        self.C = C
+        self.class_weight = class_weight
 
     @property
     def _scaling(self):
         return lib.MO_SCALING_CENTRE if self.centred else lib.MO_SCALING_NONE
 
-    def _logits(self, Zs, Ys, Zq):
-        center = Zs.mean(0) if self.centred else 0.0
-        return super()._logits(Zs - center, Ys, Zq - center)
+    @property
+    def _sparse(self):
+        return not self.centred  # rows less their mean are dense
+
+    def _fitted(self, X, Y, weight):
+        center = np.average(X, 0, weight)[None] if self.centred else None
+        W, b = super()._fitted(X if center is None else X - center, Y, weight)
+        return W, b if center is None else b - center @ W
 
 
 class LDAHead(_HeadClassifier):
@@ -206,19 +420,41 @@ class LDAHead(_HeadClassifier):
 
     Parameters
     ----------
-    shrinkage : float
-        The share of the covariance that is replaced by a multiple of the identity, 0 to 1.
+    shrinkage : float or "auto"
+        The share of the covariance that is replaced by a multiple of the identity, 0 to 1; "auto": that of Ledoit and Wolf
+        (2004) for the rows less the means of their classes.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
+    class_weight : dict or "balanced"
+        Weights of the classes; "balanced": inverse to their rows, so that the classes are equally likely.
+
+    Attributes
+    ----------
+    shrinkage_ : float
+        The one that was used.
 
     Source: models/heads/lda.c
+
+    Examples
+    --------
+    >>> LDAHead("auto").fit([[0.0, 1], [0, 2], [1, 0], [2, 0]], [1, 1, 0, 0]).predict([[3.0, 0]])
+    array([0])
     """
 
-    _name, _parameters = "lda", {"shrinkage": "shrinkage"}
+    _name, _parameters, _sparse = "lda", {"shrinkage": "shrinkage_"}, False
 
-    def __init__(self, shrinkage: float = 0.1, calibrated: bool = False):
+    def __init__(self, shrinkage: float | str = 0.1, calibrated: bool = False, class_weight: Any = None):
         self.shrinkage = shrinkage
         self.calibrated = calibrated
+        self.class_weight = class_weight
+
+    def _take(self, X, Y, weight):
+        self.shrinkage_ = self.shrinkage
+        if isinstance(self.shrinkage, str) and self.shrinkage == "auto":
+            w = np.ones(len(X)) if weight is None else weight
+            own = Y * w[:, None]
+            self.shrinkage_ = _ledoit_wolf(X - Y @ (own.T @ X / own.sum(0)[:, None]), w)
+        super()._take(X, Y, weight)
 
 
 class PrototypeHead(_HeadClassifier):
@@ -234,7 +470,18 @@ class PrototypeHead(_HeadClassifier):
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
 
+    Attributes
+    ----------
+    means_ : numpy.ndarray
+        [C, d].
+
     Source: models/heads/prototype.c
+
+    Examples
+    --------
+    >>> PrototypeHead().fit([[0.0, 1], [0, 2], [1, 0], [2, 0]], [1, 1, 0, 0]).means_
+    array([[1.5, 0. ],
+           [0. , 1.5]])
     """
 
     def __init__(self, metric: str = "euclidean", scale: float = 10.0, calibrated: bool = False):
@@ -247,22 +494,49 @@ class PrototypeHead(_HeadClassifier):
         scale = checked.real("PrototypeHead: scale", self.scale, 1e-12)
         return _chosen(self, "metric", names), {"scale": scale} if self.metric == "cosine" else {}
 
-    def _take(self, X, Y):
-        """The means: every metric reads no more of the rows, but for their mean."""
-        self.means_ = Y.T @ X / Y.sum(0)[:, None]
-        self.center_ = X.mean(0) if self.metric == "centred" else np.zeros(X.shape[1])
+    def _take(self, X, Y, weight):
+        """The means: every metric reads no more of the rows, but for their mean. All but the cosine are linear."""
         self._head()
+        own = Y if weight is None else Y * weight[:, None]
+        total = own.sum(0)
+        self.means_ = (X.T @ own / total).T
+        if self.metric == "cosine":
+            return
+        center = total @ self.means_ / total.sum() if self.metric == "centred" else np.zeros(X.shape[1])
+        P = (2.0 if self.metric == "euclidean" else 1.0) * (self.means_ - center)
+        b = -(self.means_**2).sum(1) if self.metric == "euclidean" else -P @ center
+        self.weights_ = np.concatenate([P.T, b[None]])
 
     def _of_rows(self, X):
-        if self.metric == "centred":
-            return (X - self.center_) @ (self.means_ - self.center_).T
-        return self._logits(self.means_, np.eye(len(self.means_)), X)
+        if self.metric != "cosine":
+            return super()._of_rows(X)
+        length = sparse.linalg.norm(X, axis=1) if sparse.issparse(X) else np.linalg.norm(X, axis=1)
+        of_means = np.linalg.norm(self.means_, axis=1)
+        return self.scale * (X @ self.means_.T) / np.maximum(np.outer(length, of_means), np.finfo(float).tiny)
+
+
+def _ledoit_wolf(R, w):
+    """The shrinkage of S = sum_i w_i R_i R_i^T / n, n = sum w, that Ledoit and Wolf (2004) estimate to be best."""
+    n, d = w.sum(), R.shape[1]
+    scaled = R * np.sqrt(w)[:, None]
+    gram = scaled @ scaled.T if len(R) < d else scaled.T @ scaled
+    squares, trace = (gram**2).sum() / n**2, np.trace(gram) / n
+    spread = squares - trace**2 / d  # |S - mu I|^2
+    noise = ((w @ (R**2).sum(1) ** 2) / n - squares) / n
+    return float(min(max(noise, 1e-8 * spread), spread) / spread) if spread > 0 else 1.0  # above 0: S may be singular
+
+
+def _fit_dense(named, X, Y, weight):
+    name, parameters = named
+    with Tape(mode="eval"):
+        W, b = head(name).fit(X, Y, weight, **parameters)
+        return W.numpy(), b.numpy()
 
 
 def _refuse_unlabelled(self, y):
     """NumPy would make a text "nan" of NaN in a list of texts, and forget what is masked."""
     masked = checked.is_masked(y)
-    if isinstance(y, np.ndarray) and not masked and y.dtype != object:
+    if (isinstance(y, np.ndarray) and not masked and y.dtype != object) or sparse.issparse(y):
         return
     values = np.array(y.tolist(), object) if masked else np.asarray(y, object)
     for i, value in enumerate(values if values.ndim == 1 else ()):
@@ -277,4 +551,6 @@ def _chosen(self, name, choices):
     return choices[value]
 
 
-__all__ = ["LDAHead", "LogisticHead", "PrototypeHead", "RidgeHead", "SVMHead", "few_shot_score"]
+__all__ = [
+    "LDAHead", "LogisticHead", "LogisticHeadCV", "PrototypeHead", "RidgeHead", "RidgeHeadCV", "SVMHead", "few_shot_score",
+]  # fmt: skip

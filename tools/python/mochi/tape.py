@@ -18,6 +18,7 @@ MODES = ("record", "eval")  # as MO_RECORD, MO_EVAL
 _open = threading.local()
 # Tapes by the address of the library's, for functions of Python that the library calls.
 _tapes: weakref.WeakValueDictionary[int, Tape] = weakref.WeakValueDictionary()
+_stays: dict[int, Any] = {}  # nobody tells when the library resets a tape of its own
 
 
 def _open_tapes():
@@ -129,9 +130,12 @@ class Tape:
         return Lent(self._core)
 
     def holds(self, thing: Any) -> Any:
-        """Keeps a thing until the tape is reset; returns it."""
+        """Keeps a thing until the tape is reset; returns it. What nodes of a tape of the library's own point to stays."""
         self._live()
-        self._core.kept.append(thing)
+        if self._core.owned:
+            self._core.kept.append(thing)
+        else:
+            _stays[id(thing)] = thing
         return thing
 
     def reset(self) -> None:

@@ -44,7 +44,6 @@ class Tensor:
     """
 
     __slots__ = ("_pointer", "_tape", "_frame", "__weakref__")
-    __array_ufunc__ = None  # so that `array @ tensor` is the tensor's
     __hash__ = object.__hash__
 
     def __init__(self, pointer, tape):
@@ -156,6 +155,9 @@ class Tensor:
         if not self.ndim:
             raise TypeError("len() of a tensor without axes")
         return self.shape[0]
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec else str(self)
 
     def __repr__(self):
         if not self._frame.alive:

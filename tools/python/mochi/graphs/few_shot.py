@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pickle
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -88,6 +89,8 @@ class FewShot(Handle):
         self.classes = np.zeros(0, np.int64)
         self._fewest = 0
         self._known = np.zeros(0, np.int64)
+        self._made: tuple[Any, dict[str, Any]] | None = None  # (the model, the options) that made it
+        self._given: Any = None
         if labels is not None:
             self.fit(labels)
 
@@ -97,6 +100,7 @@ class FewShot(Handle):
         self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
         self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), integers(known), integers(label), len(label))
         self._known, self.classes = known, classes
+        self._given = dict(zip(_called(self.graph, known).tolist(), classes[label].tolist(), strict=True))
         self._fewest = int(np.bincount(label, minlength=1).min())
         return self
 
@@ -111,31 +115,82 @@ class FewShot(Handle):
         e = self.context.call(lib.gate_mo_few_shot_expect, self.pointer())
         return Estimate(**{field.name: getattr(e, field.name) for field in dataclasses.fields(Estimate)})
 
-    def predict(self, examples: Sequence | None = None) -> np.ndarray:
+    @overload
+    def predict(self, examples: Sequence | None = None, as_frame: Literal[False] = False) -> np.ndarray: ...
+    @overload
+    def predict(self, examples: Sequence | None = None, *, as_frame: Literal[True]) -> Any: ...
+    def predict(self, examples=None, as_frame=False):
         """The class of each example [n], as the labels name it.
 
         Parameters
         ----------
         examples : sequence
             Examples, or a mask, bool [examples]; None: all.
+        as_frame : bool
+            A Series of pandas, by the names of the examples.
         """
-        return self.classes[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
+        found = self.classes[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
+        return self._frame(found, examples) if as_frame else found
 
-    def predict_proba(self, examples: Sequence | None = None) -> np.ndarray:
+    def score(self, labels: Any) -> float:
+        """The share of examples that are predicted as labels say: a dict, a Series or an array, as `fit` takes them."""
+        if hasattr(labels, "items"):
+            examples, values = list(labels.keys()), list(labels.values() if isinstance(labels, dict) else labels)
+        else:
+            examples, values = None, list(labels)
+        known = [(i, value) for i, value in enumerate(plain_labels(values)) if value is not None]
+        if not known:
+            raise errors.InvalidError("score: no labels")
+        found = self.predict(examples)
+        if len(found) != len(values):
+            raise errors.InvalidError(f"score: {len(values)} labels of {len(found)} examples")
+        return float(np.mean([found[i] == value for i, value in known]))
+
+    @overload
+    def predict_proba(self, examples: Sequence | None = None, as_frame: Literal[False] = False) -> np.ndarray: ...
+    @overload
+    def predict_proba(self, examples: Sequence | None = None, *, as_frame: Literal[True]) -> Any: ...
+    def predict_proba(self, examples=None, as_frame=False):
         """Probabilities softmax(logits / temperature), float64 [n, C]; the temperature is of the left-out labels.
+
+        as_frame: a DataFrame of pandas, whose index are the names of the examples and whose columns the classes.
 
         Warns where a class has fewer than 4 labels: over 25 graphs the mean of the largest lay up to 41 points below the
         accuracy and up to 20 above it with one label of each class, up to 20 below and 19 above with two.
         """
         if 0 < self._fewest < 4:
             warnings.warn(f"few-shot: probabilities are rough below 4 labels of a class, found {self._fewest}", stacklevel=2)
-        return self._rows(lib.gate_mo_few_shot_probabilities, examples)
+        found = self._rows(lib.gate_mo_few_shot_probabilities, examples)
+        return self._frame(found, examples) if as_frame else found
 
     def logits(self, examples: Sequence | None = None) -> np.ndarray:
         """Logits, float64 [n, C]."""
         return self._rows(lib.gate_mo_few_shot_logits, examples)
 
     decision_function = logits
+
+    def _frame(self, found, examples):
+        import pandas
+
+        ids = np.arange(self._examples) if examples is None else self._numbers_of(examples)
+        index = pandas.Index(_called(self.graph, ids), name="example")
+        if found.ndim == 1:
+            return pandas.Series(found, index, name="class")
+        return pandas.DataFrame(found, index, pandas.Index(self.classes, name="class"))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the readout with its graph, labels and weights, for `FewShot.load`."""
+        with open(path, "wb") as file:
+            pickle.dump(self, file)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> FewShot:
+        """The readout that `save` wrote, which is fitted again; a pickle, hence of a source that you trust."""
+        with open(path, "rb") as file:
+            found = pickle.load(file)
+        if not isinstance(found, cls):
+            raise errors.FormatError(f"{os.fspath(path)}: a {type(found).__name__}, expected a FewShot")
+        return found
 
     def _rows(self, gate, examples):
         ids = np.arange(self.graph.examples) if examples is None else self._numbers_of(examples)
@@ -175,7 +230,14 @@ class FewShot(Handle):
         return f"mochi.FewShot({self.graph.name!r}, labels={len(self._known)}, classes={len(self.classes)})"
 
     def __reduce__(self):
-        raise TypeError("a FewShot cannot be pickled: keep the graph, the name of the weights and the labels")
+        if self._made is None:
+            raise TypeError("this FewShot cannot be pickled: it was not made by Trained.few_shot")
+        model, options = self._made
+        return _refitted, (model, self.graph, self._given, options)
+
+
+def _refitted(model, g, labels, options):
+    return model.few_shot(g, labels, **options)
 
 
 def integers(array: np.ndarray) -> Any:

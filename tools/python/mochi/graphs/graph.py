@@ -206,6 +206,45 @@ class Graph:
                 became = "are left out" if there is None else f"became texts: {wrong!r} is {lost!r} there"
                 warnings.warn(f"Graph.save: names of {what} {became}", stacklevel=2)
 
+    def to_scipy(self) -> Any:
+        """The adjacency as a scipy.sparse.csr_array [nodes, nodes] of ones."""
+        from scipy import sparse
+
+        indptr, indices = self.adjacency
+        return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), (self.nodes, self.nodes))
+
+    def to_networkx(self) -> Any:
+        """A networkx.Graph of the nodes' names, with the node attributes "x" (rows) and "y" (class names), where there are any."""
+        import networkx
+
+        made, (indptr, indices) = networkx.Graph(name=self.name), self.adjacency
+        names = self.names if self.names is not None and self.graphs == 1 else list(range(self.nodes))
+        row = np.repeat(np.arange(self.nodes), np.diff(indptr))
+        made.add_nodes_from(names)
+        made.add_edges_from((names[u], names[v]) for u, v in zip(row, indices, strict=True) if u < v)
+        if self.x is not None:
+            networkx.set_node_attributes(made, dict(zip(names, self.x, strict=True)), "x")
+        if self.y is not None and self.graphs == 1:
+            known = {n: self.classes[c].item() for n, c in zip(names, self.y, strict=True) if c >= 0}
+            networkx.set_node_attributes(made, known, "y")
+        return made
+
+    def to_pyg(self) -> Any:
+        """A torch_geometric.data.Data: edge_index of both directions, x, y (-1: unlabelled) and the masks of the division."""
+        import torch
+        from torch_geometric.data import Data
+
+        indptr, indices = self.adjacency
+        ends = np.stack([np.repeat(np.arange(self.nodes), np.diff(indptr)), indices.astype(np.int64)])
+        made = Data(edge_index=torch.from_numpy(ends), num_nodes=self.nodes)
+        for key, value in (("x", self.x), ("y", self.y)):
+            if value is not None:
+                setattr(made, key, torch.from_numpy(value))
+        for part, key in (("train", "train"), ("validation", "val"), ("test", "test")):
+            if (mask := self.division(part)) is not None:
+                setattr(made, f"{key}_mask", torch.from_numpy(mask if mask.ndim == 1 else mask.T.copy()))
+        return made
+
     def __repr__(self) -> str:
         if self._owned is None:
             return "mochi.Graph(closed)"
@@ -233,8 +272,9 @@ def graph(
     ----------
     source : str, path or object
         A data set's name (`mochi data list`) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse
-        [n, n], whose entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers, or a table of pandas with
-        two such columns and, if you like, weights; a graph of networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y,
+        [n, n], or an array [n, n], whose entries that are not 0 are edges; an array of edges [edges, 2] or [2, edges] of node
+        numbers, or [edges, 2] of names; a table of pandas with two columns of either, and, if you like, one of weights, or a
+        square one of an adjacency by names; a graph of networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y,
         masks); a graph of DGL (edges(), ndata: feat, label, masks); a `Graph`, which is itself where nothing else is given.
     x : array_like, scipy.sparse matrix or str
         Attributes of the nodes [n, d], in place of the source's; or the name of a node attribute of the source.
@@ -322,8 +362,9 @@ def _copied(pointer, n, dtype):
 def _assembled(context, parts, name, caller):
     ignored = sorted(set(parts.get("ignored", ())), reverse=True)
     if ignored:
-        found = " and ".join(ignored)
-        warnings.warn(f"{caller}: edges have neither weights nor directions here; their {found} are ignored", stacklevel=3)
+        found, edges = " and ".join(ignored), len(parts["u"])
+        text = f"edges have neither weights nor directions here; their {found} are ignored, of {edges} entries"
+        warnings.warn(f"{caller}: {text}", stacklevel=3)
     members, values = members_of(parts)
     label = "".join(c if c.isalnum() or c in "-_. " else "_" for c in name or "graph")[:LARGEST_NAME] or "graph"
     told = sorted({*ignored, *parts.get("told", ())}, reverse=True)

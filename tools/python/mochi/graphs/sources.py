@@ -105,21 +105,60 @@ def _of_sparse(matrix):
     return {"nodes": nodes, "u": u, "v": v, "ignored": _ignored(_weighted(entries.data[kept]), _directed(u, v, nodes))}
 
 
+def _of_dense(matrix, names=None):
+    """A matrix [n, n], of which every entry that is not 0 is an edge."""
+    if matrix.dtype.kind not in "biuf" or not np.isfinite(matrix).all():
+        raise errors.InvalidError(f"graph: an adjacency of {matrix.dtype} {list(matrix.shape)}, expected finite numbers")
+    u, v = np.nonzero(matrix)
+    parts = {"nodes": len(matrix), "u": u, "v": v, "ignored": _ignored(_weighted(matrix[u, v]), _directed(u, v, len(matrix)))}
+    return parts if names is None else {**parts, "names": names}
+
+
+def _of_names(u, v, weights):
+    """Edges between names, which are numbered in the order in which they come."""
+    ends = [end.item() if isinstance(end, np.generic) else end for pair in zip(u, v, strict=True) for end in pair]
+    number: dict[Any, int] = {}
+    for i, end in enumerate(ends):
+        if is_missing(end) or not isinstance(end, (str, int)):
+            raise errors.InvalidError(f"graph: edge {i // 2} has the end {end!r}, expected a name")
+        number.setdefault(end, len(number))
+    ids = np.array([number[end] for end in ends], np.int64).reshape(-1, 2)
+    return {"nodes": len(number), "u": ids[:, 0], "v": ids[:, 1], "names": list(number), "ignored": _ignored(weights, False)}
+
+
+def _of_table(table):
+    """A table of pandas: two columns of ends and perhaps one of weights, or an adjacency by names."""
+    if len(table.columns) == len(table) > 0 and table.index.equals(table.columns):
+        return _of_dense(table.to_numpy(), table.index.tolist())
+    if len(table.columns) not in (2, 3):
+        raise errors.InvalidError(f"graph: a table of {len(table.columns)} columns, expected two of ends, or a square adjacency")
+    weights = len(table.columns) == 3 and _weighted(table.iloc[:, 2])
+    ends = [table.iloc[:, i] for i in (0, 1)]
+    if any(column.dtype.kind not in "iuf" and str(column.dtype)[:3] not in ("Int", "UIn") for column in ends):
+        return _of_names(ends[0].tolist(), ends[1].tolist(), weights)
+    u, v = (checked.indices(f"graph: column {column.name!r}", column) for column in ends)
+    return {"nodes": _number_after(u, v), "u": u, "v": v, "ignored": _ignored(weights, False)}
+
+
 def _of_edges(edges, nodes):
-    weights = False
-    if hasattr(edges, "iloc") and hasattr(edges, "columns") and len(edges.columns) in (2, 3):  # a table of pandas
-        u, v = (checked.indices(f"graph: column {edges.columns[i]!r}", edges.iloc[:, i]) for i in (0, 1))
-        weights = len(edges.columns) == 3 and _weighted(edges.iloc[:, 2])
-    else:
-        ends = array_of(edges)
-        if ends.ndim != 2 or 2 not in ends.shape or ends.dtype.kind not in "iu":
-            third = "; a third column would be weights, which edges have none of here" if ends.shape[1:] == (3,) else ""
-            raise errors.InvalidError(
-                f"graph: {type(edges).__name__} of {ends.dtype} {list(ends.shape)}, expected a graph, or edges [edges, 2] of "
-                f"integers{third}"
-            )
-        u, v = checked.indices("graph: edges", ends.T if ends.shape[1] == 2 else ends)
-    return {"nodes": _number_after(u, v) if nodes is None else nodes, "u": u, "v": v, "ignored": _ignored(weights, False)}
+    if hasattr(edges, "iloc") and hasattr(edges, "columns"):
+        parts = _of_table(edges)
+        return parts if nodes is None or "names" in parts else {**parts, "nodes": nodes}
+    ends = array_of(edges)
+    if not ends.size and ends.ndim == 1:
+        ends = np.zeros((0, 2), np.int64)
+    if ends.ndim == 2 and ends.shape[0] == ends.shape[1] > 2:
+        return _of_dense(ends)
+    if ends.ndim == 2 and ends.shape[1] == 2 and ends.dtype.kind in "UO":
+        return _of_names(ends[:, 0], ends[:, 1], False)
+    if ends.ndim != 2 or 2 not in ends.shape or ends.dtype.kind not in "iu":
+        third = "; a third column would be weights, which edges have none of here" if ends.shape[1:] == (3,) else ""
+        raise errors.InvalidError(
+            f"graph: {type(edges).__name__} of {ends.dtype} {list(ends.shape)}, expected a graph, or edges [edges, 2] of "
+            f"integers{third}"
+        )
+    u, v = checked.indices("graph: edges", ends.T if ends.shape[1] == 2 else ends)
+    return {"nodes": _number_after(u, v) if nodes is None else nodes, "u": u, "v": v, "ignored": ()}
 
 
 def _of_networkx(g, x, y):

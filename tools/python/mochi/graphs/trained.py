@@ -158,7 +158,9 @@ class Trained:
         g = graph(g)
         options, kept = options_of(g, self.weights, head, lam, experts)
         options.transductive = checked.choice("few_shot: transductive", transductive, (False, True, "auto", "never"))
-        return FewShot(g, options, kept, labels)
+        made = FewShot(g, options, kept, labels)
+        made._made = self, {"head": head, "lam": lam, "transductive": transductive, "experts": experts}
+        return made
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float = 0.0) -> np.ndarray:
         """Scores of pairs of nodes that are not linked: the higher, the likelier is a missing link.

@@ -26,18 +26,23 @@ from .. import ops as _ops
 from ..heads import Head
 from ..heads import head as _head
 from ..solvers import implicit as _implicit
-from .nodes import Function
+from . import compiled
+from .nodes import apply
 
-__all__ = ["function", "implicit", "lda", "logistic", "prototype", "readout", "ridge", "solve", "solve_spd", "svm"]
+__all__ = [
+    "LogisticHead", "ProtoHead", "RidgeHead", "SVMHead", "function", "implicit", "lda", "logistic", "prototype", "readout",
+    "ridge", "solve", "solve_spd", "svm",
+]  # fmt: skip
 
 
-def function(f: Callable) -> Callable[..., torch.Tensor]:
+def function(f: Callable) -> Callable[..., Any]:
     """A function of PyTorch from one that is written with the ops of `mochi.ops`.
 
     Parameters
     ----------
     f : callable
-        f(*tensors) -> Tensor, of `mochi.Tensor`. It is called again for higher derivatives: it must give the same.
+        f(*tensors, **options) -> a `mochi.Tensor`, or a tuple of several. It is called again for higher derivatives: it must
+        give the same. Numbers, texts and keywords are given on as they are.
 
     Returns
     -------
@@ -45,11 +50,23 @@ def function(f: Callable) -> Callable[..., torch.Tensor]:
         Takes and gives tensors of PyTorch, float32 or float64 where gradients flow, all on the device of the first.
     """
 
-    def apply(*inputs: torch.Tensor) -> torch.Tensor:
-        return Function.apply(f, *inputs)
+    def applied(*inputs: Any, **options: Any) -> Any:
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
 
-    apply.__doc__ = f.__doc__
-    return apply
+        def given(*leaves):
+            values = iter(leaves)
+            return f(*(next(values) if isinstance(x, torch.Tensor) else x for x in inputs), **options)
+
+        return apply(given, *tensors)
+
+    applied.__doc__ = f.__doc__
+    return applied
+
+
+def _batched(f):
+    """Marks a function that takes leading axes of episodes, which torch.func.vmap then gives it."""
+    f.batches = True
+    return f
 
 
 def _one_hot(Ys, Zs):
@@ -77,15 +94,18 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     -------
     Tensor [.., n_q, C]
     """
-    h = _head(head)
     Ys = _one_hot(Ys, Zs)
+    if torch.compiler.is_compiling() and isinstance(head, str):
+        return compiled.call(f"head {head}", [Zs, Ys, Zq], parameters)
+    h = _head(head)
     names = [name for name, value in parameters.items() if isinstance(value, torch.Tensor)]
     numbers = {name: value for name, value in parameters.items() if name not in names}
 
+    @_batched
     def fit(Zs, Ys, Zq, *given):
         return h(Zs, Ys, Zq, **numbers, **dict(zip(names, given, strict=True)))
 
-    return Function.apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
+    return apply(fit, Zs, Ys, Zq, *(parameters[name].to(Zs.dtype) for name in names))
 
 
 def _ridge(bias):
@@ -100,7 +120,7 @@ def _ridge(bias):
         logits = Zq @ (Zs.T @ D)
         return logits + D.sum(-2, keepdims=True) if bias else logits
 
-    return lambda Zs, *rest: (dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, *rest)
+    return _batched(lambda Zs, *rest: (dual if Zs.shape[-2] <= Zs.shape[-1] else primal)(Zs, *rest))
 
 
 def ridge(
@@ -123,9 +143,11 @@ def ridge(
         raise errors.InvalidError(f"ridge: bias {bias!r}, expected 'penalised', 'free' or None")
     if not isinstance(lam, torch.Tensor):
         lam = checked.real("ridge: lam", lam, 0)
+    if torch.compiler.is_compiling():
+        return compiled.call(f"ridge {bias}", [Zs, _one_hot(Ys, Zs), Zq], {"lam": lam})
     if bias == "free" or (bias is not None and Zs.shape[-2] > Zs.shape[-1]):
-        return readout(heads[bias], Zs, Ys, Zq, **{"lambda": lam})
-    return Function.apply(_ridge(bias is not None), Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
+        return readout(heads[bias], Zs, Ys, Zq, lam=lam)
+    return apply(_ridge(bias is not None), Zs, _one_hot(Ys, Zs), Zq, torch.as_tensor(lam, dtype=Zs.dtype))
 
 
 def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
@@ -133,7 +155,7 @@ def logistic(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | 
 
     Differentiated at the optimum by the implicit function theorem. Source: models/heads, ops/fits; Lee et al. 2019
     """
-    return readout("logistic", Zs, Ys, Zq, **{"lambda": lam})
+    return readout("logistic", Zs, Ys, Zq, lam=lam)
 
 
 def svm(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch.Tensor = 1.0) -> torch.Tensor:
@@ -141,7 +163,7 @@ def svm(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, lam: float | torch
 
     Source: Crammer and Singer 2001; Lee et al. 2019 (MetaOptNet)
     """
-    return readout("svm", Zs, Ys, Zq, **{"lambda": lam})
+    return readout("svm", Zs, Ys, Zq, lam=lam)
 
 
 def lda(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, shrinkage: float | torch.Tensor = 0.1) -> torch.Tensor:
@@ -159,12 +181,12 @@ def prototype(Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, kind: str = 
 
 def solve_spd(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """A^-1 B for symmetric positive definite A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
-    return Function.apply(_ops.solve_spd, A, B)
+    return compiled.call("solve_spd", [A, B], {}) if torch.compiler.is_compiling() else apply(_batched(_ops.solve_spd), A, B)
 
 
 def solve(A: torch.Tensor, B: torch.Tensor) -> torch.Tensor:
     """A^-1 B for A [.., n, n] and B [.., n, m], batched; one factorization serves all orders."""
-    return Function.apply(_ops.solve, A, B)
+    return compiled.call("solve", [A, B], {}) if torch.compiler.is_compiling() else apply(_batched(_ops.solve), A, B)
 
 
 def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **options: Any) -> torch.Tensor:
@@ -185,4 +207,98 @@ def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **optio
     def at(w0, *theta):
         return _implicit(residual, w0, theta, **options)
 
-    return Function.apply(at, w0.detach(), *theta)
+    return apply(at, w0.detach(), *theta)
+
+
+class _Head(torch.nn.Module):
+    """A head as a module: forward(Zs, Ys, Zq) -> logits; its penalty is exp(log_lam), a parameter if it is learned."""
+
+    def __init__(self, lam: float, learned: bool):
+        super().__init__()
+        value = torch.tensor(float(lam)).log()
+        self.log_lam = torch.nn.Parameter(value) if learned else None
+        self._lam = float(lam)
+
+    @property
+    def lam(self) -> Any:
+        """The penalty: a number, or a tensor if it is learned."""
+        return self._lam if self.log_lam is None else self.log_lam.exp()
+
+    def extra_repr(self) -> str:
+        return f"lam={float(self.lam):.4g}, learned={self.log_lam is not None}"
+
+
+class RidgeHead(_Head):
+    """`ridge` as a module.
+
+    Parameters
+    ----------
+    lam : float
+        The penalty, above 0; its first value if it is learned.
+    learned : bool
+        Whether log(lam) is a parameter (R2-D2, Bertinetto et al. 2019).
+    bias : str
+        Of `ridge`.
+
+    Examples
+    --------
+    >>> head = mochi.torch.RidgeHead(lam=1.0, learned=True, bias=None)
+    >>> logits = head(torch.randn(10, 8), torch.arange(10) % 5, torch.randn(3, 8))
+    >>> logits.shape, [name for name, _ in head.named_parameters()]
+    (torch.Size([3, 5]), ['log_lam'])
+    """
+
+    def __init__(self, lam: float = 10.0, learned: bool = False, bias: str | None = "penalised"):
+        super().__init__(lam, learned)
+        self.bias = bias
+
+    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
+        """Logits [.., n_q, C]."""
+        return ridge(Zs, Ys, Zq, self.lam, self.bias)
+
+
+class LogisticHead(_Head):
+    """`logistic` as a module."""
+
+    def __init__(self, lam: float = 1.0, learned: bool = False):
+        super().__init__(lam, learned)
+
+    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
+        """Logits [.., n_q, C]."""
+        return logistic(Zs, Ys, Zq, self.lam)
+
+
+class SVMHead(_Head):
+    """`svm` as a module (MetaOptNet, Lee et al. 2019)."""
+
+    def __init__(self, lam: float = 1.0, learned: bool = False):
+        super().__init__(lam, learned)
+
+    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
+        """Scores [.., n_q, C]."""
+        return svm(Zs, Ys, Zq, self.lam)
+
+
+class ProtoHead(torch.nn.Module):
+    """`prototype` as a module (Snell et al. 2017)."""
+
+    def __init__(self, kind: str = "euclidean"):
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor) -> torch.Tensor:
+        """Scores [.., n_q, C]."""
+        return prototype(Zs, Ys, Zq, self.kind)
+
+
+def _eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
+    """What `compiled.call` stands for: "solve", "solve_spd", "ridge BIAS" or "head NAME"."""
+    kind, _, which = name.partition(" ")
+    if kind == "head":
+        return readout(which, *inputs, **parameters)
+    if kind == "ridge":
+        return ridge(*inputs, parameters["lam"], None if which == "None" else which)
+    return (solve if kind == "solve" else solve_spd)(*inputs)
+
+
+compiled.eager = _eager

@@ -71,13 +71,18 @@ class Record:
     def __init__(self, f, inputs, needs):
         self.context = _devices.context_of(inputs[0])
         self.tape, self.home = _idle.take(self.context), _idle.tapes
+        self.needs, self.shapes = tuple(needs), [x.shape for x in inputs]
         self.leaves = [leaf_of(x, need, self.context) for x, need in zip(inputs, needs, strict=True)]
         with self.tape:
-            self.y = f(*self.leaves)  # or a list of several
+            self.y = f(*self.leaves)  # or a list or tuple of several
 
     def __del__(self):
         if hasattr(self, "home"):
             self.home.append(self.tape)  # reset by the thread that takes it
+
+    def serves(self, inputs, needs):
+        """Whether it is of inputs like these; under torch.func a node may be asked for a part of a batch, or for a whole one."""
+        return [x.shape for x in inputs] == self.shapes and all(a or not b for a, b in zip(self.needs, needs, strict=True))
 
     def gradients(self, needs, bars):
         """The adjoints of the inputs that need one, from those of the results."""
@@ -109,6 +114,7 @@ class Gradient:
 
     def __init__(self, f, needs, n):
         self.f, self.needs, self.n = f, needs, n
+        self.batches = getattr(f, "batches", False)
         inner = getattr(f, "leaves", [False] * len(needs))
         # Whose adjoints it asks for itself, in its own inputs.
         self.leaves = [False] * n + [a or b for a, b in zip(needs, inner, strict=True)]
@@ -120,40 +126,140 @@ class Gradient:
         return current_tape().grad(self.f(*inputs), xs, bars, create_graph=True, allow_unused=True)
 
 
+class Asked:
+    """What a node computes: f, whose inputs need an adjoint, how many results f has, and the record once there is one."""
+
+    def __init__(self, f, needs, n=1, record=None):
+        self.f, self.needs, self.n, self.record = f, tuple(needs), n, record
+
+    def recorded(self, inputs):
+        """A record of f at the inputs."""
+        inner = getattr(self.f, "leaves", self.needs)
+        return Record(self.f, inputs, [a or b for a, b in zip(inner, self.needs, strict=True)])
+
+    def alone(self):
+        """The same for one item of a batch, whose inputs may be another's."""
+        return Asked(self.f, self.needs, self.n, self.record)
+
+
+def apply(f, *inputs):
+    """f of tensors of PyTorch: a tensor, or a tuple of several."""
+    tracked = torch.is_grad_enabled()
+    if torch.is_autocast_enabled(inputs[0].device.type):  # as torch.amp.custom_fwd(cast_inputs=torch.float32)
+        inputs = tuple(x.float() if x.dtype in (torch.float16, torch.bfloat16) else x for x in inputs)
+    return Function.apply(Asked(f, [tracked and _is_tracked(x) for x in inputs]), *inputs)
+
+
+def _is_tracked(x):
+    """Whether an adjoint may be asked for, at any level of torch.func."""
+    inside = torch._C._functorch
+    while inside.is_functorch_wrapped_tensor(x):
+        if inside.is_gradtrackingtensor(x):
+            return True
+        x = inside.get_unwrapped(x)
+    return x.requires_grad or torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+
+
+def _pushed(f, n, inputs, tangents):
+    """J v for the n results of f: the adjoint, in the adjoints u of the results, of <J^T u, v>, which is linear in u."""
+    needs = [v is not None for v in tangents]
+    with torch.no_grad():
+        shapes = Function.apply(Asked(f, [False] * len(inputs)), *inputs)
+    bars = [torch.zeros_like(y) for y in (shapes if isinstance(shapes, tuple) else (shapes,))]
+    pulled = Gradient(f, needs, n)
+    asked = Asked(pulled, [True] * n + [False] * len(inputs), sum(needs))
+    return Adjoint.apply(asked, *(v for v in tangents if v is not None), *bars, *inputs)
+
+
+def _mapped(node, asked, dims, given, inputs, size):
+    """A node under torch.func.vmap: at once, if f takes a leading axis of episodes, else item by item."""
+    moved = [x if d is None else x.movedim(d, 0) for d, x in zip(dims, given, strict=True)]
+    scalars = [(d, x, need) for d, x, need in zip(dims[-inputs:], given[-inputs:], asked.needs, strict=True) if x.dim() < 2 + (d is not None)]
+    of_one = all(d is None for d in dims[-inputs:])  # one fit, asked along several directions
+    if getattr(asked.f, "batches", False) and not of_one and not any(d is not None or need for d, _, need in scalars):
+        whole = [x if d is not None or x.dim() < 2 else x.expand(size, *x.shape) for d, x in zip(dims, moved, strict=True)]
+        found = node.apply(asked, *whole)
+    else:
+        each = [
+            node.apply(asked.alone(), *(x if d is None else x[i] for d, x in zip(dims, moved, strict=True))) for i in range(size)
+        ]
+        found = tuple(map(torch.stack, zip(*each, strict=True))) if isinstance(each[0], tuple) else torch.stack(each)
+    return found, tuple(0 for _ in found) if isinstance(found, tuple) else 0
+
+
 class Function(torch.autograd.Function):
     """y = f(*inputs)."""
 
     @staticmethod
-    def forward(ctx, f, *inputs):
+    def forward(asked, *inputs):
         """Records f, and gives its value."""
-        ctx.f = f
-        ctx.record = Record(f, inputs, ctx.needs_input_grad[1:])
-        ctx.save_for_backward(*inputs)
-        return tensor_of(ctx.record.y, inputs[0])
+        asked.record = record = asked.recorded(inputs)
+        if isinstance(record.y, (list, tuple)):
+            return tuple(tensor_of(y, inputs[0]) for y in record.y)
+        return tensor_of(record.y, inputs[0])
 
     @staticmethod
-    def backward(ctx, bar):
+    def setup_context(ctx, inputs, output):
+        """Keeps the record and the inputs."""
+        asked, *given = inputs
+        ctx.f, ctx.record, ctx.n = asked.f, asked.record, len(output) if isinstance(output, tuple) else 1
+        asked.record = None
+        ctx.save_for_backward(*given)
+        ctx.save_for_forward(*given)
+
+    @staticmethod
+    def backward(ctx, *bars):
         """The adjoints of the inputs, as a node of its own."""
         needs = ctx.needs_input_grad[1:]
-        return None, *_spread(Adjoint.apply(ctx.f, needs, ctx.record, bar, *ctx.saved_tensors), needs)
+        asked = Asked(ctx.f, needs, ctx.n, ctx.record)
+        return None, *_spread(Adjoint.apply(asked, *bars, *ctx.saved_tensors), needs)
+
+    @staticmethod
+    def jvp(ctx, _, *tangents):
+        """The derivative of the results along the tangents."""
+        found = _pushed(ctx.f, ctx.n, ctx.saved_tensors, tangents)
+        return found if ctx.n > 1 else found[0]
+
+    @staticmethod
+    def vmap(info, dims, asked, *inputs):
+        """A leading axis of episodes."""
+        return _mapped(Function, asked, dims[1:], inputs, len(inputs), info.batch_size)
 
 
 class Adjoint(torch.autograd.Function):
     """`Gradient` of f by the tape of a record of f; its own adjoint is that of the gradient, and so on to any order."""
 
     @staticmethod
-    def forward(ctx, f, needs, record, *given):
+    def forward(asked, *given):
         """Asks the tape of the record; given: the adjoints of the results, and all inputs."""
-        n = len(given) - len(needs)
-        ctx.gradient = Gradient(f, needs, n)
-        ctx.save_for_backward(*given)
+        n, inputs = asked.n, given[asked.n :]
+        record = asked.record
+        if record is None or not record.serves(inputs, asked.needs):
+            record = asked.recorded(inputs)
         bars = [leaf_of(bar, context=record.context) for bar in given[:n]]
-        return tensors_of(record.gradients(needs, bars), given[n:], needs)
+        return tensors_of(record.gradients(asked.needs, bars), inputs, asked.needs)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        """Keeps what is differentiated again."""
+        asked, *given = inputs
+        ctx.gradient = Gradient(asked.f, asked.needs, asked.n)
+        ctx.save_for_backward(*given)
+        ctx.save_for_forward(*given)
 
     @staticmethod
     def backward(ctx, *directions):
         """Records f and its gradients anew, and differentiates them along the directions."""
-        given, wanted = ctx.saved_tensors, ctx.needs_input_grad[3:]
-        record = Record(ctx.gradient, given, [a or b for a, b in zip(ctx.gradient.leaves, wanted, strict=True)])
-        found = Adjoint.apply(ctx.gradient, wanted, record, *directions, *given)
-        return None, None, None, *_spread(found, wanted)
+        wanted = ctx.needs_input_grad[1:]
+        asked = Asked(ctx.gradient, wanted, len(directions))
+        return None, *_spread(Adjoint.apply(asked, *directions, *ctx.saved_tensors), wanted)
+
+    @staticmethod
+    def jvp(ctx, _, *tangents):
+        """The derivative of the gradients along the tangents."""
+        return _pushed(ctx.gradient, sum(ctx.gradient.needs), ctx.saved_tensors, tangents)
+
+    @staticmethod
+    def vmap(info, dims, asked, *given):
+        """A leading axis of episodes, or several directions at one."""
+        return _mapped(Adjoint, asked, dims[1:], given, len(given) - asked.n, info.batch_size)
