@@ -52,7 +52,5 @@ MO_API void mo_profile_stop(mo_context *ctx);
 MO_API int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int capacity);
 /* Seconds between start and stop (or until now). */
 MO_API double mo_profile_seconds(const mo_context *ctx);
-/* Writes the entries as a table, each with the share of gemm_rate (FLOP/s; 0: unknown) that it reaches. */
-MO_API void mo_profile_report(const mo_context *ctx, double gemm_rate, mo_write write, void *state);
 
 #endif

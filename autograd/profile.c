@@ -5,11 +5,8 @@
  * algorithm must touch: each distinct element of inputs and outputs once; caches may save some and kernels may need
  * more. */
 #include "autograd/watch.h"
-#include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -129,63 +126,4 @@ int mo_profile_entries(const mo_context *ctx, mo_profile_entry *entries, int cap
     if (n > 0 && entries)
         memcpy(entries, p->entries, (size_t)n * sizeof *entries);
     return p->count;
-}
-
-/* A column that is empty if the value is unknown. */
-static const char *column(char text[16], const char *format, double value) {
-    if (isfinite(value))
-        mo_format(text, 16, format, value);
-    else
-        snprintf(text, 16, "-");
-    return text;
-}
-
-typedef struct table {
-    double gemm_rate, seconds; /* FLOP/s, 0: unknown; seconds of the whole profile */
-    mo_write write;
-    void *state;
-} table;
-
-static void write_row(const table *t, const char *op, const char *where, const mo_profile_entry *e) {
-    char line[256], gflop[16], rate[16], share[16], mb[16], bandwidth[16], part[16];
-    double speed = e->flops > 0 ? e->flops / e->seconds : NAN;
-    mo_format(line, sizeof line, "%-24.24s %-24.24s %8lld %11.3f %6s %10s %8s %6s %11s %7s\n", op, where,
-        (long long)e->calls, 1e3 * e->seconds, column(part, "%.1f%%", 100 * e->seconds / t->seconds),
-        column(gflop, "%.3f", 1e-9 * e->flops), column(rate, "%.1f", 1e-9 * speed),
-        column(share, "%.1f%%", t->gemm_rate > 0 ? 100 * speed / t->gemm_rate : NAN),
-        column(mb, "%.2f", 1e-6 * e->bytes),
-        column(bandwidth, "%.1f", e->bytes > 0 ? 1e-9 * e->bytes / e->seconds : NAN));
-    t->write(line, t->state);
-}
-
-static void add(mo_profile_entry *sum, const mo_profile_entry *e) {
-    sum->calls += e->calls;
-    sum->seconds += e->seconds;
-    sum->flops += e->flops;
-    sum->bytes += e->bytes;
-}
-
-void mo_profile_report(const mo_context *ctx, double gemm_rate, mo_write write, void *state) {
-    if (!ctx || !write)
-        return;
-    table t = {gemm_rate, mo_profile_seconds(ctx), write, state};
-    mo_profile_entry sums[2] = {{0}}, whole = {0};
-    char text[256];
-    int n = mo_profile_entries(ctx, NULL, 0);
-    snprintf(text, sizeof text, "%-24s %-24s %8s %11s %6s %10s %8s %6s %11s %7s\n", "op", "where", "calls", "ms",
-        "time", "GFLOP", "GFLOP/s", "GEMM", "MB", "GB/s");
-    write(text, state);
-    for (int i = 0; i < n; i++) {
-        const mo_profile_entry *e = &ctx->profile->entries[i];
-        snprintf(text, sizeof text, "vjp of %s", e->vjp_of ? e->vjp_of->name : "");
-        write_row(&t, e->op->name, e->vjp_of ? text : e->backward ? "backward" : "forward", e);
-        add(&sums[e->backward], e);
-    }
-    add(&whole, &sums[0]);
-    add(&whole, &sums[1]);
-    write_row(&t, "all ops", "forward", &sums[0]);
-    write_row(&t, "all ops", "backward", &sums[1]);
-    write_row(&t, "outside ops", "", &(mo_profile_entry){.seconds = t.seconds - whole.seconds});
-    whole.seconds = t.seconds;
-    write_row(&t, "everything", "", &whole);
 }

@@ -55,19 +55,10 @@ bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder) {
 }
 
 const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path) {
-    if (!mo_given(ctx, "load_encoder", "path", path))
-        return NULL;
-    void *object = mo_shared_object_open(ctx, "load encoder", path);
-    const mo_encoder *encoder = object ? dlsym(object, "mo_encoder_plugin") : NULL;
-    if (!object)
-        return NULL;
-    if (!encoder)
-        mo_fail(ctx, MO_FORMAT, "load encoder: %s exports no mo_encoder_plugin", path);
-    else if (encoder->abi != MO_ENCODER_ABI || encoder->size != sizeof(mo_encoder))
-        mo_fail(ctx, MO_FORMAT,
-            "load encoder: %s was built for version %d, an encoder of %zu bytes; expected %d and %zu", path,
-            encoder->abi, encoder->size, MO_ENCODER_ABI, sizeof(mo_encoder));
-    else if (mo_encoder_validate(ctx, encoder))
+    void *object;
+    const mo_plugin expected = {MO_ENCODER_ABI, sizeof(mo_encoder)};
+    const mo_encoder *encoder = mo_plugin_open(ctx, "load encoder", "mo_encoder_plugin", expected, path, &object);
+    if (!encoder || mo_encoder_validate(ctx, encoder))
         return encoder;
     dlclose(object);
     return NULL;

@@ -189,18 +189,10 @@ mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Y
 /* ---- from a shared object: its exported mo_head_plugin, checked for the version it was built for ---- */
 
 const mo_head *mo_load_head(mo_context *ctx, const char *path) {
-    if (!mo_given(ctx, "load_head", "path", path))
-        return NULL;
-    void *object = mo_shared_object_open(ctx, "load head", path);
-    const mo_head *head = object ? dlsym(object, "mo_head_plugin") : NULL;
-    if (!object)
-        return NULL;
-    if (!head)
-        mo_fail(ctx, MO_FORMAT, "load head: %s exports no mo_head_plugin", path);
-    else if (head->abi != MO_HEAD_ABI || head->size != sizeof(mo_head))
-        mo_fail(ctx, MO_FORMAT, "load head: %s was built for version %d, a head of %zu bytes; expected %d and %zu",
-            path, head->abi, head->size, MO_HEAD_ABI, sizeof(mo_head));
-    else if (mo_head_validate(ctx, head))
+    void *object;
+    const mo_plugin expected = {MO_HEAD_ABI, sizeof(mo_head)};
+    const mo_head *head = mo_plugin_open(ctx, "load head", "mo_head_plugin", expected, path, &object);
+    if (!head || mo_head_validate(ctx, head))
         return head;
     dlclose(object);
     return NULL;

@@ -44,11 +44,9 @@ MO_API mo_tensor *mo_least_squares(mo_tape *t, mo_tensor *A, mo_tensor *B);
  * magnitude of each column is positive */
 MO_API void mo_eigh(mo_tape *t, mo_tensor *A, mo_tensor **w, mo_tensor **V);
 
-/* ---- logdet.c, quadratic_form.c, fits/logistic.c ---- */
+/* ---- logdet.c, fits/logistic.c ---- */
 MO_API mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A);      /* symmetric positive definite [.., n, n] -> [..] */
 MO_API mo_tensor *mo_log_abs_det(mo_tape *t, mo_tensor *A); /* log |det A|, any regular A */
-/* x^T A^-1 x for each column x of X [.., n, m] -> [.., m]; A [.., n, n] symmetric positive definite */
-MO_API mo_tensor *mo_quadratic_form(mo_tape *t, mo_tensor *A, mo_tensor *X);
 typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_intercept;
 /* Multinomial logistic regression: W [.., d, C] that minimises the summed cross-entropy of softmax(X W) with Y plus
  * lambda / 2 |W|^2; free: [.., d + 1, C], the last row an intercept without penalty. X [.., n, d], Y [.., n, C] one-hot
@@ -195,9 +193,6 @@ MO_API int64_t mo_solve_warning(const mo_solve_health *health, double limit, cha
 MO_API mo_tensor *mo_mse(mo_tape *t, mo_tensor *X, mo_tensor *Y);
 /* -mean [y log p + (1 - y) log(1 - p)] with p = sigmoid(logits); Y in [0, 1], real, of the logits' shape -> scalar */
 MO_API mo_tensor *mo_binary_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *Y);
-/* mo_softmax_cross_entropy in which a row counts the weight [C] of its class: sums are divided by the sum of weights */
-MO_API mo_tensor *mo_weighted_cross_entropy(
-    mo_tape *t, mo_tensor *logits, mo_tensor *target, mo_tensor *weight, double smoothing);
 /* The share of rows whose largest logit is that of their label: logits [.., C], labels int64 [..] -> scalar */
 MO_API mo_tensor *mo_accuracy(mo_tape *t, mo_tensor *logits, mo_tensor *labels);
 /* Segments as of mo_segment_sum: the largest entries, 0 for an empty segment, ties: gradient to the first -> [S, ..];

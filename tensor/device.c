@@ -1,6 +1,6 @@
 /* tensor/device.c - from a device to its backend: the CPU's is part of the library; CUDA's is a shared object, opened
  * on first use. */
-#include "tensor/backend.h"
+#include "tensor/storage.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -61,4 +61,9 @@ const mo_backend *mo_backend_of(mo_device device, char *text, size_t bytes) {
         return open_cuda(text, bytes);
     snprintf(text, bytes, "there is no device %d", (int)device);
     return NULL;
+}
+
+const mo_collective *mo_device_sums(const mo_context *ctx) {
+    const mo_collective *sums = ctx->backend->collective;
+    return mo_ok(ctx) && sums && !sums->missing() ? sums : NULL;
 }

@@ -1,4 +1,4 @@
-/* tensor/shared_object.c - opening a user's shared object for its symbols. */
+/* tensor/shared_object.c - opening a user's shared object for the struct that it exports. */
 #include "tensor/files/file.h"
 
 #include <dlfcn.h>
@@ -33,7 +33,8 @@ static bool is_cut(const char *path) {
     return cut;
 }
 
-void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path) {
+/* dlopen, after a check that the file is whole. Returns NULL on failure. */
+static void *open_object(mo_context *ctx, const char *label, const char *path) {
     void *object = NULL;
     char here[4096];
     if (!strchr(path, '/')) { /* the loader would look for a bare name in its own folders */
@@ -48,4 +49,19 @@ void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path
     else if (!(object = dlopen(path, RTLD_NOW | RTLD_LOCAL)))
         mo_fail(ctx, MO_IO, "%s: %s", label, dlerror());
     return object;
+}
+
+const void *mo_plugin_open(
+    mo_context *ctx, const char *label, const char *symbol, mo_plugin expected, const char *path, void **object) {
+    *object = mo_given(ctx, label, "path", path) ? open_object(ctx, label, path) : NULL;
+    const mo_plugin *plugin = *object ? dlsym(*object, symbol) : NULL;
+    if (*object && !plugin)
+        mo_fail(ctx, MO_FORMAT, "%s: %s exports no %s", label, path, symbol);
+    else if (plugin && (plugin->abi != expected.abi || plugin->size != expected.size))
+        mo_fail(ctx, MO_FORMAT, "%s: %s was built for version %d, structs of %zu bytes; expected %d and %zu", label,
+            path, plugin->abi, plugin->size, expected.abi, expected.size);
+    else
+        return plugin;
+    dlclose(*object);
+    return NULL;
 }

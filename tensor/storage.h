@@ -160,15 +160,8 @@ bool mo_device_memory(mo_context *ctx, size_t *held, size_t *left);
 /* Whether the device can capture queued work; raises MO_UNSUPPORTED in the name of `what` otherwise. */
 bool mo_require_capture(mo_context *ctx, const char *what);
 
-/* Sums over the devices of several processes (backend.h): whether there are any, by this context. The others are called
- * only where there are. */
-bool mo_can_sum_ranks(const mo_context *ctx);
-void mo_identify_device(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]);
-bool mo_name_group(mo_context *ctx, unsigned char name[MO_GROUP_BYTES]);
-bool mo_join_group(mo_context *ctx, const unsigned char name[MO_GROUP_BYTES], int rank, int size);
-void mo_leave_group(mo_context *ctx, bool abandon);
-/* Queues X := the sum of all ranks' X, contiguous and float32, an in-place change. Returns the status. */
-mo_code mo_sum_ranks(mo_tensor *X);
+/* Sums over the devices of several processes; NULL: there are none, by this context. */
+const mo_collective *mo_device_sums(const mo_context *ctx);
 
 /* Page-locked memory for copies to the device (backend.h), counted and raised in the same way; false on failure. */
 bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p);

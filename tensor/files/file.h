@@ -31,8 +31,15 @@ int mo_file_sync(int fd);
 /* Whether a file of this name is what a replacement that was cut short left: .mochi-...tmp. */
 bool mo_is_temporary(const char *name);
 
-/* dlopen, after a check that the file is whole. Returns NULL on failure; label, the purpose, starts the message. */
-void *mo_shared_object_open(mo_context *ctx, const char *label, const char *path);
+/* How a struct starts that a user's shared object exports: the version and the size of struct that it was built for. */
+typedef struct mo_plugin {
+    int abi;
+    size_t size;
+} mo_plugin;
+/* The struct under the name `symbol`, of the expected version and size. Returns NULL on failure; label, the purpose,
+ * starts the message. *object: for dlclose, where the caller refuses the struct. */
+const void *mo_plugin_open(
+    mo_context *ctx, const char *label, const char *symbol, mo_plugin expected, const char *path, void **object);
 /* How far a compressed file may unfold, in bytes: 64 MiB and mo_context_options.max_expand times the file. deflate
  * packs zeros a thousand times, so that a file of 2 MB can claim 2 GB. Text and arrays that are what they seem pack 3
  * to 25 times. */

@@ -219,7 +219,6 @@ TEST(indefinite_matrices_are_named_or_nan) {
     run_table(*state, "solve_spd", indefinite, sizeof indefinite, mo_solve_spd, mo_solve_spd_or_nan);
     run_table(*state, "cholesky", indefinite, sizeof indefinite, factor, NULL);
     run_table(*state, "logdet", indefinite, sizeof indefinite, log_of_determinant, NULL);
-    run_table(*state, "quadratic_form", indefinite, sizeof indefinite, mo_quadratic_form, NULL);
 }
 
 TEST(singular_matrices_are_named_or_nan) {

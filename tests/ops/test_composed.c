@@ -38,7 +38,6 @@ static void assert_derivatives(toy *y, mo_function f, void *state, mo_tensor *co
 enum { ROWS = 5, CLASSES = 3, NUMBERS = ROWS * CLASSES };
 
 static const int64_t table[] = {ROWS, CLASSES};
-static const int64_t labels[ROWS] = {2, 0, 1, 2, 2};
 
 /* ---- losses ---- */
 
@@ -88,61 +87,6 @@ TEST(binary_cross_entropy_of_large_logits_is_exact) {
                 assert_true(fabs(right - small) <= 1e-6 * small);
                 assert_true(fabs(wrong - logits[i] - small) <= (type ? 1e-15 : 1e-7) * logits[i]);
             }
-}
-
-/* ---- cross-entropy with weights ---- */
-
-typedef struct weighting {
-    bool dense;
-    double smoothing;
-} weighting;
-
-static void weighted_code(mo_tape *t, mo_tensor *const *in, int n, mo_tensor **out, int n_out, void *state) {
-    (void)n, (void)n_out;
-    const weighting *w = state;
-    mo_tensor *target = w->dense ? mo_softmax(t, in[2], MO_AXIS(1)) : mo_from(t, MO_I64, 1, table, labels);
-    out[0] = mo_weighted_cross_entropy(t, in[0], target, mo_exp(t, in[1]), w->smoothing);
-}
-
-static double weighted_by_loops(const double *z, const double *w, const double *target, double s) {
-    double sum = 0, weights = 0;
-    for (int i = 0; i < ROWS; i++) {
-        double all = 0;
-        for (int c = 0; c < CLASSES; c++)
-            all += exp(z[i * CLASSES + c]);
-        for (int c = 0; c < CLASSES; c++) {
-            double t = target[i * CLASSES + c];
-            sum -= w[c] * ((1 - s) * t + s / CLASSES) * (z[i * CLASSES + c] - log(all));
-            weights += w[c] * t;
-        }
-    }
-    return sum / weights;
-}
-
-TEST(weighted_cross_entropy_is_its_formula) {
-    toy *y = *state;
-    const weighting cases[] = {{false, 0}, {false, 0.2}, {true, 0}, {true, 0.1}};
-    mo_tensor *in[] = {
-        drawn(y->ctx, 2, table, 3), drawn(y->ctx, 1, (int64_t[]){CLASSES}, 4), drawn(y->ctx, 2, table, 5)};
-    mo_tensor *w = mo_exp(y->t, in[1]), *soft = mo_softmax(y->t, in[2], MO_AXIS(1));
-    mo_tensor *hard = mo_one_hot(y->t, mo_from(y->t, MO_I64, 1, table, labels), CLASSES, MO_F64);
-    double *z = host(in[0]), *weight = host(w), *targets[] = {host(hard), host(soft)};
-    for (int i = 0; i < 4; i++) {
-        weighting c = cases[i];
-        mo_tensor *out;
-        weighted_code(y->t, in, 3, &out, 1, &c);
-        assert_near(mo_item(out), weighted_by_loops(z, weight, targets[c.dense], c.smoothing));
-        assert_derivatives(y, weighted_code, &c, in, c.dense ? 3 : 2);
-        mo_tensor *equal = mo_full(y->t, MO_F64, 1, (int64_t[]){CLASSES}, 0.7), *target = c.dense ? soft : hard;
-        assert_near(mo_item(mo_weighted_cross_entropy(y->t, in[0], target, equal, c.smoothing)),
-            mo_item(mo_softmax_cross_entropy(y->t, in[0], target, c.smoothing)));
-    }
-    for (int i = 0; i < 3; i++)
-        mo_tensor_release(in[i]);
-    free(z);
-    free(weight);
-    free(targets[0]);
-    free(targets[1]);
 }
 
 /* ---- accuracy ---- */
@@ -267,12 +211,6 @@ TEST(wrong_inputs_are_named) {
     assert_failed(y->ctx, MO_INVALID, PARTS("mse: input 0 is null"));
     mo_binary_cross_entropy(t, v, mo_full(t, MO_I64, 1, (int64_t[]){3}, 1));
     assert_failed(y->ctx, MO_INVALID, PARTS("binary_cross_entropy: expected one shape", "[3] int64"));
-    mo_weighted_cross_entropy(t, M, one, one, 0);
-    assert_failed(y->ctx, MO_INVALID, PARTS("weighted_cross_entropy: expected logits [n, C]", "[2] int64, [2] int64"));
-    mo_weighted_cross_entropy(t, M, one, v, 2);
-    assert_failed(y->ctx, MO_INVALID, PARTS("weighted_cross_entropy: smoothing 2, expected 0 to 1"));
-    mo_weighted_cross_entropy(t, M, one, n, 0);
-    assert_failed(y->ctx, MO_INVALID, PARTS("weighted_cross_entropy: input 2 is null"));
     mo_accuracy(t, M, v);
     assert_failed(y->ctx, MO_INVALID, PARTS("accuracy: expected logits [.., C] and int64 labels [..]; got [2, 3]"));
     mo_accuracy(t, M, NULL);

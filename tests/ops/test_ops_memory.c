@@ -108,7 +108,6 @@ static double composed(mo_context *ctx, scratch *unused) {
     take(&s, mo_mean(t, mo_with_axis(t, s.A, MO_AXIS(1), 2), MO_AXIS(0), MO_KEEP_AXES));
     take(&s, mo_mse(t, s.A, s.B));
     take(&s, mo_binary_cross_entropy(t, s.A, mo_sigmoid(t, s.B)));
-    take(&s, mo_weighted_cross_entropy(t, s.A, label, s.x, 0.1));
     take(&s, mo_accuracy(t, s.A, label));
     take(&s, mo_segment_max(t, s.A, offset));
     take(&s, mo_segment_softmax(t, s.A, offset));

@@ -47,8 +47,60 @@ static json_t *bench_rounded(double value, double scale) {
     return json_number(round(value * scale) / scale);
 }
 
-static void write_profile_text(const char *text, void *file) {
-    fputs(text, file);
+/* ---- the profile as a table ---- */
+
+/* A column that is empty if the value is unknown. */
+static const char *column(char text[16], const char *format, double value) {
+    if (!isfinite(value))
+        return "-";
+    snprintf(text, 16, format, value);
+    return text;
+}
+
+/* rate: of GEMM, FLOP/s; seconds: of the whole profile. */
+static void print_row(double rate, double seconds, const char *op, const char *where, const mo_profile_entry *e) {
+    char gflop[16], speed[16], share[16], mb[16], bandwidth[16], part[16];
+    double flops = e->flops > 0 ? e->flops / e->seconds : NAN;
+    printf("%-24.24s %-24.24s %8lld %11.3f %6s %10s %8s %6s %11s %7s\n", op, where, (long long)e->calls,
+        1e3 * e->seconds, column(part, "%.1f%%", 100 * e->seconds / seconds), column(gflop, "%.3f", 1e-9 * e->flops),
+        column(speed, "%.1f", 1e-9 * flops), column(share, "%.1f%%", 100 * flops / rate),
+        column(mb, "%.2f", 1e-6 * e->bytes),
+        column(bandwidth, "%.1f", e->bytes > 0 ? 1e-9 * e->bytes / e->seconds : NAN));
+}
+
+static void add_entry(mo_profile_entry *sum, const mo_profile_entry *e) {
+    sum->calls += e->calls;
+    sum->seconds += e->seconds;
+    sum->flops += e->flops;
+    sum->bytes += e->bytes;
+}
+
+static void print_profile(mo_context *ctx, double rate) {
+    mo_profile_entry sums[2] = {{0}}, whole = {0};
+    int n = mo_profile_entries(ctx, NULL, 0);
+    mo_profile_entry *entries = calloc((size_t)n + 1, sizeof *entries);
+    double seconds = mo_profile_seconds(ctx);
+    char where[64];
+    if (!entries) {
+        mo_fail(ctx, MO_MEMORY, "bench: out of memory");
+        return;
+    }
+    mo_profile_entries(ctx, entries, n);
+    printf("%-24s %-24s %8s %11s %6s %10s %8s %6s %11s %7s\n", "op", "where", "calls", "ms", "time", "GFLOP", "GFLOP/s",
+        "GEMM", "MB", "GB/s");
+    for (const mo_profile_entry *e = entries; e < entries + n; e++) {
+        snprintf(where, sizeof where, "vjp of %s", e->vjp_of ? e->vjp_of->name : "");
+        print_row(rate, seconds, e->op->name, e->vjp_of ? where : e->backward ? "backward" : "forward", e);
+        add_entry(&sums[e->backward], e);
+    }
+    add_entry(&whole, &sums[0]);
+    add_entry(&whole, &sums[1]);
+    print_row(rate, seconds, "all ops", "forward", &sums[0]);
+    print_row(rate, seconds, "all ops", "backward", &sums[1]);
+    print_row(rate, seconds, "outside ops", "", &(mo_profile_entry){.seconds = seconds - whole.seconds});
+    whole.seconds = seconds;
+    print_row(rate, seconds, "everything", "", &whole);
+    free(entries);
 }
 
 static bool profile_runs(
@@ -59,7 +111,7 @@ static bool profile_runs(
         run(state);
     mo_profile_stop(ctx);
     printf("%s %s, %d runs:\n", record->name, record->variant, o->runs);
-    mo_profile_report(ctx, 1e9 * record->gemm_rate, write_profile_text, stdout);
+    print_profile(ctx, 1e9 * record->gemm_rate);
     return mo_ok(ctx);
 }
 

@@ -15,8 +15,9 @@ typedef struct shared {
     mo_ranks ranks;
     char *message; /* `bytes` of host memory for the sums of a device; NULL on a CPU */
     size_t bytes;
-    bool on_devices; /* the devices add up the gradients, not messages */
-    bool parted;     /* what ranks.parted points to where the caller has none */
+    const mo_collective *sums; /* NULL: the devices have none */
+    bool on_devices;           /* they add up the gradients, not messages */
+    bool parted;               /* what ranks.parted points to where the caller has none */
 } shared;
 
 static void agree(mo_trainer *trainer, void *state) {
@@ -28,16 +29,17 @@ static void agree(mo_trainer *trainer, void *state) {
 
 /* Whether this rank's gradients can be added up by the devices. */
 static bool can_add(const mo_trainer *trainer, const shared *s) {
-    bool can = !s->ranks.deterministic && mo_can_sum_ranks(trainer->ctx);
+    bool can = !s->ranks.deterministic && s->sums;
     for (int i = 0; i < trainer->n; i++)
         can &= trainer->parameter[i]->dtype == MO_F32;
     return can;
 }
 
 /* Raises where two ranks have one device, which NCCL may answer with silence. */
-static void compare_devices(mo_context *ctx, const mo_ranks *ranks) {
+static void compare_devices(mo_context *ctx, const shared *s) {
+    const mo_ranks *ranks = &s->ranks;
     unsigned char mine[MO_DEVICE_BYTES];
-    mo_identify_device(ctx, mine);
+    s->sums->identify(ctx, mine);
     if (ranks->rank) {
         ranks->send(ranks->state, 0, mine, sizeof mine);
         return;
@@ -65,27 +67,34 @@ static void compare_devices(mo_context *ctx, const mo_ranks *ranks) {
 static void join_devices(mo_trainer *trainer, shared *s) {
     mo_context *ctx = trainer->ctx;
     unsigned char name[MO_GROUP_BYTES] = {0};
+    s->sums = mo_device_sums(ctx);
     if (!mo_trainer_agree(trainer, can_add(trainer, s)))
         return;
-    compare_devices(ctx, &s->ranks);
-    if (!s->ranks.rank)
-        mo_name_group(ctx, name);
+    compare_devices(ctx, s);
+    if (mo_ok(ctx) && !s->ranks.rank)
+        s->sums->name(ctx, name);
     if (!mo_trainer_agree(trainer, true))
         return;
     mo_ranks_broadcast(&s->ranks, name, sizeof name);
-    mo_join_group(ctx, name, s->ranks.rank, s->ranks.size);
+    s->sums->join(ctx, name, s->ranks.rank, s->ranks.size);
     s->on_devices = mo_trainer_agree(trainer, true);
     if (!s->on_devices)
-        mo_leave_group(ctx, true);
+        s->sums->leave(ctx, true);
 }
 
 /* The sums of all episodes on every rank; NULL, and nothing left queued, where a rank has failed. */
 static mo_tensor *const *add_on_devices(mo_trainer *trainer, shared *s) {
+    mo_context *ctx = trainer->ctx;
     mo_tensor *const *total = mo_sum_tree_join(trainer->tree, trainer->tape, trainer->first, trainer->end);
-    mo_sum_ranks(total ? trainer->tree->node[0].whole : mo_null_tensor(trainer->ctx));
-    if (mo_trainer_agree(trainer, true))
+    if (total && mo_ok(ctx)) {
+        mo_tensor *whole = trainer->tree->node[0].whole;
+        mo_view x = mo_tensor_view(whole);
+        whole->storage->version++;
+        s->sums->sum(ctx, &x);
+    }
+    if (mo_trainer_agree(trainer, total))
         return total;
-    mo_leave_group(trainer->ctx, true); /* a rank that has queued its sum would wait for the one that failed */
+    s->sums->leave(ctx, true); /* a rank that has queued its sum would wait for the one that failed */
     s->on_devices = false;
     return NULL;
 }
@@ -150,7 +159,7 @@ static void share_sums(mo_trainer *trainer, void *state) {
 static void leave(mo_trainer *trainer, void *state) {
     shared *s = state;
     if (s->on_devices)
-        mo_leave_group(trainer->ctx, !mo_ok(trainer->ctx));
+        s->sums->leave(trainer->ctx, !mo_ok(trainer->ctx));
     mo_host_free(trainer->ctx, s->message, s->bytes);
     mo_host_free(trainer->ctx, s, sizeof *s);
 }
