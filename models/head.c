@@ -170,8 +170,10 @@ static bool check_weight(mo_tape *t, const mo_head *head, const mo_tensor *Zs, m
 mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b) {
     mo_context *ctx = mo_tape_context(t);
-    *W = *b = mo_null_tensor(ctx);
-    if (!mo_head_validate(ctx, head) || (head->n_parameters && !mo_given(ctx, head->name, "parameters", parameters)) ||
+    if (W && b)
+        *W = *b = mo_null_tensor(ctx);
+    if (!mo_head_validate(ctx, head) || !mo_given(ctx, head->name, "W", W) || !mo_given(ctx, head->name, "b", b) ||
+        (head->n_parameters && !mo_given(ctx, head->name, "parameters", parameters)) ||
         !check_inputs(ctx, head, Zs, Ys, Zs) || (weight && !check_weight(t, head, Zs, weight)))
         return mo_context_status(ctx)->code;
     if (head->linear)

@@ -88,7 +88,8 @@ void mo_fit_logistic_solve(mo_context *ctx, const mo_logistic_solve_call *g) {
 
 void mo_fit_svm(mo_context *ctx, const mo_svm_call *g) {
     mo_svm_call c = *g;
-    host_call h = {.ctx = ctx, .n = 6, .n_in = 3, .view = {&c.K, &c.Y, &c.lambda, &c.alpha, &c.held, &c.violation}};
+    host_call h = {
+        .ctx = ctx, .n = 7, .n_in = 4, .view = {&c.K, &c.Y, &c.lambda, &c.margin, &c.alpha, &c.held, &c.violation}};
     mo_context *host = host_begin(&h);
     if (host)
         fits_of(c.K.dtype)->svm(host, &c);

@@ -4,6 +4,7 @@
  * Ids are any integers; they become 0..n-1 in rising order. A node's `value`, or else its `club`, is its class: numbers
  * are ordered as numbers, texts as texts; a node without a class or with a negative number is unlabelled. Names
  * and all other content of a file are skipped, weights with a notice; directed edges count as undirected. */
+#include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
@@ -149,7 +150,7 @@ static bool take_of_edge(gml *g, const char *key, const gml_token *value) {
     int end = !strcmp(key, "source") ? 0 : !strcmp(key, "target") ? 1 : -1;
     if (end < 0) {
         bool weight = !strcmp(key, "weight") || !strcmp(key, "value");
-        g->weights += weight && value->kind == GML_NUMBER && strtod(value->word, NULL) != 1;
+        g->weights += weight && value->kind == GML_NUMBER && mo_read_number(value->word, NULL) != 1;
         return gml_skip(&g->reader, value);
     }
     edge->has_end[end] = true;

@@ -3,9 +3,9 @@
  *
  * At the start alpha_i = Y_i, and row i has no part in the weights: rows for which that is optimal do not change the
  * problem. So each round works on the other rows alone: those whose alpha has moved, and those whose logits violate the
- * optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha that are
- * 0, and steps on the face of the other alpha, which give the solution, to rounding, on the right face. Optimality: in
- * every row g = F - m Y, m the row's margin, is largest where alpha > 0. The working rows' Y is m Y.
+ * optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha that are 0, and steps
+ * on the face of the other alpha, which give the solution, to rounding, on the right face. Optimality: in every row g =
+ * F - m Y, m the row's margin, is largest where alpha > 0. The working rows' Y is m Y.
  *
  * All fits of an item share K; the fit without a fold starts from the fit of all rows, with the fold's rows taken out
  * of the weights: their alpha is Y. It also gives the logits of these rows.

@@ -158,7 +158,7 @@ TEST(bad_labels_are_refused_by_number) {
     mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 0}, 2);
     assert_failed(s->ctx, MO_INVALID, PARTS("expected labels of two classes or more, found one"));
     mo_few_shot_fit(f, (int64_t[]){1, 2, 3}, (int64_t[]){0, 2, 2}, 3);
-    assert_failed(s->ctx, MO_INVALID, PARTS("labels of 2 classes"));
+    assert_failed(s->ctx, MO_INVALID, PARTS("expected a label of each class 0 to 2, found 2 classes"));
     mo_few_shot_fit(f, (int64_t[]){1, 2}, (int64_t[]){0, 1}, 2);
     mo_few_shot_logits(f, (int64_t[]){-1}, 1, logits);
     assert_failed(s->ctx, MO_INVALID, PARTS("few-shot: example 0 is -1, expected 0 to 2707"));
