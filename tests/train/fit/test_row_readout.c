@@ -84,7 +84,7 @@ TEST(rows_of_another_form_are_refused) {
     assert_failed(s->ctx, MO_INVALID, PARTS("rows [m, 20] as those it has learned from", "float32 [3, 19]"));
     assert_int_equal(mo_row_readout_probabilities(&r, E->Z, NULL), MO_INVALID);
     assert_failed(s->ctx, MO_INVALID, PARTS("readout", "probabilities"));
-    mo_tensor *bad = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){1, D}, (float[]){1, 2, INFINITY, 4, 5, 6});
+    mo_tensor *bad = mo_tensor_create_from(s->ctx, MO_F32, 2, (int64_t[]){1, D}, (float[D]){1, 2, INFINITY, 4, 5, 6});
     assert_int_equal(mo_row_readout_probabilities(&r, bad, p), MO_NUMERICAL);
     assert_failed(s->ctx, MO_NUMERICAL, PARTS("head ridge: expected finite logits of row 0"));
     mo_tensor_release(bad);
