@@ -77,23 +77,9 @@ static void make_problem(problem *p, const mo_head_sample *s, mo_random *r, uint
     mo_tape_release(t);
 }
 
-/* Weights 2 1 0 2 1 0 .., as of a support whose third row is a copy of the first. */
-static void weigh_rows(problem *p) {
-    int64_t shape[2] = {mo_dim(p->in[0], 0), mo_dim(p->in[0], 1)};
-    p->weight = mo_tensor_create(p->ctx, MO_F64, mo_ndim(p->in[0]) - 1, shape);
-    int64_t n = mo_numel(p->weight);
-    double *w = malloc((size_t)n * sizeof *w + 1);
-    if (!w)
-        mo_fail(p->ctx, MO_MEMORY, "check head: out of memory");
-    for (int64_t i = 0; w && i < n; i++)
-        w[i] = (double)((2 * i + 2) % 3);
-    if (w)
-        mo_tensor_write(p->weight, w, (size_t)n * sizeof *w);
-    free(w);
-}
-
-/* Weights of the rows as a last input, 0.8 to 1.2: differences of the fit stay as exact as without weights. */
-static void add_weights(problem *p, mo_random *r) {
+/* Weights [.., n_s] of the support's rows. Drawn: 0.8 to 1.2, so that differences of a fit stay as exact as without
+ * weights; r NULL: 2 1 0 2 1 0 .., as of a support whose third row is a copy of the first. */
+static mo_tensor *weights_of_rows(const problem *p, mo_random *r) {
     int64_t shape[2] = {mo_dim(p->in[0], 0), mo_dim(p->in[0], 1)};
     mo_tensor *weight = mo_tensor_create(p->ctx, MO_F64, mo_ndim(p->in[0]) - 1, shape);
     int64_t n = mo_numel(weight);
@@ -101,12 +87,11 @@ static void add_weights(problem *p, mo_random *r) {
     if (!w)
         mo_fail(p->ctx, MO_MEMORY, "check head: out of memory");
     for (int64_t i = 0; w && i < n; i++)
-        w[i] = 0.8 + 0.4 * mo_random_uniform(r);
+        w[i] = r ? 0.8 + 0.4 * mo_random_uniform(r) : (double)((2 * i + 2) % 3);
     if (w)
         mo_tensor_write(weight, w, (size_t)n * sizeof *w);
     free(w);
-    p->in[p->n_in++] = mo_require_grad(weight);
-    p->fits = true;
+    return weight;
 }
 
 static void release_problem(problem *p) {
@@ -209,10 +194,11 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
             mo_head_sample s = samples[i < n ? i : 0];
             s.batch = i < n ? s.batch : 2;
             make_problem(&p, &s, &r, seed);
+            p.fits = check == WEIGHTS;
             if (check == COPIES)
-                weigh_rows(&p);
-            if (check == WEIGHTS)
-                add_weights(&p, &r);
+                p.weight = weights_of_rows(&p, NULL);
+            if (p.fits)
+                p.in[p.n_in++] = mo_require_grad(weights_of_rows(&p, &r));
             check_head_sample(&p, &s, order, seed, &result);
             release_problem(&p);
         }

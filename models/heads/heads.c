@@ -30,13 +30,8 @@ const mo_head *mo_find_head(const char *name) {
     return NULL;
 }
 
-mo_tensor *mo_columns_of(mo_tape *t, mo_tensor *x) {
-    int64_t shape[MO_MAX_AXES] = {0};
-    int n = mo_ndim(x);
-    for (int i = 0; i < n; i++)
-        shape[i] = mo_dim(x, i);
-    shape[n] = 1;
-    return mo_reshape(t, x, n + 1, shape);
+mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight) {
+    return mo_with_axis(t, mo_sqrt(t, weight), MO_AXIS(-1), 1);
 }
 
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b) {

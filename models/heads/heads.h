@@ -6,8 +6,8 @@
 
 /* Wb [.., d + 1, C] as W [.., d, C] and b [.., 1, C] */
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b);
-/* x [.., n] as columns [.., n, 1] */
-mo_tensor *mo_columns_of(mo_tape *t, mo_tensor *x);
+/* The square roots of weights of rows [.., n], as columns [.., n, 1]. */
+mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight);
 
 /* ---- residual.c: a head that gives only a residual ---- */
 
@@ -16,6 +16,8 @@ mo_tensor *mo_head_weights(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_te
 
 /* ---- ridge_loo.c: ridges of a given kernel over a grid of penalties ---- */
 
+/* The kernel K [.., n, n] and the labels Ys [.., n, C] of rows times root [.., n, 1]. */
+void mo_scale_rows(mo_tape *t, mo_tensor *root, mo_tensor **K, mo_tensor **Ys);
 /* G = (K + lambda I)^-1 [.., R, n_s, n_s] and alpha = G Ys [.., R, n_s, C]. */
 void mo_kernel_inverse(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **G, mo_tensor **alpha);
 /* The dual form for kernels K [.., n_s, n_s] of the support: alpha [.., R, n_s, C], with which K(query, support) alpha

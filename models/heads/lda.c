@@ -68,7 +68,7 @@ static void lda_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weig
     mo_tensor **W, mo_tensor **b) {
     mo_axes last = MO_AXIS(-1);
     mo_tensor *w = weight ? mo_div(t, weight, mo_mean(t, weight, last, MO_KEEP_AXES)) : NULL;
-    mo_tensor *own = w ? mo_columns_of(t, w) : NULL;
+    mo_tensor *own = w ? mo_with_axis(t, w, MO_AXIS(-1), 1) : NULL;
     mo_tensor *Yt = mo_transpose(t, own ? mo_mul(t, Ys, own) : Ys),
               *count = mo_sum(t, Yt, last, MO_KEEP_AXES); /* [.., C, 1] */
     mo_tensor *M = mo_div_or_zero(t, mo_matmul(t, Yt, Zs), count);

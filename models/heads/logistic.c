@@ -28,7 +28,7 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
 
 /* mo_logistic weighs a row by the sum of its labels. */
 static mo_tensor *weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
-    return weight ? mo_mul(t, Ys, mo_columns_of(t, weight)) : Ys;
+    return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
 }
 
 static void logistic_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,

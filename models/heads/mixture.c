@@ -168,11 +168,6 @@ static mo_tensor *fit_weight(mo_tape *t, const mo_expert_mixture *mix) {
     return mix->weight ? mix->weight : mix->class_weight;
 }
 
-/* The roots of class weights [.., n_s] beside a matrix of each row, [.., n_s, 1]. */
-static mo_tensor *class_roots(mo_tape *t, mo_tensor *class_weight) {
-    return mo_with_axis(t, mo_sqrt(t, class_weight), MO_AXIS(-1), 1);
-}
-
 mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
     if (!kernel_mixture_check(ctx, K, Ys, mix))
@@ -198,7 +193,7 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
     int64_t E = mo_dim(Km, -3), R = mo_dim(mix->lambda, 0);
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, Km, mo_scalar(t, mo_tensor_dtype(Km), centre_ridge)));
     if (class_weight) {
-        mo_tensor *root = class_roots(t, class_weight);
+        mo_tensor *root = mo_root_columns(t, class_weight);
         K = mo_mul(t, K, mo_with_axis(t, root, MO_AXIS(-3), 1));
         Ys = mo_mul(t, Ys, root);
     }
@@ -226,11 +221,8 @@ mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor
     mo_inverted_mixture all = {mo_null_tensor(ctx), mo_null_tensor(ctx)};
     if (!kernel_mixture_check(ctx, K, Ys, mix))
         return all;
-    if (mix->class_weight) {
-        mo_tensor *root = class_roots(t, mix->class_weight);
-        K = mo_mul(t, mo_mul(t, K, root), mo_transpose(t, root));
-        Ys = mo_mul(t, Ys, root);
-    }
+    if (mix->class_weight)
+        mo_scale_rows(t, mo_root_columns(t, mix->class_weight), &K, &Ys);
     mo_kernel_inverse(
         t, K, mo_with_axis(t, Ys, MO_AXIS(-3), mo_dim(K, -3)), of_every_problem(t, mix->lambda, K), &all.G, &all.alpha);
     return all;
@@ -281,7 +273,7 @@ mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all,
     mo_tensor *Y = of_each_pair(t, Ys), *Y_J = rows_of_pairs(t, Y, row, h);
     mo_tensor *error = mo_div_or_zero(t, alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1));
     if (mix->class_weight) {
-        mo_tensor *root = of_each_pair(t, class_roots(t, mix->class_weight));
+        mo_tensor *root = of_each_pair(t, mo_root_columns(t, mix->class_weight));
         error = mo_div(t, error, root);
         B = mo_div(t, B, rows_of_pairs(t, root, row, h));
     }

@@ -48,11 +48,6 @@ static mo_tensor *ridge_fit(
     return mo_matmul(t, Xt, ridge_solve(t, K, lambda, Y));
 }
 
-/* The square roots of weights [.., n] as columns [.., n, 1]. */
-static mo_tensor *roots(mo_tape *t, mo_tensor *weight) {
-    return mo_columns_of(t, mo_sqrt(t, weight));
-}
-
 static mo_tensor *ridge_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *W, *b, *lambda = parameters[0];
     if (same_batch(Zs, Zq) && mo_dim(Zs, -1) == mo_dim(Zq, -1)) {
@@ -111,7 +106,7 @@ void mo_ridge_fit(
 
 static void ridge_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *const *parameters,
     mo_tensor **W, mo_tensor **b) {
-    mo_tensor *s = weight ? roots(t, weight) : NULL, *X = mo_append_ones(t, Zs);
+    mo_tensor *s = weight ? mo_root_columns(t, weight) : NULL, *X = mo_append_ones(t, Zs);
     mo_tensor *Y = s ? mo_mul(t, Ys, s) : Ys;
     mo_divide_weights(t, ridge_fit(t, s ? mo_mul(t, X, s) : X, Y, parameters[0], MO_RIDGE_AUTO, false, NULL), W, b);
 }
@@ -119,11 +114,13 @@ static void ridge_linear(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *we
 static void fit_about_means(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda,
     mo_ridge_form form, mo_tensor **W, mo_tensor **b) {
     mo_axes rows = MO_AXIS(-2);
-    mo_tensor *w = weight ? mo_columns_of(t, mo_div(t, weight, mo_mean(t, weight, MO_AXIS(-1), MO_KEEP_AXES))) : NULL;
+    mo_tensor *w =
+        weight ? mo_with_axis(t, mo_div(t, weight, mo_mean(t, weight, MO_AXIS(-1), MO_KEEP_AXES)), MO_AXIS(-1), 1)
+               : NULL;
     mo_tensor *z = mo_mean(t, w ? mo_mul(t, Zs, w) : Zs, rows, MO_KEEP_AXES);
     mo_tensor *y = mo_mean(t, w ? mo_mul(t, Ys, w) : Ys, rows, MO_KEEP_AXES);
     mo_tensor *X = mo_sub(t, Zs, z), *Y = mo_sub(t, Ys, y);
-    mo_tensor *s = weight ? roots(t, weight) : NULL;
+    mo_tensor *s = weight ? mo_root_columns(t, weight) : NULL;
     *W = ridge_fit(t, s ? mo_mul(t, X, s) : X, s ? mo_mul(t, Y, s) : Y, lambda, form, true, s);
     *b = mo_sub(t, y, mo_matmul(t, z, *W));
 }

@@ -38,14 +38,14 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
 }
 
-/* The roots of the weights, [.., n_s, 1]. */
-static mo_tensor *roots(mo_tape *t, mo_tensor *weight) {
-    return mo_with_axis(t, mo_sqrt(t, weight), MO_AXIS(-1), 1);
-}
-
 /* X [.., R, n_s, C] over the roots; 0 for copies. */
 static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
     return mo_div_or_zero(t, X, mo_with_axis(t, root, MO_AXIS(-3), 1));
+}
+
+void mo_scale_rows(mo_tape *t, mo_tensor *root, mo_tensor **K, mo_tensor **Ys) {
+    *K = mo_mul(t, mo_mul(t, *K, root), mo_transpose(t, root));
+    *Ys = mo_mul(t, *Ys, root);
 }
 
 void mo_kernel_inverse(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *lambda, mo_tensor **G, mo_tensor **alpha) {
@@ -60,11 +60,9 @@ void mo_kernel_loo_fit(mo_tape *t, mo_tensor *K, mo_tensor *Ys, mo_tensor *weigh
     *alpha = *Yloo = mo_null_tensor(mo_tape_context(t));
     if (mo_is_null(K))
         return;
-    mo_tensor *G, *root = weight ? roots(t, weight) : NULL;
-    if (root) {
-        K = mo_mul(t, mo_mul(t, K, root), mo_transpose(t, root));
-        Ys = mo_mul(t, Ys, root);
-    }
+    mo_tensor *G, *root = weight ? mo_root_columns(t, weight) : NULL;
+    if (root)
+        mo_scale_rows(t, root, &K, &Ys);
     mo_kernel_inverse(t, K, Ys, lambda, &G, alpha);
     mo_tensor *G_ii = mo_diagonal(t, G);
     *Yloo = mo_sub(t, mo_with_axis(t, Ys, MO_AXIS(-3), 1), mo_div(t, *alpha, mo_with_axis(t, G_ii, MO_AXIS(-1), 1)));
@@ -118,7 +116,7 @@ void mo_ridge_loo_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weigh
     }
     if (form == MO_RIDGE_AUTO)
         form = mo_dim(Zs, -2) <= mo_dim(Zs, -1) + 1 ? MO_RIDGE_DUAL : MO_RIDGE_PRIMAL;
-    mo_tensor *Z1 = mo_append_ones(t, Zs), *root = weight ? roots(t, weight) : NULL;
+    mo_tensor *Z1 = mo_append_ones(t, Zs), *root = weight ? mo_root_columns(t, weight) : NULL;
     if (root) {
         Z1 = mo_mul(t, Z1, root);
         Ys = mo_mul(t, Ys, root);

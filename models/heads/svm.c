@@ -74,7 +74,7 @@ static bool has_few_rows(mo_tape *t, mo_tensor *Zs) {
 }
 
 static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
-    mo_tensor *Z1 = mo_append_ones(t, Zs), *own = weight ? mo_columns_of(t, weight) : NULL;
+    mo_tensor *Z1 = mo_append_ones(t, Zs), *own = weight ? mo_with_axis(t, weight, MO_AXIS(-1), 1) : NULL;
     Z1 = own ? mo_mul(t, Z1, own) : Z1;
     mo_tensor *Z1t = mo_transpose(t, Z1), *K = mo_matmul(t, Z1, Z1t); /* no mo_gram: see ridge.c */
     mo_tensor *alpha = mo_svm_dual_variables(t, K, Ys, lambda, weight), *A, *Y = mo_stop_gradient(t, Ys);
