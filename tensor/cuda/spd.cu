@@ -223,55 +223,52 @@ __device__ static void finish_diagonal(real *T, int bottom, int J, int n, real *
 
 /* ---- the whole ---- */
 
+/* The updates by step J. The first one, of the next diagonal block, is the first warp's, which then factors it; the
+ * others take turns. */
+template <typename real> __device__ static void update_rest(real *T, int bottom, int J) {
+    constexpr int most_parts = sizeof(real) == 4 ? 2 : 1; /* as many sums as registers hold */
+    int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, item = 0;
+    for (int I = J + 1; 2 * I <= bottom; I++)
+        for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts, item++) {
+            parts = K < I && 2 * (K + 1) < bottom ? most_parts : 1;
+            if (warp != (item ? 1 + (item - 1) % others : 0))
+                continue;
+            if (parts == most_parts)
+                update<real, 8, true, most_parts>(T, bottom, 2 * I, J, K);
+            else
+                update<real, 8, true, 1>(T, bottom, 2 * I, J, K);
+        }
+}
+
 /* [A; B^T] in T becomes [L; (L^-1 B)^T], with inverses on the diagonal. */
 template <typename real> __device__ static void factor(real *T, int bottom, int n, real *L, int *failed) {
     int warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
-    int steps = (bottom + 1) / 2, strips = bottom / 2 + 1; /* strips: of 2 tile rows, B^T's among them */
-    for (int J = 0; J < steps; J++) {
-        if (warp == 0 && J == 0)
-            finish_diagonal(T, bottom, 0, n, L, failed);
+    for (int J = 0; 2 * J < bottom; J++) {
+        if (J)
+            update_rest(T, bottom, J - 1);
+        if (warp == 0)
+            finish_diagonal(T, bottom, J, n, L, failed);
         __syncthreads();
         if (*failed)
             return;
-        for (int I = J + 1 + warp; I < strips; I += warps)
-            multiply_panel<real, 8, true>(T, bottom, 2 * I, J);
-        if (warp == 0 && 2 * J + 1 == bottom) /* B^T shares a strip with the last diagonal tile */
-            multiply_panel<real, 4, true>(T, bottom, bottom, J);
+        int below = 2 * J + tiles_in(J, bottom);
+        for (int i = below + 2 * warp; i <= bottom; i += 2 * warps)
+            multiply_panel<real, 8, true>(T, bottom, i, J);
         __syncthreads();
-        if (warp == 0 && J + 1 < steps) {
-            update<real, 8, true, 1>(T, bottom, 2 * (J + 1), J, J + 1);
-            finish_diagonal(T, bottom, J + 1, n, L, failed);
-        }
-        for (int I = strips - 1, item = 0; I > J + 1; I--)
-            for (int K = J + 1, parts = 1; K <= I && K < steps; K += parts) {
-                parts = sizeof(real) == 4 && K < I && K + 1 < steps ? 2 : 1; /* as many sums as registers hold */
-                if (1 + item++ % (warps - 1) != warp)
-                    continue;
-                if (parts == 2)
-                    update<real, 8, true, sizeof(real) == 4 ? 2 : 1>(T, bottom, 2 * I, J, K);
-                else
-                    update<real, 8, true, 1>(T, bottom, 2 * I, J, K);
-            }
     }
-    __syncthreads();
 }
 
 /* B^T in T becomes (L^-1 B)^T (transposed), or B^T L^-1: the first warp keeps one step ahead of the others' updates. */
 template <typename real, bool transposed> __device__ static void substitute(real *T, int bottom) {
-    int warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32, steps = (bottom + 1) / 2;
-    if (warp == 0)
-        multiply_panel<real, 4, transposed>(T, bottom, bottom, transposed ? 0 : steps - 1);
-    for (int s = 0; s + 1 < steps; s++) {
-        int J = transposed ? s : steps - 1 - s, next = transposed ? J + 1 : J - 1;
+    int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, steps = (bottom + 1) / 2;
+    for (int s = 0; s < steps; s++) {
+        int J = transposed ? s : steps - 1 - s, before = transposed ? J - 1 : J + 1;
+        for (int k = warp; s && k < steps - s; k += k ? others : steps)
+            update<real, 4, transposed, 1>(T, bottom, bottom, before, transposed ? J + k : J - k);
+        if (warp == 0)
+            multiply_panel<real, 4, transposed>(T, bottom, bottom, J);
         __syncthreads();
-        if (warp == 0) {
-            update<real, 4, transposed, 1>(T, bottom, bottom, J, next);
-            multiply_panel<real, 4, transposed>(T, bottom, bottom, next);
-        }
-        for (int k = warp; k > 0 && s + 1 + k < steps; k += warps - 1)
-            update<real, 4, transposed, 1>(T, bottom, bottom, J, transposed ? next + k : next - k);
     }
-    __syncthreads();
 }
 
 constexpr int together = 8; /* loads of a thread that are in flight */
