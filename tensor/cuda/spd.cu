@@ -71,6 +71,7 @@ template <typename real, int rows, bool transposed, int parts>
 __device__ static void add_product(
     real *T, int bottom, int i, int j, int k, int first, int end, lane_part<real, rows> (&sum)[parts]) {
     int other = lane_of() % 8 / 4, quad = lane_of() % 4;
+#pragma unroll 1
     for (int t = k + first; t < k + end; t++)
 #pragma unroll 1
         for (int p = 0; p < row_packs<real>; p++) {
@@ -188,11 +189,12 @@ template <typename real> __device__ static void invert_block(real *T, int J, int
     for (int p = 0; p < step / width<real>; p++) {
         if (p * width<real> == side && size == side)
             break;
-        __syncwarp(); /* keeps the loads of later columns from being made, and held in registers, now */
 #pragma unroll
         for (int i = p * width<real>; i < step; i++) {
             if (i == side && size == side)
                 break;
+            if (i == p * width<real> || sizeof(real) == 8)
+                __syncwarp(); /* no load is made long before its use: the registers are needed */
             pack<real> l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs<real>, i % side, p % row_packs<real>);
             for (int v = 0; v < width<real> && p * width<real> + v < i; v++)
                 x[i] -= l.value[v] * x[p * width<real> + v];
@@ -271,7 +273,7 @@ template <typename real, bool transposed> __device__ static void substitute(real
     }
 }
 
-constexpr int together = 8; /* loads of a thread that are in flight */
+template <typename real> constexpr int together = 32 / sizeof(real); /* loads of a thread that are in flight */
 
 /* The lower triangle of A (or L) into T, and ones on the rest of the diagonal; a value of A that is not finite sets
  * *failed. */
@@ -281,10 +283,10 @@ __device__ static void load(real *T, int bottom, const spd_system<real> &s, int6
     const real *from = (s.A ? s.A : s.L) + b * s.n * s.n;
     bool aligned = s.n % width<real> == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0;
     int n = (int)s.n, step_of = (int)blockDim.x;
-    for (int first = (int)threadIdx.x; first < tile_number(bottom, 0) * packs; first += together * step_of) {
-        pack<real> own[together];
-        int row[together], column[together];
-        for (int u = 0; u < together; u++) {
+    for (int first = (int)threadIdx.x; first < tile_number(bottom, 0) * packs; first += together<real> * step_of) {
+        pack<real> own[together<real>];
+        int row[together<real>], column[together<real>];
+        for (int u = 0; u < together<real>; u++) {
             int e = first + u * step_of, t = e / packs;
             int i = (int)((sqrtf(8 * (float)t + 1) - 1) / 2); /* exact to one: t is below 2^13 */
             i += tile_number(i + 1, 0) <= t;
@@ -303,7 +305,7 @@ __device__ static void load(real *T, int bottom, const spd_system<real> &s, int6
                     own[u].value[v] = 0;
             }
         }
-        for (int u = 0; u < together && first + u * step_of < tile_number(bottom, 0) * packs; u++) {
+        for (int u = 0; u < together<real> && first + u * step_of < tile_number(bottom, 0) * packs; u++) {
             real off = 0;
             for (int v = 0; v < width<real>; v++)
                 off += own[u].value[v] - own[u].value[v];
@@ -324,34 +326,34 @@ template <typename real> __device__ static void store_factor(real *T, int n, rea
 
 /* Columns from `first` on of the right-hand sides, between memory and the rows of B^T. */
 template <typename real>
-__device__ static void load_columns(real *T, int bottom, const real *B, int n, int m, int first) {
+__device__ static void load_columns(real *T, int bottom, const spd_system<real> &s, int64_t b, int64_t first) {
     for (int e = (int)threadIdx.x; e < bottom * side * side; e += (int)blockDim.x) {
         int i = e / side, c = e % side;
-        *entry_of(T, bottom * side + c, i) = i < n && first + c < m ? B[(int64_t)i * m + first + c] : (real)0;
+        bool there = i < s.n && first + c < s.m;
+        *entry_of(T, bottom * side + c, i) = there ? s.B[(b * s.n + i) * s.m + first + c] : (real)0;
     }
 }
 
 template <typename real>
-__device__ static void store_columns(real *T, int bottom, real *X, int n, int m, int first, bool failed) {
-    for (int e = (int)threadIdx.x; e < n * side; e += (int)blockDim.x) {
+__device__ static void store_columns(
+    real *T, int bottom, const spd_system<real> &s, int64_t b, int64_t first, bool failed) {
+    for (int e = (int)threadIdx.x; e < s.n * side; e += (int)blockDim.x) {
         int i = e / side, c = e % side;
-        if (first + c < m)
-            X[(int64_t)i * m + first + c] = failed ? (real)NAN : *entry_of(T, bottom * side + c, i);
+        if (first + c < s.m)
+            s.X[(b * s.n + i) * s.m + first + c] = failed ? (real)NAN : *entry_of(T, bottom * side + c, i);
     }
 }
 
 template <typename real> __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system<real> s) {
     __shared__ int failed;
-    int n = (int)s.n, m = (int)s.m, bottom = (n + side - 1) / side;
+    int n = (int)s.n, bottom = (n + side - 1) / side;
     real *T = mo_shared_as<real>();
     for (int64_t b = blockIdx.x; b < s.batch; b += gridDim.x) {
-        const real *B = s.B + b * n * m;
-        real *X = s.X + b * n * m;
         if (threadIdx.x == 0)
             failed = 0;
         __syncthreads();
         load(T, bottom, s, b, &failed);
-        load_columns(T, bottom, B, n, m, 0);
+        load_columns(T, bottom, s, b, 0);
         __syncthreads();
         if (s.A) {
             factor(T, bottom, n, s.L + b * n * n, &failed);
@@ -363,16 +365,16 @@ template <typename real> __global__ void __launch_bounds__(most_threads) spd_ker
                 invert_block(T, J, tiles_in(J, bottom) * side);
             __syncthreads();
         }
-        for (int first = 0; first < m; first += side) {
+        for (int64_t first = 0; first < s.m; first += side) {
             if (first) {
-                load_columns(T, bottom, B, n, m, first);
+                load_columns(T, bottom, s, b, first);
                 __syncthreads();
             }
             if (!failed && (first || !s.A))
                 substitute<real, true>(T, bottom);
             if (!failed)
                 substitute<real, false>(T, bottom);
-            store_columns(T, bottom, X, n, m, first, failed != 0);
+            store_columns(T, bottom, s, b, first, failed != 0);
             __syncthreads();
         }
         __syncthreads();
