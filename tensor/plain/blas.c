@@ -42,7 +42,8 @@ static void multiply(window A, window B, int64_t m, int64_t n, int64_t k, real a
 void blas_gemm(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op_A, enum CBLAS_TRANSPOSE op_B, blasint m, blasint n,
     blasint k, real alpha, const real *A, blasint lda, const real *B, blasint ldb, real beta, real *C, blasint ldc) {
     (void)order;
-    multiply(operand(A, lda, op_A != CblasNoTrans), operand(B, ldb, op_B != CblasNoTrans), m, n, k, alpha, beta, C, ldc);
+    multiply(
+        operand(A, lda, op_A != CblasNoTrans), operand(B, ldb, op_B != CblasNoTrans), m, n, k, alpha, beta, C, ldc);
 }
 
 void blas_gemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op, blasint m, blasint n, real alpha, const real *A,

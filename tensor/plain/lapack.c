@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#define A_(i, j) A[(i) + (int64_t)(j) * ld]
+#define A_(i, j) A[(i) + (int64_t)(j)*ld]
 
 /* A = U^T U. info: the first leading minor that is not positive. */
 void lapack_potrf(const char *uplo, const int *order, real *A, const int *leading, int *info) {

@@ -76,7 +76,7 @@ typedef struct lesson {
     bool ask;         /* --step */
     int answered;     /* the number of a line that the reader has answered; 0: none */
     const char *answer;
-    json_t *json;     /* --json: the blocks so far; NULL: the terminal */
+    json_t *json; /* --json: the blocks so far; NULL: the terminal */
 } lesson;
 
 /* ---- lesson.c ---- */

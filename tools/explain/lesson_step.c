@@ -93,8 +93,8 @@ static void judge_formula(const matrix *answer, const matrix *m, char *text, siz
         snprintf(text, bytes, "No: this is %d x %d, where %d x %d is asked for.", answer->rows, answer->columns,
             m->rows, m->columns);
     else
-        snprintf(text, bytes, "No: its first number is %.4f, where %.4f is asked for.", answer->values[0],
-            m->values[0]);
+        snprintf(
+            text, bytes, "No: its first number is %.4f, where %.4f is asked for.", answer->values[0], m->values[0]);
 }
 
 void judge_answer(lesson *l, const char *answer, const char *formula, const matrix *m, char *text, size_t bytes) {

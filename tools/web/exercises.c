@@ -159,25 +159,30 @@ json_t *page_judge(mo_context *ctx, int number, const char *formula) {
     const exercise *e = &exercises[number];
     const char *right_side = strchr(formula, '=') ? strchr(formula, '=') + 1 : formula;
     attempt a = {.exercise = e, .formula = right_side};
-    mo_op op = {.name = "exercise", .state = &a, .n_in = inputs_of(e), .reads_in = 7, .reads_out = 1,
-        .shape = exercise_shape, .forward = exercise_forward, .vjp = exercise_vjp};
+    mo_op op = {.name = "exercise",
+        .state = &a,
+        .n_in = inputs_of(e),
+        .reads_in = 7,
+        .reads_out = 1,
+        .shape = exercise_shape,
+        .forward = exercise_forward,
+        .vjp = exercise_vjp};
     mo_tensor *in[MOST_ARGUMENTS];
     mo_random r = mo_random_at((uint64_t)number + 7, MO_PURPOSE_OWN, 0);
-    mo_tape *t = mo_tape_create(ctx, MO_RECORD);
     for (int i = 0; i < inputs_of(e); i++) {
         const int rows = e->in[i].rows, columns = e->in[i].columns;
         double x[16] = {1.5};
         for (int k = 0; k < rows * columns; k++)
             x[k] = mo_random_normal(&r) + (rows == columns && k % (columns + 1) == 0 ? 3 : 0);
-        in[i] = mo_require_grad(mo_from(t, MO_F64, rows ? 2 : 0, (int64_t[]){rows, columns}, x));
+        in[i] = mo_require_grad(mo_tensor_from(ctx, MO_F64, rows ? 2 : 0, (int64_t[]){rows, columns}, x));
     }
     mo_check_result first = mo_check_function(ctx, apply_exercise, &op, in, inputs_of(e), 1, 1, 1e-6, 1);
     mo_clear_error(ctx);
-    mo_check_result second = first.pass && !a.why[0]
-                                 ? mo_check_function(ctx, apply_exercise, &op, in, inputs_of(e), 1, 2, 1e-5, 1)
-                                 : first;
+    mo_check_result second =
+        first.pass && !a.why[0] ? mo_check_function(ctx, apply_exercise, &op, in, inputs_of(e), 1, 2, 1e-5, 1) : first;
     mo_clear_error(ctx);
-    mo_tape_release(t);
+    for (int i = 0; i < inputs_of(e); i++)
+        mo_tensor_release(in[i]);
     return json_pack("{s:b, s:b, s:o, s:s}", "pass", first.pass && second.pass && !a.why[0], "first", first.pass,
         "error", json_number(second.error), "why", a.why[0] ? a.why : second.worst);
 }

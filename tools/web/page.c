@@ -101,9 +101,9 @@ static json_t *explain(const request *r) {
     page_matrix = r->rest;
     l.answered = (int)number_of(r, 4);
     l.answer = line_behind(r->word[5], 0);
-    lesson_open_inputs(&l, &(lesson_choice){.matrix = *r->rest ? "the matrix" : NULL,
-                               .n = (int64_t)number_of(r, 2),
-                               .seed = (int64_t)number_of(r, 3)});
+    lesson_open_inputs(&l,
+        &(lesson_choice){
+            .matrix = *r->rest ? "the matrix" : NULL, .n = (int64_t)number_of(r, 2), .seed = (int64_t)number_of(r, 3)});
     lesson_run(&l);
     return json_pack("{s:s, s:o}", "topic", name, "blocks", l.json);
 }
@@ -170,9 +170,12 @@ static json_t *list_values(drawing *d, const mo_tensor *loss) {
         const named_value *name = name_of(d, T);
         bool fits = mo_numel(T) <= MOST_VALUES && mo_ndim(T) <= 2;
         json_t *o = json_pack("{s:s, s:i, s:i, s:b, s:b, s:o, s:o}", "name",
-            name ? name->name : T == loss ? "loss" : "", "rows", mo_ndim(T) > 1 ? (int)mo_dim(T, -2) : 1, "columns",
-            mo_ndim(T) ? (int)mo_dim(T, -1) : 1, "leaf", T->node == NULL, "loss", T == loss, "value",
-            elements(d->l.ctx, T), "grad", d->grad[i] ? elements(d->l.ctx, d->grad[i]) : json_null());
+            name        ? name->name
+            : T == loss ? "loss"
+                        : "",
+            "rows", mo_ndim(T) > 1 ? (int)mo_dim(T, -2) : 1, "columns", mo_ndim(T) ? (int)mo_dim(T, -1) : 1, "leaf",
+            T->node == NULL, "loss", T == loss, "value", elements(d->l.ctx, T), "grad",
+            d->grad[i] ? elements(d->l.ctx, d->grad[i]) : json_null());
         if (name && d->grad[i] && fits && lesson_differences(&d->l, name->name, T, SPACE_ALL, &slope))
             json_object_set_new(o, "differences", numbers(slope.values, slope.rows * slope.columns));
         json_array_append_new(values, o);
@@ -254,8 +257,8 @@ static json_t *episode(const request *r) {
     mo_tensor *Ys = mo_from(t, MO_F64, 2, (int64_t[]){ns, C}, labels);
     mo_tensor *Yq = mo_from(t, MO_F64, 2, (int64_t[]){nq, C}, labels + ns * C);
     mo_head_start(t, head, MO_F64, 2, &lambda, 0, parameters);
-    mo_tensor *logits = mo_head_apply(t, head, Z[0], Ys, Z[1], parameters);
-    mo_tensor *loss = mo_softmax_cross_entropy(t, logits, Yq, 0);
+    mo_tensor *logits = mo_keep(mo_head_apply(t, head, Z[0], Ys, Z[1], parameters));
+    mo_tensor *loss = mo_keep(mo_softmax_cross_entropy(t, logits, Yq, 0));
     mo_gradients(t, loss, Z, bars, 2);
     json_t *answer = json_object();
     if (mo_ok(r->ctx)) {
@@ -293,7 +296,7 @@ static json_t *solve_in(mo_tape *t, const small_system *s, int steps) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *X, *bars[2];
     if (steps < 0) {
-        X = mo_solve(t, s->A, s->B);
+        X = mo_keep(mo_solve(t, s->A, s->B));
         mo_tensor *loss = mo_sum(t, mo_mul(t, X, s->X_bar), MO_ALL, MO_DROP_AXES);
         mo_gradients(t, mo_ok(ctx) ? loss : mo_null_tensor(ctx), (mo_tensor *[]){s->A, s->B}, bars, 2);
     } else {
@@ -302,8 +305,8 @@ static json_t *solve_in(mo_tape *t, const small_system *s, int steps) {
         bars[0] = mo_neg(t, mo_matmul(t, bars[1], mo_transpose(t, X)));
     }
     json_t *answer = !mo_ok(ctx) ? json_null()
-                                 : json_pack("{s:o, s:o, s:o}", "X", elements(ctx, mo_stop_gradient(t, X)), "A_bar",
-                                       elements(ctx, bars[0]), "B_bar", elements(ctx, bars[1]));
+                                 : json_pack("{s:o, s:o, s:o}", "X", elements(ctx, X), "A_bar", elements(ctx, bars[0]),
+                                       "B_bar", elements(ctx, bars[1]));
     mo_clear_error(ctx); /* too close to a singular matrix: null says so */
     return answer;
 }
@@ -321,7 +324,7 @@ static json_t *solve(const request *r) {
 
 /* ---- unroll: w <- w - (A w - b), K times ---- */
 
-enum { UNROLL_POINTS = 24 };
+enum { UNROLL_POINTS = 16 };
 
 /* A [n, n] symmetric with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
 static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_tensor *column[2]) {
@@ -333,8 +336,8 @@ static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_
         w[i] = 1 - rho + rho * (double)i / (double)(n - 1);
     mo_tensor *Q, *R;
     mo_qr(t, mo_from(t, MO_F64, 2, (int64_t[]){n, n}, g), &Q, &R);
-    *A = mo_require_grad(
-        mo_matmul(t, mo_mul(t, Q, mo_from(t, MO_F64, 1, &n, w)), mo_contiguous(t, mo_transpose(t, Q))));
+    *A =
+        mo_require_grad(mo_matmul(t, mo_mul(t, Q, mo_from(t, MO_F64, 1, &n, w)), mo_contiguous(t, mo_transpose(t, Q))));
     for (int c = 0; c < 2; c++) {
         for (int64_t i = 0; i < n; i++)
             g[i] = mo_random_normal(&random);
@@ -384,27 +387,25 @@ static json_t *unroll(const request *r) {
         int64_t base = mo_context_counters(r->ctx).tape_live;
         peak(r->ctx);
         mo_scope scope = mo_scope_open(r->t);
-        mo_tensor *loss =
-            mo_sum(r->t, mo_mul(r->t, iterate(r->t, A, column[0], K), column[1]), MO_ALL, MO_DROP_AXES);
+        mo_tensor *loss = mo_sum(r->t, mo_mul(r->t, iterate(r->t, A, column[0], K), column[1]), MO_ALL, MO_DROP_AXES);
         mo_gradients(r->t, loss, &A, &G, 1);
         mo_scope_close(r->t, &scope, &G, 1);
         int64_t unrolled = peak(r->ctx) - base;
         mo_tape_set_mode(r->t, MO_EVAL);
         mo_tensor *w = mo_scale(r->t, column[0], 0, 0);
+        mo_scope steps = mo_scope_open(r->t);
         for (int64_t k = 0; k < K; k++) { /* a step at a time leaves nothing behind */
-            mo_scope step = mo_scope_open(r->t);
             w = mo_sub(r->t, w, mo_sub(r->t, mo_matmul(r->t, A, w), column[0]));
-            mo_scope_close(r->t, &step, &w, 1);
+            mo_scope_close(r->t, &steps, &w, 1);
         }
         mo_tensor *implicit = implicit_gradient(r->t, A, column[1], w);
         int64_t held = peak(r->ctx) - base;
-        mo_tensor *exact_w = mo_solve(r->t, A, column[0]),
-                  *exact = implicit_gradient(r->t, A, column[1], exact_w);
-        json_array_append_new(points,
-            json_pack("{s:i, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w", json_number(distance(r->t, w, exact_w)),
-                "unrolled", json_number(distance(r->t, G, exact)), "implicit",
-                json_number(distance(r->t, implicit, exact)), "unrolled_bytes", (int)unrolled, "implicit_bytes",
-                (int)held));
+        mo_tensor *exact_w = mo_solve(r->t, A, column[0]), *exact = implicit_gradient(r->t, A, column[1], exact_w);
+        json_array_append_new(
+            points, json_pack("{s:i, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w",
+                        json_number(distance(r->t, w, exact_w)), "unrolled", json_number(distance(r->t, G, exact)),
+                        "implicit", json_number(distance(r->t, implicit, exact)), "unrolled_bytes", (int)unrolled,
+                        "implicit_bytes", (int)held));
     }
     return json_pack("{s:o}", "points", points);
 }

@@ -1,4 +1,4 @@
-/* tools/web/wasi/jansson.h - what lessons and the page write of JSON (json.c): a value is its text. The names are those
+/* tools/web/json/jansson.h - what lessons and the page write of JSON (json.c): a value is its text. The names are those
  * of the library that the program uses elsewhere. */
 #ifndef JANSSON_H
 #define JANSSON_H

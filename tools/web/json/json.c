@@ -1,5 +1,5 @@
-/* tools/web/json.c - JSON as text that grows: an array or object keeps its last bracket open until it is read or put
- * into another. A program that runs out of memory here ends, as a page without memory has nothing left to say. */
+/* tools/web/json/json.c - JSON as text that grows: an array or object keeps its last bracket open until it is read or
+ * put into another. A program that runs out of memory here ends, as a page without memory has nothing left to say. */
 #include <jansson.h>
 
 #include <stdarg.h>
