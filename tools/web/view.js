@@ -123,7 +123,7 @@ export function barred(text) {
 
 /** Lines over x, y by powers of ten where log is set. series: [{name, dash, accent, points: [[x, y]]}]. */
 export function chart({ title, x, y, log, series }) {
-    const W = 560, H = 300, left = 66, right = 16, top = 16, bottom = 46;
+    const W = Math.max(330, Math.min(560, innerWidth - 40)), H = 300, left = 66, right = 16, top = 16, bottom = 46;
     const all = series.flatMap((s) => s.points).filter(([, v]) => v > 0 || !log);
     const value = (v) => (log ? Math.log10(v) : v);
     const xs = all.map(([a]) => a), ys = all.map(([, b]) => value(b));
@@ -134,7 +134,7 @@ export function chart({ title, x, y, log, series }) {
     const x1 = Math.max(...xs), x0 = Math.min(...xs);
     const X = (a) => left + ((a - x0) / (x1 - x0 || 1)) * (W - left - right);
     const Y = (b) => H - bottom - ((value(b) - y0) / (y1 - y0)) * (H - top - bottom);
-    const marks = [];
+    const marks = [], key_width = (W - left) / 3;
     const every = log ? Math.max(1, Math.ceil((y1 - y0) / 6)) : (y1 - y0) / 4;
     for (let v = y0; v <= y1 + 1e-9; v += every) {
         const at = H - bottom - ((v - y0) / (y1 - y0)) * (H - top - bottom);
@@ -149,8 +149,8 @@ export function chart({ title, x, y, log, series }) {
         d: s.points.filter(([, v]) => v > 0 || !log).map(([a, b], i) => `${i ? 'L' : 'M'}${X(a)} ${Y(b)}`).join('') }));
     const key = series.map((s, i) => [
         svg('path', { stroke: s.accent ? 'var(--accent)' : 'var(--ink)', 'stroke-width': 2.6,
-            'stroke-dasharray': s.dash, d: `M${left + 8 + i * 150} ${H - 8}h26` }),
-        svg('text', { class: 'quiet', x: left + 40 + i * 150, y: H - 4 }, s.name)]).flat();
+            'stroke-dasharray': s.dash, d: `M${left + i * key_width} ${H - 8}h26` }),
+        svg('text', { class: 'quiet', x: left + 32 + i * key_width, y: H - 4 }, s.name)]).flat();
     const said = series.map((s) => `${s.name}: from ${short(s.points[0]?.[1])} to ${short(s.points.at(-1)?.[1])}`);
     return el('figure', {},
         el('h3', {}, title),
