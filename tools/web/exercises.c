@@ -174,7 +174,7 @@ json_t *page_judge(mo_context *ctx, int number, const char *formula) {
         double x[16] = {1.5};
         for (int k = 0; k < rows * columns; k++)
             x[k] = mo_random_normal(&r) + (rows == columns && k % (columns + 1) == 0 ? 3 : 0);
-        in[i] = mo_require_grad(mo_tensor_from(ctx, MO_F64, rows ? 2 : 0, (int64_t[]){rows, columns}, x));
+        in[i] = mo_require_grad(mo_tensor_create_from(ctx, MO_F64, rows ? 2 : 0, (int64_t[]){rows, columns}, x));
     }
     mo_check_result first = mo_check_function(ctx, apply_exercise, &op, in, inputs_of(e), 1, 1, 1e-6, 1);
     mo_clear_error(ctx);
