@@ -126,14 +126,14 @@ static void rotate(real *p, real *q, int64_t n, int64_t step, double c, double s
     }
 }
 
-/* The rotation that makes S_pq zero (Golub and Van Loan 8.5.2), in S and in the vectors, rows of V. */
-static void annihilate(real *S, real *V, int64_t n, int64_t p, int64_t q) {
+/* The rotation that makes S_pq zero (Golub and Van Loan 8.5.2), in S and in the vectors, columns of A. */
+static void annihilate(real *S, real *A, int64_t ld, int64_t n, int64_t p, int64_t q) {
     double a = (double)S[p * n + q], half = ((double)S[q * n + q] - (double)S[p * n + p]) / (2 * a);
     double tangent = copysign(1, half) / (fabs(half) + hypot(1, half));
     double c = 1 / hypot(1, tangent), s = c * tangent;
     rotate(S + p * n, S + q * n, n, 1, c, s);
     rotate(S + p, S + q, n, n, c, s);
-    rotate(V + p * n, V + q * n, n, 1, c, s);
+    rotate(&A_(0, p), &A_(0, q), n, 1, c, s);
     S[p * n + q] = S[q * n + p] = 0;
 }
 
@@ -159,7 +159,7 @@ void lapack_syevd(const char *job, const char *uplo, const int *order, real *A, 
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++)
                 if (fabs((double)S[p * n + q]) > EPSILON / 8 * size) {
-                    annihilate(S, A, n, p, q);
+                    annihilate(S, A, ld, n, p, q);
                     turned = true;
                 }
     }

@@ -28,7 +28,7 @@ function requests(topics) {
     const lessons = topics.filter((name) => name !== 'eigh');
     return [...lessons.map((name) => `explain ${name} -1 -1 0`), ...lessons.map((name) => `explain ${name} -1 5 0`), ...lessons.map((name) => `explain ${name} 4 -1 0`),
         ...programs.map((text) => `write\n${inputs}    ${text}`), ...['prototype_euclidean', 'ridge', 'logistic', 'svm'].map((head) => `episode ${head} 0.5 9 6 3 4 0\n${points}\n0 0 1 1 -1 2 0 3`),
-        'solve\n4 1 1 3 1 2 1 -1', 'solve\n1 1 1 1.000001 1 2 1 -1', 'unroll 6 0.8 40', ...answers.map((text, i) => `judge ${i}\n${text}`)];
+        'solve\n4 1 1 3 1 2 1 -1', 'solve\n1 1 1 1.01 1 2 1 -1', 'unroll 6 0.8 40', ...answers.map((text, i) => `judge ${i}\n${text}`)];
 }
 
 (async () => {

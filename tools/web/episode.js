@@ -2,8 +2,8 @@
 // through the fit.
 import { choice, el, oncePerFrame, short, slider, svg } from './view.js';
 
-const SIZE = 520, REACH = 4, CELLS = 52, CLASSES = 3;
-const heads = [['prototype_euclidean', 'prototypes'], ['ridge', 'ridge, no intercept fitted apart'], ['logistic', 'logistic regression'], ['svm', 'SVM (Crammer, Singer)']];
+const SIZE = 520, REACH = 4, CELLS = 44, CLASSES = 3;
+const heads = [['prototype_euclidean', 'prototypes'], ['ridge', 'ridge'], ['logistic', 'logistic regression'], ['svm', 'SVM (Crammer, Singer)']];
 const colours = ['var(--accent)', 'var(--ink)', 'var(--quiet)'];
 
 function cloud() {
@@ -12,7 +12,7 @@ function cloud() {
 }
 
 export function episode(place, ask) {
-    let points = cloud(), head = 'ridge', lambda = 0.1, shift = 0, focus = -1, story = '';
+    let points = cloud(), head = 'ridge', lambda = 0.1, shift = 0, focus = -1, story = '', later;
     const canvas = el('canvas', { width: CELLS, height: CELLS, 'aria-hidden': 'true', style: 'image-rendering:auto' });
     const plane = svg('svg', { viewBox: `0 0 ${SIZE} ${SIZE}`, role: 'group', 'aria-label': 'Points of three classes in the plane' });
     const told = el('div', { role: 'status' }), table = el('div');
@@ -98,8 +98,13 @@ export function episode(place, ask) {
         const right = queries.filter((p, i) => { const z = row(answer.logits, i); return z.indexOf(Math.max(...z)) === p.c; }).length;
         const sure = queries.map((_, i) => Math.max(...softmax(row(answer.logits, i))));
         told.replaceChildren(el('p', {}, `Loss ${short(answer.loss)}; ${right} of ${queries.length} queries right; surest ${(100 * Math.max(...sure)).toFixed(0)}%.`), story ? el('p', { class: 'quiet' }, story) : '');
+        clearTimeout(later);
+        later = setTimeout(() => compare(answer.loss), 120); // the other readouts once the hand rests
+    }
+
+    function compare(loss) {
         table.replaceChildren(el('table', { class: 'plain' }, el('thead', {}, el('tr', {}, el('th', {}, 'the same points'), el('th', {}, 'loss'))),
-            el('tbody', {}, heads.map(([name, shown]) => el('tr', {}, el('td', {}, shown), el('td', {}, short(name === head ? answer.loss : request(name, 0).loss)))))));
+            el('tbody', {}, heads.map(([name, shown]) => el('tr', {}, el('td', {}, shown), el('td', {}, short(name === head ? loss : request(name, 0).loss)))))));
     }
 
     const moveCloud = () => {

@@ -98,7 +98,7 @@ static mo_tensor *evaluate(lesson *l, attempt *a, const char *formula, const cha
     char why[200];
     mo_tensor *X = lesson_evaluate(l, formula, asked, NULL, why, sizeof why);
     if (!X && !a->why[0])
-        snprintf(a->why, sizeof a->why, "%s", mo_ok(l->ctx) ? why : mo_context_status(l->ctx)->message);
+        snprintf(a->why, sizeof a->why, "%.250s", mo_ok(l->ctx) ? why : mo_context_status(l->ctx)->message);
     return X ? X : mo_null_tensor(l->ctx);
 }
 

@@ -34,6 +34,7 @@ export function write(place, ask, rules) {
     const at = el('input', { type: 'range', min: 0, step: 1, 'aria-label': 'Step of forward and backward',
         oninput: () => ((step = Number(at.value)), draw()) });
     const said = el('span', { class: 'quiet', role: 'status' });
+    const added = el('input', { type: 'text', placeholder: 'W 2 3', 'aria-label': 'A new matrix: name, rows, columns' });
     const move = (by) => {
         step = Math.max(0, Math.min(Number(at.max), step + by));
         draw();
@@ -44,11 +45,25 @@ export function write(place, ask, rules) {
     function load(name) {
         program = structuredClone(examples[name]);
         text.value = program.text;
+        step = Infinity;
+        show();
+    }
+    function show() {
         tables.replaceChildren(...program.inputs.map(([label, values, columns, fixed]) => el('div', {},
             el('div', {}, label, el('span', { class: 'quiet' }, fixed ? ' data' : ' needs a gradient')),
             editable(label, values, columns || 1, again))));
-        step = Infinity;
         again();
+    }
+    /** "W 2 3": a matrix W of two rows and three columns, in the place of one of that name. */
+    function add(event) {
+        event.preventDefault();
+        const [, name, rows, columns] = added.value.match(/^\s*([A-Za-z]\w*)\s+([1-8])\s+([1-8])\s*$/) ?? [];
+        if (!name) return void state.replaceChildren(el('p', { class: 'wrong' }, 'A name, its rows and its columns, at most 8: W 2 3'));
+        const others = program.inputs.filter(([other]) => other !== name);
+        if (others.length === 5) return void state.replaceChildren(el('p', { class: 'wrong' }, 'At most five inputs.'));
+        program.inputs = [...others, [name, Array.from({ length: rows * columns }, (_, i) => Number(rows === columns && i % (Number(columns) + 1) === 0)), Number(columns)]];
+        added.value = '';
+        show();
     }
     const again = oncePerFrame(run);
 
@@ -63,6 +78,7 @@ export function write(place, ask, rules) {
             state.replaceChildren(el('p', { class: 'wrong' }, 'The last line names the loss: loss = …'));
             return;
         }
+        if (tape && step >= 2 * tape.nodes.length) step = Infinity; // the end stays the end
         tape = answer;
         at.max = 2 * tape.nodes.length;
         if (step > at.max) step = 2 * tape.nodes.length;
@@ -143,6 +159,7 @@ export function write(place, ask, rules) {
         el('p', { class: 'lead' }, 'Write a loss, a formula a line. Every operation that runs leaves a node on the tape; backward walks the tape from its end. Choose a box to see its value, its gradient and the rule that sent it.'),
         el('div', { class: 'two' },
             el('div', {}, el('p', {}, choice('Start from', Object.entries(examples).map(([key, e]) => [key, e.title]), 'first', load)), tables,
+                el('form', { class: 'answer', onsubmit: add }, added, el('button', {}, 'Add a matrix')),
                 el('h3', {}, 'Program'), text, state,
                 el('details', {}, el('summary', {}, 'The language'), el('p', { class: 'quiet' },
                     "A B is a product of matrices, o is entry by entry, / divides, X' or X^T transposes, A^-1 inverts, X^2 squares, <A, B> is an inner product, I the identity. Functions: solve solve_spd cholesky logdet sum trace sym exp log softmax ce(X, T) diag tril."))),
