@@ -105,6 +105,9 @@ static mo_tensor *evaluate(lesson *l, attempt *a, const char *formula, const cha
 static bool exercise_shape(mo_call *c) {
     const attempt *a = c->op->state;
     const exercise *e = a->exercise;
+    for (int i = 0; i < c->n_in; i++) /* the checker tries a batch too, which formulas of lessons do not mean */
+        if (mo_ndim(c->in[i]) != (e->in[i].rows ? 2 : 0))
+            return mo_call_fail(c, MO_INVALID, "expected matrices");
     lesson l = knows(c->t, e, c->in);
     mo_scope scope = mo_scope_open(c->t);
     mo_tensor *Y = evaluate(&l, (attempt *)a, e->forward, "");
