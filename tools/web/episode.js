@@ -109,13 +109,13 @@ export function episode(place, ask) {
 
     const moveCloud = () => {
         shift = shift ? 0 : 6;
-        story = shift ? 'Every point has moved by (6, 6); the window moved along. Prototypes do not notice. A ridge that penalises its intercept does: its boundaries and its loss change, though nothing about the classes did.' : '';
+        story = shift ? 'Every point has moved by (6, 6); the window moved along. Prototypes and logistic regression do not notice. The ridge, whose intercept is penalised, and the SVM do: boundaries and loss change, though nothing about the classes did.' : '';
         redraw();
     };
     const hull = () => {
         points = cloud();
         points.forEach((p) => p.c === 2 && ((p.y += 3.05), (p.x *= 0.5)));
-        story = 'The third class now lies between the two others: its mean is in their hull. A linear readout gives it a sliver or nothing; prototypes, which compare distances, still find it.';
+        story = 'The third class now lies between the two others: its mean is in their hull. The ridge, which fits labels of 0 and 1 by least squares, gives it no region and finds none of its queries at λ = 0.1; the other readouts find most.';
         redraw();
     };
     const norm = () => {

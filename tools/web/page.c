@@ -324,7 +324,7 @@ static json_t *solve(const request *r) {
 
 /* ---- unroll: w <- w - (A w - b), K times ---- */
 
-enum { UNROLL_POINTS = 16 };
+enum { UNROLL_POINTS = 11 };
 
 /* A [n, n] symmetric with eigenvalues from 1 - rho to 1, and two columns b, w_bar. */
 static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_tensor *column[2]) {
@@ -345,8 +345,7 @@ static void draw_iteration(mo_tape *t, int64_t n, double rho, mo_tensor **A, mo_
     }
 }
 
-static mo_tensor *iterate(mo_tape *t, mo_tensor *A, mo_tensor *b, int64_t steps) {
-    mo_tensor *w = mo_scale(t, b, 0, 0);
+static mo_tensor *iterate(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, int64_t steps) {
     for (int64_t k = 0; k < steps; k++)
         w = mo_sub(t, w, mo_sub(t, mo_matmul(t, A, w), b));
     return w;
@@ -368,44 +367,59 @@ static int64_t peak(mo_context *ctx) {
     return bytes;
 }
 
+/* The gradient in A through K steps from zero, which the tape records. */
+static mo_tensor *unrolled_gradient(mo_tape *t, mo_tensor *A, mo_tensor *column[2], int64_t K) {
+    mo_tensor *G = mo_null_tensor(mo_tape_context(t));
+    mo_scope scope = mo_scope_open(t);
+    mo_tensor *w = iterate(t, A, column[0], mo_scale(t, column[0], 0, 0), K);
+    mo_tensor *loss = mo_sum(t, mo_mul(t, w, column[1]), MO_ALL, MO_DROP_AXES);
+    mo_gradients(t, loss, &A, &G, 1);
+    mo_scope_close(t, &scope, &G, 1);
+    return G;
+}
+
+/* w after `steps` more steps, of which each frees the one before. */
+static mo_tensor *advance(mo_tape *t, mo_tensor *A, mo_tensor *b, mo_tensor *w, int64_t steps) {
+    mo_scope scope = mo_scope_open(t);
+    for (int64_t k = 0; k < steps; k++) {
+        w = iterate(t, A, b, w, 1);
+        mo_scope_close(t, &scope, &w, 1);
+    }
+    return w;
+}
+
 static json_t *unroll(const request *r) {
     const int64_t n = (int64_t)number_of(r, 1), most = (int64_t)number_of(r, 3);
-    double rho = number_of(r, 2);
+    mo_context *ctx = r->ctx;
+    mo_tape *t = r->t;
     json_t *points = json_array();
+    mo_tensor *A, *column[2];
     if (n < 2 || n > 30 || most < 1 || most > 400) {
-        mo_fail(r->ctx, MO_INVALID, "unroll: n %d, K %d: expected 2 to 30, 1 to 400", (int)n, (int)most);
+        mo_fail(ctx, MO_INVALID, "unroll: n %d, K %d: expected 2 to 30, 1 to 400", (int)n, (int)most);
         return points;
     }
-    for (int i = 0; i < UNROLL_POINTS; i++) {
-        int64_t K = 1 + (most - 1) * i / (UNROLL_POINTS - 1);
-        mo_tensor *A, *column[2], *G;
-        if (i && K == 1 + (most - 1) * (i - 1) / (UNROLL_POINTS - 1))
+    draw_iteration(t, n, number_of(r, 2), &A, column);
+    mo_tensor *w_exact = mo_solve(t, A, column[0]), *exact = implicit_gradient(t, A, column[1], w_exact);
+    mo_tensor *w = mo_scale(t, column[0], 0, 0);
+    for (int64_t i = 0, K = 0, before = 0; i < UNROLL_POINTS; i++, before = K) {
+        K = 1 + (most - 1) * i / (UNROLL_POINTS - 1);
+        if (K == before)
             continue;
-        mo_tape_reset(r->t);
-        mo_tape_set_mode(r->t, MO_RECORD);
-        draw_iteration(r->t, n, rho, &A, column);
-        int64_t base = mo_context_counters(r->ctx).tape_live;
-        peak(r->ctx);
-        mo_scope scope = mo_scope_open(r->t);
-        mo_tensor *loss = mo_sum(r->t, mo_mul(r->t, iterate(r->t, A, column[0], K), column[1]), MO_ALL, MO_DROP_AXES);
-        mo_gradients(r->t, loss, &A, &G, 1);
-        mo_scope_close(r->t, &scope, &G, 1);
-        int64_t unrolled = peak(r->ctx) - base;
-        mo_tape_set_mode(r->t, MO_EVAL);
-        mo_tensor *w = mo_scale(r->t, column[0], 0, 0);
-        mo_scope steps = mo_scope_open(r->t);
-        for (int64_t k = 0; k < K; k++) { /* a step at a time leaves nothing behind */
-            w = mo_sub(r->t, w, mo_sub(r->t, mo_matmul(r->t, A, w), column[0]));
-            mo_scope_close(r->t, &steps, &w, 1);
-        }
-        mo_tensor *implicit = implicit_gradient(r->t, A, column[1], w);
-        int64_t held = peak(r->ctx) - base;
-        mo_tensor *exact_w = mo_solve(r->t, A, column[0]), *exact = implicit_gradient(r->t, A, column[1], exact_w);
+        int64_t held = mo_context_counters(ctx).tape_live;
+        peak(ctx);
+        mo_tape_set_mode(t, MO_RECORD);
+        mo_tensor *unrolled = unrolled_gradient(t, A, column, K);
+        int64_t unrolled_bytes = peak(ctx) - held;
+        held = mo_context_counters(ctx).tape_live;
+        mo_tape_set_mode(t, MO_EVAL);
+        w = advance(t, A, column[0], w, K - before);
+        mo_tensor *implicit = implicit_gradient(t, A, column[1], w);
+        int64_t implicit_bytes = peak(ctx) - held;
         json_array_append_new(
-            points, json_pack("{s:i, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w",
-                        json_number(distance(r->t, w, exact_w)), "unrolled", json_number(distance(r->t, G, exact)),
-                        "implicit", json_number(distance(r->t, implicit, exact)), "unrolled_bytes", (int)unrolled,
-                        "implicit_bytes", (int)held));
+            points, json_pack("{s:i, s:o, s:o, s:o, s:i, s:i}", "K", (int)K, "w", json_number(distance(t, w, w_exact)),
+                        "unrolled", json_number(distance(t, unrolled, exact)), "implicit",
+                        json_number(distance(t, implicit, exact)), "unrolled_bytes", (int)unrolled_bytes,
+                        "implicit_bytes", (int)implicit_bytes));
     }
     return json_pack("{s:o}", "points", points);
 }
