@@ -29,10 +29,16 @@ const visits = {
         $$('.node').at(-1).dispatchEvent(new MouseEvent('click', { bubbles: true })); await wait();
         const last = $('.panel').textContent; for (let i = 0; i < 3; i++) $('button[aria-label="One step back"]').click();
         const step = $('[role=status]').textContent; set($('textarea'), 'loss = banana'); await wait();
-        return { boxes, last, step, wrong: $('.wrong')?.textContent };`, (r) => {
+        const wrong = $('.wrong')?.textContent; set($('textarea'), 'loss = ' + '('.repeat(50000)); await wait(); const deep = $('.wrong')?.textContent;
+        set($('input[placeholder="W 2 3"]'), 'W 2 2'); press('Add a matrix'); set($('textarea'), 'loss = sum(W^2)'); await wait(); const added = $$('.node').length;
+        $('nav').dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })); await wait(); const next = location.hash;
+        return { boxes, last, step, wrong, deep, added, next };`, (r) => {
         assert(r.boxes >= 6, `boxes: ${r.boxes}`);
         assert.match(r.wrong, /banana/);
         assert.match(r.step, /Backward/);
+        assert.match(r.deep, /started anew|expected/);
+        assert.strictEqual(r.added, 3);
+        assert.strictEqual(r.next, '#solve');
     }],
     solve: [`await room('solve'); const before = $('table.plain').textContent; set($('input[type=range]:nth-of-type(1)'), 3); await wait();
         const sliders = $$('input[type=range]'); set(sliders[1], 9); await wait(); return { before, after: $('table.plain').textContent, bars: $$('.katex .accent-body, .katex .overline-line').length };`, (r) => {
@@ -61,19 +67,23 @@ const visits = {
         const topics = $$('main select option').map((o) => o.value), empty = [];
         for (const t of topics) { $('main select').value = t; $('main select').dispatchEvent(new Event('change')); await wait(); if ($('main .wrong') || !$('form')) empty.push(t); }
         $('details').open = true; $('main select').value = 'solve'; $('main select').dispatchEvent(new Event('change')); set($('textarea'), '2 1\\n1 3'); press('Use them'); await wait();
-        return { judged, topics: topics.length, empty, own: $$('main .katex').length, errors: $$('.katex-error').length };`, (r) => {
+        const fonts = document.fonts.check('16px KaTeX_Main') && document.fonts.check('16px KaTeX_Math');
+        return { judged, fonts, topics: topics.length, empty, own: $$('main .katex').length, errors: $$('.katex-error').length };`, (r) => {
         assert.match(r.judged[0], /^No/);
         assert.strictEqual(r.judged[1], 'Right.');
         assert.strictEqual(r.topics, 18);
         assert.deepStrictEqual(r.empty, []);
         assert.strictEqual(r.errors, 0);
+        assert(r.fonts, 'the fonts of formulas');
     }],
     exercises: [`await room('exercises'); const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>'];
         const forms = $$('form'); set(forms[4].querySelector('input'), 'A^-1 X_bar'); forms[4].querySelector('button').click(); await wait(); const wrong = $$('form ~ [role=status]')[4].textContent;
         for (let i = 0; i < answers.length; i++) { set(forms[i].querySelector('input'), answers[i]); forms[i].querySelector('button').click(); await wait(); }
-        return { wrong, solved: $('main > [role=status]').textContent };`, (r) => {
+        const make = URL.createObjectURL; let blob; URL.createObjectURL = (b) => ((blob = b), '#exercises'); HTMLAnchorElement.prototype.click = () => {}; press('Save for the teacher'); URL.createObjectURL = make;
+        return { wrong, solved: $('main > [role=status]').textContent, saved: JSON.parse(await blob.text()).exercises };`, (r) => {
         assert.match(r.wrong, /^No/);
         assert.strictEqual(r.solved, '10 of 10 solved.');
+        assert.strictEqual(r.saved.filter((e) => e.right && e.tries > 0 && e.answer).length, 10);
     }],
 };
 

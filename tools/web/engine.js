@@ -14,15 +14,24 @@ export async function openEngine(bytes) {
         fd_fdstat_get: () => 8,
     };
     const imports = { get: (_, name) => host[name] ?? (() => 0) };
-    const { instance } = await WebAssembly.instantiate(bytes, { wasi_snapshot_preview1: new Proxy({}, imports) });
-    const { page_request, page_answer, _initialize } = instance.exports;
-    memory = instance.exports.memory;
-    _initialize();
+    const module = await WebAssembly.compile(bytes);
+    let engine;
+    const start = () => {
+        engine = new WebAssembly.Instance(module, { wasi_snapshot_preview1: new Proxy({}, imports) }).exports;
+        memory = engine.memory;
+        engine._initialize();
+    };
+    start();
     return (request) => {
         const text = new TextEncoder().encode(request);
-        new Uint8Array(memory.buffer).set(text, page_request(text.length));
-        const from = page_answer();
-        const all = new Uint8Array(memory.buffer);
-        return JSON.parse(new TextDecoder().decode(all.subarray(from, all.indexOf(0, from))));
+        try {
+            new Uint8Array(memory.buffer).set(text, engine.page_request(text.length));
+            const from = engine.page_answer();
+            const all = new Uint8Array(memory.buffer);
+            return JSON.parse(new TextDecoder().decode(all.subarray(from, all.indexOf(0, from))));
+        } catch (error) {
+            start(); // what a formula nested ten thousand times leaves behind
+            return { error: `The engine stopped (${error.message}) and was started anew.` };
+        }
     };
 }

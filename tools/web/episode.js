@@ -129,7 +129,7 @@ export function episode(place, ask) {
         el('p', { class: 'lead' }, 'A readout is fitted to the filled points and judged on the hollow ones. Drag any point. An arrow is the step that lowers the loss: for filled points it reaches them through the fit itself.'),
         el('div', { class: 'two' }, el('div', {},
             el('p', {}, choice('Readout', heads, head, (value) => ((head = value), redraw()))),
-            slider('λ', { low: -3, high: 2, step: 0.1, value: -1, show: (x) => short(Number((10 ** x).toPrecision(2))) }, (x) => ((lambda = 10 ** x), redraw())),
+            slider('λ (prototypes have none)', { low: -3, high: 2, step: 0.1, value: -1, show: (x) => short(Number((10 ** x).toPrecision(2))) }, (x) => ((lambda = 10 ** x), redraw())),
             told, el('h3', {}, 'Three pitfalls'),
             el('div', { class: 'answer' }, el('button', { onclick: moveCloud }, 'Translate the cloud'), el('button', { onclick: hull }, 'A prototype in the hull'),
                 el('button', { onclick: norm }, 'Norm and confidence'), el('button', { onclick: reset }, 'Start again')), table),

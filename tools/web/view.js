@@ -21,8 +21,8 @@ function fill(node, attributes, children) {
 
 /** A formula, set by KaTeX; the bar over a letter is drawn as a line of its own, in every browser. */
 export function tex(latex, display = false) {
-    const place = el(display ? 'div' : 'span');
-    globalThis.katex.render(latex, place, { displayMode: display, throwOnError: false, strict: false });
+    const place = el(display ? 'div' : 'span', display ? { class: 'formula' } : {}); // set in a line, it breaks where a phone ends
+    globalThis.katex.render(display ? `\\displaystyle ${latex}` : latex, place, { throwOnError: false, strict: false });
     return place;
 }
 
