@@ -201,8 +201,7 @@ static json_t *write_tape(const request *r) {
     d.l.text = d.line;
     d.l.n = 2;
     lesson_open_inputs(&d.l, &(lesson_choice){.n = -1, .seed = -1});
-    if (d.l.n_inputs) /* I and n are of the first matrix */
-        d.l.n = (int)mo_dim(d.l.in[0], -1);
+    d.l.n = d.l.n_inputs && mo_ndim(d.l.in[0]) == 2 ? (int)mo_dim(d.l.in[0], 0) : 1; /* of I */
     mo_tensor *loss = lesson_forward(&d.l);
     json_t *answer = json_pack("{s:o}", "nodes", list_nodes(&d));
     if (mo_ok(r->ctx) && r->t->n_nodes)

@@ -162,7 +162,7 @@ export function write(place, ask, rules) {
                 el('form', { class: 'answer', onsubmit: add }, added, el('button', {}, 'Add a matrix')),
                 el('h3', {}, 'Program'), text, state,
                 el('details', {}, el('summary', {}, 'The language'), el('p', { class: 'quiet' },
-                    "A B is a product of matrices, o is entry by entry, / divides, X' or X^T transposes, A^-1 inverts, X^2 squares, <A, B> is an inner product, I the identity. Functions: solve solve_spd cholesky logdet sum trace sym exp log softmax ce(X, T) diag tril."))),
+                    "A B is a product of matrices, o is entry by entry, / divides, X' or X^T transposes, A^-1 inverts, X^2 squares, <A, B> is an inner product, I the identity with as many rows as the first matrix. Functions: solve solve_spd cholesky logdet sum trace sym exp log softmax ce(X, T) diag tril."))),
             el('div', {}, el('div', { class: 'answer' }, back, on, at, said), graph, details)));
     load('first');
 }
