@@ -43,7 +43,5 @@ bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pi
 mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L);
 /* A^-1 B (transposed: A^-T B) with LU and pivots of A given; differentiable in A and B. */
 mo_tensor *mo_solve_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *const factors[2], bool transposed);
-/* A^-1 B refined in float64, forward and backward (solve_refined.c). */
-mo_tensor *mo_solve_refined(mo_tape *t, mo_tensor *A, mo_tensor *B, bool spd);
 
 #endif

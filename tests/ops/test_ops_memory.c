@@ -111,13 +111,10 @@ static double composed(mo_context *ctx, scratch *unused) {
     take(&s, mo_accuracy(t, s.A, label));
     take(&s, mo_segment_max(t, s.A, offset));
     take(&s, mo_segment_softmax(t, s.A, offset));
-    for (int policy = MO_SOLVE_ERROR; policy <= MO_SOLVE_REFINE; policy++) {
-        const mo_solve_options o = {.policy = (mo_solve_policy)policy, .spd = policy & 1, .least_rcond = 1e-6};
-        mo_solve_health h;
-        take(&s, mo_solve_with(t, s.S, s.B, &o, &h));
-        take(&s, h.rcond);
-        take(&s, mo_scalar(t, MO_F64, (double)mo_solve_warning(&h, 1e-30, NULL, 0)));
-    }
+    mo_solve_health h;
+    mo_solve_check(t, s.S, s.B, mo_solve_spd(t, s.S, s.B), true, &h);
+    take(&s, h.rcond);
+    take(&s, h.residual);
     double value = sums_close(&s);
     mo_csr_release(M);
     return value;
