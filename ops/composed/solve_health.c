@@ -9,7 +9,6 @@
  * of a float32 matrix is thus right however badly float32 itself fares; that of a float64 matrix is a figure of
  * rounding where it comes near the epsilon of float64. */
 #include "ops/inside.h"
-#include "ops/rules/factor.h"
 #include "ops/rules/shapes.h"
 #include "tensor/hidden.h"
 #include "tensor/storage.h"
@@ -120,12 +119,12 @@ static bool check_solution(mo_context *ctx, mo_tensor *A, mo_tensor *B, mo_tenso
             mo_fail(ctx, MO_INVALID, "solve_check: input %d is null", i);
     if (!mo_ok(ctx))
         return false;
-    int ndim = X->ndim;
     int64_t shape[MO_MAX_AXES];
-    bool fit = A->ndim >= 2 && B->ndim >= 2 && mo_dim(A, -1) == mo_dim(A, -2);
-    if (fit && !mo_systems_broadcast(A, B, &ndim, shape)) /* the leading axes are equal, or no system's */
-        fit = mo_same_leading(A, B, A->ndim - 1) && mo_same_shape(B, X);
-    fit = fit && X->ndim == ndim && mo_dim(X, -2) == mo_dim(A, -1) && mo_dim(X, -1) == mo_dim(B, -1);
+    bool fit = A->ndim >= 2 && B->ndim >= 2 && mo_dim(A, -1) == mo_dim(A, -2) && mo_dim(B, -2) == mo_dim(A, -1);
+    int leading = fit ? mo_broadcast_shape(A->ndim - 2, A->shape, B->ndim - 2, B->shape, shape) : -1;
+    fit = leading >= 0 && X->ndim == leading + 2 && mo_dim(X, -2) == mo_dim(B, -2) && mo_dim(X, -1) == mo_dim(B, -1);
+    for (int i = 0; fit && i < leading; i++)
+        fit = X->shape[i] == shape[i];
     bool real = fit && mo_dtype_is_real(A->dtype) && A->dtype == B->dtype && A->dtype == X->dtype;
     if (!real)
         mo_fail(ctx, fit ? MO_MISMATCH : MO_INVALID,
