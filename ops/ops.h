@@ -251,12 +251,8 @@ typedef struct mo_solver_options {
 
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
  * times: by the implicit function theorem, with iterations that are not recorded, or unrolled (line searches are then
- * held fixed). F(x) = A(theta) x - b(theta): conjugate gradients for symmetric definite A, GMRES for any regular A;
- * residuals are relative to |F(x0)|. Any F: Newton steps by dense factors or either of these, with backtracking. */
-MO_API mo_tensor *mo_conjugate_gradients(
-    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
-MO_API mo_tensor *mo_gmres(
-    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
+ * held fixed). Any F: Newton steps by dense factors or, of systems beyond implicit.dense_limit, by conjugate gradients
+ * or GMRES, with backtracking; one step where F(x) = A(theta) x - b(theta). */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 /* The minimiser of a smooth f(x, theta) -> [..], one value per item: free, or over x >= 0 whose last axis sums to 1. */

@@ -96,8 +96,7 @@ def implicit(
     theta : sequence of Tensor
         12 at most.
     solver : str
-        "newton_krylov" for any F; "conjugate_gradients" or "gmres" for F(w) = A(theta) w - b(theta); None: w0 is the
-        solution, found by any means.
+        "newton_krylov"; None: w0 is the solution, found by any means.
     jacobian : callable
         dF/dw [.., m, m], without gradient; None: by vjps of F.
     report : Report
@@ -129,8 +128,6 @@ def implicit(
 
 
 SOLVERS = {
-    "conjugate_gradients": lib.gate_mo_conjugate_gradients,
-    "gmres": lib.gate_mo_gmres,
     "newton_krylov": lib.gate_mo_newton_krylov,
     "lbfgs": lib.gate_mo_lbfgs,
     "projected_gradient": lib.gate_mo_projected_gradient,
@@ -155,7 +152,7 @@ def solve(
     Parameters
     ----------
     solver : str
-        "conjugate_gradients", "gmres", "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
+        "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
         "projected_gradient": f is f(x, *theta), one value per item, minimised freely or over the simplex.
     tolerance, iterations : float, int
         Of |F| / max(1, |x|), and how many at most; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
