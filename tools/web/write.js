@@ -113,7 +113,7 @@ export function write(place, ask, rules) {
         const boxes = tape.values.map((value, i) => {
             const k = madeBy(i), users = tape.nodes.map((node, j) => (node.in.includes(i) ? j : -1)).filter((j) => j >= 0);
             const later = k >= 0 && step <= k;
-            const reached = backward && value.grad && (value.loss || users.some(visited));
+            const reached = backward && value.grad && (value.loss || users.every(visited)); // every part of it has come
             const freed = backward && tape.freed[i] && k >= 0 && visited(k);
             const op = k < 0 ? (value.grad ? 'input' : 'data') : tape.nodes[k].op;
             const choose = () => ((chosen = i), draw(), graph.querySelector(`[data-value="${i}"]`)?.focus());
