@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // tests/web/rooms.js - clicks through every room of mochi.html as a reader does: rooms.js PAGE BROWSER [FOLDER]. FOLDER
-// takes pictures. Exit 77: that browser is not here.
+// takes pictures. Exit 77: that browser is not here. Chromium also tells of the console, of requests and of times;
+// of Firefox only the page itself is seen.
 'use strict';
 const assert = require('assert'), path = require('path'), { execFileSync } = require('child_process');
 const { openChromium, openFirefox, pause } = require('./browser.js');

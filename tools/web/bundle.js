@@ -22,7 +22,7 @@ function rules() {
     for (const row of fs.readFileSync(readme, 'utf8').matchAll(/^\| (`.*) \| \[`(\S+) .*$/gm)) {
         const [title, differential, adjoint] = row[1].replace(/\\\|/g, '∣').split(' | ').map((cell) => cell.replace(/∣/g, '|').trim());
         for (const op of title.matchAll(/`(\w+)`/g))
-            all[op[1]] ??= { name: title.replace(/`/g, ''), differential, adjoint, file: row[2] };
+            all[op[1]] ??= { name: title.replace(/`/g, ''), differential, adjoint, file: row[2].replace(/`$/, '') };
     }
     return all;
 }

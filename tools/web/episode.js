@@ -115,7 +115,7 @@ export function episode(place, ask) {
     const hull = () => {
         points = cloud();
         points.forEach((p) => p.c === 2 && ((p.y += 3.05), (p.x *= 0.5)));
-        story = 'The third class now lies between the two others: its mean is in their hull. The ridge, which fits labels of 0 and 1 by least squares, gives it no region and finds none of its queries at λ = 0.1; the other readouts find most.';
+        story = 'The third class now lies between the two others: its mean is in their hull. The ridge, which fits labels of 0 and 1 by least squares, leaves it a sliver away from its points and finds none of its queries at λ = 0.1; the other readouts find most.';
         redraw();
     };
     const norm = () => {

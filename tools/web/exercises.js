@@ -1,5 +1,5 @@
 // tools/web/exercises.js - ten exercises, judged by the library's checker of gradients; progress stays in the browser.
-import { el, tex } from './view.js';
+import { el, short, tex } from './view.js';
 
 const KEY = 'mochi exercises';
 
@@ -16,6 +16,10 @@ function remembered() {
         return {};
     }
 }
+
+/** What the checker says, in the words of the page. */
+const plain = (why) => why.replace(/^sample "[^"]*"(, input \d+)?: /, '').replace('that the lesson has shown', 'of this exercise')
+    .replace(/vjp (\S+), difference quotient (\S+)/, (_, mine, theirs) => `along a drawn direction it gives ${short(Number(mine))}, differences give ${short(Number(theirs))}`);
 
 export function exercises(place, ask) {
     const list = ask('exercises').exercises, progress = { name: '', ...remembered() };
@@ -40,13 +44,15 @@ export function exercises(place, ask) {
             const tries = (progress.answers[i]?.tries ?? 0) + 1, right = Boolean(result.pass);
             progress.answers[i] = { right: right || Boolean(progress.answers[i]?.right), tries, answer: answer.value };
             remember(progress);
-            verdict.replaceChildren(el('p', { class: right ? 'right' : 'wrong' }, right ? 'Right, at orders one and two.' : result.first ? `Right at order one, and not at order two: ${result.why}.` : `No: ${result.error != null && !/is no value|expected|numbers/.test(result.why) ? 'it differs from central differences. ' : ''}${result.why ?? result.error}.`));
+            verdict.replaceChildren(el('p', { class: right ? 'right' : 'wrong' }, right ? 'Right, at orders one and two.'
+                : `${result.first ? 'Right at order one, and not at order two' : 'No'}: ${plain(result.why ?? result.error)}.`));
             tell();
         };
         if (before?.right) verdict.append(el('p', { class: 'right' }, 'Solved.'));
+        const letter = e.asked.slice(0, -4).replace('lambda', 'λ');
         const sizes = e.inputs.map((m) => `${m.name} ${m.rows ? `${m.rows}×${m.columns}` : 'a number'}`).join(', ');
         return el('div', { class: 'panel' }, el('h3', {}, `${i + 1}. ${e.title}`), tex(e.latex, true),
-            el('p', {}, 'The gradient of the loss in ', e.asked.slice(0, -4), ', ', el('span', { class: 'bar' }, e.asked.slice(0, -4)), ' = ? ', el('span', { class: 'quiet' }, sizes)),
+            el('p', {}, 'The gradient of the loss in ', letter, ', ', el('span', { class: 'bar' }, letter), ' = ? ', el('span', { class: 'quiet' }, sizes)),
             el('form', { class: 'answer', onsubmit: (event) => (event.preventDefault(), judge()) }, answer, el('button', { class: 'main' }, 'Check'),
                 el('button', { type: 'button', onclick: () => verdict.replaceChildren(el('p', { class: 'quiet' }, e.hint)) }, 'Hint')), verdict);
     }

@@ -123,7 +123,7 @@ export function barred(text) {
 
 /** Lines over x, y by powers of ten where log is set. series: [{name, dash, accent, points: [[x, y]]}]. */
 export function chart({ title, x, y, log, series }) {
-    const W = Math.max(330, Math.min(560, innerWidth - 40)), H = 300, left = 66, right = 16, top = 16, bottom = 46;
+    const W = Math.max(330, Math.min(560, innerWidth - 40)), H = 316, left = 66, right = 16, top = 16, bottom = 62;
     const all = series.flatMap((s) => s.points).filter(([, v]) => v > 0 || !log);
     const value = (v) => (log ? Math.log10(v) : v);
     const xs = all.map(([a]) => a), ys = all.map(([, b]) => value(b));
@@ -155,6 +155,6 @@ export function chart({ title, x, y, log, series }) {
     return el('figure', {},
         el('h3', {}, title),
         svg('svg', { viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': `${title}, over ${x}. ${said.join('; ')}.` },
-            marks, lines, key, svg('text', { class: 'quiet', x: W - right, y: H - bottom + 20, dy: 14,
+            marks, lines, key, svg('text', { class: 'quiet', x: W - right, y: H - bottom + 36,
                 'text-anchor': 'end' }, x), svg('text', { class: 'quiet', x: left, y: 11 }, y)));
 }

@@ -113,7 +113,7 @@ export function write(place, ask, rules) {
         const boxes = tape.values.map((value, i) => {
             const k = madeBy(i), users = tape.nodes.map((node, j) => (node.in.includes(i) ? j : -1)).filter((j) => j >= 0);
             const later = k >= 0 && step <= k;
-            const reached = backward && value.grad && (value.loss || users.some(visited));
+            const reached = backward && value.grad && (value.loss || users.every(visited)); // every part of it has come
             const freed = backward && tape.freed[i] && k >= 0 && visited(k);
             const op = k < 0 ? (value.grad ? 'input' : 'data') : tape.nodes[k].op;
             const choose = () => ((chosen = i), draw(), graph.querySelector(`[data-value="${i}"]`)?.focus());
@@ -124,7 +124,7 @@ export function write(place, ask, rules) {
             svg('rect', { width: 120, height: 48, rx: 6 }),
             svg('text', { x: 10, y: 20 }, value.name || op),
             svg('text', { class: 'quiet', x: 10, y: 38 }, value.value?.length === 1 && !later ? short(value.value[0])
-                : `${k < 0 ? '' : op + ' '}${value.rows}×${value.columns}`));
+                : `${k < 0 || !value.name ? '' : op + ' '}${value.rows}×${value.columns}`));
         });
         graph.replaceChildren(svg('svg', { viewBox: `0 0 ${W} ${H}`, style: `width:${W}px;max-width:max(100%,${Math.round(0.72 * W)}px)`, role: 'group',
             'aria-label': 'The tape as a graph' }, edges, boxes));
