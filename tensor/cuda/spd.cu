@@ -22,7 +22,7 @@
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane */
+constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane, which are a pack */
 constexpr unsigned most_threads = 256;           /* a thread has 255 registers then */
 
 using four = pack<float>;
@@ -39,17 +39,17 @@ __host__ __device__ static inline int tile_number(int i, int j) {
     return i * (i + 1) / 2 + j;
 }
 
-/* The p-th pack of row r of tile (i, j). Packs of equal p in rows 4 apart, and those of neighbouring tiles, lie in
- * different banks. */
-__device__ static inline four *pack_of(float *T, int i, int j, int r, int p) {
-    int odd = (i + j) % 2, quad = r / 4 % 4;
-    int at = (r * row_packs + p) ^ (odd * 4 + quad);
-    return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + at;
+/* The p-th pack of row 4 quad + rest of tile (i, j). Packs of equal p in rows 4 apart, and those of neighbouring tiles,
+ * lie in different banks. Row and pack are given in parts, so that what a compiler knows of them it adds at no cost. */
+__device__ static inline four *pack_of(float *T, int i, int j, int quad, int rest, int p) {
+    int odd = (i + j) & 1;
+    return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + (rest ^ odd) * row_packs + quad * side +
+           (p ^ quad);
 }
 
 /* The entry in row r and column c of the matrix of tiles. */
 __device__ static inline float *entry_of(float *T, int r, int c) {
-    return &pack_of(T, r / side, c / side, r % side, c % side / width)->value[c % width];
+    return &pack_of(T, r / side, c / side, r % side / 4, r % 4, c % side / width)->value[c % width];
 }
 
 /* ---- products of strips of tiles, a warp each. Lanes are 4 x 8: a lane has the rows lane / 8 + 4 k of `rows` and 4
@@ -57,13 +57,9 @@ __device__ static inline float *entry_of(float *T, int r, int c) {
 
 template <int rows> struct lane_part { float value[rows][columns]; };
 
-/* The tile and the row in it of a lane's k-th row. */
+/* The tile of a lane's k-th row. */
 __device__ static inline int tile_of_row(int i, int k, int bottom) {
     return min(i + k / 4, bottom); /* a strip that is cut off repeats its tile */
-}
-
-__device__ static inline int row_in_tile(int k) {
-    return lane_of() / 8 + k % 4 * 4;
 }
 
 /* sum += rows of tile row i, times (transposed) tile rows j and j + 1, or tile columns j and j + 1; what they share are
@@ -74,25 +70,24 @@ __device__ static void add_product(
     int other = lane_of() % 8 / 4, quad = lane_of() % 4;
 #pragma unroll 1
     for (int t = k + first; t < k + end; t++)
-#pragma unroll 1
+#pragma unroll 2 /* with 4, registers spill on some devices */
         for (int p = 0; p < row_packs; p++) {
             four a[rows];
             for (int r = 0; r < rows; r++)
-                a[r] = *pack_of(T, tile_of_row(i, r, bottom), t, row_in_tile(r), p);
+                a[r] = *pack_of(T, tile_of_row(i, r, bottom), t, r % 4, lane_of() / 8, p);
             for (int part = 0; part < parts; part++)
                 for (int x = 0; x < columns; x++) {
                     int tile = j + 2 * part + other;
                     if (transposed) { /* x is a column of the sum */
-                        four b = *pack_of(T, tile, t, 4 * quad + x, p);
+                        four b = *pack_of(T, tile, t, quad, x, p);
                         for (int r = 0; r < rows; r++)
                             for (int v = 0; v < width; v++)
                                 sum[part].value[r][x] += a[r].value[v] * b.value[v];
-                    } else { /* x is a pack of one of the rows that the operands share */
-                        int v = x * width / columns, at = x % (columns / width);
-                        four b = *pack_of(T, t, tile, p * width + v, quad * columns / width + at);
+                    } else { /* x is one of the rows that the operands share */
+                        four b = *pack_of(T, t, tile, p, x, quad);
                         for (int r = 0; r < rows; r++)
-                            for (int w = 0; w < width; w++)
-                                sum[part].value[r][at * width + w] += a[r].value[v] * b.value[w];
+                            for (int w = 0; w < columns; w++)
+                                sum[part].value[r][w] += a[r].value[x] * b.value[w];
                     }
                 }
         }
@@ -106,14 +101,10 @@ __device__ static void store_part(float *T, int bottom, int i, int j, const lane
         int row = i + r / 4;
         if (row > bottom || tile > row || tile >= bottom)
             continue;
-        for (int u = 0; u < columns / width; u++) {
-            four *to = pack_of(T, row, tile, row_in_tile(r), quad * columns / width + u), old = *to;
-            for (int v = 0; v < width; v++) {
-                float x = sum.value[r][u * width + v];
-                old.value[v] = off ? old.value[v] - x : x;
-            }
-            *to = old;
-        }
+        four *to = pack_of(T, row, tile, r % 4, lane_of() / 8, quad), old = *to;
+        for (int v = 0; v < columns; v++)
+            old.value[v] = off ? old.value[v] - sum.value[r][v] : sum.value[r][v];
+        *to = old;
     }
 }
 
@@ -156,7 +147,7 @@ __device__ static int factor_block(float *T, int J, int size) {
     for (int p = 0; p < step / width; p++) {
         four own = {};
         if (row < size && p * width <= row)
-            own = *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs, row % side, p % row_packs);
+            own = *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs, row % side / 4, row % 4, p % row_packs);
         for (int v = 0; v < width; v++)
             a[p * width + v] = own.value[v];
     }
@@ -195,7 +186,7 @@ __device__ static void invert_block(float *T, int J, int size) {
                 break;
             if (i == p * width || sizeof(float) == 8)
                 __syncwarp(); /* no load is made long before its use: the registers are needed */
-            four l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs, i % side, p % row_packs);
+            four l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs, i % side / 4, i % 4, p % row_packs);
             for (int v = 0; v < width && p * width + v < i; v++)
                 x[i] -= l.value[v] * x[p * width + v];
             if (i < (p + 1) * width)
@@ -309,7 +300,8 @@ __device__ static void load(float *T, int bottom, const spd_system &s, int64_t b
                 off += own[u].value[v] - own[u].value[v];
             if (s.A && off != 0)
                 atomicCAS(failed, 0, -1);
-            *pack_of(T, row[u] / side, column[u] / side, row[u] % side, column[u] % side / width) = own[u];
+            *pack_of(T, row[u] / side, column[u] / side, row[u] % side / 4, row[u] % 4, column[u] % side / width) =
+                own[u];
         }
     }
 }
