@@ -16,7 +16,7 @@ template <typename real> void gemms_cuda(mo_context *ctx, const mo_gemm *g, int 
 int64_t relu_bits_cuda(mo_context *ctx, const mo_gemm *g);
 
 template <typename real> void potrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *info);
-template <typename real> bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g);
+bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g);
 template <typename real> void trsm_cuda(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
 template <typename real> void getrf_cuda(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info);
 template <typename real>

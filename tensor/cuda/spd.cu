@@ -5,9 +5,10 @@
  * the last one, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] leaves [L; (L^-1 B)^T], so the first solve
  * is part of it. Steps take 32 columns, a "step" J being tile columns 2 J and 2 J + 1:
  *
- *   diagonal   one warp factors the 32 x 32 block, whose rows its lanes keep in registers, and replaces it by its
- * inverse panel      the rows below it := rows times that inverse, transposed: a product, as all that follows update
- * the panel times its own transpose comes off the rest, 32 x 64 entries a warp
+ * - one warp factors the 32 x 32 block on the diagonal, whose rows its lanes keep in registers, and replaces it by its
+ *   inverse;
+ * - the panel below it becomes itself times that inverse, transposed: a product, as all that follows;
+ * - the panel times its own transpose comes off the rest, 32 x 64 entries a warp.
  *
  * The first warp updates and factors the next diagonal block while the others update the rest, so that few steps wait
  * for the chain of 32 pivots. X^T := (L^-1 B)^T L^-1 goes back over the steps, by the same inverses.
@@ -15,22 +16,22 @@
  * A lane of a product has 4 neighbouring columns of 8 (or 4) rows, and loads 16 bytes at a time; packs are swizzled so
  * that the 8 lanes that load at once meet different banks. The order of every sum follows from the sizes alone.
  *
- * The rule: a system whose tiles fit into one block's shared memory is ours (float32: n up to 304 where a block has 227
- * KiB); larger systems, and all under MOCHI_CUDA_LIBRARIES=always, are the library's: potrf and two trsm with 6 kernels
- * of ours around them, each of which waits for the last. */
+ * The rule: a float32 system whose tiles fit into one block's shared memory is ours (n up to 304 where a block has 227
+ * KiB); larger systems, those of float64, and all under MOCHI_CUDA_LIBRARIES=always, are the library's: potrf and two
+ * trsm with 6 kernels of ours around them, each of which waits for the last. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane */
+constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane, which are a pack */
 constexpr unsigned most_threads = 256;           /* a thread has 255 registers then */
 
-template <typename real> constexpr int width = pack<real>::width;
-template <typename real> constexpr int row_packs = side / width<real>; /* of a row of a tile */
+using four = pack<float>;
+constexpr int width = four::width, row_packs = side / width; /* of a pack; of a row of a tile */
 
-template <typename real> struct spd_system {
+struct spd_system {
     int64_t batch, n, m;
-    const real *A, *B; /* A: NULL where L is given */
-    real *L, *X;
+    const float *A, *B; /* A: NULL where L is given */
+    float *L, *X;
     int32_t *info;
 };
 
@@ -38,81 +39,72 @@ __host__ __device__ static inline int tile_number(int i, int j) {
     return i * (i + 1) / 2 + j;
 }
 
-/* The p-th pack of row r of tile (i, j). Packs of equal p in rows 4 apart, and those of neighbouring tiles, lie in
- * different banks. */
-template <typename real> __device__ static inline pack<real> *pack_of(real *T, int i, int j, int r, int p) {
-    int odd = (i + j) % 2, quad = r / 4 % 4;
-    int at = (r * row_packs<real> + p) ^ (sizeof(real) == 4 ? odd * 4 + quad : quad * 2 + odd);
-    return reinterpret_cast<pack<real> *>(T) + tile_number(i, j) * side * row_packs<real> + at;
+/* The p-th pack of row 4 quad + rest of tile (i, j). Packs of equal p in rows 4 apart, and those of neighbouring tiles,
+ * lie in different banks. Row and pack are given in parts, so that what a compiler knows of them it adds at no cost. */
+__device__ static inline four *pack_of(float *T, int i, int j, int quad, int rest, int p) {
+    int odd = (i + j) & 1;
+    return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + (rest ^ odd) * row_packs + quad * side +
+           (p ^ quad);
 }
 
 /* The entry in row r and column c of the matrix of tiles. */
-template <typename real> __device__ static inline real *entry_of(real *T, int r, int c) {
-    return &pack_of(T, r / side, c / side, r % side, c % side / width<real>)->value[c % width<real>];
+__device__ static inline float *entry_of(float *T, int r, int c) {
+    return &pack_of(T, r / side, c / side, r % side / 4, r % 4, c % side / width)->value[c % width];
 }
 
 /* ---- products of strips of tiles, a warp each. Lanes are 4 x 8: a lane has the rows lane / 8 + 4 k of `rows` and 4
  * columns of 32. ---- */
 
-template <typename real, int rows> struct lane_part { real value[rows][columns]; };
+template <int rows> struct lane_part { float value[rows][columns]; };
 
-/* The tile and the row in it of a lane's k-th row. */
+/* The tile of a lane's k-th row. */
 __device__ static inline int tile_of_row(int i, int k, int bottom) {
     return min(i + k / 4, bottom); /* a strip that is cut off repeats its tile */
 }
 
-__device__ static inline int row_in_tile(int k) {
-    return lane_of() / 8 + k % 4 * 4;
-}
-
 /* sum += rows of tile row i, times (transposed) tile rows j and j + 1, or tile columns j and j + 1; what they share are
  * the tiles k + first .. k + end - 1. `parts` of 32 columns. */
-template <typename real, int rows, bool transposed, int parts>
+template <int rows, bool transposed, int parts>
 __device__ static void add_product(
-    real *T, int bottom, int i, int j, int k, int first, int end, lane_part<real, rows> (&sum)[parts]) {
+    float *T, int bottom, int i, int j, int k, int first, int end, lane_part<rows> (&sum)[parts]) {
     int other = lane_of() % 8 / 4, quad = lane_of() % 4;
 #pragma unroll 1
     for (int t = k + first; t < k + end; t++)
-#pragma unroll 1
-        for (int p = 0; p < row_packs<real>; p++) {
-            pack<real> a[rows];
+#pragma unroll 2 /* with 4, registers spill on some devices */
+        for (int p = 0; p < row_packs; p++) {
+            four a[rows];
             for (int r = 0; r < rows; r++)
-                a[r] = *pack_of(T, tile_of_row(i, r, bottom), t, row_in_tile(r), p);
+                a[r] = *pack_of(T, tile_of_row(i, r, bottom), t, r % 4, lane_of() / 8, p);
             for (int part = 0; part < parts; part++)
                 for (int x = 0; x < columns; x++) {
                     int tile = j + 2 * part + other;
                     if (transposed) { /* x is a column of the sum */
-                        pack<real> b = *pack_of(T, tile, t, 4 * quad + x, p);
+                        four b = *pack_of(T, tile, t, quad, x, p);
                         for (int r = 0; r < rows; r++)
-                            for (int v = 0; v < width<real>; v++)
+                            for (int v = 0; v < width; v++)
                                 sum[part].value[r][x] += a[r].value[v] * b.value[v];
-                    } else { /* x is a pack of one of the rows that the operands share */
-                        int v = x * width<real> / columns, at = x % (columns / width<real>);
-                        pack<real> b = *pack_of(T, t, tile, p * width<real> + v, quad * columns / width<real> + at);
+                    } else { /* x is one of the rows that the operands share */
+                        four b = *pack_of(T, t, tile, p, x, quad);
                         for (int r = 0; r < rows; r++)
-                            for (int w = 0; w < width<real>; w++)
-                                sum[part].value[r][at * width<real> + w] += a[r].value[v] * b.value[w];
+                            for (int w = 0; w < columns; w++)
+                                sum[part].value[r][w] += a[r].value[x] * b.value[w];
                     }
                 }
         }
 }
 
 /* Tiles (i.., j) and (i.., j + 1) := sum, or, if `off`, less sum; those that are not there stay away. */
-template <typename real, int rows, bool off>
-__device__ static void store_part(real *T, int bottom, int i, int j, const lane_part<real, rows> &sum) {
+template <int rows, bool off>
+__device__ static void store_part(float *T, int bottom, int i, int j, const lane_part<rows> &sum) {
     int tile = j + lane_of() % 8 / 4, quad = lane_of() % 4;
     for (int r = 0; r < rows; r++) {
         int row = i + r / 4;
         if (row > bottom || tile > row || tile >= bottom)
             continue;
-        for (int u = 0; u < columns / width<real>; u++) {
-            pack<real> *to = pack_of(T, row, tile, row_in_tile(r), quad * columns / width<real> + u), old = *to;
-            for (int v = 0; v < width<real>; v++) {
-                real x = sum.value[r][u * width<real> + v];
-                old.value[v] = off ? old.value[v] - x : x;
-            }
-            *to = old;
-        }
+        four *to = pack_of(T, row, tile, r % 4, lane_of() / 8, quad), old = *to;
+        for (int v = 0; v < columns; v++)
+            old.value[v] = off ? old.value[v] - sum.value[r][v] : sum.value[r][v];
+        *to = old;
     }
 }
 
@@ -123,25 +115,24 @@ __device__ static inline int tiles_in(int J, int bottom) {
 
 /* Tile rows from i on of step J := themselves times the inverse of its diagonal block, transposed or not. Of that
  * triangle the tile above the diagonal is not there. */
-template <typename real, int rows, bool transposed>
-__device__ static void multiply_panel(real *T, int bottom, int i, int J) {
-    lane_part<real, rows> sum[1] = {};
+template <int rows, bool transposed> __device__ static void multiply_panel(float *T, int bottom, int i, int J) {
+    lane_part<rows> sum[1] = {};
     int other = lane_of() % 8 / 4, tiles = tiles_in(J, bottom);
     int first = transposed ? 0 : other, end = transposed ? min(other + 1, tiles) : tiles;
-    add_product<real, rows, transposed, 1>(T, bottom, i, 2 * J, 2 * J, first, end, sum);
+    add_product<rows, transposed, 1>(T, bottom, i, 2 * J, 2 * J, first, end, sum);
     __syncwarp();
-    store_part<real, rows, false>(T, bottom, i, 2 * J, sum[0]);
+    store_part<rows, false>(T, bottom, i, 2 * J, sum[0]);
     __syncwarp();
 }
 
 /* Tile rows from i on of the steps K .. K + parts - 1, less the same rows of step J times the tiles that these steps
  * share with it. */
-template <typename real, int rows, bool transposed, int parts>
-__device__ static void update(real *T, int bottom, int i, int J, int K) {
-    lane_part<real, rows> sum[parts] = {};
-    add_product<real, rows, transposed, parts>(T, bottom, i, 2 * K, 2 * J, 0, tiles_in(J, bottom), sum);
+template <int rows, bool transposed, int parts>
+__device__ static void update(float *T, int bottom, int i, int J, int K) {
+    lane_part<rows> sum[parts] = {};
+    add_product<rows, transposed, parts>(T, bottom, i, 2 * K, 2 * J, 0, tiles_in(J, bottom), sum);
     for (int part = 0; part < parts; part++)
-        store_part<real, rows, true>(T, bottom, i, 2 * (K + part), sum[part]);
+        store_part<rows, true>(T, bottom, i, 2 * (K + part), sum[part]);
     __syncwarp();
 }
 
@@ -150,21 +141,21 @@ __device__ static void update(real *T, int bottom, int i, int J, int K) {
 /* Factors the block of step J, of `size` rows. Returns 0, or the column whose pivot is not positive, counted from 1,
  * or -1: a pivot is not finite. A lane has a row; column c of the others comes by shuffles beside its pivot, so that a
  * pivot waits for one shuffle, one root and two products after the last. Entries right of the diagonal are anything. */
-template <typename real> __device__ static int factor_block(real *T, int J, int size) {
+__device__ static int factor_block(float *T, int J, int size) {
     int row = lane_of(), failed = 0;
-    real a[step];
-    for (int p = 0; p < step / width<real>; p++) {
-        pack<real> own = {};
-        if (row < size && p * width<real> <= row)
-            own = *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs<real>, row % side, p % row_packs<real>);
-        for (int v = 0; v < width<real>; v++)
-            a[p * width<real> + v] = own.value[v];
+    float a[step];
+    for (int p = 0; p < step / width; p++) {
+        four own = {};
+        if (row < size && p * width <= row)
+            own = *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs, row % side / 4, row % 4, p % row_packs);
+        for (int v = 0; v < width; v++)
+            a[p * width + v] = own.value[v];
     }
 #pragma unroll
     for (int c = 0; c < step; c++) {
         if (c == side && size == side)
             break;
-        real own = a[c], pivot = __shfl_sync(whole_warp, own, c), root = rsqrt(pivot), scaled = own * (root * root);
+        float own = a[c], pivot = __shfl_sync(whole_warp, own, c), root = rsqrt(pivot), scaled = own * (root * root);
         if (failed == 0)
             failed = !(pivot > 0) ? J * step + c + 1 : pivot - pivot != 0 ? -1 : 0;
         a[c] = own * root;
@@ -180,25 +171,25 @@ template <typename real> __device__ static int factor_block(real *T, int J, int 
 
 /* The block of step J of L := its inverse. A lane has a column: x_i = (e_i - sum_k<i L_ik x_k) / L_ii, four k at a
  * time, so that the sums of different rows do not wait for each other. */
-template <typename real> __device__ static void invert_block(real *T, int J, int size) {
+__device__ static void invert_block(float *T, int J, int size) {
     int column = lane_of(), at = J * step;
-    real x[step], reciprocal = column < size ? 1 / *entry_of(T, at + column, at + column) : (real)0;
+    float x[step], reciprocal = column < size ? 1 / *entry_of(T, at + column, at + column) : (float)0;
     for (int i = 0; i < step; i++)
         x[i] = i == column;
 #pragma unroll
-    for (int p = 0; p < step / width<real>; p++) {
-        if (p * width<real> == side && size == side)
+    for (int p = 0; p < step / width; p++) {
+        if (p * width == side && size == side)
             break;
 #pragma unroll
-        for (int i = p * width<real>; i < step; i++) {
+        for (int i = p * width; i < step; i++) {
             if (i == side && size == side)
                 break;
-            if (i == p * width<real> || sizeof(real) == 8)
+            if (i == p * width || sizeof(float) == 8)
                 __syncwarp(); /* no load is made long before its use: the registers are needed */
-            pack<real> l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs<real>, i % side, p % row_packs<real>);
-            for (int v = 0; v < width<real> && p * width<real> + v < i; v++)
-                x[i] -= l.value[v] * x[p * width<real> + v];
-            if (i < (p + 1) * width<real>)
+            four l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs, i % side / 4, i % 4, p % row_packs);
+            for (int v = 0; v < width && p * width + v < i; v++)
+                x[i] -= l.value[v] * x[p * width + v];
+            if (i < (p + 1) * width)
                 x[i] *= __shfl_sync(whole_warp, reciprocal, i);
         }
     }
@@ -211,15 +202,14 @@ template <typename real> __device__ static void invert_block(real *T, int J, int
 
 /* Takes the block of step J through both, and stores its part of L, of n columns, between. *failed may be set already.
  */
-template <typename real>
-__device__ static void finish_diagonal(real *T, int bottom, int J, int n, real *L, int *failed) {
+__device__ static void finish_diagonal(float *T, int bottom, int J, int n, float *L, int *failed) {
     int size = tiles_in(J, bottom) * side, at = J * step, column = at + lane_of();
     int found = factor_block(T, J, size);
     if (lane_of() == 0 && found && *failed == 0)
         *failed = found;
     for (int i = at; i < at + size && i < n; i++)
         if (column < n)
-            L[(int64_t)i * n + column] = column <= i ? *entry_of(T, i, column) : (real)0;
+            L[(int64_t)i * n + column] = column <= i ? *entry_of(T, i, column) : (float)0;
     invert_block(T, J, size);
 }
 
@@ -227,8 +217,8 @@ __device__ static void finish_diagonal(real *T, int bottom, int J, int n, real *
 
 /* The updates by step J. The first one, of the next diagonal block, is the first warp's, which then factors it; the
  * others take turns. */
-template <typename real> __device__ static void update_rest(real *T, int bottom, int J) {
-    constexpr int most_parts = sizeof(real) == 4 ? 2 : 1; /* as many sums as registers hold */
+__device__ static void update_rest(float *T, int bottom, int J) {
+    constexpr int most_parts = sizeof(float) == 4 ? 2 : 1; /* as many sums as registers hold */
     int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, item = 0;
     for (int I = J + 1; 2 * I <= bottom; I++)
         for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts, item++) {
@@ -236,14 +226,14 @@ template <typename real> __device__ static void update_rest(real *T, int bottom,
             if (warp != (item ? 1 + (item - 1) % others : 0))
                 continue;
             if (parts == most_parts)
-                update<real, 8, true, most_parts>(T, bottom, 2 * I, J, K);
+                update<8, true, most_parts>(T, bottom, 2 * I, J, K);
             else
-                update<real, 8, true, 1>(T, bottom, 2 * I, J, K);
+                update<8, true, 1>(T, bottom, 2 * I, J, K);
         }
 }
 
 /* [A; B^T] in T becomes [L; (L^-1 B)^T], with inverses on the diagonal. */
-template <typename real> __device__ static void factor(real *T, int bottom, int n, real *L, int *failed) {
+__device__ static void factor(float *T, int bottom, int n, float *L, int *failed) {
     int warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
     for (int J = 0; 2 * J < bottom; J++) {
         if (J)
@@ -255,99 +245,96 @@ template <typename real> __device__ static void factor(real *T, int bottom, int 
             return;
         int below = 2 * J + tiles_in(J, bottom);
         for (int i = below + 2 * warp; i <= bottom; i += 2 * warps)
-            multiply_panel<real, 8, true>(T, bottom, i, J);
+            multiply_panel<8, true>(T, bottom, i, J);
         __syncthreads();
     }
 }
 
 /* B^T in T becomes (L^-1 B)^T (transposed), or B^T L^-1: the first warp keeps one step ahead of the others' updates. */
-template <typename real, bool transposed> __device__ static void substitute(real *T, int bottom) {
+template <bool transposed> __device__ static void substitute(float *T, int bottom) {
     int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, steps = (bottom + 1) / 2;
     for (int s = 0; s < steps; s++) {
         int J = transposed ? s : steps - 1 - s, before = transposed ? J - 1 : J + 1;
         for (int k = warp; s && k < steps - s; k += k ? others : steps)
-            update<real, 4, transposed, 1>(T, bottom, bottom, before, transposed ? J + k : J - k);
+            update<4, transposed, 1>(T, bottom, bottom, before, transposed ? J + k : J - k);
         if (warp == 0)
-            multiply_panel<real, 4, transposed>(T, bottom, bottom, J);
+            multiply_panel<4, transposed>(T, bottom, bottom, J);
         __syncthreads();
     }
 }
 
-template <typename real> constexpr int together = 32 / sizeof(real); /* loads of a thread that are in flight */
+constexpr int together = 8; /* loads of a thread that are in flight */
 
 /* The lower triangle of A (or L) into T, and ones on the rest of the diagonal; a value of A that is not finite sets
  * *failed. */
-template <typename real>
-__device__ static void load(real *T, int bottom, const spd_system<real> &s, int64_t b, int *failed) {
-    constexpr int packs = side * row_packs<real>;
-    const real *from = (s.A ? s.A : s.L) + b * s.n * s.n;
-    bool aligned = s.n % width<real> == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0;
+__device__ static void load(float *T, int bottom, const spd_system &s, int64_t b, int *failed) {
+    constexpr int packs = side * row_packs;
+    const float *from = (s.A ? s.A : s.L) + b * s.n * s.n;
+    bool aligned = s.n % width == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0;
     int n = (int)s.n, step_of = (int)blockDim.x;
-    for (int first = (int)threadIdx.x; first < tile_number(bottom, 0) * packs; first += together<real> * step_of) {
-        pack<real> own[together<real>];
-        int row[together<real>], column[together<real>];
-        for (int u = 0; u < together<real>; u++) {
+    for (int first = (int)threadIdx.x; first < tile_number(bottom, 0) * packs; first += together * step_of) {
+        four own[together];
+        int row[together], column[together];
+        for (int u = 0; u < together; u++) {
             int e = first + u * step_of, t = e / packs;
             int i = (int)((sqrtf(8 * (float)t + 1) - 1) / 2); /* exact to one: t is below 2^13 */
             i += tile_number(i + 1, 0) <= t;
             i -= tile_number(i, 0) > t;
-            row[u] = i * side + e % packs / row_packs<real>;
-            column[u] = (t - tile_number(i, 0)) * side + e % row_packs<real> * width<real>;
+            row[u] = i * side + e % packs / row_packs;
+            column[u] = (t - tile_number(i, 0)) * side + e % row_packs * width;
             bool whole = aligned && row[u] < n && column[u] < n;
             if (whole)
-                own[u] = *reinterpret_cast<const pack<real> *>(from + (int64_t)row[u] * n + column[u]);
-            for (int v = 0; v < width<real>; v++) {
+                own[u] = *reinterpret_cast<const four *>(from + (int64_t)row[u] * n + column[u]);
+            for (int v = 0; v < width; v++) {
                 int c = column[u] + v;
                 bool there = c <= row[u] && row[u] < n;
                 if (!whole)
-                    own[u].value[v] = there ? from[(int64_t)row[u] * n + c] : (real)(c == row[u]);
+                    own[u].value[v] = there ? from[(int64_t)row[u] * n + c] : (float)(c == row[u]);
                 else if (!there)
                     own[u].value[v] = 0;
             }
         }
-        for (int u = 0; u < together<real> && first + u * step_of < tile_number(bottom, 0) * packs; u++) {
-            real off = 0;
-            for (int v = 0; v < width<real>; v++)
+        for (int u = 0; u < together && first + u * step_of < tile_number(bottom, 0) * packs; u++) {
+            float off = 0;
+            for (int v = 0; v < width; v++)
                 off += own[u].value[v] - own[u].value[v];
             if (s.A && off != 0)
                 atomicCAS(failed, 0, -1);
-            *pack_of(T, row[u] / side, column[u] / side, row[u] % side, column[u] % side / width<real>) = own[u];
+            *pack_of(T, row[u] / side, column[u] / side, row[u] % side / 4, row[u] % 4, column[u] % side / width) =
+                own[u];
         }
     }
 }
 
 /* L below the blocks of the diagonal, and zeros above them. */
-template <typename real> __device__ static void store_factor(real *T, int n, real *L) {
+__device__ static void store_factor(float *T, int n, float *L) {
     for (int i = (int)threadIdx.x / 32; i < n; i += (int)blockDim.x / 32)
         for (int j = lane_of(); j < n; j += 32)
             if (j / step != i / step)
-                L[(int64_t)i * n + j] = j < i ? *entry_of(T, i, j) : (real)0;
+                L[(int64_t)i * n + j] = j < i ? *entry_of(T, i, j) : (float)0;
 }
 
 /* Columns from `first` on of the right-hand sides, between memory and the rows of B^T. */
-template <typename real>
-__device__ static void load_columns(real *T, int bottom, const spd_system<real> &s, int64_t b, int64_t first) {
+__device__ static void load_columns(float *T, int bottom, const spd_system &s, int64_t b, int64_t first) {
     for (int e = (int)threadIdx.x; e < bottom * side * side; e += (int)blockDim.x) {
         int i = e / side, c = e % side;
         bool there = i < s.n && first + c < s.m;
-        *entry_of(T, bottom * side + c, i) = there ? s.B[(b * s.n + i) * s.m + first + c] : (real)0;
+        *entry_of(T, bottom * side + c, i) = there ? s.B[(b * s.n + i) * s.m + first + c] : (float)0;
     }
 }
 
-template <typename real>
-__device__ static void store_columns(
-    real *T, int bottom, const spd_system<real> &s, int64_t b, int64_t first, bool failed) {
+__device__ static void store_columns(float *T, int bottom, const spd_system &s, int64_t b, int64_t first, bool failed) {
     for (int e = (int)threadIdx.x; e < s.n * side; e += (int)blockDim.x) {
         int i = e / side, c = e % side;
         if (first + c < s.m)
-            s.X[(b * s.n + i) * s.m + first + c] = failed ? (real)NAN : *entry_of(T, bottom * side + c, i);
+            s.X[(b * s.n + i) * s.m + first + c] = failed ? (float)NAN : *entry_of(T, bottom * side + c, i);
     }
 }
 
-template <typename real> __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system<real> s) {
+__global__ void __launch_bounds__(most_threads) spd_kernel(spd_system s) {
     __shared__ int failed;
     int n = (int)s.n, bottom = (n + side - 1) / side;
-    real *T = mo_shared_as<real>();
+    float *T = mo_shared_as<float>();
     for (int64_t b = blockIdx.x; b < s.batch; b += gridDim.x) {
         if (threadIdx.x == 0)
             failed = 0;
@@ -371,9 +358,9 @@ template <typename real> __global__ void __launch_bounds__(most_threads) spd_ker
                 __syncthreads();
             }
             if (!failed && (first || !s.A))
-                substitute<real, true>(T, bottom);
+                substitute<true>(T, bottom);
             if (!failed)
-                substitute<real, false>(T, bottom);
+                substitute<false>(T, bottom);
             store_columns(T, bottom, s, b, first, failed != 0);
             __syncthreads();
         }
@@ -381,21 +368,18 @@ template <typename real> __global__ void __launch_bounds__(most_threads) spd_ker
     }
 }
 
-template <typename real> bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g) {
+bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g) {
     int64_t n = g->X.shape[g->X.ndim - 2], m = g->X.shape[g->X.ndim - 1], batch = matrix_count(&g->X);
     unsigned threads = n <= 64 ? row_threads : most_threads;
     int64_t bottom = ceil_div(n, side), tiles = bottom * (bottom + 1) / 2 + bottom;
-    int64_t bytes = tiles * side * side * (int64_t)sizeof(real);
+    int64_t bytes = tiles * side * side * (int64_t)sizeof(float);
     if (n == 0 || n > 1024 || bytes > (int64_t)seam_most_shared(seam_of(ctx)) || library_first(ctx, false))
         return false;
     if (!g->X.data)
         return true;
     ctx->counters.factorizations += g->A.data ? batch : 0;
-    spd_system<real> s = {batch, n, m, static_cast<const real *>(g->A.data), static_cast<const real *>(g->B.data),
-        static_cast<real *>(g->L.data), static_cast<real *>(g->X.data), static_cast<int32_t *>(g->info.data)};
-    mo_launch(spd_kernel<real>, blocks_for(batch, 1), dim3(threads), (size_t)bytes, seam_of(ctx), s);
+    spd_system s = {batch, n, m, static_cast<const float *>(g->A.data), static_cast<const float *>(g->B.data),
+        static_cast<float *>(g->L.data), static_cast<float *>(g->X.data), static_cast<int32_t *>(g->info.data)};
+    mo_launch(spd_kernel, blocks_for(batch, 1), dim3(threads), (size_t)bytes, seam_of(ctx), s);
     return true;
 }
-
-template bool solve_spd_cuda<float>(mo_context *, const mo_spd_system *);
-template bool solve_spd_cuda<double>(mo_context *, const mo_spd_system *);
