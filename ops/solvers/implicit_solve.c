@@ -104,7 +104,7 @@ static void implicit_solve_forward(mo_call *c) {
     const solve_options *o = c->attributes;
     int n = o->problem.n;
     mo_tensor *theta[MO_MAX_THETA], *LU = o->factored ? c->in[2 + n] : NULL, *pivot = o->factored ? c->in[3 + n] : NULL;
-    mo_jacobian J = {.flags = MO_RETAIN};
+    mo_jacobian J = {0};
     if (o->problem.options.report)
         o->problem.options.report->systems++;
     if (!LU) {

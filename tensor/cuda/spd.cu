@@ -1,19 +1,31 @@
 /* tensor/cuda/spd.cu - X = A^-1 B for symmetric positive definite A in one kernel: factor, both triangular solves, info
  * and the search for values that are not finite, a block for each matrix, from shared memory.
  *
- * The lower triangle is packed by rows: row i begins at i (i + 1) / 2. It is factored in panels of 16 columns: one warp
- * factors the block on the diagonal, a thread solves each row below it, and tiles of 4 x 4 entries take the panel's
- * product off the rest. Then each warp takes a column of B through both triangles. The order of every sum follows from
- * the sizes alone.
+ * Tiles of 16 x 16 entries: tile (i, j) of the lower triangle is number i (i + 1) / 2 + j, and tile row `bottom`, below
+ * the last one, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] leaves [L; (L^-1 B)^T], so the first solve
+ * is part of it. Steps take 32 columns, a "step" J being tile columns 2 J and 2 J + 1:
  *
- * The rule: a system whose triangle fits into one block's shared memory is ours (float32: n up to 320 where a block has
- * 227 KiB), since the library's factorization and solves are 3 launches with 6 of ours around them, each of which waits
- * for the last; larger systems, and all under MOCHI_CUDA_LIBRARIES=always, are the library's. */
+ *   diagonal   one warp factors the 32 x 32 block, whose rows its lanes keep in registers, and replaces it by its
+ * inverse panel      the rows below it := rows times that inverse, transposed: a product, as all that follows update
+ * the panel times its own transpose comes off the rest, 32 x 64 entries a warp
+ *
+ * The first warp updates and factors the next diagonal block while the others update the rest, so that few steps wait
+ * for the chain of 32 pivots. X^T := (L^-1 B)^T L^-1 goes back over the steps, by the same inverses.
+ *
+ * A lane of a product has 4 neighbouring columns of 8 (or 4) rows, and loads 16 bytes at a time; packs are swizzled so
+ * that the 8 lanes that load at once meet different banks. The order of every sum follows from the sizes alone.
+ *
+ * The rule: a system whose tiles fit into one block's shared memory is ours (float32: n up to 304 where a block has 227
+ * KiB); larger systems, and all under MOCHI_CUDA_LIBRARIES=always, are the library's: potrf and two trsm with 6 kernels
+ * of ours around them, each of which waits for the last. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int panel = 16, tile = 4;
-constexpr unsigned most_threads = 512;
+constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane */
+constexpr unsigned most_threads = 256;           /* a thread has 255 registers then */
+
+template <typename real> constexpr int width = pack<real>::width;
+template <typename real> constexpr int row_packs = side / width<real>; /* of a row of a tile */
 
 template <typename real> struct spd_system {
     int64_t batch, n, m;
@@ -22,157 +34,348 @@ template <typename real> struct spd_system {
     int32_t *info;
 };
 
-__host__ __device__ static inline int row_at(int i) {
-    return i * (i + 1) / 2;
+__host__ __device__ static inline int tile_number(int i, int j) {
+    return i * (i + 1) / 2 + j;
 }
 
-/* The block of `width` columns on the diagonal at k, by one warp. Returns the column whose pivot is not positive,
- * counted from 1; 0: none. */
-template <typename real> __device__ static int factor_diagonal(real *T, int k, int width) {
-    int r = lane_of(), mine = row_at(k + (r < width ? r : 0)) + k;
-    for (int c = 0; c < width; c++) {
-        int at = row_at(k + c) + k;
-        real pivot = T[at + c];
-        __syncwarp();
-        if (!(pivot > 0))
-            return k + c + 1;
-        pivot = sqrt(pivot);
-        if (r == c)
-            T[at + c] = pivot;
-        if (r > c && r < width)
-            T[mine + c] /= pivot;
-        __syncwarp();
-        for (int j = c + 1; j <= r && r < width; j++)
-            T[mine + j] -= T[mine + c] * T[row_at(k + j) + k + c];
-        __syncwarp();
-    }
-    return 0;
+/* The p-th pack of row r of tile (i, j). Packs of equal p in rows 4 apart, and those of neighbouring tiles, lie in
+ * different banks. */
+template <typename real> __device__ static inline pack<real> *pack_of(real *T, int i, int j, int r, int p) {
+    int odd = (i + j) % 2, quad = r / 4 % 4;
+    int at = (r * row_packs<real> + p) ^ (sizeof(real) == 4 ? odd * 4 + quad : quad * 2 + odd);
+    return reinterpret_cast<pack<real> *>(T) + tile_number(i, j) * side * row_packs<real> + at;
 }
 
-/* The rows below the block at k: each is solved against it. */
-template <typename real> __device__ static void solve_panel(real *T, int k, int n) {
-    for (int i = k + panel + (int)threadIdx.x; i < n; i += (int)blockDim.x) {
-        real x[panel], *row = T + row_at(i) + k;
-        for (int c = 0; c < panel; c++) {
-            const real *above = T + row_at(k + c) + k;
-            x[c] = row[c];
-            for (int j = 0; j < c; j++)
-                x[c] -= x[j] * above[j];
-            x[c] /= above[c];
+/* The entry in row r and column c of the matrix of tiles. */
+template <typename real> __device__ static inline real *entry_of(real *T, int r, int c) {
+    return &pack_of(T, r / side, c / side, r % side, c % side / width<real>)->value[c % width<real>];
+}
+
+/* ---- products of strips of tiles, a warp each. Lanes are 4 x 8: a lane has the rows lane / 8 + 4 k of `rows` and 4
+ * columns of 32. ---- */
+
+template <typename real, int rows> struct lane_part { real value[rows][columns]; };
+
+/* The tile and the row in it of a lane's k-th row. */
+__device__ static inline int tile_of_row(int i, int k, int bottom) {
+    return min(i + k / 4, bottom); /* a strip that is cut off repeats its tile */
+}
+
+__device__ static inline int row_in_tile(int k) {
+    return lane_of() / 8 + k % 4 * 4;
+}
+
+/* sum += rows of tile row i, times (transposed) tile rows j and j + 1, or tile columns j and j + 1; what they share are
+ * the tiles k + first .. k + end - 1. `parts` of 32 columns. */
+template <typename real, int rows, bool transposed, int parts>
+__device__ static void add_product(
+    real *T, int bottom, int i, int j, int k, int first, int end, lane_part<real, rows> (&sum)[parts]) {
+    int other = lane_of() % 8 / 4, quad = lane_of() % 4;
+#pragma unroll 1
+    for (int t = k + first; t < k + end; t++)
+#pragma unroll 1
+        for (int p = 0; p < row_packs<real>; p++) {
+            pack<real> a[rows];
+            for (int r = 0; r < rows; r++)
+                a[r] = *pack_of(T, tile_of_row(i, r, bottom), t, row_in_tile(r), p);
+            for (int part = 0; part < parts; part++)
+                for (int x = 0; x < columns; x++) {
+                    int tile = j + 2 * part + other;
+                    if (transposed) { /* x is a column of the sum */
+                        pack<real> b = *pack_of(T, tile, t, 4 * quad + x, p);
+                        for (int r = 0; r < rows; r++)
+                            for (int v = 0; v < width<real>; v++)
+                                sum[part].value[r][x] += a[r].value[v] * b.value[v];
+                    } else { /* x is a pack of one of the rows that the operands share */
+                        int v = x * width<real> / columns, at = x % (columns / width<real>);
+                        pack<real> b = *pack_of(T, t, tile, p * width<real> + v, quad * columns / width<real> + at);
+                        for (int r = 0; r < rows; r++)
+                            for (int w = 0; w < width<real>; w++)
+                                sum[part].value[r][at * width<real> + w] += a[r].value[v] * b.value[w];
+                    }
+                }
         }
-        for (int c = 0; c < panel; c++)
-            row[c] = x[c];
-    }
 }
 
-/* Takes the product of rows i .. i + 3 and j .. j + 3 of the panel at k off their entries. */
-template <typename real> __device__ static void update_tile(real *T, int k, int n, int i, int j) {
-    real sum[tile][tile] = {};
-    int left[tile], right[tile];
-    for (int t = 0; t < tile; t++) {
-        left[t] = row_at(i + t < n ? i + t : n - 1) + k;
-        right[t] = row_at(j + t < n ? j + t : n - 1) + k;
-    }
-    for (int c = 0; c < panel; c++)
-        for (int a = 0; a < tile; a++)
-            for (int b = 0; b < tile; b++)
-                sum[a][b] += T[left[a] + c] * T[right[b] + c];
-    for (int a = 0; a < tile && i + a < n; a++)
-        for (int b = 0; b < tile && j + b <= i + a; b++)
-            T[row_at(i + a) + j + b] -= sum[a][b];
-}
-
-template <typename real> __device__ static void update_rest(real *T, int k, int n) {
-    int first = k + panel, rows = n > first ? (n - first + tile - 1) / tile : 0;
-    for (int t = (int)threadIdx.x; t < rows * (rows + 1) / 2; t += (int)blockDim.x) {
-        int i = (int)((sqrtf(8 * (float)t + 1) - 1) / 2); /* exact to one: t is below 2^13 */
-        i += row_at(i + 1) <= t;
-        i -= row_at(i) > t;
-        update_tile(T, k, n, first + tile * i, first + tile * (t - row_at(i)));
-    }
-}
-
-/* T becomes L. *failed: as potrf's info; it may be set already. */
-template <typename real> __device__ static void factor(real *T, int n, int *failed) {
-    for (int k = 0; k < n; k += panel) {
-        if (threadIdx.x < 32) {
-            int column = factor_diagonal(T, k, n - k < panel ? n - k : panel);
-            if (threadIdx.x == 0 && column && *failed == 0)
-                *failed = column;
+/* Tiles (i.., j) and (i.., j + 1) := sum, or, if `off`, less sum; those that are not there stay away. */
+template <typename real, int rows, bool off>
+__device__ static void store_part(real *T, int bottom, int i, int j, const lane_part<real, rows> &sum) {
+    int tile = j + lane_of() % 8 / 4, quad = lane_of() % 4;
+    for (int r = 0; r < rows; r++) {
+        int row = i + r / 4;
+        if (row > bottom || tile > row || tile >= bottom)
+            continue;
+        for (int u = 0; u < columns / width<real>; u++) {
+            pack<real> *to = pack_of(T, row, tile, row_in_tile(r), quad * columns / width<real> + u), old = *to;
+            for (int v = 0; v < width<real>; v++) {
+                real x = sum.value[r][u * width<real> + v];
+                old.value[v] = off ? old.value[v] - x : x;
+            }
+            *to = old;
         }
-        __syncthreads();
-        if (*failed)
-            break;
-        solve_panel(T, k, n);
-        __syncthreads();
-        update_rest(T, k, n);
-        __syncthreads();
     }
-    for (int i = (int)threadIdx.x; i < n; i += (int)blockDim.x)
-        if (T[row_at(i) + i] - T[row_at(i) + i] != 0)
-            atomicCAS(failed, 0, -1);
-    __syncthreads();
 }
 
-/* x := L^-T L^-1 x, by one warp. */
-template <typename real> __device__ static void solve_column(const real *T, int n, real *x) {
-    for (int k = 0; k < n; k++) {
-        __syncwarp();
-        real value = x[k] / T[row_at(k) + k];
-        __syncwarp();
-        if (lane_of() == 0)
-            x[k] = value;
-        for (int i = k + 1 + lane_of(); i < n; i += 32)
-            x[i] -= T[row_at(i) + k] * value;
-    }
-    for (int k = n - 1; k >= 0; k--) {
-        __syncwarp();
-        real value = x[k] / T[row_at(k) + k];
-        __syncwarp();
-        if (lane_of() == 0)
-            x[k] = value;
-        for (int i = lane_of(); i < k; i += 32)
-            x[i] -= T[row_at(k) + i] * value;
-    }
+/* The tiles of step J. */
+__device__ static inline int tiles_in(int J, int bottom) {
+    return min(2, bottom - 2 * J);
+}
+
+/* Tile rows from i on of step J := themselves times the inverse of its diagonal block, transposed or not. Of that
+ * triangle the tile above the diagonal is not there. */
+template <typename real, int rows, bool transposed>
+__device__ static void multiply_panel(real *T, int bottom, int i, int J) {
+    lane_part<real, rows> sum[1] = {};
+    int other = lane_of() % 8 / 4, tiles = tiles_in(J, bottom);
+    int first = transposed ? 0 : other, end = transposed ? min(other + 1, tiles) : tiles;
+    add_product<real, rows, transposed, 1>(T, bottom, i, 2 * J, 2 * J, first, end, sum);
+    __syncwarp();
+    store_part<real, rows, false>(T, bottom, i, 2 * J, sum[0]);
     __syncwarp();
 }
 
-/* Copies the lower triangle into T; a value of A that is not finite sets *failed. */
-template <typename real> __device__ static void load(real *T, const spd_system<real> &s, int64_t b, int *failed) {
-    const real *from = (s.A ? s.A : s.L) + b * s.n * s.n;
-    for (int i = (int)threadIdx.x / 32; i < s.n; i += (int)blockDim.x / 32)
-        for (int j = lane_of(); j <= i; j += 32) {
-            real x = from[i * s.n + j];
-            T[row_at(i) + j] = x;
-            if (s.A && x - x != 0)
-                atomicCAS(failed, 0, -1);
+/* Tile rows from i on of the steps K .. K + parts - 1, less the same rows of step J times the tiles that these steps
+ * share with it. */
+template <typename real, int rows, bool transposed, int parts>
+__device__ static void update(real *T, int bottom, int i, int J, int K) {
+    lane_part<real, rows> sum[parts] = {};
+    add_product<real, rows, transposed, parts>(T, bottom, i, 2 * K, 2 * J, 0, tiles_in(J, bottom), sum);
+    for (int part = 0; part < parts; part++)
+        store_part<real, rows, true>(T, bottom, i, 2 * (K + part), sum[part]);
+    __syncwarp();
+}
+
+/* ---- the diagonal, by one warp ---- */
+
+/* Factors the block of step J, of `size` rows. Returns 0, or the column whose pivot is not positive, counted from 1,
+ * or -1: a pivot is not finite. A lane has a row; column c of the others comes by shuffles beside its pivot, so that a
+ * pivot waits for one shuffle, one root and two products after the last. Entries right of the diagonal are anything. */
+template <typename real> __device__ static int factor_block(real *T, int J, int size) {
+    int row = lane_of(), failed = 0;
+    real a[step];
+    for (int p = 0; p < step / width<real>; p++) {
+        pack<real> own = {};
+        if (row < size && p * width<real> <= row)
+            own = *pack_of(T, 2 * J + row / side, 2 * J + p / row_packs<real>, row % side, p % row_packs<real>);
+        for (int v = 0; v < width<real>; v++)
+            a[p * width<real> + v] = own.value[v];
+    }
+#pragma unroll
+    for (int c = 0; c < step; c++) {
+        if (c == side && size == side)
+            break;
+        real own = a[c], pivot = __shfl_sync(whole_warp, own, c), root = rsqrt(pivot), scaled = own * (root * root);
+        if (failed == 0)
+            failed = !(pivot > 0) ? J * step + c + 1 : pivot - pivot != 0 ? -1 : 0;
+        a[c] = own * root;
+        for (int j = c + 1; j < step; j++)
+            a[j] -= scaled * __shfl_sync(whole_warp, own, j);
+    }
+    for (int c = 0; c < step; c++)
+        if (c <= row && row < size)
+            *entry_of(T, J * step + row, J * step + c) = a[c];
+    __syncwarp();
+    return failed;
+}
+
+/* The block of step J of L := its inverse. A lane has a column: x_i = (e_i - sum_k<i L_ik x_k) / L_ii, four k at a
+ * time, so that the sums of different rows do not wait for each other. */
+template <typename real> __device__ static void invert_block(real *T, int J, int size) {
+    int column = lane_of(), at = J * step;
+    real x[step], reciprocal = column < size ? 1 / *entry_of(T, at + column, at + column) : (real)0;
+    for (int i = 0; i < step; i++)
+        x[i] = i == column;
+#pragma unroll
+    for (int p = 0; p < step / width<real>; p++) {
+        if (p * width<real> == side && size == side)
+            break;
+#pragma unroll
+        for (int i = p * width<real>; i < step; i++) {
+            if (i == side && size == side)
+                break;
+            if (i == p * width<real> || sizeof(real) == 8)
+                __syncwarp(); /* no load is made long before its use: the registers are needed */
+            pack<real> l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs<real>, i % side, p % row_packs<real>);
+            for (int v = 0; v < width<real> && p * width<real> + v < i; v++)
+                x[i] -= l.value[v] * x[p * width<real> + v];
+            if (i < (p + 1) * width<real>)
+                x[i] *= __shfl_sync(whole_warp, reciprocal, i);
         }
+    }
+    __syncwarp();
+    for (int i = 0; i < step; i++)
+        if (i < size && column / side <= i / side)
+            *entry_of(T, at + i, at + column) = x[i];
+    __syncwarp();
+}
+
+/* Takes the block of step J through both, and stores its part of L, of n columns, between. *failed may be set already.
+ */
+template <typename real>
+__device__ static void finish_diagonal(real *T, int bottom, int J, int n, real *L, int *failed) {
+    int size = tiles_in(J, bottom) * side, at = J * step, column = at + lane_of();
+    int found = factor_block(T, J, size);
+    if (lane_of() == 0 && found && *failed == 0)
+        *failed = found;
+    for (int i = at; i < at + size && i < n; i++)
+        if (column < n)
+            L[(int64_t)i * n + column] = column <= i ? *entry_of(T, i, column) : (real)0;
+    invert_block(T, J, size);
+}
+
+/* ---- the whole ---- */
+
+/* The updates by step J. The first one, of the next diagonal block, is the first warp's, which then factors it; the
+ * others take turns. */
+template <typename real> __device__ static void update_rest(real *T, int bottom, int J) {
+    constexpr int most_parts = sizeof(real) == 4 ? 2 : 1; /* as many sums as registers hold */
+    int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, item = 0;
+    for (int I = J + 1; 2 * I <= bottom; I++)
+        for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts, item++) {
+            parts = K < I && 2 * (K + 1) < bottom ? most_parts : 1;
+            if (warp != (item ? 1 + (item - 1) % others : 0))
+                continue;
+            if (parts == most_parts)
+                update<real, 8, true, most_parts>(T, bottom, 2 * I, J, K);
+            else
+                update<real, 8, true, 1>(T, bottom, 2 * I, J, K);
+        }
+}
+
+/* [A; B^T] in T becomes [L; (L^-1 B)^T], with inverses on the diagonal. */
+template <typename real> __device__ static void factor(real *T, int bottom, int n, real *L, int *failed) {
+    int warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
+    for (int J = 0; 2 * J < bottom; J++) {
+        if (J)
+            update_rest(T, bottom, J - 1);
+        if (warp == 0)
+            finish_diagonal(T, bottom, J, n, L, failed);
+        __syncthreads();
+        if (*failed)
+            return;
+        int below = 2 * J + tiles_in(J, bottom);
+        for (int i = below + 2 * warp; i <= bottom; i += 2 * warps)
+            multiply_panel<real, 8, true>(T, bottom, i, J);
+        __syncthreads();
+    }
+}
+
+/* B^T in T becomes (L^-1 B)^T (transposed), or B^T L^-1: the first warp keeps one step ahead of the others' updates. */
+template <typename real, bool transposed> __device__ static void substitute(real *T, int bottom) {
+    int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, steps = (bottom + 1) / 2;
+    for (int s = 0; s < steps; s++) {
+        int J = transposed ? s : steps - 1 - s, before = transposed ? J - 1 : J + 1;
+        for (int k = warp; s && k < steps - s; k += k ? others : steps)
+            update<real, 4, transposed, 1>(T, bottom, bottom, before, transposed ? J + k : J - k);
+        if (warp == 0)
+            multiply_panel<real, 4, transposed>(T, bottom, bottom, J);
+        __syncthreads();
+    }
+}
+
+template <typename real> constexpr int together = 32 / sizeof(real); /* loads of a thread that are in flight */
+
+/* The lower triangle of A (or L) into T, and ones on the rest of the diagonal; a value of A that is not finite sets
+ * *failed. */
+template <typename real>
+__device__ static void load(real *T, int bottom, const spd_system<real> &s, int64_t b, int *failed) {
+    constexpr int packs = side * row_packs<real>;
+    const real *from = (s.A ? s.A : s.L) + b * s.n * s.n;
+    bool aligned = s.n % width<real> == 0 && reinterpret_cast<uintptr_t>(from) % 16 == 0;
+    int n = (int)s.n, step_of = (int)blockDim.x;
+    for (int first = (int)threadIdx.x; first < tile_number(bottom, 0) * packs; first += together<real> * step_of) {
+        pack<real> own[together<real>];
+        int row[together<real>], column[together<real>];
+        for (int u = 0; u < together<real>; u++) {
+            int e = first + u * step_of, t = e / packs;
+            int i = (int)((sqrtf(8 * (float)t + 1) - 1) / 2); /* exact to one: t is below 2^13 */
+            i += tile_number(i + 1, 0) <= t;
+            i -= tile_number(i, 0) > t;
+            row[u] = i * side + e % packs / row_packs<real>;
+            column[u] = (t - tile_number(i, 0)) * side + e % row_packs<real> * width<real>;
+            bool whole = aligned && row[u] < n && column[u] < n;
+            if (whole)
+                own[u] = *reinterpret_cast<const pack<real> *>(from + (int64_t)row[u] * n + column[u]);
+            for (int v = 0; v < width<real>; v++) {
+                int c = column[u] + v;
+                bool there = c <= row[u] && row[u] < n;
+                if (!whole)
+                    own[u].value[v] = there ? from[(int64_t)row[u] * n + c] : (real)(c == row[u]);
+                else if (!there)
+                    own[u].value[v] = 0;
+            }
+        }
+        for (int u = 0; u < together<real> && first + u * step_of < tile_number(bottom, 0) * packs; u++) {
+            real off = 0;
+            for (int v = 0; v < width<real>; v++)
+                off += own[u].value[v] - own[u].value[v];
+            if (s.A && off != 0)
+                atomicCAS(failed, 0, -1);
+            *pack_of(T, row[u] / side, column[u] / side, row[u] % side, column[u] % side / width<real>) = own[u];
+        }
+    }
+}
+
+/* L below the blocks of the diagonal, and zeros above them. */
+template <typename real> __device__ static void store_factor(real *T, int n, real *L) {
+    for (int i = (int)threadIdx.x / 32; i < n; i += (int)blockDim.x / 32)
+        for (int j = lane_of(); j < n; j += 32)
+            if (j / step != i / step)
+                L[(int64_t)i * n + j] = j < i ? *entry_of(T, i, j) : (real)0;
+}
+
+/* Columns from `first` on of the right-hand sides, between memory and the rows of B^T. */
+template <typename real>
+__device__ static void load_columns(real *T, int bottom, const spd_system<real> &s, int64_t b, int64_t first) {
+    for (int e = (int)threadIdx.x; e < bottom * side * side; e += (int)blockDim.x) {
+        int i = e / side, c = e % side;
+        bool there = i < s.n && first + c < s.m;
+        *entry_of(T, bottom * side + c, i) = there ? s.B[(b * s.n + i) * s.m + first + c] : (real)0;
+    }
+}
+
+template <typename real>
+__device__ static void store_columns(
+    real *T, int bottom, const spd_system<real> &s, int64_t b, int64_t first, bool failed) {
+    for (int e = (int)threadIdx.x; e < s.n * side; e += (int)blockDim.x) {
+        int i = e / side, c = e % side;
+        if (first + c < s.m)
+            s.X[(b * s.n + i) * s.m + first + c] = failed ? (real)NAN : *entry_of(T, bottom * side + c, i);
+    }
 }
 
 template <typename real> __global__ void __launch_bounds__(most_threads) spd_kernel(spd_system<real> s) {
     __shared__ int failed;
-    int n = (int)s.n;
-    real *T = mo_shared_as<real>(), *x = T + row_at(n) + threadIdx.x / 32 * n;
+    int n = (int)s.n, bottom = (n + side - 1) / side;
+    real *T = mo_shared_as<real>();
     for (int64_t b = blockIdx.x; b < s.batch; b += gridDim.x) {
         if (threadIdx.x == 0)
             failed = 0;
         __syncthreads();
-        load(T, s, b, &failed);
+        load(T, bottom, s, b, &failed);
+        load_columns(T, bottom, s, b, 0);
         __syncthreads();
         if (s.A) {
-            factor(T, n, &failed);
-            for (int64_t e = threadIdx.x; e < s.n * s.n; e += blockDim.x)
-                s.L[b * s.n * s.n + e] = e % n <= e / n ? T[row_at((int)(e / n)) + (int)(e % n)] : (real)0;
+            factor(T, bottom, n, s.L + b * n * n, &failed);
+            store_factor(T, n, s.L + b * n * n);
             if (threadIdx.x == 0)
                 s.info[b] = failed;
+        } else {
+            for (int J = (int)threadIdx.x / 32; 2 * J < bottom; J += (int)blockDim.x / 32)
+                invert_block(T, J, tiles_in(J, bottom) * side);
+            __syncthreads();
         }
-        for (int64_t c = threadIdx.x / 32; c < s.m; c += blockDim.x / 32) {
-            for (int i = lane_of(); i < n; i += 32)
-                x[i] = failed ? (real)NAN : s.B[(b * s.n + i) * s.m + c];
-            solve_column(T, n, x);
-            for (int i = lane_of(); i < n; i += 32)
-                s.X[(b * s.n + i) * s.m + c] = x[i];
-            __syncwarp();
+        for (int64_t first = 0; first < s.m; first += side) {
+            if (first) {
+                load_columns(T, bottom, s, b, first);
+                __syncthreads();
+            }
+            if (!failed && (first || !s.A))
+                substitute<real, true>(T, bottom);
+            if (!failed)
+                substitute<real, false>(T, bottom);
+            store_columns(T, bottom, s, b, first, failed != 0);
+            __syncthreads();
         }
         __syncthreads();
     }
@@ -181,7 +384,8 @@ template <typename real> __global__ void __launch_bounds__(most_threads) spd_ker
 template <typename real> bool solve_spd_cuda(mo_context *ctx, const mo_spd_system *g) {
     int64_t n = g->X.shape[g->X.ndim - 2], m = g->X.shape[g->X.ndim - 1], batch = matrix_count(&g->X);
     unsigned threads = n <= 64 ? row_threads : most_threads;
-    int64_t bytes = (n * (n + 1) / 2 + threads / 32 * n) * (int64_t)sizeof(real);
+    int64_t bottom = ceil_div(n, side), tiles = bottom * (bottom + 1) / 2 + bottom;
+    int64_t bytes = tiles * side * side * (int64_t)sizeof(real);
     if (n == 0 || n > 1024 || bytes > (int64_t)seam_most_shared(seam_of(ctx)) || library_first(ctx, false))
         return false;
     if (!g->X.data)

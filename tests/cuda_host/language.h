@@ -102,6 +102,10 @@ template <typename T> T atomicCAS(T *address, T expected, T value) {
     return before;
 }
 
+template <typename T> T rsqrt(T x) {
+    return 1 / std::sqrt(x);
+}
+
 template <typename T> constexpr T min(T a, T b) {
     return b < a ? b : a;
 }
