@@ -67,10 +67,6 @@ TEST(a_batch_has_the_bits_of_its_singles) {
         }
 }
 
-/* ---- or NaN ---- */
-
-enum { ITEMS = 5, ORDER = 6, BAD = 2 };
-
 /* ---- leading axes that broadcast ---- */
 
 /* A = M M^T + 2 I of a leaf M [.., n, n], so that a difference quotient keeps it symmetric. */
