@@ -203,14 +203,16 @@ MO_API mo_tensor *mo_recompute(
  * n <= 12; state is the options' state. */
 typedef mo_tensor *(*mo_residual)(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
 
-/* The outcome of a solve, written by every forward and every backward; for a batch, the worst of its systems. */
-typedef struct mo_implicit_report {
-    double residual;         /* |F(x_star)| / max(1, |x_star|) */
-    double adjoint_residual; /* of the last linear system, relative to its right-hand side; 0 if it was factored */
-    int iterations;          /* of the last linear system */
-    int64_t systems;         /* linear systems solved so far; a batch counts once */
+/* What a solver has done, then the linear systems of its backward; of a batch, the worst of its systems. */
+typedef struct mo_solver_report {
+    int iterations;
+    double residual; /* |F| / max(1, |x|) */
+    bool converged;
+    int adjoint_iterations;  /* of the last linear system */
+    double adjoint_residual; /* of it, relative to its right-hand side; 0 if it was factored */
+    int64_t adjoint_systems; /* solved so far; a batch counts once */
     bool missed;             /* a solve so far has missed its tolerance */
-} mo_implicit_report;
+} mo_solver_report;
 
 /* A batch of systems is solved together, each with coefficients of its own. */
 typedef struct mo_implicit_options {
@@ -223,9 +225,9 @@ typedef struct mo_implicit_options {
     int restart;          /* GMRES restarts after this number of iterations, at most 10000; 0: 30 */
     double residual; /* limit of |F(x_star)| / max(1, |x_star|); 0: 1e-6 in float64, 1e-3 in float32; < 0: unchecked */
     bool accept;     /* a missed tolerance is reported and raises no error */
-    mo_implicit_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */
-    void *state;                /* handed to residual and jacobian */
-    size_t state_size;          /* bytes of state to copy, at most MO_MAX_STATE; 0: the state outlives the tape's use */
+    mo_solver_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */
+    void *state;              /* handed to residual and jacobian */
+    size_t state_size;        /* bytes of state to copy, at most MO_MAX_STATE; 0: the state outlives the tape's use */
 } mo_implicit_options;
 
 /* The solution x_star [.., item ..] of F(x_star, theta) = 0, found by any means, as a function of theta: its value,
@@ -234,19 +236,12 @@ typedef struct mo_implicit_options {
 MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options);
 
-typedef struct mo_solver_report {
-    int iterations;
-    double residual; /* |F| / max(1, |x|), the worst of a batch */
-    bool converged;
-} mo_solver_report;
-
 typedef struct mo_solver_options {
-    mo_implicit_options implicit; /* batch axes, state and accept, and how adjoint systems are solved */
+    mo_implicit_options implicit; /* batch axes, state, accept, report, and how adjoint systems are solved */
     double tolerance;             /* of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */
     int iterations;               /* limit; 0: 1000 */
     int memory;                   /* L-BFGS: pairs, at most 32; 0: 10 */
     bool unrolled;                /* record and differentiate every iteration instead, for comparison */
-    mo_solver_report *report;     /* may be NULL; written before the call returns */
 } mo_solver_options;
 
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of

@@ -82,8 +82,12 @@ mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x) {
     mo_context *ctx = s->ctx;
     mo_tape_set_mode(s->t, s->mode);
     bool converged = s->residual <= s->tolerance;
-    if (s->o.report)
-        *s->o.report = (mo_solver_report){s->iterations, s->residual, converged};
+    mo_solver_report *report = s->o.implicit.report;
+    if (report) {
+        report->iterations = s->iterations;
+        report->residual = s->residual;
+        report->converged = converged;
+    }
     char which[80] = "";
     if (s->o.implicit.batch_axes)
         snprintf(which, sizeof which, " of item %" PRId64, s->worst);

@@ -22,7 +22,7 @@ TEST(a_missed_tolerance_is_an_error_or_a_report) {
     mo_tensor *one = mo_require_grad(mo_full(f->t, MO_F64, 1, (int64_t[]){1}, 0.7)), *x;
     mo_newton_krylov(f->t, one, no_root, &one, 1, &(mo_solver_options){.iterations = 5});
     assert_failed(f->ctx, MO_NUMERICAL, PARTS("newton_krylov: the residual is "));
-    mo_solver_options accept = {.implicit.accept = true, .iterations = 5, .report = &report};
+    mo_solver_options accept = {.implicit = {.accept = true, .report = &report}, .iterations = 5};
     x = mo_newton_krylov(f->t, one, no_root, &one, 1, &accept);
     (void)x;
     mo_clear_error(f->ctx);
@@ -51,7 +51,7 @@ TEST(a_nan_ends_its_own_item_alone) {
         mo_solver_report report = {0};
         method m = methods[i];
         m.options.implicit.accept = true;
-        m.options.report = &report;
+        m.options.implicit.report = &report;
         run_method(f->t, f->theta, 2, &out, 1, &m);
         assert_int_equal(mo_tensor_read(out, clean, sizeof clean), MO_OK);
         run_method(f->t, (mo_tensor *[]){f->theta[0], with_nan}, 2, &out, 1, &m);

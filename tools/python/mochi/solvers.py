@@ -37,16 +37,15 @@ class Report:
     """
 
     def __init__(self) -> None:
-        self._solver = ffi.new("mo_solver_report *")
-        self._implicit = ffi.new("mo_implicit_report *")
+        self._struct = ffi.new("mo_solver_report *")
 
-    iterations = property(lambda self: self._solver.iterations)
-    converged = property(lambda self: self._solver.converged)
-    residual = property(lambda self: self._solver.residual or self._implicit.residual)
-    adjoint_residual = property(lambda self: self._implicit.adjoint_residual)
-    adjoint_iterations = property(lambda self: self._implicit.iterations)
-    adjoint_systems = property(lambda self: self._implicit.systems)
-    missed = property(lambda self: self._implicit.missed)
+    iterations = property(lambda self: self._struct.iterations)
+    residual = property(lambda self: self._struct.residual)
+    converged = property(lambda self: self._struct.converged)
+    adjoint_iterations = property(lambda self: self._struct.adjoint_iterations)
+    adjoint_residual = property(lambda self: self._struct.adjoint_residual)
+    adjoint_systems = property(lambda self: self._struct.adjoint_systems)
+    missed = property(lambda self: self._struct.missed)
 
     def __repr__(self):
         return f"mochi.Report(iterations={self.iterations}, residual={self.residual:.3g}, converged={self.converged})"
@@ -69,7 +68,7 @@ def _fill(options, tape, residual, jacobian, report, named):
     if jacobian is not None:
         options.jacobian = lib.door_jacobian
     if report is not None:
-        options.report = tape.holds(report)._implicit
+        options.report = tape.holds(report)._struct
     options.state = tape.holds(ffi.new_handle(tape.holds((residual, jacobian))))
 
 
@@ -175,8 +174,6 @@ def solve(
     o.tolerance, o.iterations = checked.real("solve: tolerance", tolerance, 0), checked.whole("solve: iterations", iterations)
     o.memory, o.unrolled = checked.whole("solve: memory", memory, 0, MOST_PAIRS), checked.flag("solve: unrolled", unrolled)
     _fill(o.implicit, tape, f, jacobian, report, implicit or {})
-    if report is not None:
-        o.report = report._solver
     x = input_of(x0, tape, theta[0] if theta else None)
     result = SOLVERS[solver](tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
     return Tensor(result, tape) if result else tape.fail()
