@@ -47,7 +47,7 @@ mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_accumulate, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-/* The same sum through the op, while ops are watched. */
+/* A += B through the op itself, so that anomaly mode sees the result. */
 static void accumulate_watched(mo_tape *t, mo_tensor *A, const mo_tensor *B) {
     mo_tensor *sum = mo_accumulate(t, A, (mo_tensor *)(uintptr_t)B);
     if (!mo_is_null(sum)) {

@@ -78,7 +78,7 @@ void mo_call_save(mo_call *c, mo_tensor *T) {
     if (!c || mo_is_null(T))
         return;
     for (int i = 0; i < c->n_in; i++)
-        if (T == c->in[i]) { /* the output of another node: a header of its own, released separately */
+        if (T == c->in[i]) { /* it is the output of another node: save a new header, which is released separately */
             T = mo_tape_window(c->t, T, T->ndim, T->shape, T->stride, 0);
             break;
         }
@@ -98,7 +98,7 @@ static void fail_freed(mo_call *c, int i) {
     mo_fail_freed(c->in[i], what);
 }
 
-/* Raises the errors of an input that need no knowledge of the op. */
+/* Makes the checks of an input that need no knowledge of the op. Returns false if one of them raised. */
 static bool check_input(mo_call *c, int i) {
     mo_tensor *X = c->in[i];
     const char *name = c->op->name;
@@ -113,7 +113,7 @@ static bool check_input(mo_call *c, int i) {
     return mo_ok(c->ctx);
 }
 
-/* The shape rule of an op that has none of its own. */
+/* The default shape rule, for an op whose shape function is NULL. */
 static bool shape_of_inputs(mo_call *c) {
     const mo_tensor *X = c->in[0];
     if (!mo_call_real(c, 0, c->n_in - 1))

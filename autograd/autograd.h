@@ -18,9 +18,9 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* Makes a tape of that context. Returns NULL only when out of memory. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
-/* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error. Up
- * to the reset after this one (in a context with .debug, for good), a tensor that it freed is known for that: reading
- * it, or an op of it, raises MO_STATE. */
+/* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
+ * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op
+ * raises MO_STATE. */
 MO_API void mo_tape_reset(mo_tape *t);
 MO_API void mo_tape_release(mo_tape *t);
 MO_API void mo_tape_set_mode(mo_tape *t, mo_mode mode);
@@ -36,17 +36,17 @@ MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
 MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 
 /* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections, what
- * backward has freed, and gradients. Where the graph still holds its values (before mo_backward), these are the
- * gradients of the newest scalar in every value; after it, those of the leaves. The tape stays as it was; an error that
- * stands in the context is no obstacle, and stays. Returns the status. */
+ * backward has freed, and gradients. Before mo_backward, while the graph still holds its values, these are the
+ * gradients of the newest scalar with respect to every value; afterwards, the gradients of the leaves. The tape does
+ * not change. Works in the error state too, and keeps the error. Returns the status. */
 MO_API mo_code mo_tape_dot(mo_tape *t, const char *path);
 /* Tensors of the tape: uninitialised; a scalar; filled with value; copied from row-major host memory. They have no
- * gradient; to differentiate in one, make it a leaf. */
+ * gradient; to differentiate with respect to one, make it a leaf. */
 MO_API mo_tensor *mo_tape_tensor(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API mo_tensor *mo_scalar(mo_tape *t, mo_dtype dtype, double value);
 MO_API mo_tensor *mo_full(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, double value);
 MO_API mo_tensor *mo_from(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
-/* X as data: no gradient flows through the result. A view. */
+/* X as a constant, by a view: no gradient flows through the result. */
 MO_API mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X);
 /* Keeps the value of a tape's tensor readable after backward; without it, backward releases the values it has consumed.
  * Returns X. */
@@ -62,9 +62,9 @@ typedef struct mo_scope {
 } mo_scope;
 
 MO_API mo_scope mo_scope_open(mo_tape *t);
-/* Frees every tensor and node made on the tape since the scope was opened, but the n tensors in keep: they become
- * constants. The mode is restored. A scope can be closed many times: a loop that keeps its state uses constant memory.
- */
+/* Frees every tensor and node made on the tape since the scope was opened, except the n tensors in keep, which become
+ * constants. The mode is restored. A scope can be closed many times: a loop that keeps its state uses constant
+ * memory. */
 MO_API void mo_scope_close(mo_tape *t, const mo_scope *scope, mo_tensor *const *keep, int n);
 
 /* ---- leaves ---- */
@@ -84,27 +84,27 @@ MO_API void mo_zero_grad(mo_tensor *leaf);
 typedef enum mo_grad_flags {
     MO_CREATE_GRAPH = 1, /* record what backward does, so that the gradients can be differentiated; implies MO_RETAIN */
     MO_RETAIN = 2,       /* keep saved tensors: backward can run again over the same nodes */
-    MO_ALLOW_UNUSED = 4  /* outputs that depend on nothing that needs a gradient are no error: zeros */
+    MO_ALLOW_UNUSED = 4  /* an output that depends on no tensor with a gradient gives zeros instead of an error */
 } mo_grad_flags;
 
 /* Adds the gradient of the scalar loss to every leaf that needs one. Saved tensors, gradients and intermediate values
  * are released as soon as they are consumed (except those marked by mo_keep). Returns the status. */
 MO_API mo_code mo_backward(mo_tape *t, mo_tensor *loss);
 /* grads[j] = sum_i <gs[i], d ys[i] / d xs[j]>: tensors of the tape, zero if no path leads from xs[j] to a y. gs may be
- * NULL (all ones) or hold NULLs; flags: mo_grad_flags. If no y depends on anything that needs a gradient (it is data
- * alone, or a gradient taken without MO_CREATE_GRAPH), it raises MO_INVALID unless MO_ALLOW_UNUSED is given. Nodes that
- * do not depend on xs cost nothing. Returns the status. */
+ * NULL (all ones) or hold NULLs; flags: mo_grad_flags. If no y depends on anything that needs a gradient (the ys are
+ * data, or gradients taken without MO_CREATE_GRAPH), mo_grad raises MO_INVALID unless MO_ALLOW_UNUSED is given. Nodes
+ * that do not depend on xs cost nothing. Returns the status. */
 MO_API mo_code mo_grad(mo_tape *t, mo_tensor *const *ys, mo_tensor *const *gs, int ny, mo_tensor *const *xs,
     mo_tensor **grads, int nx, unsigned flags);
-/* The same for one scalar loss and n tensors, the common case: no other weights, no flags. */
+/* mo_grad for the common case: the gradients of one scalar loss with respect to n tensors, with gs NULL and flags 0. */
 MO_API mo_code mo_gradients(mo_tape *t, mo_tensor *loss, mo_tensor *const *xs, mo_tensor **grads, int n);
 
-/* Jacobian-vector product: tangents[i] = sum_j (d ys[i] / d xs[j]) vs[j], the exact derivative of ys where xs moves in
- * the direction vs; vs[j] has the shape and dtype of xs[j]. Tensors of the tape, zero if no path leads from xs to
- * ys[i]. Two reverse sweeps, the second over the first; so it works through every op, and the recorded graph stays as
- * it was. flags: MO_CREATE_GRAPH, so that the tangents can be differentiated; MO_ALLOW_UNUSED, as for mo_grad, and for
- * inputs that need no gradient. With ys = gradients taken with MO_CREATE_GRAPH it is the product with the Hessian.
- * Returns the status. */
+/* Jacobian-vector product: tangents[i] = sum_j (d ys[i] / d xs[j]) vs[j], the exact derivative of ys when xs moves in
+ * the direction vs; vs[j] has the shape and dtype of xs[j]. The tangents are tensors of the tape, zero if no path leads
+ * from xs to ys[i]. Two reverse sweeps compute them, the second over the first, so every op works; the recorded graph
+ * does not change. flags: MO_CREATE_GRAPH, so that the tangents can be differentiated; MO_ALLOW_UNUSED as in mo_grad,
+ * and to allow xs that need no gradient. If the ys are gradients taken with MO_CREATE_GRAPH, the result is the product
+ * with the Hessian. Returns the status. */
 MO_API mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor *const *vs, int nx,
     mo_tensor **tangents, unsigned flags);
 
@@ -119,10 +119,10 @@ typedef struct mo_check_result {
 
 /* A function of tensors as graph code: writes n_out outputs for n_in inputs. */
 typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
-/* Checks any graph code in the same way: the inputs with mo_require_grad are float64 leaves, perturbed freely; the
- * other inputs are held fixed. It is also checked near the given inputs, with a thousandth of their size added. At
- * order 2 the first derivatives must hold to a tenth of the tolerance. Fails if no input needs a gradient. f is called
- * often, also with inputs [2, ..] in the place of [..]: there it may raise an error. */
+/* Checks any graph code as mo_check_op checks an op: the inputs with mo_require_grad are float64 leaves, perturbed
+ * freely; the other inputs are held fixed. The check is repeated near the given inputs, with a thousandth of their size
+ * added. At order 2 the first derivatives must hold to a tenth of the tolerance. Fails if no input needs a gradient. f
+ * is called often, also with inputs [2, ..] in the place of [..]: there it may raise an error. */
 MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
     int n_out, int order, double tolerance, uint64_t seed);
 

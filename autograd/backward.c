@@ -11,7 +11,7 @@ typedef struct run {
     mo_slots slots;
     unsigned flags;
     bool all_leaves;      /* mo_backward: every leaf that needs a gradient is wanted */
-    mo_host_mark mark;    /* of the scratch arena, since runs nest */
+    mo_host_mark mark;    /* of the scratch arena at the start: runs can nest */
     mo_tensor *const *xs; /* mo_grad: nx tensors whose gradients are asked for */
     mo_tensor **grads;
     int nx;
@@ -204,7 +204,7 @@ static void end(run *r) {
     mo_host_arena_rewind(r->t->scratch, r->mark);
 }
 
-/* Checks what is given, and sets the gradients. */
+/* Checks the arguments, runs the sweep and fills grads. */
 static mo_code take_gradients(run *r, mo_tensor *const *ys, mo_tensor *const *gs, int ny) {
     mo_tape *t = r->t;
     mo_context *ctx = mo_context_of_tape(t);

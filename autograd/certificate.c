@@ -4,8 +4,8 @@
  * Both sides are exact up to rounding, so that the comparison needs no step size and passes to 1e-10 where differences
  * pass to 1e-6. It fails for a vjp that is not linear in its cotangent, and for one that loses the path from the
  * cotangent to its result (a value computed outside the tape, a gradient stopped): such a vjp is right at order 1, and
- * every derivative of it is wrong. It does not see a vjp of the wrong Jacobian, whose jvp is wrong alike: differences
- * (gradcheck.c) do. */
+ * every derivative of it is wrong. It cannot detect a vjp of the wrong Jacobian, because the jvp is then wrong in the
+ * same way; differences (gradcheck.c) detect that. */
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "tensor/files/number_text.h"
@@ -15,7 +15,7 @@
 
 enum { CERTIFIED = MO_MAX_INPUTS + MO_MAX_OUTPUTS };
 
-/* sum_i <a_i, b_i>, float64; adds |a_i . b_i| entry by entry to *size, the scale of what rounding leaves. */
+/* sum_i <a_i, b_i>, float64; adds |a_i . b_i| entry by entry to *size, the scale of the rounding error. */
 static double certificate_product(mo_context *ctx, mo_tensor *const *a, mo_tensor *const *b, int n, double *size) {
     double sum = 0;
     for (int i = 0; i < n && mo_ok(ctx); i++) {
@@ -34,7 +34,7 @@ static double certificate_product(mo_context *ctx, mo_tensor *const *a, mo_tenso
     return sum;
 }
 
-/* A direction of unit length like an input, to be released by the caller. */
+/* A random direction of unit length in the shape of an input; the caller releases it. */
 static mo_tensor *certificate_direction(
     mo_context *ctx, const mo_sample_input *input, const mo_tensor *X, mo_random *r) {
     int64_t n = mo_numel(X);
@@ -48,7 +48,7 @@ static mo_tensor *certificate_direction(
     return V;
 }
 
-/* The outputs of p's function that are float64 and have a gradient, and their cotangents. Returns their number. */
+/* Runs p's function: y gets its float64 outputs that have a gradient, w their cotangents. Returns their number. */
 static int certificate_outputs(const mo_certified *p, mo_tape *t, mo_tensor **y, mo_tensor **w) {
     mo_tensor *out[CERTIFIED];
     int n = 0;
@@ -61,7 +61,7 @@ static int certificate_outputs(const mo_certified *p, mo_tape *t, mo_tensor **y,
     return n;
 }
 
-/* Both sides along the directions v of the leaves x. */
+/* Computes both sides along the directions v of the leaves x. */
 static void certificate_sides(
     const mo_certified *p, mo_tensor **x, mo_tensor **v, int nx, double sides[2], double *size) {
     mo_tensor *y[CERTIFIED], *w[CERTIFIED], *tangents[CERTIFIED], *gradients[CERTIFIED];

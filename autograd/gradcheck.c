@@ -4,8 +4,8 @@
  *     <grad s, v>  must equal  (s(x + e v) - s(x - e v)) / 2e  up to O(e^2) + O(u / e),
  * with e = 1e-5 about 1e-10; for each output of f by itself, so that a large one does not hide a small one. Order two
  * is the same check on the function (x, G) -> grad s, recorded with MO_CREATE_GRAPH: vjps are made of ops, so no other
- * machinery is needed. It asks whether the gradient is differentiated rightly, and a wrong gradient may be: so order
- * one comes before it.
+ * machinery is needed. It only asks whether the gradient is differentiated correctly, and a wrong gradient can pass; so
+ * order one comes first.
  *
  * Differences along all inputs at one point leave room for rules that are wrong elsewhere. So the gradient is also
  * taken
@@ -29,7 +29,7 @@
 enum {
     MAX_TENSORS = MO_MAX_INPUTS + MO_MAX_OUTPUTS,
     DIRECTIONS = 2,
-    MOST_SUBSETS = 4 /* inputs of which all are tried */
+    MOST_SUBSETS = 4 /* up to this number of inputs, every subset is tried */
 };
 static const double step = 1e-5, nearby = 1e-3 /* relative */;
 static const uint64_t all = UINT64_MAX;
@@ -53,32 +53,32 @@ typedef struct problem {
     mo_context *ctx;
     mo_function f;
     void *state;
-    op_call *call;          /* of an op, NULL: of other graph code */
+    op_call *call;          /* the op that f runs; NULL: f is other graph code */
     int n_in, n_out, order; /* order 2: f is itself a gradient */
     mo_tensor *in[MAX_TENSORS];
-    mo_tensor *other[MAX_TENSORS]; /* another point, like `in`; where an input has no other, the same tensor */
+    mo_tensor *other[MAX_TENSORS]; /* a second point; an input without a second value repeats the tensor of `in` */
     mo_sample_input inputs[MAX_TENSORS];
     mo_tensor *cotangent[MAX_TENSORS]; /* NULL for an output of integers */
     uint64_t needs;                    /* bit i: input i needs a gradient */
-    int64_t at[MAX_TENSORS + 1];       /* where the gradient of input i begins among all */
-    double size[MAX_TENSORS];          /* of s for each output */
+    int64_t at[MAX_TENSORS + 1];       /* offset of the gradient of input i among all gradients */
+    double size[MAX_TENSORS];          /* per output k: the size of the terms of s */
     double all_sizes;
     double tolerance;
     mo_random r;
     const char *sample;
-    bool tried; /* f need not take these inputs: an error that it raises is not silent in use, so none of the result */
+    bool tried; /* f may refuse these inputs: its user would see the error, so the error does not fail the check */
     verdict *v;
 } problem;
 
 /* How a gradient is taken. */
 typedef struct way {
     uint64_t needs, outputs; /* bit i: input i needs one, output i has a cotangent */
-    uint64_t poison;         /* of the op's call */
+    uint64_t poison;         /* for call->poison */
     unsigned flags;          /* of mo_grad */
     bool again;              /* f is called a second time in between, on the other point */
 } way;
 
-/* n numbers, to be freed with free(); NULL raises. */
+/* Allocates n numbers, which the caller frees with free(). Returns NULL after raising. */
 static double *check_numbers(mo_context *ctx, int64_t n) {
     double *x = calloc((size_t)n + 1, sizeof *x);
     if (!x)
@@ -106,8 +106,8 @@ static void judge(problem *p, double error, double tolerance, const char *format
         p->order == 2 ? ", order 2, " : ", ", text);
 }
 
-/* Turns an error of the context into one of the result. Returns whether there was none. what: "", or when. tried: f
- * need not take its inputs, so that only a lack of memory is an error. */
+/* Turns an error of the context into a failure of the check. Returns whether there was no error. what: "", or when it
+ * happened. tried: f may refuse its inputs, so only a lack of memory is a failure. */
 static bool settle(problem *p, const char *what, bool tried) {
     if (mo_context_wait(p->ctx) == MO_OK) /* a device looks at values after the call */
         return true;
@@ -146,8 +146,8 @@ static void read_numbers(const mo_tensor *T, double *x) {
     free(narrow);
 }
 
-/* A leaf of that shape with the first values of A and, behind them in its memory, those of B: an op which reads beyond
- * the leaf does no harm. */
+/* A leaf of that shape with the first values of A, followed in memory by those of B: an op that reads beyond the leaf
+ * does no harm. */
 static mo_tensor *leaf_with_room(const mo_tensor *A, const mo_tensor *B, int ndim, const int64_t *shape) {
     mo_context *ctx = mo_tensor_context(A);
     int64_t n = 2 * mo_numel(A);
@@ -182,7 +182,7 @@ static void weighted_sums(problem *p, double *sum, double *size) {
     for (int i = 0; t && i < p->n_out && mo_ok(p->ctx); i++) {
         int64_t n = p->cotangent[i] ? mo_numel(p->cotangent[i]) : 0;
         double *y = check_numbers(p->ctx, n), *g = check_numbers(p->ctx, n);
-        long double total = 0, squares = 0; /* many terms: their sum shall be no worse than they are */
+        long double total = 0, squares = 0; /* long double: the sum of many terms must be as accurate as the terms */
         if (p->cotangent[i] && (mo_numel(out[i]) != n || mo_tensor_dtype(out[i]) != mo_tensor_dtype(p->cotangent[i])))
             mo_fail(p->ctx, MO_INVALID, "check: output %d has another size or dtype than before", i);
         if (n && mo_ok(p->ctx)) {
@@ -202,7 +202,7 @@ static void weighted_sums(problem *p, double *sum, double *size) {
     mo_tape_release(t);
 }
 
-/* Runs f on those inputs, and again on its other point if that is asked for, whose failure is none. */
+/* Runs f on those inputs and, if the way asks for it, on the other point, where a failure is ignored. */
 static void run_function(problem *p, const way *w, mo_tape *t, mo_tensor *const *in, mo_tensor **out) {
     mo_tensor *unused[MAX_TENSORS];
     if (p->call)
@@ -216,8 +216,8 @@ static void run_function(problem *p, const way *w, mo_tape *t, mo_tensor *const 
     succeeds(p);
 }
 
-/* The gradients of all inputs that need one, one behind the other, those of the others left as they are. Returns
- * whether it went well. */
+/* Writes the gradients of all inputs that need one into g, one behind the other; the numbers of other inputs in g stay
+ * as they are. Returns whether it succeeded. */
 static bool take_gradient(problem *p, const way *w, double *g) {
     mo_tensor *in[MAX_TENSORS], *out[MAX_TENSORS], *ys[MAX_TENSORS], *gs[MAX_TENSORS], *xs[MAX_TENSORS];
     mo_tensor *grads[MAX_TENSORS];
@@ -231,7 +231,7 @@ static bool take_gradient(problem *p, const way *w, double *g) {
             which[nx] = i;
             xs[nx++] = in[i];
         }
-        in[i]->requires_grad = !p->call || w->needs >> i & 1; /* other graph code may take gradients in its inputs */
+        in[i]->requires_grad = !p->call || w->needs >> i & 1; /* other graph code may differentiate its inputs */
     }
     if (t && mo_ok(p->ctx))
         run_function(p, w, t, in, out);
@@ -270,13 +270,13 @@ static bool perturbed(problem *p, int i, const double *x, const double *v, doubl
     return fine;
 }
 
-/* The least scale of an error: a relative 1e-16 of the terms of s, of what f computes on the way to them, and of the
- * other outputs where they share it, is 1e-11 in a difference quotient. */
+/* The least scale of an error: a relative error of 1e-16 in the terms of s, in the intermediate values of f, or in
+ * other outputs that share them, becomes 1e-11 in a difference quotient. */
 static double least_scale(const problem *p, double size) {
     return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
 }
 
-/* Relative to the derivative along one direction of n. */
+/* Judges the error relative to the derivative, or to its typical size along one of n directions if that is larger. */
 static void compare(problem *p, int i, int output, double analytic, double numeric, double norm, int64_t n) {
     p->v->compared++;
     double scale =
@@ -313,8 +313,8 @@ static void check_input(problem *p, int i, double *const *single) {
 
 /* ---- against each other ---- */
 
-/* The largest difference of two gradients in the inputs of a set, over the largest entry of that input's; *input is
- * where. */
+/* Returns the largest difference of two gradients with respect to the inputs of a set, divided by the largest entry of
+ * that input's gradient; *input is that input. */
 static double apart(const problem *p, const double *a, const double *b, uint64_t set, int *input) {
     double most = 0;
     for (int i = 0; i < p->n_in; i++) {
@@ -332,7 +332,8 @@ static double apart(const problem *p, const double *a, const double *b, uint64_t
     return most;
 }
 
-/* The gradient taken in that way, against the whole one. NAN if it cannot be taken; the error then stands. */
+/* Compares the gradient taken in that way with the whole one. Returns NAN, and leaves the error, if it cannot be
+ * taken. */
 static double way_apart(problem *p, const double *whole, const way *w, int *input) {
     double *g = check_numbers(p->ctx, p->at[p->n_in]), error = NAN;
     if (g && take_gradient(p, w, g))
@@ -349,8 +350,8 @@ static void compare_way(problem *p, const double *whole, way w, const char *what
             error);
 }
 
-/* Every subset of a few inputs; of many each one, and all but each one. Both without and with a graph, as rules may
- * differ there. */
+/* Tries every subset of few inputs; of many, each one alone, and all but each one. Each is tried without and with a
+ * graph, since a rule can differ there. */
 static void check_subsets(problem *p, const double *whole, unsigned graph) {
     int which[MAX_TENSORS], n = 0;
     for (int i = 0; i < p->n_in; i++)
@@ -374,7 +375,7 @@ static void check_subsets(problem *p, const double *whole, unsigned graph) {
     }
 }
 
-/* Whether the gradient shows what overwrites those inputs and outputs; an error may show it too. */
+/* Whether overwriting those inputs and outputs changes the gradient or raises an error. */
 static bool shows_poison(problem *p, const double *whole, uint64_t poison) {
     int input = 0;
     double error = way_apart(p, whole, &(way){.needs = all, .outputs = all, .poison = poison}, &input);
@@ -398,8 +399,8 @@ static void check_declarations(problem *p, const double *whole) {
         judge(p, INFINITY, p->tolerance, "the vjp reads inputs or outputs that reads_in and reads_out do not declare");
 }
 
-/* The gradients of the single outputs into p->n_out arrays; their sum must be the whole. Returns whether they could be
- * taken. */
+/* Writes the gradient of each single output into one of p->n_out arrays; their sum must be the whole gradient. Returns
+ * whether they could be taken. */
 static bool check_outputs(problem *p, const double *whole, double *const *single) {
     int64_t n = p->at[p->n_in];
     double *sum = check_numbers(p->ctx, n);
@@ -412,8 +413,8 @@ static bool check_outputs(problem *p, const double *whole, double *const *single
     if (sum && fine) {
         int input = 0;
         double error = apart(p, sum, whole, p->needs, &input);
-        judge(p, error, p->tolerance, "input %d: the gradients of the single outputs do not add up to that of all",
-            input);
+        judge(p, error, p->tolerance,
+            "input %d: the gradients of the single outputs do not add up to the gradient of all", input);
     }
     free(sum);
     return fine;
@@ -456,7 +457,8 @@ static void lay_out(problem *p) {
     }
 }
 
-/* thorough: all ways, not the differences alone; up to `order`, that of the whole check. */
+/* thorough: compares all ways of taking the gradient, not only differences. order: the highest order of the whole
+ * check. */
 static void check_problem(problem *p, bool thorough, int order) {
     double *whole, *single[MAX_TENSORS] = {0}, sums[MAX_TENSORS];
     lay_out(p);
@@ -491,7 +493,7 @@ typedef struct gradient_of {
     mo_function f;
     void *state;
     int n_in, n_out;
-    const int *output; /* that have a cotangent */
+    const int *output; /* the outputs that have a cotangent */
     int n_cotangents;
 } gradient_of;
 
@@ -552,7 +554,7 @@ static void check_certificate(problem *p) {
     }
 }
 
-/* Draws cotangents and checks every order up to the given one, each only where the one below holds. */
+/* Draws cotangents and checks every order up to the given one, each only if the order below passed. */
 static void check_point(problem *p, bool thorough, int order, double tolerance) {
     p->order = 1;
     p->tolerance = order == 2 ? 0.1 * tolerance : tolerance;
@@ -594,7 +596,8 @@ static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, co
     return same;
 }
 
-/* Whether f gives for b what it gives for the two points of p one by one, input `shared` (-1: none) being the same. */
+/* Whether f gives for the batch b what it gives for the two points of p one by one, with the same input `shared` (-1:
+ * none). */
 static bool is_batch(problem *p, const problem *b, int shared) {
     mo_tensor *Y[MAX_TENSORS], *A[MAX_TENSORS], *B[MAX_TENSORS], *second[MAX_TENSORS];
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
@@ -636,7 +639,8 @@ static void check_batch(problem *p, int shared, int order, double tolerance) {
     release_all(b.in, b.n_in);
 }
 
-/* A square matrix, the only input, without its last column: rows taken for columns show then. */
+/* Checks f on a square matrix, its only input, without the last column: this exposes a rule that takes rows for
+ * columns. */
 static void check_oblong(problem *p, int order, double tolerance) {
     int n = p->n_in == 1 ? mo_ndim(p->in[0]) : 0;
     bool square = n > 1 && mo_dim(p->in[0], -1) == mo_dim(p->in[0], -2) && mo_dim(p->in[0], -1) > 1;
@@ -655,7 +659,7 @@ static void check_oblong(problem *p, int order, double tolerance) {
     mo_tensor_release(b.in[0]);
 }
 
-/* All inputs with a leading axis, and all but each one; and a matrix that is not square. */
+/* Checks f with a leading axis on all inputs, then on all but each one; and on a matrix that is not square. */
 static void check_shapes(problem *p, int order, double tolerance) {
     if (p->v->ratio <= 1)
         check_oblong(p, order, tolerance);
@@ -674,8 +678,8 @@ static bool is_declared(const mo_op *op, int i) {
     return i < MO_MAX_INPUTS ? op->reads_in >> i & 1 : op->reads_out >> (i - MO_MAX_INPUTS) & 1;
 }
 
-/* Overwrites what the vjp is not declared to read, but for memory that it shares with what it is. Integers become 0:
- * where they are indices, a rule that does not check them again stays within bounds. */
+/* Overwrites the values that the vjp is not declared to read, except memory shared with values that it is declared to
+ * read. Integers become 0: if they are indices, a rule that does not check them again stays within bounds. */
 static void poison_undeclared(const op_call *call, mo_tensor *const *in, int n_in, mo_tensor *const *out) {
     mo_tensor *T[MAX_TENSORS] = {0};
     memcpy(T, in, (size_t)n_in * sizeof *T);
@@ -731,7 +735,7 @@ static void compare_float32(problem *p, problem *q) {
     if (same && whole && take_gradient(p, &(way){.needs = all, .outputs = all}, whole)) {
         double error = way_apart(q, whole, &(way){.needs = all, .outputs = all}, &input);
         double tolerance = p->ctx->math == MO_MATH_FP32 ? 1e-3 : 5e-2;
-        if (fine_so_far(q, "in float32") && !(error <= tolerance)) /* a rounding error is none of float64's */
+        if (fine_so_far(q, "in float32") && !(error <= tolerance)) /* float32 rounds more */
             judge(q, error, tolerance, "input %d: in float32 the gradient is off by %.3g of its largest entry", input,
                 error);
     }
@@ -739,8 +743,8 @@ static void compare_float32(problem *p, problem *q) {
     free(whole);
 }
 
-/* The gradient in float32 against that in float64, at equal values. An op that raises an error for float32, or computes
- * something else there, is not compared. */
+/* Compares the gradient in float32 with the gradient in float64, at equal values. An op that raises an error for
+ * float32, or computes something else there, is not compared. */
 static void check_float32(problem *p, const mo_sample *s) {
     _Alignas(16) char attributes[MO_MAX_ATTRIBUTES];
     op_call narrow_call = *p->call;
@@ -799,7 +803,7 @@ static void check_sample(const mo_op *op, const mo_sample *s, int order, double 
         s->finish(p->ctx, attributes);
 }
 
-/* Why a check cannot be made, as its result. */
+/* The result of a check that cannot be made: the reason. */
 static mo_check_result refusal(const char *reason) {
     mo_check_result result = {0};
     snprintf(result.worst, sizeof result.worst, "%s", reason);
@@ -840,7 +844,7 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
 
 /* ---- a function at given inputs ---- */
 
-/* X with each entry moved by a small part of its size, that of the usual entry where it is 0. */
+/* X with each entry moved by a small part of its size, or of the usual size if the entry is 0. */
 static mo_tensor *moved(problem *p, mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(p->ctx, n), usual = 0;
@@ -872,7 +876,8 @@ static void exchange_points(problem *p) {
     }
 }
 
-/* Checks at the other point, in the leaves that were given, as f may know them by itself; not where f has no value. */
+/* Checks at the other point, written into the given leaves, since f may refer to them directly; skipped if f has no
+ * value there. */
 static void check_nearby(problem *p, int order, double tolerance) {
     double sums[MAX_TENSORS];
     exchange_points(p);

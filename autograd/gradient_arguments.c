@@ -1,5 +1,5 @@
-/* autograd/gradient_arguments.c - what mo_grad and mo_backward are given: whose tensors, whether their values are
- * there, and whether a gradient can reach anything. */
+/* autograd/gradient_arguments.c - checks the arguments of mo_grad and mo_backward: that the tensors belong to the tape,
+ * that their values are there, and that a gradient can reach the inputs. */
 #include "autograd/tape.h"
 
 #include <stdio.h>
@@ -20,8 +20,8 @@ bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T
         else if (T[i]->freed)
             fail_freed(T[i], what, i);
         else if (!T[i]->storage)
-            mo_fail(t->ctx, MO_STATE, "grad: %s %d%s%s was released by an earlier backward: pass MO_RETAIN to that one",
-                what, i, T[i]->node ? ", made by " : "", T[i]->node ? T[i]->node->op->name : "");
+            mo_fail(t->ctx, MO_STATE, "grad: %s %d%s%s was released by an earlier backward: pass MO_RETAIN to it", what,
+                i, T[i]->node ? ", made by " : "", T[i]->node ? T[i]->node->op->name : "");
     }
     return mo_ok(t->ctx);
 }
@@ -45,8 +45,8 @@ bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned f
         mo_fail(t->ctx, MO_INVALID, "grad: no outputs, expected 1 or more");
     else
         mo_fail(t->ctx, MO_INVALID,
-            "grad: output 0%s%s depends on nothing that needs a gradient%s; MO_ALLOW_UNUSED where zeros are meant",
+            "grad: output 0%s%s depends on nothing that needs a gradient%s; pass MO_ALLOW_UNUSED if you want zeros",
             ys[0]->maker ? ", made by " : "", ys[0]->maker ? ys[0]->maker : "",
-            t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : " (of a gradient: take that one with MO_CREATE_GRAPH)");
+            t->mode == MO_EVAL ? " (the tape is in MO_EVAL)" : " (if it is a gradient, take it with MO_CREATE_GRAPH)");
     return false;
 }

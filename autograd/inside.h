@@ -20,8 +20,8 @@ typedef struct mo_parameter_form {
 } mo_parameter_form;
 
 /* n parameters in one memory, in this order, each at the next multiple of 64 bytes: layers of one shape lie at equal
- * distances in it, so that one batched product takes them. The memory is freed with the last of them. Each is as one of
- * mo_parameter; on failure all of P are null tensors. */
+ * distances in it, so that one batched product takes them. The memory is freed with the last parameter. Each behaves
+ * like a parameter of mo_parameter; on failure all of P are null tensors. */
 MO_API void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P);
 
 /* The registry of a context. */
@@ -29,12 +29,12 @@ MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
 MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL if there is none */
 
-/* Opens a shared object (a path with a slash, or a name that the loader finds) and registers the ops of its mo_ops. The
- * object stays loaded. Returns the status. */
+/* Opens a shared object (a path with a slash, or a name that the loader finds) and registers the ops that its symbol
+ * mo_ops lists. The object stays loaded. Returns the status. */
 MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
 
-/* Names what is recorded from now on, "encoder", "head" (copied; NULL: no name), up to the reset. Returns the name
- * before, so that sections nest. In MO_EVAL it has no effect. */
+/* Names the section of the nodes recorded from now on, such as "encoder" (copied; NULL: no name), until the reset.
+ * Returns the previous name, so that sections nest. In MO_EVAL it has no effect. */
 MO_API const char *mo_tape_section(mo_tape *t, const char *name);
 
 /* For forward functions. */

@@ -25,13 +25,13 @@ typedef struct mo_print_options {
     int64_t values; /* tensors with at most this number of elements are printed with their values; 0: none */
     int n_labels;
     const mo_label *labels;
-    bool no_gradients; /* of mo_tape_write, which shows them otherwise (mo_tape_dot) */
+    bool no_gradients; /* mo_tape_write leaves gradients out; otherwise it shows them, as mo_tape_dot does */
 } mo_print_options;
 
 /* Writes the recorded graph, oldest node first: every node with its inputs, shapes and dtypes, as lines of text or for
  * graphviz; options may be NULL (text). Works in the error state too. Returns the status. */
 MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, mo_write write, void *state);
-/* The same as a file, with gradients, in any format. Returns the status. */
+/* mo_tape_print into a file, in any format, with gradients. Returns the status. */
 MO_API mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *path);
 
 /* One op at one place (forward, or the rule that calls it): its calls since mo_profile_start, and their cost. */

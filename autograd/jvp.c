@@ -9,9 +9,9 @@
  * Hessian, Neural Computation 6; the two sweeps: Christianson 1992, Automatic Hessians by reverse accumulation, IMA J.
  * Numer. Anal. 12). The cost is two sweeps, the first of them recorded.
  *
- * The second sweep differentiates the vjps in their cotangents alone. A vjp that is the transpose of the wrong Jacobian
- * is so answered by the wrong J: <J v, w> = <v, J^T w> holds for it. Difference quotients (gradcheck.c) see the rest.
- */
+ * The second sweep differentiates the vjps in their cotangents alone. If a vjp is the transpose of a wrong Jacobian,
+ * this J is wrong in the same way, and <J v, w> = <v, J^T w> still holds. Only difference quotients (gradcheck.c)
+ * detect that. */
 #include "autograd/tape.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static bool jvp_check_direction(mo_tape *t, const mo_tensor *X, const mo_tensor 
             mo_dtype_name(X->dtype));
     else if (!X->requires_grad && !(flags & MO_ALLOW_UNUSED))
         mo_fail(t->ctx, MO_INVALID,
-            "jvp: input %d needs no gradient, so nothing depends on it; MO_ALLOW_UNUSED where zeros are meant", j);
+            "jvp: input %d needs no gradient, so nothing depends on it; pass MO_ALLOW_UNUSED if you want zeros", j);
     return mo_ok(t->ctx);
 }
 
@@ -74,7 +74,7 @@ mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, m
     mo_host_mark mark = mo_host_arena_mark(t->scratch);
     jvp_sweep_twice(t, ys, ny, xs, vs, nx, tangents, flags);
     mo_host_arena_rewind(t->scratch, mark);
-    if (!(flags & MO_CREATE_GRAPH)) /* the first sweep's record has served */
+    if (!(flags & MO_CREATE_GRAPH)) /* the record of the first sweep is no longer needed */
         mo_scope_close(t, &scope, tangents, mo_ok(ctx) ? ny : 0);
     for (int i = 0; !mo_ok(ctx) && i < ny; i++)
         tangents[i] = mo_null_tensor(ctx);

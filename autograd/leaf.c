@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* What a parameter that the file lacks may take, as a readout chosen in place of the trained one does. */
+/* Most bytes of a parameter that the file lacks (a readout may have been chosen in place of the trained one). */
 enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 /* bytes from which each parameter of one memory begins */ };
 
 /* Compares a parameter with the tensor of its name in the file that it will be read from, before it takes memory: sizes
@@ -51,7 +51,7 @@ mo_tensor *mo_parameter(mo_context *ctx, const char *name, mo_dtype dtype, int n
     return declare(mo_tensor_create(ctx, dtype, ndim, shape), name);
 }
 
-/* Elements that a parameter takes of the memory it shares; -1 is raised. */
+/* Returns the number of elements that a parameter takes in the shared memory, or -1 after raising. */
 static int64_t length_within(mo_context *ctx, mo_dtype dtype, const mo_parameter_form *form) {
     int64_t step = MEMORY_STEP / (int64_t)mo_dtype_size(dtype);
     int64_t n = mo_shape_numel(ctx, form->name, form->ndim, form->shape);

@@ -18,7 +18,7 @@ typedef struct mo_call {
     const void *attributes;         /* the options given to mo_apply */
 } mo_call;
 
-/* What a vjp reads and fills. out_bar[i] is NULL if no gradient arrived. For every i with needs[i] the rule sets
+/* The inputs and results of a vjp. out_bar[i] is NULL if no gradient arrived. For every i with needs[i] the rule sets
  * in_bar[i], or leaves it NULL for zero. The engine adds contributions, the rule never does. A rule may differentiate
  * graph code itself: mo_tape_set_mode(t, MO_RECORD) holds until the rule returns. It then calls mo_grad for tensors of
  * its own (in[i] passed through an op), with MO_CREATE_GRAPH so that its result can be differentiated too. */
@@ -35,8 +35,8 @@ typedef struct mo_vjp {
     int n_saved;
 } mo_vjp;
 
-/* Inputs and options that exercise an op, or that it must refuse: those stand last. The suite tries by itself an input
- * of integers, sizes of 0 and 1, strides and threads. `in` has a word for each input, its shape behind how it is drawn:
+/* Inputs and options that exercise an op; samples that the op must refuse stand last. The suite itself adds integer
+ * inputs, sizes 0 and 1, strides and threads. `in` has a word for each input, its shape behind how it is drawn:
  *   "[3, 4]"          standard normal, at least 1e-2 away from 0;    "[]" a scalar
  *   "positive[3]"     uniform in [0.5, 2]
  *   "distinct[3]"     a shuffled grid with gaps of 0.1: no ties, no kinks; distinct<k>: moved by k / 100
@@ -50,31 +50,32 @@ typedef struct mo_sample {
     const char *name;
     const char *in;
     const void *attributes; /* NULL: zeros */
-    /* Where set: builds run-time attributes into a buffer of attributes_size bytes; finish undoes it. */
+    /* If set, builds run-time attributes into a buffer of attributes_size bytes; finish undoes it. */
     void (*prepare)(mo_context *ctx, mo_dtype real, void *attributes);
     void (*finish)(mo_context *ctx, void *attributes);
-    const char *error; /* NULL: the op computes. Else it must fail with a message that has this part */
-    mo_code code;      /* and with this code; 0: MO_INVALID */
+    const char *error; /* part of the error message with which the op must fail; NULL: the op must compute */
+    mo_code code;      /* the error's code; 0: MO_INVALID */
 } mo_sample;
 
 #define MO_SAMPLES(array) .samples = array, .n_samples = sizeof array / sizeof *array
 
 struct mo_op {
     const char *name;
-    const void *state;      /* for the op's own functions: what tells it from others that share them */
+    const void *state;      /* for the op's own functions: distinguishes ops that share them */
     int n_in, max_in;       /* inputs: n_in, or n_in to max_in if that is set; 0: one */
     int n_out;              /* outputs; 0: one */
     size_t attributes_size; /* bytes of the options struct, at most MO_MAX_ATTRIBUTES, copied into the node */
     uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
     unsigned reads_out;     /* bit i: the vjp reads the value of output i */
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
-    /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. NULL: inputs
-     * of one real dtype and one shape, which the output has. */
+    /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. NULL: the
+     * inputs must have one real dtype and one shape, which the output has too. */
     bool (*shape)(mo_call *c);
     /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
      * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
     void (*forward)(mo_call *c);
-    /* NULL: the op has no derivative (integer results); backward through it raises an error that names the op. */
+    /* NULL: the op has no derivative (its results are integers); backward through it raises an error that names the
+     * op. */
     void (*vjp)(mo_vjp *v);
     /* FLOPs of one execution (a multiply-add counts 2), for the profiler; NULL: one per output element. */
     double (*flops)(const mo_call *c);
@@ -113,9 +114,9 @@ MO_API void mo_call_save(mo_call *c, mo_tensor *T);
 
 /* Compares <Y_bar, J v> with <J^T Y_bar, v> on the samples of the op. order 1: the vjp, by differences, to 1e-6; 2:
  * order 1, then the vjp of the vjp, to 1e-5; 0: the certificate alone, J v by mo_jvp, to 1e-10, blind to a wrong J. The
- * gradient must also be the same where fewer inputs need one, where an output has no cotangent, after a change in place
- * of what reads_in and reads_out do not name, and to 1e-3 in float32; and right for two inputs in a batch where the op
- * computes that. An op without samples fails, and one of whose samples no input is differentiated. */
+ * gradient must also stay the same if fewer inputs need one, if an output has no cotangent, after a change in place of
+ * values that reads_in and reads_out do not name, and to 1e-3 in float32; and it must be right for two inputs in a
+ * batch if the op takes a batch. An op fails without samples, or if its samples differentiate no input. */
 MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
 
 #endif

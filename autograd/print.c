@@ -62,7 +62,7 @@ static int64_t index_of(const printer *p, const mo_tensor *T) {
     return first;
 }
 
-/* The values are owned by the caller (free_values), on failure too. */
+/* The caller frees the values (free_values), on failure too. */
 static bool number_values(printer *p) {
     const mo_tape *t = p->t;
     int64_t uses = 0, outputs = 0;
@@ -125,9 +125,9 @@ static bool mark_reached(printer *p) {
     return consumed;
 }
 
-/* While the graph still holds its values, a sweep that retains them gives the gradient of the loss in every value on
- * its way; after mo_backward, the leaves alone have theirs. Where the sweep fails (a value was changed in place), there
- * are no gradients. The gradients live until the caller closes its scope. */
+/* While the graph still holds its values, a sweep that retains them gives the gradient of the loss with respect to
+ * every value that it meets; after mo_backward, only leaves have gradients. If the sweep fails (a value was changed in
+ * place), no gradients are shown. The gradients live until the caller closes its scope. */
 static void find_gradients(printer *p, mo_tape *t) {
     bool consumed = mark_reached(p);
     mo_tensor **xs = calloc((size_t)p->n + 1, sizeof *xs), **grads = calloc((size_t)p->n + 1, sizeof *grads);
@@ -186,7 +186,7 @@ static void put_elements(printer *p, const mo_tensor *T) {
     mo_host_free(p->ctx, text, bytes);
 }
 
-/* The elements of a value and of its gradient, where they are few, each after its own words. */
+/* Prints the elements of a small value after `before`, and those of its gradient after `before_gradient`. */
 static void put_values(printer *p, const value *v, const char *before, const char *before_gradient) {
     if (!is_small(p, v->tensor))
         return;
@@ -325,7 +325,7 @@ static void dot_sections(printer *p) {
 
 /* ---- .tape files ---- */
 
-/* NULL after jansson has run out of memory, as the next two, which the caller reports. */
+/* Returns NULL when jansson is out of memory, as do the next two functions; the caller raises the error. */
 static json_t *json_list(const int64_t *x, int n) {
     json_t *list = json_array();
     for (int i = 0; i < n && list; i++)
@@ -367,7 +367,7 @@ static void keep_elements(printer *p, mo_arrays *arrays, char kind, int64_t inde
         return;
     char name[32];
     snprintf(name, sizeof name, "%c%" PRId64, kind, index);
-    mo_arrays_append(arrays, name, mo_tensor_clone(p->ctx, T)); /* no other has this name */
+    mo_arrays_append(arrays, name, mo_tensor_clone(p->ctx, T)); /* the name is unique by construction */
 }
 
 static void write_tape_file(printer *p, const char *path) {
@@ -422,7 +422,8 @@ static void append_text(const char *text, void *writer) {
 
 static const mo_print_options plain = {.format = MO_PRINT_TEXT};
 
-/* A graph is most useful after an error, so an error is set aside meanwhile. Returns the status of the work itself. */
+/* The graph must be printable after an error, so the error is set aside during the work. Returns the status of the
+ * work. */
 static mo_code with_error_back(mo_context *ctx, const mo_status *before) {
     mo_code code = ctx->status.code;
     if (before->code != MO_OK) {

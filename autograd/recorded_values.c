@@ -11,7 +11,7 @@ static void refuse_value(mo_context *ctx, const mo_node *node, const mo_tensor *
     if (T->freed)
         mo_fail_freed(T, what);
     else if (!T->storage)
-        mo_fail(ctx, MO_STATE, "%s was released by an earlier backward: pass MO_RETAIN to that one", what);
+        mo_fail(ctx, MO_STATE, "%s was released by an earlier backward: pass MO_RETAIN to it", what);
     else
         mo_fail(ctx, MO_STATE, "%s%s%s was changed in place after it was recorded", what, T->name ? ", " : "",
             T->name ? T->name : "");
@@ -27,8 +27,8 @@ bool mo_check_recorded(mo_context *ctx, const mo_node *node) {
     const mo_op *op = node->op;
     char place[256];
     if (node->released)
-        mo_fail(ctx, MO_STATE, "backward: %s%s was consumed by an earlier backward: pass MO_RETAIN to that one",
-            op->name, mo_place_of(node->out[0], place, sizeof place));
+        mo_fail(ctx, MO_STATE, "backward: %s%s was consumed by an earlier backward: pass MO_RETAIN to it", op->name,
+            mo_place_of(node->out[0], place, sizeof place));
     else if (!op->vjp)
         mo_fail(ctx, MO_UNSUPPORTED, "backward: %s%s has no vjp, and a gradient was asked for through it", op->name,
             mo_place_of(node->out[0], place, sizeof place));

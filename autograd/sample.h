@@ -12,7 +12,7 @@ typedef enum mo_draw {
     MO_DRAW_SYMMETRIC,
     MO_DRAW_TRIANGULAR,
     MO_DRAW_GENERAL,
-    MO_DRAW_INDEX, /* this and what follows is not differentiated */
+    MO_DRAW_INDEX, /* draws from here on are not differentiated */
     MO_DRAW_SORTED,
     MO_DRAW_MASK,
     MO_DRAW_CONSTANT
@@ -29,8 +29,8 @@ typedef struct mo_sample_input {
 /* Reads the inputs of a sample. Returns their number, or -1 after an error that names op and sample. */
 int mo_sample_inputs(
     mo_context *ctx, const mo_op *op, const mo_sample *sample, mo_sample_input in[MO_MAX_SAMPLE_INPUTS]);
-/* What a descriptor says or leaves to its defaults: how many samples compute (those that must fail come behind them),
- * the least and the most inputs, the outputs. */
+/* Counts of a descriptor, with its defaults filled in: the samples that compute (samples that must fail stand behind
+ * them), the least and the most inputs, the outputs. */
 int mo_n_samples(const mo_op *op);
 int mo_op_least_inputs(const mo_op *op);
 int mo_op_most_inputs(const mo_op *op);

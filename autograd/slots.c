@@ -14,7 +14,7 @@ static void node_range(mo_tensor *const *ys, int ny, mo_tensor *const *xs, int n
         if (index < *first)
             *first = index;
     }
-    if (*first > *last) /* no path from xs to ys */
+    if (*first > *last) /* there is no path from xs to ys */
         *first = *last + 1;
 }
 

@@ -8,7 +8,7 @@
 typedef struct mo_slot {
     mo_tensor *grad; /* sum of the contributions so far, NULL: none */
     bool needed;     /* lies on a path from the tensors whose gradients are asked for */
-    bool wanted;     /* is one of those tensors: its gradient is kept */
+    bool wanted;     /* the caller asked for its gradient, which is kept */
 } mo_slot;
 
 typedef struct mo_leaf_slot {
@@ -25,8 +25,8 @@ typedef struct mo_slots {
     int64_t n_leaves, capacity; /* a power of two */
 } mo_slots;
 
-/* Opens slots for the nodes that can matter: from the oldest of xs (without xs: from the first node) to the newest of
- * ys. Returns false on failure. The memory is that of the tape's scratch arena and is freed with it. */
+/* Opens slots for the nodes that can matter: from the oldest node of xs (no xs: the first node) to the newest of ys.
+ * Returns false on failure. The memory comes from the tape's scratch arena and is freed with it. */
 bool mo_slots_open(mo_slots *s, mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, int nx);
 /* The slot of T; a new leaf gets one. Returns NULL for an output of a node outside the range, or when out of memory. */
 mo_slot *mo_slot_of(mo_slots *s, mo_tensor *T);

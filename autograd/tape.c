@@ -71,9 +71,9 @@ const char *mo_tape_section(mo_tape *t, const char *name) {
     return before;
 }
 
-/* Frees what a header holds and marks it: who still points to it is told. */
+/* Frees the storage of a header and marks the header: a later use of it raises an error. */
 static void let_go(mo_tensor *T, mo_freed by) {
-    mo_tensor_release(T->grad); /* of a constant that was made a leaf */
+    mo_tensor_release(T->grad); /* set for a constant that was made a leaf */
     mo_storage_release(T->storage);
     T->grad = NULL;
     T->storage = NULL;
@@ -82,7 +82,7 @@ static void let_go(mo_tensor *T, mo_freed by) {
     T->freed = by;
 }
 
-/* The headers of this round stay, marked, for one more; those of the round before give up their memory. */
+/* Keeps the marked headers of this round until the next reset, and frees the headers of the round before. */
 static void change_host(mo_tape *t) {
     mo_host_arena *last = t->host;
     t->host = t->dead;
@@ -108,7 +108,7 @@ void mo_tape_reset(mo_tape *t) {
     mo_holder_emptied(t->ctx, &t->holder);
 }
 
-/* The tape and its marked headers, without a use but to name a mistake. */
+/* Frees released tapes with their marked headers, which were kept only to report a use after release. */
 static void free_remains(void *tape) {
     for (mo_tape *t = tape, *older; t; t = older) {
         older = t->older;
@@ -119,8 +119,8 @@ static void free_remains(void *tape) {
     }
 }
 
-/* The tape that was released last is kept by its context, uncounted: its use is told then. Large ones are not. In debug
- * mode every tape is. */
+/* The context keeps the tape that was released last (in debug mode, every tape), uncounted, so that a use after release
+ * is reported. Outside debug mode, tapes above MOST_REMAINS are freed. */
 static void keep_remains(mo_tape *t) {
     mo_context *ctx = t->ctx;
     size_t bytes = sizeof *t + mo_host_arena_bytes(t->host) + mo_host_arena_bytes(t->dead);

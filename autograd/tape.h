@@ -26,7 +26,7 @@ struct mo_tape {
     bool recording;         /* false in MO_EVAL and while a vjp runs without MO_CREATE_GRAPH */
     mo_arena *arena;        /* values, gradients, by-products */
     mo_host_arena *host;    /* headers */
-    mo_host_arena *dead;    /* of the round before the last reset, each marked as freed */
+    mo_host_arena *dead;    /* headers freed by the last reset, each marked */
     mo_host_arena *graph;   /* nodes */
     mo_host_arena *scratch; /* bookkeeping of one backward */
     mo_tensor **tensors;    /* every live header, in order of creation */
@@ -36,17 +36,18 @@ struct mo_tape {
     int64_t n_nodes, capacity_nodes;
     int64_t n_slots;         /* outputs of all nodes */
     const mo_node *visiting; /* the node whose rule is running; NULL: forward */
-    const char *section;     /* of the nodes to come, in `host` */
+    const char *section;     /* section of the next nodes, in `host` */
     bool anomaly;            /* check results for values that are not finite */
-    bool released;           /* its remains only raise errors */
-    int64_t remains;         /* bytes of the remains, which the context does not count */
-    mo_tape *older;          /* released before, and kept too (debug mode) */
+    bool released;           /* a released tape: every use raises an error */
+    int64_t remains;         /* bytes that a released tape still holds, which the context does not count */
+    mo_tape *older;          /* the tape released before this one (debug mode) */
     mo_holder holder;        /* the tape as its context knows it */
 };
 
-/* Whether the tape can be used: not NULL (then there is no context to tell) and not released (raises MO_STATE). */
+/* Whether the tape can be used. Returns false for NULL, silently as there is no context, and for a released tape
+ * (raises MO_STATE). */
 bool mo_tape_lives(const mo_tape *t, const char *what);
-/* The context of the tape, NULL of none; for public functions. */
+/* The context of the tape; NULL if t is NULL, as public functions need. */
 static inline mo_context *mo_context_of_tape(const mo_tape *t) {
     return t ? t->ctx : NULL;
 }
@@ -65,14 +66,14 @@ void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
 /* Records a node of that call. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
-/* Whether the n tensors belong to the tape or are leaves, with their values there; raises. what: "output". */
+/* Whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. what: "output". */
 bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n);
-/* Whether there are outputs, and room for the gradients; raises. */
+/* Whether there are outputs, and room for the gradients; raises if not. */
 bool mo_check_gradient_lists(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor **grads, int nx);
-/* Whether an output needs a gradient, or none has to; raises. Zeros for every x are a mistake mostly: a loss of data
- * alone, or of a gradient that was not recorded. */
+/* Whether an output needs a gradient, or the flags allow none; raises if not. Zeros for every x usually mean a mistake:
+ * the loss depends on data alone, or on a gradient that was not recorded. */
 bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned flags);
-/* Whether the values that the vjp of a node reads are those that were recorded; raises. */
+/* Whether the values that the vjp of a node reads are those that were recorded; raises if not. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);
 
 /* A + B, recorded if needed: the sum of two contributions to one gradient (the only op of autograd/). */

@@ -68,7 +68,7 @@ static mo_check_result check(mo_context *ctx, problem *p, int order) {
     if (r.pass && mo_ok(ctx) && !(apart <= 1e-10)) {
         r.pass = false;
         r.error = apart;
-        mo_format(r.worst, sizeof r.worst, "rows encoded in blocks differ by %.3g from those encoded at once", apart);
+        mo_format(r.worst, sizeof r.worst, "rows encoded in blocks differ by %.3g from rows encoded at once", apart);
     }
     return r;
 }

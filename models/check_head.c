@@ -12,11 +12,11 @@
 #include <string.h>
 
 enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS + 1 };
-/* What is checked: the logits; those of a support with copies; those of a linear fit to rows with weights. */
+/* The three checks: of the logits; of the logits of a support with copies; of a linear fit to weighted rows. */
 enum { PLAIN = 0, COPIES, WEIGHTS, CHECKS };
 
-/* One sample, as float64 leaves: Zs, Ys, Zq, the parameters and, of a weighted fit, the weights of the rows; weight: of
- * a support with copies, or NULL. */
+/* One sample, as float64 leaves: Zs, Ys, Zq, the parameters and, for a weighted fit, the weights of the rows. weight:
+ * the weights of a support with copies, or NULL. */
 typedef struct problem {
     mo_context *ctx;
     const mo_head *head;
@@ -78,7 +78,7 @@ static void make_problem(problem *p, const mo_head_sample *s, mo_random *r, uint
 }
 
 /* Weights [.., n_s] of the support's rows. Drawn: 0.8 to 1.2, so that differences of a fit stay as exact as without
- * weights; r NULL: 2 1 0 2 1 0 .., as of a support whose third row is a copy of the first. */
+ * weights; r NULL: 2 1 0 2 1 0 .., for a support whose third row is a copy of the first. */
 static mo_tensor *weights_of_rows(const problem *p, mo_random *r) {
     int64_t shape[2] = {mo_dim(p->in[0], 0), mo_dim(p->in[0], 1)};
     mo_tensor *weight = mo_tensor_create(p->ctx, MO_F64, mo_ndim(p->in[0]) - 1, shape);
@@ -113,7 +113,7 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     }
 }
 
-/* The largest difference between the logits of a batch and those of its episodes, over the largest logit. */
+/* The largest difference between the logits of a batch and of its single episodes, over the largest logit. */
 static double batch_error(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *together, *in[MAX_IN];
@@ -157,7 +157,8 @@ static void check_head_sample(problem *p, const mo_head_sample *s, int order, ui
     } else if (r.pass && !(apart <= 1e-10)) {
         r.pass = false;
         r.error = apart;
-        mo_format(r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from those of its episodes", apart);
+        mo_format(
+            r.worst, sizeof r.worst, "the logits of a batch differ by %.3g from the logits of its episodes", apart);
     }
     mo_tried(p->ctx);
     result->samples++;
@@ -185,7 +186,7 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
     }
     for (int i = 0; i < n; i++)
         batch |= samples[i].batch > 0;
-    for (int i = 0; i < n + !batch; i++) /* a head whose samples have no batch gets one more that has */
+    for (int i = 0; i < n + !batch; i++) /* if a head's samples have no batch, it gets one more sample that has */
         for (int check = PLAIN; check < CHECKS; check++) {
             if ((check == COPIES && !head->weighted) || (check == WEIGHTS && !head->linear))
                 continue;

@@ -1,5 +1,5 @@
-/* models/encoder.c - encoders of rows: what an encoder must be, where a shared object exports one, and an episode's
- * rows through its function, at once or in blocks. */
+/* models/encoder.c - encoders of rows: the checks of an encoder, encoders from shared objects, and an episode's rows
+ * run through an encoder, at once or in blocks. */
 #include "models/model.h"
 #include "tensor/files/file.h"
 #include "tensor/hidden.h"
@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* ---- what an encoder must be ---- */
+/* ---- the checks of an encoder ---- */
 
 static void validate_parameter(mo_context *ctx, const mo_encoder *encoder, int i) {
     const mo_encoder_parameter *p = &encoder->parameters[i];
@@ -41,7 +41,7 @@ bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder) {
     else if (!encoder->name || !*encoder->name)
         mo_fail(ctx, MO_INVALID, "encoder: it has no name");
     else if (strlen(encoder->name) > 60 || !strcmp(encoder->name, "mochi") || !strcmp(encoder->name, "invariant"))
-        mo_fail(ctx, MO_INVALID, "encoder %.60s: expected another name, of at most 60 bytes; the library has that one",
+        mo_fail(ctx, MO_INVALID, "encoder %.60s: expected another name, of at most 60 bytes and not of the library",
             encoder->name);
     else if (encoder->n_parameters < 0 || encoder->n_parameters > MO_MAX_ENCODER_PARAMETERS ||
              (encoder->n_parameters && !encoder->parameters))
@@ -66,7 +66,7 @@ const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path) {
 
 /* ---- rows ---- */
 
-/* The rows of one call: of nodes {hops}, of examples {blocks, extras, spectrum}. */
+/* The row tensors of one call: {hops} for nodes, {blocks, extras, spectrum} for examples. */
 enum { MAX_ROWS_IN = 3 };
 typedef struct rows_in {
     mo_task task;
@@ -110,7 +110,7 @@ typedef struct whole {
     rows_in in;
 } whole;
 
-/* in: the tensors of the rows, an index behind the first where it has one, then the parameters. */
+/* in: the tensors of the rows, each followed by its index if it has one, then the parameters. */
 static mo_tensor *encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     whole *w = state;
     int at = 0;
@@ -130,7 +130,7 @@ static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const vo
     w.in.count = last - first;
     for (int i = 0; i < w.in.n; i++) {
         mo_named *rows = &w.in.rows[i];
-        static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras; the spectrum is of no row */
+        static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras; the spectrum has no rows */
         int axis = w.m->encoder.of_examples ? axis_of_examples[i] : 1;
         in[n++] = rows->index || axis < 0 ? rows->tensor : mo_slice(t, rows->tensor, MO_AXIS(axis), first, last);
         if (rows->index)

@@ -23,8 +23,7 @@ typedef struct mo_named {
  * count nodes or graphs, and a link has two ends. Rows of examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
  * [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their labels, then the
  * queries; there are no indices. Nodes and graphs may also have "kernels" [E, n_s, n_s], kernels 1 + k of the support,
- * and "query kernels" [E, n_q, n_s], those of the queries with the support, which a readout takes as further experts.
- */
+ * and "query kernels" [E, n_q, n_s], between the queries and the support, which a readout takes as further experts. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
@@ -32,17 +31,17 @@ typedef struct mo_episode {
     mo_named rows[MO_MAX_ROWS];
     mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; the second ends only for lp, else NULL */
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
-    mo_tensor *support_weight; /* int64 [n_s]: how often the support has the example of a row, at its first row; 0 at
-                                  its copies. NULL: no example is there twice */
-    mo_tensor *class_weight;   /* float64 [n_s]: how much a row counts in fits, more where its class has few rows, 1 on
-                                  average (mo_class_weight). NULL: 1 each */
+    mo_tensor *support_weight; /* int64 [n_s]: at the first row of an example, how often the support has the example; 0
+                                * at its copies. NULL: no copies */
+    mo_tensor *class_weight;   /* float64 [n_s]: the weight of a row in fits, larger if its class has few rows, 1 on
+                                * average (mo_class_weight). NULL: 1 each */
     mo_tensor *centres;        /* int64 [m], in rising order: support rows that stand for a large support; the second
                                   size of kernels is then m. NULL: all rows */
     mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
-    double assortativity; /* nc: how alike the attributes of neighbours are, beyond those of two nodes at random, in
-                             standard deviations of such two; 0: not at all, or not known */
-    bool inductive;       /* gc: the readout has no expert but the episode's kernels, whatever the embeddings say */
-    int64_t max_rows;     /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
+    double assortativity;      /* nc: how much more alike neighbours' attributes are than those of two random nodes, in
+                                * standard deviations of the latter; 0: no more, or unknown */
+    bool inductive;            /* gc: the readout's only experts are the episode's kernels; embeddings are not used */
+    int64_t max_rows; /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
 } mo_episode;
 
 /* The rows of that name, gathered if they have an index. Raises MO_INVALID with the name if the episode has none. */
@@ -75,15 +74,15 @@ typedef struct mo_setting {
     double number;
 } mo_setting;
 
-/* Embeddings Z [n, k] of the n rows that the episode carries by name, k at will; a row of Z depends on its own rows
- * alone, so that they can be encoded in blocks. Rows of nodes: "hops" [l + 1, n, d] (mo_episode_rows). Rows of
+/* Returns embeddings Z [n, k], for any k, of the n rows that the episode carries by name; a row of Z depends on its own
+ * rows alone, so that they can be encoded in blocks. Rows of nodes: "hops" [l + 1, n, d] (mo_episode_rows). Rows of
  * examples: "blocks" [2, l + 1, n, d], "spectrum" [2, d] and "extras" [n, p] (models/invariant.c). The episode holds no
  * labels. parameters: in the order of the table. */
 typedef mo_tensor *(*mo_encode)(mo_tape *t, mo_tensor *const *parameters, const mo_episode *e);
 
 /* An encoder is one `const mo_encoder`. Head, temperature, loss, blocks of rows, means over graphs, products of links
- * and weights files come from the library, so that any head reads it. Several threads may be in its functions at once,
- * each with a context of its own. */
+ * and weights files come from the library, so that every head works with it. Several threads may call its functions at
+ * once, each with a context of its own. */
 typedef struct mo_encoder {
     int abi;          /* MO_ENCODER_ABI */
     size_t size;      /* sizeof(mo_encoder) of the program that made it */
@@ -92,15 +91,16 @@ typedef struct mo_encoder {
     int n_parameters;
     const mo_encoder_parameter *parameters;
     mo_encode encode; /* NULL: whole */
-    /* The rest is 0 for most. whole: all of an episode, where an encoder has its own way with blocks of e->max_rows
-     * rows and with means over graphs; [n, k]. r: dropout's random position, or NULL. */
+    /* The rest is 0 for most encoders. whole: encodes all of an episode -> [n, k], for an encoder that itself handles
+     * blocks of e->max_rows rows and means over graphs. r: dropout's random position, or NULL. */
     mo_tensor *(*whole)(
         mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
-    bool reads_first; /* behind its parameters, `whole` gets their first values */
-    /* Returns their number. NULL: "hops" and "dim". */
+    bool reads_first; /* `whole` gets the first values of its parameters after the parameters */
+    /* Returns the number of settings. NULL: "hops" and "dim". */
     int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]);
     void *state;
-    /* Given the state when a model of it is released, or cannot be made though the encoder is valid; or NULL. */
+    /* Called with the state when a model of the encoder is released, or cannot be made although the encoder is valid;
+     * or NULL. */
     void (*release)(void *state);
 } mo_encoder;
 
@@ -108,7 +108,7 @@ typedef struct mo_encoder {
  * the loader finds. The object stays loaded. Returns NULL on failure; the status names the file. */
 MO_API const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path);
 /* Checks an encoder on drawn rows in float64: the gradients to its parameters, to 1e-6 at order 1 and 1e-5 at order 2;
- * and that rows encoded in blocks are those encoded at once. */
+ * and that rows encoded in blocks equal rows encoded at once. */
 MO_API mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int order, uint64_t seed);
 
 #endif

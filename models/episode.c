@@ -16,7 +16,7 @@ mo_named mo_episode_named(mo_tape *t, const mo_episode *e, const char *name) {
     for (int i = 0; i < e->n_rows; i++)
         if (!strcmp(e->rows[i].name, name))
             return e->rows[i];
-    mo_fail(ctx, MO_INVALID, "episode: no rows named \"%s\" among its %d, which the encoder reads", name, e->n_rows);
+    mo_fail(ctx, MO_INVALID, "episode: no rows named \"%s\", which the encoder reads, among its %d", name, e->n_rows);
     return (mo_named){name, mo_null_tensor(ctx), NULL};
 }
 

@@ -48,7 +48,7 @@ static gamlp gamlp_of(const mo_encoder *encoder, mo_tensor *const *P) {
     return m;
 }
 
-/* Rows first .. of all rows of the episode: dropout numbers its entries over all rows. */
+/* Rows from `first` on, of the `all` rows of the episode: dropout numbers its entries over all rows. */
 typedef struct row_range {
     int64_t first, all;
 } row_range;

@@ -24,21 +24,22 @@ typedef mo_tensor *(*mo_head_logits)(
 typedef mo_tensor *(*mo_head_residual)(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
 
-/* The same of a support whose rows may be copies of one another: weight [.., n_s], constant, is how often the support
- * has the example of a row at one of these rows, and 0 at the others. A head that leaves support rows out of a fit
- * implements it, as a row has to leave with its copies; for other heads `logits` of all rows says the same. */
+/* As mo_head_logits, for a support whose rows may be copies of one another. weight [.., n_s], constant, holds at one
+ * row of each example how often the support has the example, and 0 at its copies. A head that leaves support rows out
+ * of a fit implements it, because a row must leave with its copies; for other heads, `logits` of all rows gives the
+ * same. */
 typedef mo_tensor *(*mo_head_weighted)(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters);
 
-/* The fit of a head that is linear in the queries: *W [.., d, C] and *b [.., 1, C] with the logits Zq W + b, to which
- * gradients flow as to the logits. weight [.., n_s], 0 or more: a row of weight w counts as w equal rows; NULL: ones. A
- * gradient to a weight needs a weight above 0. */
+/* The fit of a head that is linear in the queries: *W [.., d, C] and *b [.., 1, C] with logits = Zq W + b; gradients
+ * flow through W and b as through the logits. weight [.., n_s], 0 or more: a row of weight w counts as w equal rows;
+ * NULL: ones. A gradient to a weight needs a weight above 0. */
 typedef void (*mo_head_linear)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
 
 struct mo_folds;
-/* Returns the logits of the queries and writes *held: the logits of the support rows, each by a fit without its own
- * fold (models/inside.h). A head implements it if the fits cost less together than one by one. */
+/* Returns the logits of the queries and writes *held: the logits of the support rows, each by a fit without the row's
+ * fold (models/inside.h). A head implements it if all fits together cost less than one by one. */
 typedef mo_tensor *(*mo_head_cross_validate)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const struct mo_folds *folds, mo_tensor **held);
 
@@ -66,7 +67,7 @@ typedef struct mo_head {
     int n_parameters;
     const mo_head_parameter *parameters;
     mo_head_logits logits;     /* NULL: the head is given by `linear` or by its residual */
-    mo_head_linear linear;     /* NULL: the logits are not linear in the queries, or W is of the residual */
+    mo_head_linear linear;     /* NULL: the logits are not linear in the queries, or W comes from the residual */
     mo_head_residual residual; /* its zero W is found by Newton-Krylov from W = 0 and differentiated by mo_implicit */
     bool symmetric;            /* dF/dW is symmetric: F is the gradient of a loss */
     bool fixed_labels;         /* no gradient flows to Ys */
@@ -77,21 +78,22 @@ typedef struct mo_head {
     mo_head_weighted weighted;             /* NULL: `logits` */
 } mo_head;
 
-/* The head of the library that has this name (`mochi fit --head` lists them), such as "ridge" or "logistic"; NULL if
- * none has it. The head that a shared object exports as `const mo_head mo_head_plugin`; path: with a slash, or a name
- * that the loader finds; the object stays loaded; NULL on failure, and the status names the file. */
+/* mo_find_head: the head of the library with this name, such as "ridge" or "logistic" (`mochi fit --head` lists them);
+ * NULL if there is none. mo_load_head: the head that a shared object exports as `const mo_head mo_head_plugin`. path:
+ * with a slash, or a name that the loader finds; the object stays loaded. NULL on failure; the status names the
+ * file. */
 MO_API const mo_head *mo_find_head(const char *name);
 MO_API const mo_head *mo_load_head(mo_context *ctx, const char *path);
 /* Writes the head's parameters at their initial values, as constants of the tape, to out[0 .. n_parameters - 1]. lambda
  * (may be NULL) replaces the value of a parameter of that name. Returns the status. */
 MO_API mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out);
-/* The one way to call a head: checks the head, its inputs and its result. Raises MO_INVALID or MO_MISMATCH with the
- * head's name and the shapes. Every row counts as an example of its own, also where rows are equal. */
+/* Every call of a head goes through this function. It checks the head, its inputs and its result. Raises MO_INVALID or
+ * MO_MISMATCH with the head's name and the shapes. Every row counts as a separate example, even if rows are equal. */
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
-/* The weights of a linear head, as mo_head_linear has them. W and b are null after an error: MO_UNSUPPORTED of a head
- * that is not linear, or has only a residual and is given weights of rows; MO_INVALID with the shapes, or for a weight
+/* The weights of a linear head, as in mo_head_linear. W and b are null after an error: MO_UNSUPPORTED for a head that
+ * is not linear, or that has only a residual if row weights are given; MO_INVALID with the shapes, or for a weight
  * below 0. Returns the status. */
 MO_API mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);

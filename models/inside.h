@@ -8,7 +8,7 @@
 
 /* ---- heads ---- */
 
-/* Folds that a head's cross_validate takes at most. It writes the held-out logits [.., stop[n - 1], C], which are
+/* The most folds that a head's cross_validate takes. It writes the held-out logits [.., stop[n - 1], C], which are
  * defined up to a constant per row; no gradient flows through them. */
 enum { MO_MAX_FOLDS = 64 };
 
@@ -49,27 +49,27 @@ typedef struct mo_refitted {
 MO_API mo_tensor *mo_ridge_transduce(mo_tape *t, const mo_population *all, mo_tensor *support, mo_tensor *Ys,
     const mo_refitted *readout, const mo_transduction *options);
 
-/* ---- model: what a trainer, an evaluation and a weights file know of it ---- */
+/* ---- model: for trainers, evaluations and weights files ---- */
 
 MO_API const char *mo_task_name(mo_task task); /* "nc", "lp", "gc" */
 
 /* A readout of an encoder's own, in place of a head: it learns alpha [E, m, C] from the support and gives logits
- * [n_q, C] of queries by it. share: receives the share of each expert and penalty [E, R]. */
+ * [n_q, C] of queries from it. share: receives the share of each expert and penalty [E, R]. */
 typedef struct mo_own_readout {
     mo_tensor *(*learn)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor **share);
     mo_tensor *(*apply)(
         mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *alpha, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
-    /* Nodes and graphs, all rows standing for themselves: what is needed of a support to leave rows of it out, which
-     * both tensors are written to; and logits [h, C] of the rows row[0 .. h - 1] by the readout of all others, and
-     * those [E, R, h, C] of every expert and penalty alone. */
+    /* For nodes and graphs, without centres. invert writes two tensors, from which without leaves rows out of the
+     * support: it returns the logits [h, C] of the rows row[0 .. h - 1] by the readout of all other rows, and writes to
+     * `each` the logits [E, R, h, C] of every expert and penalty alone. */
     void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
     mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
         const int64_t *row, int64_t h, mo_tensor **each);
 } mo_own_readout;
 
-/* How many experts the mixture of kernels has of embeddings alone, before the episode's kernels: T of nodes, T and Tg
- * of links and graphs, none where it is inductive. name (may be NULL): receives what they are called. */
+/* The number of experts on embeddings, which come before the episode's kernels in the mixture: T for nodes, T and Tg
+ * for links and graphs, none if inductive. name (may be NULL): receives their names. */
 int mo_own_experts(mo_task task, bool inductive, const char *const **name);
 
 enum { MO_MAX_PARAMETERS = MO_MAX_ENCODER_PARAMETERS + 1 + MO_TASKS * MO_MAX_HEAD_PARAMETERS };
@@ -83,38 +83,38 @@ struct mo_model {
     mo_tensor *parameter[MO_MAX_PARAMETERS];
     mo_tensor *first[2 * MO_MAX_ENCODER_PARAMETERS];   /* the encoder's parameters, borrowed, then their first values */
     const mo_own_readout *readout;                     /* NULL: head and temperature */
-    mo_readout_options options;                        /* of a readout of its own the smoothing alone */
-    uint64_t seed;                                     /* of the head's first values */
-    bool one_head;                                     /* one head and temperature for all tasks, of one width */
+    mo_readout_options options;                        /* a readout of its own uses only the smoothing */
+    uint64_t seed;                                     /* draws the head's first values */
+    bool one_head;                                     /* one head and temperature, of one width, for all tasks */
     mo_tensor *log_temp;                               /* scalar, or [tasks]; a parameter, as are the tensors of head */
     mo_tensor *head[MO_TASKS][MO_MAX_HEAD_PARAMETERS]; /* scalars at their initial values, learned tensors; or NULL */
 };
 
-/* Copies parameters by name from arrays; names the first one missing or of another shape. What a head has learned, and
- * its temperature, are taken where arrays have all of them. Returns the status. */
+/* Copies parameters by name from arrays; names the first one missing or of another shape. A head's learned tensors and
+ * its temperature are taken only if arrays have all of them. Returns the status. */
 MO_API mo_code mo_model_load(mo_model *m, const mo_arrays *arrays);
 /* The settings that weights keep in their metadata, under the encoder's name; returns their number. */
 MO_API int mo_model_settings(const mo_model *m, mo_setting list[MO_MAX_SETTINGS]);
 /* The number of a setting; NaN if the model has none of that name. */
 MO_API double mo_model_setting(const mo_model *m, const char *key);
-/* Embeddings of an episode's rows. Of nodes: [N, d], or of its graphs where it has segments [G, d]. Of examples, the
- * support's before the queries': [n, d]. r: dropout's random position, NULL where none is. */
+/* Embeddings of an episode's rows. Nodes: [N, d], or [G, d] of its graphs if it has segments. Examples: [n, d], the
+ * support before the queries. r: dropout's random position, or NULL. */
 MO_API mo_tensor *mo_model_encode(mo_tape *t, const mo_model *m, const mo_episode *e, mo_random *r);
-/* Readout fitted on embeddings of the support: logits [n_q, C]. share (may be NULL): receives the shares [E, R] of the
- * experts of a readout of the encoder's own, those of embeddings (mo_own_experts) before those of the episode's
- * "kernels", and of their penalties; else NULL. */
+/* Readout fitted on embeddings of the support: logits [n_q, C]. share (may be NULL): if the encoder has a readout of
+ * its own, receives the shares [E, R] of its experts and penalties, experts on embeddings (mo_own_experts) before the
+ * episode's "kernels"; else NULL. */
 MO_API mo_tensor *mo_model_readout(
     mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *Zq, mo_tensor **share);
 /* Logits [N, C] of all rows, from the labels of the support e->support[0] (row numbers of `all`) and from the
- * embeddings of the unlabelled rows, assuming classes of equal size. Raises MO_UNSUPPORTED if the model has no readout
- * that does so. */
+ * embeddings of the unlabelled rows, assuming classes of equal size. Raises MO_UNSUPPORTED if the model's readout
+ * cannot do this. */
 MO_API mo_tensor *mo_model_transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
 
 /* ---- GAMLP ---- */
 
 /* The first half of a model of mo_mochi_create, for diagnosis: attention [N, l + 1] and the mixed hops [N, d]. */
 MO_API mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *m, mo_tensor *hops, mo_random *r, mo_tensor **attention);
-/* The encoder's options of such a model; NULL of another. */
+/* The encoder's options of a model of mo_mochi_create; NULL for another model. */
 MO_API const mo_gamlp_options *mo_mochi_encoder(const mo_model *m);
 
 typedef struct mo_invariant_options {
@@ -123,10 +123,10 @@ typedef struct mo_invariant_options {
     unsigned without; /* parts left out, bits 1 << mo_invariant_part (below); 0: none */
 } mo_invariant_options;
 
-/* What mo_invariant_create takes where it gets no options. */
+/* The options that mo_invariant_create uses if it is given NULL. */
 MO_API mo_invariant_options mo_invariant_defaults(void);
 
-/* Parts that can be left out. An encoder without all of them is the recipe's first form. */
+/* Parts that can be left out. With all of them left out, the encoder is the recipe's first form. */
 typedef enum mo_invariant_part {
     MO_PART_DIFFUSED = 0, /* nodes: rows diffused by personalised PageRank, beside the hops */
     MO_PART_INITIAL,      /* the row of the untrained encoder beside the trained one */
@@ -149,8 +149,8 @@ MO_API void mo_invariant_write_parts(unsigned parts, char *list, size_t bytes);
 MO_API bool mo_encoder_validate(mo_context *ctx, const mo_encoder *encoder);
 
 /* The model of the recipe `best`, which reads only what every valid SVD of a graph agrees on (models/invariant.c).
- * options NULL: as above. 28 parameters at 3 hops, none tied to a width; initial values are fixed. Returns NULL on
- * failure. */
+ * options NULL: mo_invariant_defaults. 28 parameters at 3 hops, none tied to a width; initial values are fixed. Returns
+ * NULL on failure. */
 MO_API mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant_options *options);
 
 #endif

@@ -243,12 +243,12 @@ static bool has_part(const invariant *m, mo_invariant_part part) {
     return !(m->options.without >> part & 1);
 }
 
-/* Whether the rows of a task have the initial encoder's beside them. Links have shown no gain by it. */
+/* Whether the rows of a task have the initial encoder's rows beside them. This showed no gain for links. */
 static bool reads_initial(const invariant *m, mo_task task) {
     return has_part(m, MO_PART_INITIAL) && task != MO_TASK_LP;
 }
 
-/* What is read of an episode. The first three must be there. */
+/* The tensors read from an episode. The first three are required. */
 enum {
     ROW_BLOCKS,
     ROW_EXTRAS,
@@ -262,8 +262,8 @@ enum {
 
 static const struct {
     const char *name;
-    int axis; /* of the rows; -1: the same for all rows */
-    int part; /* that reads it; -1: always */
+    int axis; /* axis of the rows; -1: the same for all rows */
+    int part; /* the part that reads it; -1: always read */
 } rows_read[ROWS] = {
     {"blocks", 2, -1},
     {"extras", 0, -1},
@@ -285,7 +285,7 @@ typedef struct episode {
     mo_tensor *initial[N_PARAMETERS];   /* their first values */
 } episode;
 
-/* ---- sides: the trained parameters, and of nodes and graphs the initial ones ---- */
+/* ---- sides: the trained parameters and, for nodes and graphs, the initial ones ---- */
 
 #define MOST_EXPONENT 30 /* squares of e^30 x, and their sum over a row, are far from the largest float32 */
 
@@ -326,7 +326,7 @@ static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *co
     return mo_l2_normalize(t, mo_mul(t, mixed, mo_concat(t, profiles, sides, MO_AXIS(1))), 1e-6);
 }
 
-/* e / sqrt(p), with the columns of links beside the others. */
+/* e / sqrt(p), for links with their further columns beside. */
 static mo_tensor *extras(mo_tape *t, const episode *e) {
     mo_tensor *column[] = {e->rows[ROW_EXTRAS], e->rows[ROW_WALKS], e->rows[ROW_MATCHES]};
     int n = 0;
@@ -342,7 +342,7 @@ static mo_tensor *factor(mo_tape *t, mo_tensor *log_weight, int i) {
     return mo_exp(t, mo_slice(t, log_weight, MO_AXIS(0), i, i + 1));
 }
 
-/* Unit rows [n, width] of a side, whose blocks h has. */
+/* Unit rows [n, width] of a side; h has the unit blocks of all sides. */
 static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int side, mo_tensor *const *P) {
     int64_t shape[] = {mo_dim(h, 2), mo_dim(h, 3)};
     mo_tensor *part[PARTS + SET_BLOCKS], *own = mo_slice(t, h, MO_AXIS(1), side, side + 1);
@@ -372,7 +372,7 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: the rows and parameters that are there. */
+/* in: the rows and parameters that are not NULL. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;
@@ -400,7 +400,7 @@ static mo_tensor *invariant_encode_block(mo_tape *t, int64_t first, int64_t last
 
 /* ---- all of an episode ---- */
 
-/* Finds the rows, those that must be there and those that are; returns false if one is missing. */
+/* Finds the required rows, and the optional ones that the episode has; returns false if a required one is missing. */
 static bool find_rows(mo_tape *t, const mo_episode *given, episode *e) {
     mo_context *ctx = mo_tape_context(t);
     for (int i = 0; i < ROWS && mo_ok(ctx); i++) {
@@ -427,7 +427,7 @@ static bool check_blocks(mo_context *ctx, const episode *e) {
     return mo_ok(ctx);
 }
 
-/* The rows of parts, against the blocks'. */
+/* Checks the rows of the parts against the blocks. */
 static bool check_parts(mo_context *ctx, const episode *e) {
     const mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
     char blocks[160], got[160];

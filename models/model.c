@@ -51,7 +51,7 @@ static void add_parameters(mo_model *m, const char *prefix, const mo_encoder_par
         draw_first(m, P[i], &p[i], seed, i);
 }
 
-/* The encoder's parameters, and where it reads them their first values, as it gets them. */
+/* Adds the encoder's parameters, followed by copies of their first values if the encoder reads those. */
 static void add_encoder(mo_model *m, uint64_t seed) {
     int n = m->encoder.n_parameters;
     add_parameters(m, "encoder.", m->encoder.parameters, n, seed);
@@ -89,7 +89,7 @@ static void add_head(mo_model *m, mo_tape *t, mo_task task) {
     }
 }
 
-/* Takes the readout away. */
+/* Removes the readout. */
 static void drop_readout(mo_model *m) {
     for (int task = 0; task < MO_TASKS; task++)
         for (int i = 0; m->options.head && i < m->options.head->n_parameters; i++) {
@@ -215,8 +215,8 @@ static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160],
     return strcmp(want, got) == 0;
 }
 
-/* How many parameters are read from arrays. Of weights that were trained under another head its tensors are not, nor
- * the temperatures where each task has one. */
+/* The number of parameters to read from arrays. If the weights were trained under another head, its tensors are not
+ * read, nor are temperatures of single tasks. */
 static int n_loaded(const mo_model *m, const mo_arrays *arrays) {
     char want[160], got[160];
     int head = m->encoder.n_parameters + m->one_head, found = 0, fitting = 0;
@@ -234,7 +234,7 @@ mo_code mo_model_load(mo_model *m, const mo_arrays *arrays) {
     if (!m || !arrays)
         return MO_INVALID;
     char want[160], got[160];
-    for (int pass = 0, n = n_loaded(m, arrays); pass < 2; pass++) /* checks all before it changes the first */
+    for (int pass = 0, n = n_loaded(m, arrays); pass < 2; pass++) /* checks all parameters before it changes one */
         for (int i = 0; i < n && mo_ok(m->ctx); i++) {
             mo_tensor *P = m->parameter[i], *X = mo_arrays_find(arrays, mo_tensor_name(P));
             if (!shapes_agree(P, X, want, got))
@@ -280,7 +280,7 @@ double mo_model_setting(const mo_model *m, const char *key) {
 
 /* ---- embeddings, readout, loss ---- */
 
-/* Whether there is something to compute with. */
+/* Whether model and episode are given and valid; raises if not. */
 static bool given(mo_tape *t, const mo_model *m, const mo_episode *e) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_given(ctx, "model", "the model", m) || !mo_given(ctx, "model", "the episode", e))

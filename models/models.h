@@ -1,7 +1,7 @@
 /* models/models.h - models: graph code on ops/, no kernels and no hand-written gradients.
  *
- * An encoder turns the frozen rows of an episode into embeddings; a head (models/head.h) fits a readout on those of the
- * support and gives logits for the queries; a model is both, with a learned temperature between. */
+ * An encoder turns the frozen rows of an episode into embeddings; a head (models/head.h) fits a readout on the
+ * support's embeddings and gives logits for the queries; a model is both, with a learned temperature between. */
 #ifndef MO_MODELS_H
 #define MO_MODELS_H
 
@@ -39,23 +39,23 @@ typedef enum mo_temperature { MO_TEMPERATURE_LOGIT = 0, MO_TEMPERATURE_EMBED } m
 
 typedef struct mo_readout_options {
     const mo_head *head;        /* NULL: ridge */
-    double lambda;              /* the head's parameter of that name; 0: as its table says */
+    double lambda;              /* value of the head's parameter lambda; 0: the value in its table */
     mo_temperature temperature; /* exp(log_temp) times the logits, or times the unit-norm examples */
     double smoothing;           /* label smoothing */
-    int64_t width[MO_TASKS];    /* of a task's embeddings, for the tensors that the head learns; 0: it has none there */
+    int64_t width[MO_TASKS];    /* width of a task's embeddings, for tensors that the head learns; 0: it learns none */
 } mo_readout_options;
 
-/* What rows an encoder is made for: l and d. */
+/* The rows that an encoder is made for: l and d. */
 typedef struct mo_encoder_rows {
     int hops, dim;
 } mo_encoder_rows;
 
 typedef struct mo_model mo_model;
-/* The encoder, which is copied, under a head, as a model of its name; its first parameters are drawn from the seed.
+/* A model with the encoder's name: a copy of the encoder under a head. Its first parameters are drawn from the seed.
  * Returns NULL on failure. */
 MO_API mo_model *mo_encoder_create(mo_context *ctx, mo_dtype real, const mo_encoder *encoder, mo_encoder_rows rows,
     const mo_readout_options *readout, uint64_t seed);
-/* The model itself, with a head over its encoder in place of its readout; NULL on failure, when the model is released.
+/* Replaces the model's readout by a head and returns the model; on failure, releases the model and returns NULL.
  * Parameters: "encoder.*", "log_temp" [tasks], and
  * "head.nc.*", "head.lp.*", "head.gc.*", the tensors that the head learns, as embeddings of the tasks differ in width.
  * A task without these gets the head's first values at every call. */
@@ -87,7 +87,7 @@ typedef struct mo_mochi_options {
     mo_temperature temperature; /* exp(log_temp) times the logits, or times the unit-norm examples */
     double smoothing;           /* label smoothing: 0.1 */
     const mo_head *head;        /* NULL: ridge */
-    double lambda;              /* the head's parameter of that name, where it has one: 10 */
+    double lambda;              /* value of the head's parameter lambda, if it has one: 10 */
 } mo_mochi_options;
 
 /* MOCHI: "encoder.*" with their published names, drawn from U(+-1/sqrt(fan_in)) by the seed, "log_temp", and "head.*",

@@ -1,14 +1,14 @@
 /* ops/activations.c - smooth functions entry by entry: sin, cos, log1p, erf, tanh, sigmoid, softplus, GELU.
  *
- * X of any shape -> Y of the same; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x); both without
- * overflow for any x. gelu: x Phi(x) with the normal distribution Phi, by erfc (the exact form, not the one by tanh).
- * Errors: other dtypes. Saved: nothing.
+ * X of any shape -> Y of the same shape; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x); both
+ * without overflow for any x. gelu: x Phi(x) with the normal distribution Phi, by erfc (the exact form, not the tanh
+ * approximation). Errors: other dtypes. Saved: nothing.
  *
  * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' read off Y where that is cheaper:
  *     sin: cos(X)     cos: -sin(X)     log1p: 1 / (1 + X)     erf: 2 / sqrt(pi) exp(-X^2)
  *     tanh: 1 - Y^2      sigmoid: Y (1 - Y)      softplus: sigmoid(X)      gelu: Phi(X) + X phi(X).
  * The op gelu takes derivatives as an option: with phi' = -x phi, gelu'' = (2 - x^2) phi and gelu''' = (x^3 - 4 x) phi;
- * the third is composed of other ops, so that there is no last order. */
+ * the third is composed of other ops, so that derivatives of every order exist. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
 #include "tensor/storage.h"

@@ -1,8 +1,8 @@
 /* ops/add_diag.c - Y = A + lambda I: the ridge on a Gram matrix.
  *
  * A [.., n, n], lambda a scalar or one for each matrix [..], which broadcasts with the leading axes of A -> Y
- * [.., n, n]; the op itself takes a lambda that fits those of A. float32 or float64. Errors: not square; a lambda that
- * does not fit the leading axes. Saved: nothing.
+ * [.., n, n]; the op itself takes a lambda whose axes fit A's leading axes. float32 or float64. Errors: not square; a
+ * lambda that does not fit the leading axes. Saved: nothing.
  *
  * dY = dA + dlambda I, hence A_bar = Y_bar, lambda_bar = <Y_bar, I> = the sum of Y_bar's diagonal, over all matrices
  * that share the lambda. */
@@ -28,7 +28,7 @@ static void add_diag_forward(mo_call *c) {
     mo_view a = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     mo_view a_ii = mo_diagonal_view(a), y_ii = mo_diagonal_view(y);
     mo_view lambda = mo_broadcast_view(mo_tensor_view(c->in[1]), 0, y.ndim - 2, y.shape);
-    lambda.shape[lambda.ndim] = y_ii.shape[y_ii.ndim - 1]; /* the same along the diagonal */
+    lambda.shape[lambda.ndim] = y_ii.shape[y_ii.ndim - 1]; /* every element of the diagonal gets the same lambda */
     lambda.stride[lambda.ndim++] = 0;
     c->ctx->backend->copy(c->ctx, &a, &y);
     mo_kernels_of(c->ctx, y.dtype)->map2(c->ctx, MO_MAP_ADD, &a_ii, &lambda, &y_ii);

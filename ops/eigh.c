@@ -4,10 +4,10 @@
  * float64. The lower triangle of A is read; all of A must be finite. The sign of an eigenvector is arbitrary: the entry
  * of largest magnitude of each column (the first of equal ones) is made positive. Errors: A not square, not finite, not
  * converged (named); a gradient through V if two eigenvalues of a matrix agree to a relative 1e-8 (float32: 1e-4),
- * since V has no derivative. Saved: nothing beyond w and V.
+ * since V has no derivative there. Saved: nothing beyond w and V.
  *
  * With C = V^T dV (antisymmetric) and W = diag(w): V^T dA V = dW + C W - W C, so dw = diag(V^T dA V) and
- * C_ij = F_ij (V^T dA V)_ij, F_ij = 1 / (w_j - w_i) beside the diagonal, 0 on it. Hence (Giles 2008, 3.1)
+ * C_ij = F_ij (V^T dA V)_ij, F_ij = 1 / (w_j - w_i) off the diagonal, 0 on it. Hence (Giles 2008, 3.1)
  *     M = V (diag(w_bar) + F * (V^T V_bar)) V^T,   A_bar = ½ (M + M^T) on the symmetric matrices. */
 #include "ops/inside.h"
 #include "ops/rules/factor.h"
@@ -38,7 +38,7 @@ static void fix_signs(mo_call *c, mo_view U, mo_view V) {
     c->ctx->backend->copy(c->ctx, &columns, &row);
     k->map1(c->ctx, MO_MAP_ABS, 0, 0, &row, &magnitude);
     k->argmax(c->ctx, &magnitude, &place);
-    int last = U.ndim - 1; /* the axis that a sign is chosen over */
+    int last = U.ndim - 1; /* the axis along which a sign is chosen */
     place.shape[last] = place.stride[last] = sign.shape[last] = sign.stride[last] = 1;
     place.ndim = sign.ndim = U.ndim;
     mo_view entry = magnitude;

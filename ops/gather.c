@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* checked: the index has passed the check of a gather over n rows, of which this is the adjoint. */
+/* checked: this is the adjoint of a gather over n rows, which has already checked the index. */
 typedef struct scatter_options {
     int64_t n;
     bool checked;
@@ -81,8 +81,7 @@ mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 static bool scatter_add_rows_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     const scatter_options *o = c->attributes;
-    bool known =
-        o->checked && c->ctx->backend->check; /* a host's index may have changed since; a device skips wrong ones */
+    bool known = o->checked && c->ctx->backend->check; /* the host can change an index; a device skips wrong ones */
     int64_t n = o->n, size[MO_MAX_AXES];
     if (!index_vector(c, false))
         return false;

@@ -31,20 +31,20 @@ typedef struct mo_folds {
     int n;               /* 1 or more */
     const int64_t *stop; /* [n] */
 } mo_folds;
-/* A fit ends where its gradient is at most `tolerance` times the terms that cancel in it, a fit without a fold at ten
- * times that; 0: at the level of rounding. */
+/* A fit ends when its gradient is at most `tolerance` times the terms that cancel in it, ten times that for a fit
+ * without a fold; tolerance 0: at the level of rounding. */
 typedef struct mo_fold_options {
     mo_intercept intercept;
     double tolerance;
 } mo_fold_options;
-/* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as of
+/* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as in
  * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without it. No gradient flows through it.
  * Returns false, having done nothing, if lambda is 0, there are more than 16 folds or a fit does not converge; call
  * mo_logistic for each fold then. */
 MO_API bool mo_logistic_folds(
     mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
-/* The same for the Crammer-Singer machine, with K = X X^T in the place of X and alpha (mo_svm_dual_variables) in that
- * of W; it has no intercept and is always solved to rounding. */
+/* mo_logistic_folds for the Crammer-Singer machine, with K = X X^T instead of X and alpha (mo_svm_dual_variables)
+ * instead of W; the machine has no intercept and is always solved to rounding. */
 MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
  * or [..], margins [.., n] or NULL: ones; its weights are X^T (Y - alpha) / lambda. No gradient flows through it

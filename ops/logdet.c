@@ -2,9 +2,9 @@
  * by LU; batched.
  *
  * A [.., n, n] -> y [..]; float32 or float64. logdet reads only the lower triangle of A. y is a sum of logarithms, so
- * no determinant overflows; that of a matrix without rows is 1. Errors: A not square, a matrix that is not positive
- * definite (logdet), singular (log_abs_det) or not finite, named. Saved: the factor L, A = L L^T, or L, U and the
- * pivots.
+ * no determinant overflows; the determinant of a matrix without rows is 1. Errors: A not square, a matrix that is not
+ * positive definite (logdet), singular (log_abs_det) or not finite, named. Saved: the factor L, A = L L^T, or L, U and
+ * the pivots.
  *
  * d det A = det A tr(A^-1 dA), so dy = tr(A^-1 dA) = <A^-T, dA> (Giles 2008, 2.2.4), hence
  *     A_bar = y_bar A^-T, for logdet on the symmetric matrices ½ (M + M^T) with M = y_bar A^-1.

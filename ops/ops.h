@@ -12,7 +12,7 @@
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
 /* A set of axes, as every op takes it: axis i is 0 .. 5, or -1 .. -6 from the end. Bits 26 .. 31 are the axes from the
- * end. An op along one axis refuses any other number of them. */
+ * end. An op along one axis refuses any other number of axes. */
 typedef struct mo_axes {
     uint32_t bits;
 } mo_axes;
@@ -99,7 +99,7 @@ MO_API mo_tensor *mo_sigmoid(mo_tape *t, mo_tensor *X);
 MO_API mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X); /* log(1 + e^x) */
 MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact form */
 
-/* ---- reduce.c, max.c, logsumexp.c: over a set of axes; over none the result is X ---- */
+/* ---- reduce.c, max.c, logsumexp.c: over a set of axes; an empty set gives X ---- */
 /* Whether a reduction removes the axes that it reduces over, or keeps them with size 1. */
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
@@ -160,9 +160,9 @@ MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 typedef struct mo_solve_health {
     mo_tensor *info;  /* int32: 0; i > 0: leading minor i is not positive, pivot i is 0; -1: A is not finite; -2: A is
                          singular to working precision */
-    mo_tensor *rcond; /* 1 / (|A| |A^-1|), from an inverse in float64; 0 of a singular matrix */
+    mo_tensor *rcond; /* 1 / (|A| |A^-1|), from an inverse in float64; 0 for a singular matrix */
     mo_tensor *residual; /* |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well */
-    mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: not a digit is right */
+    mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: no digit is right */
 } mo_solve_health;
 
 /* What is known of X, which mo_solve or (spd) mo_solve_spd gave for A and B, or their forms that give NaN: leading axes
@@ -170,18 +170,19 @@ typedef struct mo_solve_health {
 MO_API mo_code mo_solve_check(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *X, bool spd, mo_solve_health *health);
 
 /* ---- composed/: losses, accuracy, segments, sparse values ---- */
-/* The mean of (X - Y)^2, of one shape -> scalar */
+/* The mean of (X - Y)^2; X and Y of one shape -> scalar */
 MO_API mo_tensor *mo_mse(mo_tape *t, mo_tensor *X, mo_tensor *Y);
 /* -mean [y log p + (1 - y) log(1 - p)] with p = sigmoid(logits); Y in [0, 1], real, of the logits' shape -> scalar */
 MO_API mo_tensor *mo_binary_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *Y);
-/* The share of rows whose largest logit is that of their label: logits [.., C], labels int64 [..] -> scalar */
+/* The share of rows whose largest logit belongs to their label: logits [.., C], labels int64 [..] -> scalar */
 MO_API mo_tensor *mo_accuracy(mo_tape *t, mo_tensor *logits, mo_tensor *labels);
-/* Segments as of mo_segment_sum: the largest entries, 0 for an empty segment, ties: gradient to the first -> [S, ..];
- * softmax over the rows of each segment -> [n, ..]. The offsets are read on the host. */
+/* Over the segments of mo_segment_sum. segment_max: the largest entries, 0 for an empty segment, ties: gradient to the
+ * first -> [S, ..]; segment_softmax: softmax over the rows of each segment -> [n, ..]. The offsets are read on the
+ * host. */
 MO_API mo_tensor *mo_segment_max(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_softmax(mo_tape *t, mo_tensor *X, mo_tensor *offset);
-/* A X as mo_spmm, with values [nnz] in place of A's own, in the order of its rows, and their gradient; [nnz, d] memory
- */
+/* A X as in mo_spmm, but with differentiable values [nnz] in the order of A's rows, instead of A's own; [nnz, d]
+ * memory */
 MO_API mo_tensor *mo_spmm_values(mo_tape *t, const mo_csr *A, mo_tensor *values, mo_tensor *X);
 
 /* ---- recompute.c: memory for time ---- */
@@ -220,7 +221,7 @@ typedef struct mo_implicit_options {
     bool symmetric;       /* dF/dx is symmetric and definite: conjugate gradients, else GMRES */
     int64_t dense_limit;  /* for m up to this, dF/dx is built and factored once, in forward; 0: 64, < 0: never */
     mo_residual jacobian; /* dF/dx [.., m, m], without gradient, for the dense factor; NULL: m vjps of F */
-    double tolerance;     /* of a linear system, relative; 0: 1e-10 in float64, 1e-5 in float32 */
+    double tolerance;     /* relative tolerance of a linear system; 0: 1e-10 in float64, 1e-5 in float32 */
     int iterations;       /* limit for a linear system; 0: 10 m, at least 100 */
     int restart;          /* GMRES restarts after this number of iterations, at most 10000; 0: 30 */
     double residual; /* limit of |F(x_star)| / max(1, |x_star|); 0: 1e-6 in float64, 1e-3 in float32; < 0: unchecked */
@@ -238,7 +239,7 @@ MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residua
 
 typedef struct mo_solver_options {
     mo_implicit_options implicit; /* batch axes, state, accept, report, and how adjoint systems are solved */
-    double tolerance;             /* of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */
+    double tolerance;             /* limit of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */
     int iterations;               /* limit; 0: 1000 */
     int memory;                   /* L-BFGS: pairs, at most 32; 0: 10 */
     bool unrolled;                /* record and differentiate every iteration instead, for comparison */

@@ -1,6 +1,6 @@
-/* ops/piecewise.c - piecewise linear functions entry by entry, and the slopes they have: |x|, leaky ReLU, clamp.
+/* ops/piecewise.c - piecewise linear functions entry by entry, and their slopes: |x|, leaky ReLU, clamp.
  *
- * X of any shape -> Y of the same; float32 or float64. abs: |x|. leaky_relu: x where x > 0, a x elsewhere. clamp:
+ * X of any shape -> Y of the same shape; float32 or float64. abs: |x|. leaky_relu: x where x > 0, a x elsewhere. clamp:
  * min(max(x, a), b) with a <= b. slope: the derivative of one of these functions at X. NaN gives NaN, but its slope is
  * sign(x) = NaN, a or 0. Errors: other dtypes, bounds out of order. Saved: nothing.
  *
@@ -10,7 +10,7 @@
 #include "ops/rules/maps.h"
 #include "tensor/storage.h"
 
-/* The state of an op: its function, and the slope of that. */
+/* The state of an op: its function and the function's slope. */
 typedef struct piecewise {
     mo_map1 function, slope;
 } piecewise;

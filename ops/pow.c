@@ -1,14 +1,14 @@
 /* ops/pow.c - powers: Y = X^p with a plain number p, and Y = A^B entry by entry.
  *
- * pow: X of any shape -> Y of the same. pow_entries: A and B of any shapes that broadcast -> Y of the common shape.
- * float32 or float64. Errors: other dtypes, shapes that do not broadcast. Domains are IEEE 754's: a negative number to
- * a power that is no integer is NaN, 0 to a negative power is infinite, x^0 is 1 for every x. Saved: nothing.
+ * pow: X of any shape -> Y of the same shape. pow_entries: A and B of any shapes that broadcast -> Y of the common
+ * shape. float32 or float64. Errors: other dtypes, shapes that do not broadcast. Domains are IEEE 754's: a negative
+ * number to a power that is no integer is NaN, 0 to a negative power is infinite, x^0 is 1 for every x. Saved: nothing.
  *
  * pow: dY = p X^(p-1) dX, so X_bar = p Y_bar * X^(p-1), and 0 for p = 0 even at X = 0.
  * pow_entries: dY = B A^(B-1) dA + A^B log A dB, so
  *     A_bar = Y_bar * B * A^(B-1),   B_bar = Y_bar * Y * log A,
- * each summed over the axes along which it was broadcast. At A = 0 the adjoint of B is 0 (its limit for B > 0), and
- * that of A is 0 if B is 0 too; for A < 0 the gradient in B is NaN. */
+ * each summed over the axes along which it was broadcast. At A = 0 the adjoint of B is 0 (its limit for B > 0), and the
+ * adjoint of A is 0 if B is 0 too; for A < 0 the gradient in B is NaN. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
 #include "tensor/storage.h"

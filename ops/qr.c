@@ -5,8 +5,8 @@
  * is not finite, a column that is a combination of the columns before it (its part orthogonal to them is below 8 m eps
  * of its size), since Q and R have no derivative there. Saved: nothing beyond Q and R.
  *
- * A = Q R, Q^T Q = I, with C = Q^T dQ (antisymmetric): Q^T dA R^-1 = C + dR R^-1, and dR R^-1 is upper triangular, so
- * the strict lower triangle of Q^T dA R^-1 is that of C. Hence (Walter and Lehmann 2012)
+ * A = Q R, Q^T Q = I, with C = Q^T dQ (antisymmetric): Q^T dA R^-1 = C + dR R^-1, and dR R^-1 is upper triangular, so C
+ * and Q^T dA R^-1 have the same strict lower triangle. Hence (Walter and Lehmann 2012)
  *     M = R R_bar^T - Q_bar^T Q,   A_bar = (Q_bar + Q copyltu(M)) R^-T,
  * where copyltu makes a matrix symmetric by copying its lower triangle to the upper one. */
 #include "ops/inside.h"

@@ -8,7 +8,7 @@
  *
  * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops. If
  * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order are those of F,
- * and memory is that of F without checkpointing. */
+ * and then F takes as much memory as without checkpointing. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/storage.h"
@@ -45,8 +45,7 @@ static void recompute_forward(mo_call *c) {
     if (!mo_ok(c->ctx))
         return;
     if (mo_needs_grad(Y))
-        mo_call_fail(
-            c, MO_INVALID, "the function reads a tensor that needs a gradient, expected all of those among its inputs");
+        mo_call_fail(c, MO_INVALID, "the function reads a tensor that needs a gradient and is not among its inputs");
     c->out[0] = mo_stop_gradient(c->t, Y);
 }
 

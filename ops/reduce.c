@@ -1,7 +1,7 @@
 /* ops/reduce.c - sums, means and variances over any set of axes, and the adjoint of broadcasting.
  *
- * X of any shape -> Y without the axes of the set, or with these axes kept at size 1; float32
- * or float64. An empty sum is 0, an empty mean an error. Other errors: an axis that X does not have. Saved: nothing.
+ * X of any shape -> Y without the axes of the set, or with these axes kept at size 1; float32 or float64. An empty sum
+ * is 0; an empty mean is an error. Other errors: an axis that X does not have. Saved: nothing.
  *
  * Every entry of X adds once to its sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
  * scaled, the variance a mean of squares about the mean (two passes: no cancellation of large means), and sum_to the

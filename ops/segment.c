@@ -84,7 +84,7 @@ static void segment_spread_vjp(mo_vjp *v) {
 
 static const segment_options sum_of_rows = {.mean = false}, mean_of_rows = {.mean = true};
 
-/* What sums and means refuse alike. */
+/* Error samples that sums and means share. */
 #define REFUSED                                                                                                        \
     {.name = "end",                                                                                                    \
         .in = "[9, 3] sorted<8>[5]",                                                                                   \

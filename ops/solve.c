@@ -82,7 +82,7 @@ static const mo_sample solve_samples[] = {
     {"batch", "general[2, 2, 3, 3] [2, 2, 3, 1]"},
     {"or NaN", "general[2, 3, 3] [2, 3, 2]", &or_nan},
     {"not square", "[3, 4] [3, 1]", .error = "solve: expected square matrices [.., n, n]; got [3, 4]"},
-    {"rows", "general[3, 3] [4, 1]", .error = "right-hand sides expected with as many rows"},
+    {"rows", "general[3, 3] [4, 1]", .error = "expected right-hand sides with as many rows"},
     {"factors alone", "general[3, 3] [3, 1] [3, 3]", .error = "factors without their pivots"},
 };
 

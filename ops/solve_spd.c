@@ -73,7 +73,7 @@ static const mo_sample solve_spd_samples[] = {
     {"one", "spd[1, 1] [1, 1]"},
     {"or NaN, two batch axes", "spd[2, 2, 3, 3] [2, 2, 3, 1]", &or_nan},
     {"not square", "[3, 4] [3, 1]", .error = "square"},
-    {"rows", "spd[3, 3] [4, 1]", .error = "solve_spd: right-hand sides expected with as many rows"},
+    {"rows", "spd[3, 3] [4, 1]", .error = "solve_spd: expected right-hand sides with as many rows"},
     {"indefinite", "symmetric[2, 4, 4] [2, 4, 1]",
         .error = "solve_spd: matrix 0 of 2 is not positive definite (leading minor", .code = MO_NUMERICAL},
 };

@@ -90,7 +90,7 @@ static const mo_sample solve_triangular_samples[] = {
     {"upper, batch", "general[2, 3, 3] [2, 3, 2]", &upper},
     {"upper, transposed", "general[3, 3] [3, 1]", &upper_transposed},
     {"not square", "[3, 4] [3, 1]", .error = "solve_triangular: expected square matrices"},
-    {"rows", "triangular[3, 3] [4, 1]", .error = "right-hand sides expected with as many rows"},
+    {"rows", "triangular[3, 3] [4, 1]", .error = "expected right-hand sides with as many rows"},
     {"triangle", "triangular[3, 3] [3, 1]", &(const int){7},
         .error = "solve_triangular: triangle 7, expected MO_LOWER to MO_UPPER_TRANSPOSED"},
 };

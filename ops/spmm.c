@@ -1,7 +1,7 @@
 /* ops/spmm.c - Y = A X for a sparse matrix A in compressed rows.
  *
  * A [n, m] CSR (data, not a tensor: it has no gradient and outlives the tape), X [m, d] -> Y [n, d], float32 or float64
- * as A's values. Errors: X not a matrix with A's columns as rows; values of another dtype. Saved: nothing.
+ * as A's values. Errors: X is not a matrix with one row per column of A; X and A have different dtypes. Saved: nothing.
  *
  * dY = A dX; <Y_bar, A dX> = <A^T Y_bar, dX>, hence X_bar = A^T Y_bar: this op on the transposed matrix, built once and
  * owned by A (A itself if it was declared symmetric). */

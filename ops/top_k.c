@@ -45,7 +45,7 @@ static void top_k_forward(mo_call *c) {
         return;
     const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
     k->argsort(c->ctx, &x, &sorted);
-    if (!mo_ok(c->ctx)) /* no memory to sort in: the order is none */
+    if (!mo_ok(c->ctx)) /* out of memory in argsort: there is no order */
         return;
     mo_view first = mo_window(sorted, Y->ndim - 1, 0, mo_dim(Y, -1));
     c->ctx->backend->copy(c->ctx, &first, &i);

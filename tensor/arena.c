@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-/* What tells AddressSanitizer which bytes of an arena hold no value. The two functions belong to the sanitizer's
- * runtime. A program that was compiled with it has them, whether the library was or not, so that a pointer kept over a
- * reset is found in the user's own kernels; elsewhere both are NULL. */
+/* These functions of the sanitizer's runtime tell AddressSanitizer which bytes of an arena hold no value. A program
+ * compiled with it has them, even if the library was not, so that a pointer kept over a reset is found in the user's
+ * own kernels; elsewhere both are NULL. */
 extern void __asan_poison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
 
-/* Touching the bytes ends the program with a report from now on. */
+/* From now on, touching the bytes ends the program with a report. */
 static void poison(const void *bytes, size_t n) {
     if (__asan_poison_memory_region)
         __asan_poison_memory_region(bytes, n);
@@ -186,7 +186,7 @@ mo_storage *mo_arena_storage(mo_arena *a, size_t bytes) {
     a->ctx->counters.tape_live += (int64_t)c->size;
     if (a->ctx->counters.tape_live > a->ctx->counters.tape_peak)
         a->ctx->counters.tape_peak = a->ctx->counters.tape_live;
-    if (a->on_host) /* not the bytes that round the size up */
+    if (a->on_host) /* the bytes that round the size up stay poisoned */
         unpoison(c->slab->data + c->offset, bytes);
     *S = (mo_storage){
         .ctx = a->ctx, .data = c->slab->data + c->offset, .bytes = bytes, .references = 1, .arena = a, .chunk = c};

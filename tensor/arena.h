@@ -24,7 +24,8 @@ void mo_arena_release(mo_arena *arena);
 typedef struct mo_host_arena mo_host_arena;
 mo_host_arena *mo_host_arena_create(mo_context *ctx);
 void *mo_host_arena_alloc(mo_host_arena *arena, size_t bytes);
-/* Makes it hold as many bytes as the other one, where memory allows: raises nothing. Only right after a reset. */
+/* Makes the arena hold as many bytes as the other one, if memory allows; raises nothing. Call it only right after a
+ * reset. */
 void mo_host_arena_match(mo_host_arena *arena, const mo_host_arena *other);
 size_t mo_host_arena_bytes(const mo_host_arena *arena); /* that it holds */
 void mo_host_arena_reset(mo_host_arena *arena);

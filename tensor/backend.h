@@ -55,10 +55,10 @@ typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUAR
 
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
  * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue runs in this order,
- * each part only if its data is not NULL: add bias [n], or [.., n] with one for each matrix of the batch; add addend
+ * each part only if its data is not NULL: add bias: [n], or [.., n] with one bias per matrix of the batch; add addend
  * [.., m, n]; clip at zero (relu, a flag); set C to 0 wherever above [.., m, n] is not positive (the adjoint of relu).
- * row_sums [.., m] receives the sums of the rows of A: with A = D^T the gradient of a bias, computed with that of its
- * weights. */
+ * row_sums [.., m] receives the sums of the rows of A: with A = D^T they are the gradient of a bias, computed together
+ * with the gradient of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;
@@ -96,23 +96,23 @@ static inline mo_view row_sums_view(const mo_gemm *g) {
 
 /* Attention over K hops (ops/layers/hop_attention.c has the formulas): H [K, n, d], W [m, 2 d], b [m], v [1, m], c [1];
  * results Y [n, d], a [n, K] and P [K, n, m]. The adjoint reads H, W, v, a, P and Y_bar, and writes the gradients of H,
- * W, b, v and c. query [n, m] and, for the adjoint, scratch [mo_attention_scratch] are memory for it. Contiguous but
- * for W. */
+ * W, b, v and c. query [n, m] and, for the adjoint, scratch [mo_attention_scratch] are memory that the kernels
+ * overwrite. All but W are contiguous. */
 typedef struct mo_attention {
     mo_view H, W, b, v, c, Y, a, P;
     mo_view Y_bar, H_bar, W_bar, b_bar, v_bar, c_bar;
     mo_view query, scratch;
 } mo_attention;
 
-enum { MO_MOST_ATTENDED = 32 /* hops */, MO_ATTENTION_ROWS = 64 /* of each hop in one part of a sum over rows */ };
+enum { MO_MOST_ATTENDED = 32 /* hops */, MO_ATTENTION_ROWS = 64 /* rows of each hop in one part of a sum over rows */ };
 
-/* Elements: D and z of all hops, and parts of the sums for v, b and c. */
+/* The number of scratch elements: D and z of all hops, and parts of the sums for v, b and c. */
 static inline int64_t mo_attention_scratch(int64_t K, int64_t n, int64_t m) {
     return K * n * (m + 1) + (n / MO_ATTENTION_ROWS + 1) * (2 * m + 1);
 }
 
-/* X = A^-1 B by A = L L^T: A and L [.., n, n], B and X [.., n, m], contiguous, with equal leading axes; info as
- * potrf's, the X of a matrix without a factor is NaN. A.data NULL: L is given, info is not written. */
+/* X = A^-1 B by A = L L^T: A and L [.., n, n], B and X [.., n, m], contiguous, with equal leading axes; info as in
+ * potrf; X is NaN for a matrix without a factor. A.data NULL: L is given, and info is not written. */
 typedef struct mo_spd_system {
     mo_view A, B, L, X, info;
 } mo_spd_system;
@@ -148,9 +148,9 @@ typedef enum mo_adamw_factor {
 /* At most 40 slots. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
-    /* The products g[0] .. g[n - 1], as if in this order. None reads what another writes, neither as an operand nor in
-     * its epilogue, but for the old C: several may add to one C. So products whose C do not overlap may run at once.
-     * May be NULL: ops call gemm for each. */
+    /* The products g[0] .. g[n - 1], as if in this order. None reads what another writes, as an operand or in its
+     * epilogue, except the old C: several products may add to one C. So products whose C do not overlap may run at
+     * once. May be NULL: ops call gemm for each. */
     void (*gemms)(mo_context *ctx, const mo_gemm *g, int n);
     /* Y = X X^T: X [.., n, d] of unit stride along rows or along columns, Y [.., n, n] contiguous. May be NULL: ops
      * call gemm then. */
@@ -161,8 +161,8 @@ typedef struct mo_kernels {
     /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous; the batch of T broadcasts. Only the named
      * triangle of T is read. */
     void (*trsm)(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
-    /* Factor and both solves in one; X.data NULL only asks. Returns false, having done nothing, where potrf and trsm
-     * are to be called for systems of X's shape. May be NULL: never. */
+    /* Factors A and solves for X in one call. Returns false, having done nothing, if the caller must use potrf and trsm
+     * for systems of X's shape. X.data NULL: only asks. May be NULL: never. */
     bool (*solve_spd)(mo_context *ctx, const mo_spd_system *s);
     /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: A is not
      * finite; -2: the estimated reciprocal condition is below the machine epsilon. */
@@ -198,18 +198,18 @@ typedef struct mo_kernels {
     void (*layer_norm)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y);
     void (*l2_normalize)(
         mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y); /* x / max(|x|, epsilon) */
-    /* y = scale x / max(|x|, epsilon), scale a scalar. May be NULL, as its adjoint: ops compose them. */
+    /* y = scale x / max(|x|, epsilon), scale a scalar. May be NULL, like its adjoint: ops then compose them. */
     void (*scale_unit)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y);
-    /* x_bar, the adjoint of scale_unit in x, and the contribution of each row to that in scale: scale_bar [..]. The
-     * rows of y_bar [n, m] may lie further apart. */
+    /* The adjoint of scale_unit: x_bar, and scale_bar [..], each row's contribution to the adjoint of scale. The rows
+     * of y_bar [n, m] may lie further apart. */
     void (*scale_unit_adjoint)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale,
         const mo_view *y_bar, const mo_view *x_bar, const mo_view *scale_bar);
     /* loss[i] = -sum_c t_ic log softmax(x_i)_c, t = (1 - s) target + s / C; target int64 [n] or real [n, C];
      * contiguous. */
     void (*cross_entropy)(
         mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target, const mo_view *loss);
-    /* The adjoint of the mean of these losses: x_bar = (softmax(x) sum_c t_ic - t) mean_bar / n, mean_bar a scalar. May
-     * be NULL: ops compose it then. */
+    /* The adjoint of the mean of the cross_entropy losses: x_bar = (softmax(x) sum_c t_ic - t) mean_bar / n, mean_bar a
+     * scalar. May be NULL: ops compose it then. */
     void (*cross_entropy_adjoint)(mo_context *ctx, double smoothing, const mo_view *x, const mo_view *target,
         const mo_view *mean_bar, const mo_view *x_bar);
 
@@ -238,8 +238,8 @@ typedef struct mo_kernels {
     void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
 
     /* squares float64 [n]: the sum of squares of each of n gradients, each contiguous, rounded to their type. scale
-     * float64 [2]: scale[0] is the norm of them all, the root of the sum of squares, added in order; scale[1] is
-     * min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
+     * float64 [2]: scale[0] is the norm of all gradients together, the root of the sum of squares, added in order;
+     * scale[1] is min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
     void (*gradient_norm)(
         mo_context *ctx, double bound, int n, const mo_view *g, const mo_view *squares, const mo_view *scale);
     /* One step of n parameters, each contiguous: updates moments m, v and parameter p in place, with the gradient g
@@ -248,7 +248,7 @@ typedef struct mo_kernels {
         const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_kernels;
 
-/* Page-locked host memory, out of which copies to the device are queued. */
+/* Page-locked host memory, from which copies to the device are queued. */
 typedef struct mo_pinned {
     void *data;
     size_t bytes;
@@ -257,39 +257,39 @@ typedef struct mo_pinned {
 
 enum { MO_DEVICE_BYTES = 16, MO_GROUP_BYTES = 128 };
 
-/* Sums over the devices of several processes, which have one each. The caller carries messages between them. */
+/* Sums over the devices of several processes, one device each. The caller carries messages between the processes. */
 typedef struct mo_collective {
-    const char *(*missing)(void); /* NULL, or the reason why there are no such sums here */
-    /* What tells the context's device from every other one, of other machines too. */
+    const char *(*missing)(void); /* returns NULL, or the reason why sums are not available */
+    /* Writes an identifier of the context's device, unique across machines. */
     void (*identify)(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]);
-    /* Makes the name of a group; one process calls it, for all. Returns false if it raised. */
+    /* Makes the name of a group; one process calls it on behalf of all. Returns false if it raised. */
     bool (*name)(mo_context *ctx, unsigned char name[MO_GROUP_BYTES]);
     /* Returns once all `size` processes have joined, false if it raised. */
     bool (*join)(mo_context *ctx, const unsigned char name[MO_GROUP_BYTES], int rank, int size);
     /* Queues x := the sum of the x of all processes, float32 and contiguous, the same bits everywhere. Every process
-     * calls it; one that cannot raises, and the others abandon theirs. Where a sum does not come, the next wait raises.
-     */
+     * must call it; a process that cannot raises an error, and the other processes abandon the sum. If a sum never
+     * arrives, the next wait raises. */
     void (*sum)(mo_context *ctx, const mo_view *x);
-    /* Nothing where no group was joined. abandon: also a sum that is queued and may never come. */
+    /* Leaves the group, if one was joined. abandon: also drops a queued sum that may never arrive. */
     void (*leave)(mo_context *ctx, bool abandon);
 } mo_collective;
 
 typedef struct mo_backend {
-    size_t size; /* of this struct: a shared object from another build is refused */
+    size_t size; /* bytes of this struct: a shared object from another build is refused */
     const char *name;
     bool (*open)(mo_context *ctx); /* fills ctx->backend_state; raises and returns false on failure */
     void (*close)(mo_context *ctx);
     void *(*alloc)(mo_context *ctx, size_t bytes); /* 64-byte aligned; NULL on failure, without raising */
     void (*free)(mo_context *ctx, void *block, size_t bytes);
-    /* Bytes of device memory that this process holds, and bytes still free; NULL: the failure of alloc is reported
-     * without them. */
+    /* Bytes of device memory that this process holds, and bytes still free; NULL: errors of alloc do not report
+     * them. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
-    /* The largest use of device memory in bytes, the libraries' own included; restart: the record starts again from the
-     * present use. NULL: no record. */
+    /* The largest use of device memory in bytes, including the libraries' own; restart: starts the record again from
+     * the present use. NULL: no record. */
     size_t (*peak)(const mo_context *ctx, bool restart);
     /* Writes the name of the device to text, or returns the reason why there is no device. NULL: always there. */
     const char *(*describe)(char *text, size_t bytes);
-    int (*devices)(void); /* how many there are; NULL: one */
+    int (*devices)(void); /* the number of devices; NULL: one */
     /* Writes the libraries that the backend computes with to text; works without a device. NULL: none to name. */
     void (*libraries)(char *text, size_t bytes);
     void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
@@ -300,7 +300,7 @@ typedef struct mo_backend {
     void (*unpin)(mo_context *ctx, mo_pinned *p); /* waits as `sent` does */
     /* Queues a copy of the bytes at p->data + offset; they must not change until `sent` returns. */
     void (*send)(mo_context *ctx, void *device, const mo_pinned *p, size_t offset, size_t bytes);
-    void (*sent)(mo_context *ctx, const mo_pinned *p); /* the host waits for the copies out of p alone */
+    void (*sent)(mo_context *ctx, const mo_pinned *p); /* the host waits, only for the copies out of p */
     void (*zero)(mo_context *ctx, void *device, size_t bytes);
     /* y = x between any two dtypes and strides of equal shape */
     void (*copy)(mo_context *ctx, const mo_view *x, const mo_view *y);
@@ -312,14 +312,14 @@ typedef struct mo_backend {
     int64_t (*relu_bits)(mo_context *ctx, const mo_gemm *g);
     void (*wait)(
         mo_context *ctx); /* waits until all work is done, raises as a download does; NULL: never any pending */
-    /* The vendor's handle of the stream that work is queued in, and an order between it and another stream of the
-     * device: what one of them is given from here on begins once the other has done what it holds by now. NULL: work
-     * is done at once. */
+    /* stream: the vendor's handle of the stream in which work is queued. order: with theirs_first, work that the
+     * context queues from here on begins once the stream `other` has done its present work; without, the other way
+     * around. NULL: work is done at once. */
     void *(*stream)(mo_context *ctx);
     void (*order)(mo_context *ctx, void *other, bool theirs_first);
-    /* Work queued between capture_begin and capture_end is kept instead of done, and done at each replay; random
-     * positions and the checks of steps advance by `streams` per step ahead. The functions return false or NULL if
-     * they raised. Functions that are NULL: the device cannot capture. */
+    /* Work queued between capture_begin and capture_end is stored instead of done, and is done at each replay; random
+     * positions and the checks of steps advance by `streams` per step ahead. The functions return false or NULL if they
+     * raised. Functions that are NULL: the device cannot capture. */
     bool (*capture_begin)(mo_context *ctx, int64_t streams);
     void *(*capture_end)(mo_context *ctx);
     /* Returns false, without raising, if memory has been given back since the capture: its buffers may be gone. */

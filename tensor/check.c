@@ -14,7 +14,8 @@ typedef union piece {
     double real[PIECE];
 } piece;
 
-/* Whether value k of the piece, which begins at `first` of n, holds; `before` is the value before the piece. */
+/* Whether value k of a piece, whose first value is number `first` of n, meets the condition; `before` is the value
+ * before the piece. */
 static bool holds(const mo_check *c, const piece *v, const piece *bound, int64_t k, mo_found before, int64_t place) {
     switch (c->condition) {
     case MO_VALUES_ZERO:

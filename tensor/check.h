@@ -29,7 +29,7 @@ typedef struct mo_check {
     mo_view values, bounds; /* contiguous */
     int64_t limit;
     const char *what; /* the caller's word for the values; lives as long as the library */
-    int ndim;         /* axes of the tensor that error messages give positions in */
+    int ndim;         /* number of axes of the tensor to whose positions error messages refer */
     int64_t shape[MO_MAX_AXES];
     /* The first position that breaks the condition, its value and the value before it. */
     void (*raise)(mo_context *ctx, const struct mo_note *note, int64_t position, mo_found found, mo_found before);

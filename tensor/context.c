@@ -18,7 +18,7 @@ static int available_processors(void) {
     return n < 1 ? 1 : n > 64 ? 64 : n;
 }
 
-/* Where kernels run on several threads; those of a forked process are not there. */
+/* Starts the threads of the kernels; a forked process has lost them and works on one. */
 static void start_threads(mo_context *ctx) {
     if (ctx->threads > team_most())
         ctx->threads = team_most();
@@ -46,8 +46,8 @@ static void check_options(mo_context *ctx, const mo_context_options *o) {
             (long long)o->device_memory);
 }
 
-/* Opens the device's backend; on failure the CPU's, so that the context can be used in its error state. Returns false
- * where there is no memory for that either. */
+/* Opens the device's backend; on failure, opens the CPU's, so that the context can be used in its error state. Returns
+ * false if there is no memory for that either. */
 static bool open_backend(mo_context *ctx) {
     char reason[512];
     const mo_backend *backend = mo_ok(ctx) ? mo_backend_of(ctx->device, reason, sizeof reason) : &mo_backend_cpu;
@@ -78,7 +78,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);
-    mo_usual_arithmetic(ctx, "context"); /* which its threads inherit */
+    mo_usual_arithmetic(ctx, "context"); /* before the threads start: they inherit this thread's settings */
     start_threads(ctx);
     if (!open_backend(ctx)) {
         mo_context_release(ctx);
@@ -243,7 +243,7 @@ bool mo_device_memory(mo_context *ctx, size_t *held, size_t *left) {
     return true;
 }
 
-/* A device that copies at once has no use for page-locked memory. */
+/* A device that copies at once does not need page-locked memory. */
 bool mo_pin(mo_context *ctx, size_t bytes, mo_pinned *p) {
     *p = (mo_pinned){0};
     if (!ctx->backend->pin) {

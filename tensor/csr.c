@@ -131,7 +131,7 @@ static mo_csr *transposed_copy(const mo_csr *A) {
 }
 
 const mo_csr *mo_csr_transposed(const mo_csr *A) {
-    if (!A || A->symmetric || A->released) /* whose use spmm refuses */
+    if (!A || A->symmetric || A->released) /* spmm refuses a released matrix */
         return A;
     if (!A->transposed)
         ((mo_csr *)(uintptr_t)A)->transposed = transposed_copy(A); /* a cache: logically const */
@@ -195,7 +195,7 @@ void mo_free_released_csr(mo_context *ctx) {
     }
 }
 
-/* In debug mode a matrix stays, without its arrays, so that its use is named. */
+/* In debug mode the matrix stays, without its arrays, so that a later use raises an error that names it. */
 static void free_csr(mo_csr *A) {
     mo_context *ctx = A->ctx;
     if (!ctx->debug) {

@@ -28,9 +28,10 @@ static void *try_object(const char *path, char *text, size_t bytes) {
     return object;
 }
 
-/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. The reason is
- * that of the second only where the first found no such file: a library that is missing beside it is named. The object
- * is never closed: its handles, its kernels and the driver's threads outlive contexts. */
+/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. text gets the
+ * second reason only if the first search found no such file: otherwise the first may name a library that the object
+ * needs and that is missing. The object is never closed: its handles, its kernels and the driver's threads outlive
+ * contexts. */
 static void *open_object(char *text, size_t bytes) {
     char path[4096], second[512];
     void *object = try_object(CUDA_OBJECT, text, bytes);
@@ -50,7 +51,7 @@ static const mo_backend *open_cuda(char *text, size_t bytes) {
     const mo_backend *backend = dlsym(object, "mo_backend_cuda");
     if (backend && backend->size == sizeof *backend)
         return backend;
-    snprintf(text, bytes, "cuda: " CUDA_OBJECT " belongs to another version than " MO_VERSION);
+    snprintf(text, bytes, "cuda: " CUDA_OBJECT " is of another version than " MO_VERSION);
     return NULL;
 }
 

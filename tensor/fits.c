@@ -1,5 +1,5 @@
-/* tensor/fits.c - fits are the processor's: of another device the inputs are copied to the host and the outputs back. A
- * fit makes many decisions on few numbers, for which a device would wait. */
+/* tensor/fits.c - fits run on the processor: for another device, the inputs are copied to the host and the outputs
+ * back. A fit makes many decisions on few numbers, for which a device would wait. */
 #include "tensor/fits.h"
 #include "tensor/storage.h"
 
@@ -9,7 +9,7 @@ extern const mo_fits fits_cpu_f32, fits_cpu_f64;
 
 enum { MOST_VIEWS = 9 };
 
-/* Views of a call on the host, in the places of the device's: the inputs, then the outputs. */
+/* Host views of a call, which replace the device's views: first the inputs, then the outputs. */
 typedef struct host_call {
     mo_context *ctx, *host;
     int n, n_in;
@@ -23,7 +23,7 @@ static size_t view_bytes(const mo_view *v) {
     return count * mo_dtype_size(v->dtype);
 }
 
-/* The context that runs the solver: the caller's, if it is the processor's; else one with copies. NULL on failure. */
+/* The context that runs the solver: the caller's, if it is on the CPU; else a new one, with copies. NULL on failure. */
 static mo_context *host_begin(host_call *h) {
     if (h->ctx->device == MO_CPU)
         return h->ctx;
@@ -34,8 +34,7 @@ static mo_context *host_begin(host_call *h) {
         size_t bytes = view_bytes(h->view[i]);
         if (!h->device[i].data)
             continue;
-        h->view[i]->data =
-            mo_host_array(h->ctx, (int64_t)bytes, 1); /* room of its own where there are no elements, too */
+        h->view[i]->data = mo_host_array(h->ctx, (int64_t)bytes, 1); /* a buffer even for a view without elements */
         if (bytes && i < h->n_in && h->view[i]->data)
             h->ctx->backend->download(h->ctx, h->view[i]->data, h->device[i].data, bytes);
     }

@@ -6,26 +6,26 @@
 
 #include <time.h>
 
-/* ---- what a public function asks first: any object may be NULL ---- */
+/* ---- checks with which a public function begins: any object may be NULL ---- */
 
-/* The code of the status; MO_INVALID of no context. */
+/* The code of the status; MO_INVALID if ctx is NULL. */
 mo_code mo_code_of(const mo_context *ctx);
-/* Between these, which nest, errors are not told to on_error: the library may clear them. One that stands when the last
- * ends is told then. */
+/* Between mo_try and mo_tried, which nest, on_error is not called, since the library may clear the error. An error that
+ * still stands at the last mo_tried is reported then. */
 void mo_try(mo_context *ctx);
 void mo_tried(mo_context *ctx);
 /* Whether there is a context, free of errors, and the argument is not NULL: raises "function: argument is NULL". */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
-/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as every thread does that has not been told
- * otherwise; raises if not, as all results would have other bits. */
+/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as is the default; raises if not, since
+ * every result would have other bits. */
 bool mo_usual_arithmetic(mo_context *ctx, const char *function);
 
 /* ---- plain host arrays that loaders fill, with sizes checked and failures raised ---- */
 
 /* A zeroed array of count elements (not NULL on success, even if count is 0); raises MO_MEMORY. Free with free(). */
 void *mo_host_array(mo_context *ctx, int64_t count, size_t element);
-/* Makes room for `needed` elements; array: the address of the pointer to the array, which moves where it grows, by half
- * or more. Returns false on failure, with array and capacity unchanged. */
+/* Makes room for `needed` elements; array: the address of the pointer to the array, which changes when the array grows
+ * (by half or more). Returns false on failure, with array and capacity unchanged. */
 bool mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element);
 /* A copy of a text; NULL on failure. */
 char *mo_text_copy(mo_context *ctx, const char *text);

@@ -81,7 +81,7 @@ static size_t room(const mo_host_arena *arena) {
 void mo_host_arena_match(mo_host_arena *arena, const mo_host_arena *other) {
     size_t have = room(arena), want = room(other);
     mo_status before = arena->ctx->status;
-    if (have < want && !insert_block(arena, want - have)) /* no more: the two would outgrow each other for ever */
+    if (have < want && !insert_block(arena, want - have)) /* no more, or the two would outgrow each other forever */
         arena->ctx->status = before;
     if (!arena->current)
         arena->current = arena->first;

@@ -24,7 +24,7 @@ typedef struct mo_counters {
 } mo_counters;
 
 MO_API mo_counters mo_context_counters(const mo_context *ctx);
-/* Sets bytes_peak, tape_peak and device_peak to what is held now. */
+/* Sets bytes_peak, tape_peak and device_peak to their present values. */
 MO_API void mo_context_reset_peaks(mo_context *ctx);
 MO_API int mo_context_threads(const mo_context *ctx);
 MO_API mo_device mo_context_device(const mo_context *ctx);
@@ -32,11 +32,11 @@ MO_API mo_device mo_context_device(const mo_context *ctx);
 MO_API mo_code mo_context_wait(mo_context *ctx);
 /* The stream that the context queues its work in, a cudaStream_t; NULL on the CPU. It lives as long as the context. */
 MO_API void *mo_context_stream(mo_context *ctx);
-/* Puts the context and another stream of its device in order, without the host waiting: what the context queues from
- * here on begins once the stream has done what it holds by now (theirs_first), or the other way around. For memory that
- * another library writes or reads. stream: a cudaStream_t that lives; 1: the device's default stream, 2: that of this
- * thread, as DLPack and CUDA number them. Does nothing on the CPU; in a capture MO_STATE, and the end of it. Returns
- * the status. */
+/* Puts the context and another stream of its device in order, without the host waiting: with theirs_first, work that
+ * the context queues from here on begins once the stream has done its present work; without, the other way around. For
+ * memory that another library writes or reads. stream: a cudaStream_t that lives; 1: the device's default stream, 2:
+ * that of this thread, as DLPack and CUDA number them. Does nothing on the CPU; in a capture raises MO_STATE and ends
+ * the capture. Returns the status. */
 MO_API mo_code mo_context_order(mo_context *ctx, void *stream, bool theirs_first);
 /* How many devices of that kind this process may use; 0: none. */
 MO_API int mo_device_count(mo_device device);
@@ -55,8 +55,8 @@ MO_API mo_code mo_capture_begin(mo_context *ctx, int64_t streams);
 /* Returns the captured work, NULL on failure. The work is first done when it is replayed. */
 MO_API mo_capture *mo_capture_end(mo_context *ctx);
 /* Queues the work as the step `ahead` steps after the captured one (0: that step itself); it overwrites the values on
- * its tape. Returns false on failure, and without an error if memory has been given back since the capture: capture
- * anew. */
+ * its tape. Returns false on failure; also, without an error, if memory has been given back since the capture: capture
+ * again. */
 MO_API bool mo_capture_replay(mo_capture *r, int64_t ahead);
 MO_API void mo_capture_release(mo_capture *r);
 
@@ -93,7 +93,7 @@ enum {
     MO_PURPOSE_BENCH,
     MO_PURPOSE_PAIR,  /* pairs of classes */
     MO_PURPOSE_WALK,  /* walks from a node, and ranks of the nodes they end at */
-    MO_PURPOSE_COSINE /* pairs of nodes, of which a mean cosine is taken */
+    MO_PURPOSE_COSINE /* pairs of nodes for a mean cosine */
 };
 
 MO_API uint64_t mo_random_bits(mo_random *r);                           /* 64 random bits */
@@ -104,19 +104,19 @@ MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fishe
 /* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. A symbolic link is replaced, not
  * followed. Returns the status. */
 MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
-/* The same part by part. Start returns NULL on failure. Finish puts the file in place, or leaves nothing behind if an
- * error stands in the context; it frees the writer and returns the status. */
+/* mo_file_replace in parts. Start returns NULL on failure. Finish puts the file in place, or leaves no file behind if
+ * the context has an error; it frees the writer and returns the status. */
 typedef struct mo_file_writer mo_file_writer;
 MO_API mo_file_writer *mo_file_start(mo_context *ctx, const char *path);
 MO_API bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n);
 MO_API mo_code mo_file_finish(mo_file_writer *w);
 /* An .npy file [rows, columns] whose rows come in blocks [n, columns] of its dtype, in their order. Finish fails, and
- * leaves nothing, where rows are missing. */
+ * leaves no file, if rows are missing. */
 typedef struct mo_npy_writer mo_npy_writer;
 MO_API mo_npy_writer *mo_npy_start(mo_context *ctx, const char *path, mo_dtype dtype, int64_t rows, int64_t columns);
 MO_API bool mo_npy_append(mo_npy_writer *w, const mo_tensor *block);
 MO_API mo_code mo_npy_finish(mo_npy_writer *w);
-/* Whether a name ends so, with something before it: ("a.npy", ".npy"). */
+/* Whether the path has that ending, with something before it: ("a.npy", ".npy"). */
 MO_API bool mo_path_ends_with(const char *path, const char *ending);
 
 /* Writes "[8, 6, 2]" into buffer and returns it. */
@@ -137,7 +137,7 @@ typedef struct mo_arrays {
     int64_t count;
     mo_array *items;
     char *metadata; /* safetensors: the __metadata__ object as JSON text, or NULL */
-    char *texts;    /* npz: the names of its arrays of text, which have no tensor, each behind a line feed; or NULL */
+    char *texts;    /* npz: the names of its text arrays, which have no tensor, each after a line feed; or NULL */
 } mo_arrays;
 
 MO_API mo_arrays *mo_arrays_create(mo_context *ctx); /* an empty list; NULL on failure */

@@ -1,4 +1,5 @@
-/* tensor/lifetime.c - what of a context lives: its tensors, its tapes, and released tensors that nodes still point to.
+/* tensor/lifetime.c - keeps track of a context's living objects: its tensors, its tapes, and released tensors that
+ * nodes still point to.
  *
  * A node holds pointers to its inputs. A released tensor therefore keeps its header, without its value, until every
  * tape that had nodes at that moment has been reset; in debug mode until its context is released. */
@@ -85,7 +86,7 @@ void mo_free_all_buried(mo_context *ctx) {
 
 void mo_bury(mo_tensor *T) {
     mo_context *ctx = T->ctx;
-    if (ctx->debug) /* which its user has released: it is not counted */
+    if (ctx->debug) /* the user has released it, so it no longer counts */
         ctx->counters.bytes_live -= (int64_t)sizeof *T;
     else if (!any_nodes(ctx)) {
         free_header(T);

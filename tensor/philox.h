@@ -7,7 +7,8 @@
 
 #include "tensor/inside.h"
 
-/* Its assert is about the number of rounds, 10 here; the library has none that could end its host. */
+/* Random123 asserts the number of rounds, which is 10 here; the library must contain no assert that could end its
+ * host. */
 #define R123_ASSERT(x) ((void)0)
 #include <Random123/philox.h>
 #include <math.h>

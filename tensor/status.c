@@ -12,7 +12,7 @@
 #include <fenv.h>
 #endif
 
-/* Appends the caller's line, for which a long message gives up its end. */
+/* Appends the caller's line; the end of a long message is cut for it. */
 static void append_place(mo_context *ctx) {
     if (!ctx->file)
         return;
@@ -53,7 +53,7 @@ bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
     mo_format_list(ctx->status.message, sizeof ctx->status.message, format, args);
     va_end(args);
     append_place(ctx);
-    for (char *at = ctx->status.message; *at; at++) /* a name from a file or from the caller keeps it one line */
+    for (char *at = ctx->status.message; *at; at++) /* a name in it must not break the line */
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
             *at = '?';
     tell(ctx);

@@ -45,13 +45,13 @@ typedef struct mo_status {
     char message[1024]; /* one line: what, expected, found */
 } mo_status;
 
-/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. Returns false, which
- * a function that tells whether it succeeded may return. */
+/* Raises an error; the first one is kept. Every failure in the library passes through mo_fail_at. Returns false, so
+ * that a function that returns whether it succeeded can return mo_fail(..). */
 #define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
 MO_API bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 MO_API bool mo_ok(const mo_context *ctx); /* returns whether the context is free of errors */
-/* The sticky status; borrowed, valid while the context lives. Of NULL: MO_INVALID, "there is no context ..". */
+/* The sticky status; borrowed, valid while the context lives. For NULL: MO_INVALID, "there is no context ..". */
 MO_API const mo_status *mo_context_status(const mo_context *ctx);
 /* Forgets the error and leaves the context usable. Memory is untouched. */
 MO_API void mo_clear_error(mo_context *ctx);
@@ -60,9 +60,9 @@ MO_API void mo_clear_error(mo_context *ctx);
 
 typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
 
-/* How float32 products are formed: with factors in full, rounded to 10 bits after the point (relative error of a
+/* How float32 products are formed: with exact factors, factors rounded to 10 bits after the point (relative error of a
  * product up to 2^-10), or to 7 bits (2^-7), whatever their size. All other work is float32 in every mode: sums of
- * products, what is added to them, factorizations, solves, parameters. */
+ * products, addends, factorizations, solves, parameters. */
 typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
@@ -70,30 +70,30 @@ typedef struct mo_context_options {
     /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64. A larger number is lowered to
      * the processors, or to OMP_NUM_THREADS if that is more, and to the threads that OpenBLAS has buffers for. */
     int threads;
-    /* MO_MATH_TF32: on MO_CUDA alone. MO_MATH_BF16 on MO_CPU: with AVX512-BF16, else MO_UNSUPPORTED; the processor
-     * takes subnormal factors and sums for zero. */
+    /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
+     * and sums then count as zero. */
     mo_math math;
-    int index;             /* MO_CUDA: which of several devices, counted as CUDA_VISIBLE_DEVICES leaves them */
+    int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* compressed files may unfold to 64 MiB and this many times their size; 0: 32 times */
-    /* Every use of a freed tensor is named, however long ago it was freed: headers (300 bytes each) are kept until the
-     * tape, or of released tensors and tapes the context, is released. For finding mistakes; results have equal bits.
-     */
+    /* Every use of a freed tensor raises an error that names it, however long ago it was freed: headers (300 bytes
+     * each) are kept until the tape is released, and those of released tensors and tapes until the context is. For
+     * finding mistakes; results have equal bits. */
     bool debug;
     /* Called once with the first error, in the thread and at the place that raised it, and again with the first one
      * after mo_clear_error; not with errors from which the library recovers by itself. It may print, or end the
-     * process. NULL: none; the library itself prints nothing. state: on_error_state. */
+     * process. NULL: not called; the library itself never prints. state: on_error_state. */
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
 } mo_context_options;
 
-/* Makes a context; options may be NULL: zeros, each its default, as in every struct of options of the library. Returns
- * NULL only if memory runs out; a device that is absent gives a context in the error state, and so does a processor
- * that lacks what the kernels were built to use (MO_UNSUPPORTED, by the processor's name; such a context can only be
- * released). */
+/* Makes a context; options may be NULL, which means all zeros; in every options struct of the library, zero is the
+ * default of a field. Returns NULL only if memory runs out; a device that is absent gives a context in the error state,
+ * and so does a processor that lacks what the kernels were built to use (MO_UNSUPPORTED, by the processor's name; such
+ * a context can only be released). */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
-/* Frees the context and returns MO_OK, of NULL too. While tensors, tapes or CSR matrices of it live it frees nothing
- * and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
+/* Frees the context and returns MO_OK, also for NULL. While tensors, tapes or CSR matrices of the context live, it
+ * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
 MO_API mo_code mo_context_release(mo_context *ctx);
 /* Returns whether BLAS may be called from several threads. If not (another library loaded a serial OpenBLAS before this
  * one), matrix products run on one thread. */
@@ -106,7 +106,8 @@ MO_API bool mo_device_describe(mo_device device, char *text, size_t bytes);
 /* The library computes in float32 and float64; the other types are stored, and converted by mo_cast. */
 typedef enum mo_dtype { MO_F32 = 0, MO_F64, MO_I32, MO_I64, MO_U8, MO_F16, MO_BF16, MO_DTYPES } mo_dtype;
 
-/* What a kernel sees: plain memory of the context's device. stride counts elements; a stride of 0 broadcasts. */
+/* A tensor as kernels see it: plain memory of the context's device. stride counts elements; a stride of 0
+ * broadcasts. */
 typedef struct mo_view {
     void *data;
     mo_dtype dtype;
@@ -115,7 +116,7 @@ typedef struct mo_view {
     int64_t stride[MO_MAX_AXES];
 } mo_view;
 
-/* Which triangle of T holds the matrix of a system, and whether the system is in its transpose. */
+/* Which triangle of T holds the matrix of a system, and whether the system is solved with its transpose. */
 typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
 
 /* Makes a tensor that owns its zeroed storage and outlives tapes; the null tensor on failure. shape may be NULL if ndim
@@ -133,18 +134,18 @@ MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done
  * tensor on failure. */
 MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
 /* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a
- * loader made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, a mark without a
- * value stays until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
+ * loader made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, its header
+ * stays, without the value, until the tape is reset: a backward that needs the tensor raises MO_STATE, naming it. */
 MO_API void mo_tensor_release(mo_tensor *T);
-/* The inert result of a failed call: no elements, ignored by every op. NULL of no context. */
+/* The inert result of a failed call: no elements, ignored by every op. NULL if ctx is NULL. */
 MO_API mo_tensor *mo_null_tensor(mo_context *ctx);
 MO_API bool mo_is_null(const mo_tensor *T); /* NULL or inert */
 MO_API mo_dtype mo_tensor_dtype(const mo_tensor *T);
 MO_API int mo_ndim(const mo_tensor *T);
-MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 outside the axes */
+MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 if there is no such axis */
 MO_API int64_t mo_numel(const mo_tensor *T);
 /* The window as a kernel sees it (device memory). Raises MO_STATE if backward, mo_tape_reset or mo_tensor_release has
- * freed the value; a tape knows what its last reset freed until the next one. */
+ * freed the value; after a reset, a tape remembers what it freed until the next reset. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
 /* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype, or from it. Writing, and
  * filling with one value, count as in-place changes. All return the status. */
@@ -175,7 +176,8 @@ typedef struct mo_random {
     uint64_t index;   /* advances by one per draw */
 } mo_random;
 
-/* Purposes keep sequences apart: initial values of parameters; from here on, those of the caller. */
+/* Purposes keep sequences apart. MO_PURPOSE_INIT: initial values of parameters; from MO_PURPOSE_OWN on: the caller's
+ * own. */
 enum { MO_PURPOSE_INIT = 1, MO_PURPOSE_OWN = 1000 };
 MO_API mo_random mo_random_at(uint64_t seed, uint32_t purpose, uint64_t stream);
 MO_API double mo_random_uniform(mo_random *r);           /* [0, 1), 53 bits */

@@ -194,8 +194,7 @@ double mo_item(const mo_tensor *T) {
     }
 }
 
-/* The first n elements of T, those of whole entries of its first axis, as doubles; from mo_host_alloc, NULL on failure.
- */
+/* The first `entries` entries of T's first axis, n elements in all, as doubles; from mo_host_alloc, NULL on failure. */
 static double *first_values(const mo_tensor *T, int64_t entries, int64_t n) {
     mo_context *ctx = T->ctx;
     size_t bytes = (size_t)n * sizeof(double);
@@ -215,7 +214,7 @@ static double *first_values(const mo_tensor *T, int64_t entries, int64_t n) {
     return x;
 }
 
-/* Element i in the brackets of the axes that begin or end with it. */
+/* Writes element i with the brackets of the axes that begin or end at it. */
 static void element_text(const mo_tensor *T, int64_t i, double x, char *word, size_t bytes) {
     int open = 0, close = 0;
     int64_t span = 1;

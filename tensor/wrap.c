@@ -49,7 +49,7 @@ mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done done, 
         return T;
     for (int i = 0; i < T->ndim; i++)
         T->stride[i] = memory->stride[i];
-    S->done = done; /* from here on: a failed call has not taken the memory */
+    S->done = done; /* only now: the memory stays the caller's if the call fails */
     S->done_state = state;
     return T;
 }

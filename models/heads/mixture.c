@@ -2,32 +2,32 @@
  * its fit has not seen.
  *
  * Expert e is a kernel k_e of the same examples. With penalty r it gives the readout f_er(q) = k_e(q, S) alpha_er and
- * the predictions Yloo_er, each of a support row by a fit without it (ridge_loo.c). Of n different rows i, which the
- * support has w_i times each, and classes c with n_c rows, copies counted:
- *     L_ic     = Yloo_ic n_c / (n_c - 1) where c is the row's own class and n_c > 1, else Yloo_ic
+ * the predictions Yloo_er, each of a support row by a fit without it (ridge_loo.c). For n different rows i, each w_i
+ * times in the support, and classes c with n_c rows, copies counted:
+ *     L_ic     = Yloo_ic n_c / (n_c - 1) if c is the row's own class and n_c > 1, else Yloo_ic
  *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
  *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / T_e))^2
  *     pi       = softmax_er(prior_e - sharpness n CE_er(T_er))
  *     logits   = sum_er pi_er T_er f_er
  *
  * The weights are a Gibbs posterior over the pairs, with the likelihood to the power of the sharpness (stacking by
- * leave-one-out: Wolpert 1992; the posterior: Zhang 2006). The factor of L gives a class back what it lacks of the row
- * that is left out: without it a ridge of a strong penalty seems to predict worse than chance from few labels. The only
- * row of a class takes no part in CE and n: a fit without it has never seen the class, so its error says nothing. With
- * one label a class shares are those of the prior and temperatures the expected ones, T_e.
+ * leave-one-out: Wolpert 1992; the posterior: Zhang 2006). The factor in L compensates a class for the row that is left
+ * out: without it, a ridge with a strong penalty seems to predict worse than chance from few labels. The only row of a
+ * class takes no part in CE and n: a fit without it has never seen the class, so its error has no meaning. With one
+ * label per class, the shares are the prior's and the temperatures are the expected ones, T_e.
  *
- * Where classes have unequally many rows, the fits count the rows of rare classes more (mo_class_weight): a ridge with
- * weights b_i is that of the rows and labels times sqrt(b_i) (ridge_loo.c). CE and n_c are of plain rows.
+ * If classes differ in size, the fits weight the rows of rare classes more (mo_class_weight): a ridge with weights b_i
+ * is the ridge of the rows and labels times sqrt(b_i) (ridge_loo.c). CE and n_c use rows without these weights.
  *
- * The temperature makes probabilities of the logits, so that no other follows; the second term of its choice decides
- * where few labels do not. It is constant to the gradient, which flows through everything else: where two temperatures
- * are equally good it jumps.
+ * The temperature turns the logits into probabilities, so no other temperature follows; the second term in its choice
+ * decides when labels are few. The gradient treats it as a constant, and flows through everything else; the gradient
+ * jumps where two temperatures are equally good.
  *
- * A system is as wide as the support. Of a large one m rows, the centres, stand for it (Nystroem's approximation:
- * Williams and Seeger 2001): with Km = L L^T of the centres and Phi = K L^-T of all rows, Phi Phi^T is the kernel where
- * the centres tell what it is, and the ridge of the rows Phi is as wide as there are centres,
+ * A system is as wide as the support. A large support is represented by m of its rows, the centres (Nystroem's
+ * approximation: Williams and Seeger 2001): with Km = L L^T of the centres and Phi = K L^-T of all rows, Phi Phi^T is
+ * the kernel as far as the centres determine it, and the ridge of the rows Phi is only m wide,
  *     f(q) = k(q, centres) alpha,  alpha = L^-T (Phi^T Phi + r I)^-1 Phi^T Y.
- * Shares and temperatures come from the centres alone, for which they are as above.
+ * Shares and temperatures are computed as above, from the centres alone.
  *
  * As a head: one expert, 1 + <x, y>, with the penalties lambda / 10, lambda and 10 lambda, and T_e = 4. */
 #include "models/heads/heads.h"
@@ -39,12 +39,12 @@
 static const double temperatures[] = {1, 2, 4, 8, 16, 32};
 enum { TEMPERATURES = sizeof temperatures / sizeof *temperatures };
 
-/* X [.., n, C] beside what every expert and penalty has, [.., E, R, n, C]. */
+/* X [.., n, C] as [.., 1, 1, n, C], to broadcast over experts and penalties [.., E, R, n, C]. */
 static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
     return mo_with_axis(t, mo_with_axis(t, X, MO_AXIS(-3), 1), MO_AXIS(-3), 1);
 }
 
-/* L of the predictions [.., E, R, n_s, C]; soft labels take their part of each class's factor. */
+/* L (above) from predictions [.., E, R, n_s, C]; a soft label takes its part of each class's factor. */
 static mo_tensor *without_lack(
     mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *weight /* [.., n_s, 1] or NULL */) {
     mo_tensor *counted = weight ? mo_mul(t, Ys, weight) : Ys;
@@ -53,7 +53,7 @@ static mo_tensor *without_lack(
     return mo_mul(t, Yloo, of_each_pair(t, mo_scale(t, more, 1, 1)));
 }
 
-/* 1 for a row whose class has another example, else 0, without a gradient: [.., n_s, 1]. Soft labels have parts of
+/* 1 for a row whose class has another example, else 0, without a gradient: [.., n_s, 1]. Soft labels count fractions of
  * rows. */
 static mo_tensor *has_others(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     mo_tensor *once = weight ? mo_mul(t, Ys, mo_clamp(t, weight, 0, 1)) : Ys;
@@ -102,7 +102,7 @@ static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels, 
     return mo_cast(t, mo_reshape(t, T, mo_ndim(at), shape), mo_tensor_dtype(L));
 }
 
-/* x [.., E, R] beside a matrix of each pair. */
+/* X times x [.., E, R], which is one number for the matrix of each pair. */
 static mo_tensor *times_matrix(mo_tape *t, mo_tensor *X, mo_tensor *x) {
     return mo_mul(t, X, mo_with_axis(t, mo_with_axis(t, x, MO_AXIS(-1), 1), MO_AXIS(-1), 1));
 }
@@ -180,7 +180,7 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
     return mix_experts(t, alpha, Yloo, Ys, mix);
 }
 
-/* Added to the diagonal of the centres' kernel, whose least eigenvalues float32 does not resolve: far below the least
+/* Added to the diagonal of the centres' kernel, whose least eigenvalues float32 does not resolve; far below the least
  * penalty. */
 static const double centre_ridge = 1e-3;
 
@@ -209,12 +209,12 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
 
 /* ---- without some rows ----
  *
- * With G = (K + r I)^-1 and alpha = G Y of all rows, those of the fit without the rows J are, by the inverse of a block
- * matrix (the leave-one-out formula of ridge_loo.c is the case of one row),
+ * From G = (K + r I)^-1 and alpha = G Y of all rows, the inverse of a block matrix gives the fit without the rows J
+ * (the leave-one-out formula of ridge_loo.c is the case of one row),
  *     f(J) = Y_J - G_JJ^-1 alpha_J,
  *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,
- * which takes products with h = |J| columns in place of a factorization. With class weights these are of the rows and
- * labels times sqrt(b_i), by which f and Yloo are divided at the end; a class counts as with the rows J. */
+ * which takes products with h = |J| columns instead of a factorization. With class weights, the rows and labels are
+ * multiplied by sqrt(b_i), and f and Yloo are divided by it at the end; the weights stay as with the rows J. */
 
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
@@ -266,7 +266,7 @@ mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all,
     mo_tensor *alpha_J = rows_of_pairs(t, all->alpha, row, h);
     mo_tensor *X = mo_solve_spd(t, G_JJ, mo_concat(t, (mo_tensor *[]){alpha_J, G_Jt}, 2, MO_AXIS(-1)));
     mo_tensor *B = mo_slice(t, X, MO_AXIS(-1), 0, C), *H = mo_slice(t, X, MO_AXIS(-1), C, C + n);
-    mo_tensor *lost = mo_sum(t, mo_mul(t, G_Jt, H), MO_AXIS(2), MO_DROP_AXES); /* of G_ii, [E, R, n] */
+    mo_tensor *lost = mo_sum(t, mo_mul(t, G_Jt, H), MO_AXIS(2), MO_DROP_AXES); /* what G_ii loses, [E, R, n] */
     others.weight = weights_without(t, n, row, h, real);
     mo_tensor *G_ii = mo_mul(t, mo_sub(t, mo_diagonal(t, all->G), lost), others.weight); /* 0 in J */
     mo_tensor *alpha = mo_sub(t, all->alpha, mo_matmul(t, mo_transpose(t, G_Jt), B));

@@ -1,13 +1,13 @@
 /* models/heads/mlp.c - one hidden layer fitted by unrolled gradient descent (the paper's ablation "_m"), from an
  * initial layer that training may learn (MAML; Finn, Abbeel, Levine 2017).
  *
- * With x the rows less the mean of the support, divided by the root mean square of the support so centred,
+ * With x the rows minus the support's mean, divided by the root mean square of the centred support,
  *     H = softplus(x W1 + b1) - log 2,    logits = H W2 + b2,
  * and T steps W <- W - lr dL/dW on L, the cross-entropy of the support; softplus, so that every order of derivative
  * exists. W1 and b1 start at the parameters of that name; W2 = 0 and b2 = 0, so that the fit treats the classes alike,
  * whatever their number and order. If a gradient may be asked for, the steps are recorded with MO_CREATE_GRAPH: it
  * flows through all of them to Zs, Ys, Zq, lr, W1 and b1. If not, each step is freed as soon as it is taken. Another
- * width needs another shape in the table of parameters.
+ * width of the hidden layer needs another shape in the table of parameters.
  *
  * dL/dW1 = x^T D for the gradient D at A = x W1, the rows' inputs to the units. If the support has no more rows than
  * columns, the steps are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and the final W1 is the
@@ -35,7 +35,7 @@ static mo_tensor *fit_loss(mo_tape *t, mo_tensor *A, mo_tensor *Y, mo_tensor *co
     return mo_scale(t, loss, (double)all / (double)rows, 0);
 }
 
-/* [.., rows, columns]: a copy of P for each episode, or zeros where P is NULL; needs a gradient. */
+/* [.., rows, columns]: a copy of P for each episode, or zeros if P is NULL; it needs a gradient. */
 static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int64_t rows, int64_t columns) {
     int n = mo_ndim(X);
     int64_t shape[MO_MAX_AXES];

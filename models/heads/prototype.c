@@ -75,7 +75,7 @@ static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const epi
     return compare(t, &all, episode[2], parameters);
 }
 
-/* ---- the four, as heads ---- */
+/* ---- the four comparisons, as heads ---- */
 
 static mo_tensor *inner_product(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     return prototype_fit(t, by_inner_product, (mo_tensor *[]){Zs, Ys, Zq}, parameters);

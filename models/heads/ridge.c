@@ -64,12 +64,12 @@ static void check_rank(mo_tape *t, mo_tensor *K) {
     if (mo_ok(ctx) && rank < n)
         mo_fail(ctx, MO_NUMERICAL,
             "ridge: lambda is 0 and the support's Gram matrix has rank %" PRId64 " of %" PRId64
-            ", as where rows repeat; expected a lambda above 0",
+            ", as when rows repeat; expected a lambda above 0",
             rank, n);
 }
 
-/* Names the fit where what it is given does not go together: its solve would name matrices that the caller does not
- * know. On failure *W and *b are null. */
+/* Raises an error in the name of the fit if its inputs do not fit together: the solve's own error would name matrices
+ * that the caller does not know. On failure *W and *b are null. */
 static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
     mo_tensor **W, mo_tensor **b) {
     mo_context *ctx = mo_tape_context(t);
@@ -137,7 +137,7 @@ static void linear_intercept(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
         fit_about_means(t, Zs, Ys, weight, parameters[0], MO_RIDGE_AUTO, W, b);
 }
 
-/* Whether the queries have the supports' leading axes; they may also broadcast to each other. */
+/* Whether the queries have the same leading axes as the supports; if not, the two may still broadcast. */
 static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq) {
     bool same = mo_ndim(Zs) == mo_ndim(Zq);
     for (int i = 0; same && i < mo_ndim(Zs) - 2; i++)

@@ -10,11 +10,11 @@
  *
  * Copies of a row have to leave with it, or they predict its label by heart. An example that the support has w_i times
  * counts w_i times in sum_i w_i |z_i W - Y_i|^2 + lambda |W|^2, the ridge of the rows sqrt(w_i) z_i and the labels
- * sqrt(w_i) Y_i, whose Yloo_i is sqrt(w_i) times that of the example. Its copies have the weight 0: zero rows, which
- * take part in nothing and keep the shapes of a batch equal. For kernels this is (K + lambda diag(1/w))^-1 with its
- * sides scaled. Leaving the block of copies out of the fit of all rows, Y_i - alpha_i / (w_i G_ii - (w_i - 1) /
- * lambda), is equal, but G_ii is near 1 / lambda: in float32, of 20 copies of each of 20 rows [20, 256], that is off by
- * 2e-2 at lambda = 0.03 and by 0.7 at 0.001, the scaled dual form by 4e-7, the scaled primal form by 3e-4 and 1e-2. */
+ * sqrt(w_i) Y_i, whose Yloo_i is sqrt(w_i) times the example's. Its copies have the weight 0: zero rows, which take
+ * part in nothing and keep the shapes of a batch equal. For kernels this is (K + lambda diag(1/w))^-1 with its sides
+ * scaled. Leaving the block of copies out of the fit of all rows, Y_i - alpha_i / (w_i G_ii - (w_i - 1) / lambda), is
+ * equal, but G_ii is near 1 / lambda: in float32, with 20 copies of each of 20 rows [20, 256], it is off by 2e-2 at
+ * lambda = 0.03 and by 0.7 at 0.001, the scaled dual form by 4e-7, the scaled primal form by 3e-4 and 1e-2. */
 #include "models/heads/heads.h"
 #include "tensor/hidden.h"
 
@@ -38,7 +38,7 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
 }
 
-/* X [.., R, n_s, C] over the roots; 0 for copies. */
+/* X [.., R, n_s, C] divided by the roots; 0 for copies. */
 static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
     return mo_div_or_zero(t, X, mo_with_axis(t, root, MO_AXIS(-3), 1));
 }

@@ -5,11 +5,11 @@
  *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
  * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/fits/svm_dual.c). Entries of alpha that are 0 stay 0
  * nearby, so near a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and subtracts their
- * mean; v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s = the mean of K's diagonal only
+ * mean; v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s, the mean of K's diagonal, only
  * scales. Support vectors that depend on one another, such as equal rows, make the system semidefinite; but the adjoint
  * that reaches v lies in its range, since the weights are unique, and conjugate gradients stay in the range, where
- * factors would fail. The gradient is that of the implicit function theorem: to Zs, Zq and lambda, of first order, not
- * to the labels. At most 4,096 support rows.
+ * factors would fail. The gradient follows from the implicit function theorem: it reaches Zs, Zq and lambda, but not
+ * the labels, and has only first order. At most 4,096 support rows.
  *
  * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
 #include "models/heads/folds/folds.h"
@@ -54,7 +54,7 @@ static mo_tensor *differentiable(
         size[i] = mo_dim(K, i);
     size[rows] = size[rows + 1] = 1;
     mo_tensor *theta[THETA] = {K, lambda, slack, mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
-    double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* rounding of rows whose logits are as large as K */
+    double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* rounding for rows whose logits are as large as K */
     const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .dense_limit = -1, .residual = epsilon};
     mo_tensor *solved = mo_implicit(t, v, optimality, theta, THETA, &options);
     return mo_add(t, theta[THETA_A0], svm_onto_face(t, solved, mask, share));

@@ -1,5 +1,5 @@
-/* models/heads/transduce.c - an expert of a mixture refitted on all nodes of a graph, or all graphs of a set,
- * including those without a label.
+/* models/heads/transduce.c - an expert of a mixture refitted on all nodes of a graph, or all graphs of a set, including
+ * those without a label.
  *
  * Self-training (Scudder 1965): predictions for all N rows become their labels, and a ridge is fitted again on the
  * support and, at the weight n_s / N per row, on all rows. By itself it drifts to few classes; the assumption that the
@@ -8,12 +8,13 @@
  * of the readout are F + c Z W, of which the other experts' part F stays; from them, each round is
  *     P = rows(columns(softmax(sharpness logits))),  P_i = Y_i for the support,
  *     W = (Zs^T Zs + r Z^T Z + lambda I)^-1 (Zs^T Ys + r Z^T P).
- * One factorization serves all rounds. Its size is that of the embedding; besides Z, memory holds only [N, C] arrays.
- */
+ * One factorization serves all rounds. The system is as large as the embedding is wide; besides Z, memory holds only
+ * [N, C] arrays. */
 #include "models/heads/heads.h"
 #include "tensor/hidden.h"
 
-/* Of N rows: how often each is in the support [N, 1], its label [N, C], 0 elsewhere, and 1 where it is there [N, 1]. */
+/* For N rows: times [N, 1]: how often the support has the row; Y [N, C]: its label, else 0; mine [N, 1]: 1 if it is in
+ * the support, else 0. */
 typedef struct placed_labels {
     mo_tensor *times, *Y, *mine;
 } placed_labels;

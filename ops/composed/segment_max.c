@@ -1,12 +1,12 @@
 /* ops/composed/segment_max.c - the largest entries of runs of rows, column by column.
  *
  * X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the maximum of the rows offset(s) ..
- * offset(s+1)-1, and 0 for an empty segment; NaN if one of them is.
+ * offset(s+1)-1, and 0 for an empty segment; NaN if one of these entries is NaN.
  *
  * A tournament: neighbours of a segment meet in pairs (mo_larger), the winners again, until each segment has one row
  * left; a row without a neighbour meets itself. After log2 of the longest segment rounds about 2 n rows have been
- * computed. Y_bar goes to the winner, the first of equal rows, as in mo_max. Who meets whom depends on the offsets
- * alone, which are read on the host: a GPU's queued work is waited for. */
+ * computed. Y_bar goes to the winner, the first of equal rows, as in mo_max. The pairs depend on the offsets alone,
+ * which are read on the host, after a wait for a GPU's queued work. */
 #include "ops/composed/segments.h"
 #include "tensor/storage.h"
 
@@ -27,7 +27,7 @@ bool mo_check_segments(mo_context *ctx, const char *name, const mo_tensor *X, co
     return mo_ok(ctx);
 }
 
-/* Rows of each segment, and those of the next round; the pairs of a round, or the winners at the end. */
+/* rows: of each segment in this round. first, second: the pairs of a round; at the end, first holds the winners. */
 typedef struct tournament {
     int64_t n, segments;     /* rows of X */
     int64_t *rows;           /* [segments + 1]: the offsets first */
@@ -85,7 +85,7 @@ static mo_tensor *play(mo_tape *t, mo_tensor *X, tournament *r) {
         return X;
     int64_t winners = mo_dim(X, 0), row = 0;
     for (int64_t s = 0; s < r->segments; s++)
-        r->first[s] = r->rows[s] ? row++ : winners; /* which is a row of zeros */
+        r->first[s] = r->rows[s] ? row++ : winners; /* row number `winners` is the row of zeros */
     return mo_gather_rows(t, mo_pad(t, X, MO_AXIS(0), 0, 1), mo_from(t, MO_I64, 1, &r->segments, r->first));
 }
 

@@ -2,8 +2,9 @@
  * neighbours.
  *
  * X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [n, ..]; in each segment e^x divided by the segment's sum of
- * e^x, with the segment's maximum subtracted first, so that no entry overflows. Y does not depend on what is
- * subtracted, which is therefore data: with P the membership of rows in segments (segment.c) and E = e^(X - P^T max),
+ * e^x, with the segment's maximum subtracted first, so that no entry overflows. Y does not depend on the subtracted
+ * maximum, which is therefore a constant: with P the membership of rows in segments (segment.c) and E = e^(X - P^T
+ * max),
  *     Y = E / P^T P E,   X_bar = Y * (Y_bar - P^T P (Y * Y_bar)). */
 #include "ops/composed/segments.h"
 #include "tensor/storage.h"

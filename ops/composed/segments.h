@@ -1,4 +1,4 @@
-/* ops/composed/segments.h - what functions of segments share (library internal). */
+/* ops/composed/segments.h - shared by the functions of segments (library internal). */
 #ifndef MO_SEGMENTS_H
 #define MO_SEGMENTS_H
 

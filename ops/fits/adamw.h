@@ -1,7 +1,7 @@
 /* ops/fits/adamw.h - one step of AdamW on parameters that outlive the tape (library internal).
  *
- * What changes from step to step lies on the device, so that a step can be recorded and replayed. The calls queue work,
- * wait for nothing and do nothing in the error state. */
+ * Values that change from step to step lie on the device, so that a step can be recorded and replayed. The calls queue
+ * work, wait for nothing and do nothing in the error state. */
 #ifndef MO_ADAMW_H
 #define MO_ADAMW_H
 
@@ -21,7 +21,7 @@ typedef struct mo_adamw_update {
     mo_view *views;           /* scratch [4, n] */
 } mo_adamw_update;
 
-/* Changes moments and parameters in place; nothing where a check before it has failed. */
+/* Changes moments and parameters in place; does nothing if an earlier check has failed. */
 void mo_adamw_apply(const mo_adamw_update *u);
 
 #endif

@@ -1,13 +1,13 @@
 /* ops/fits/fold_fits.c - a readout fitted on a support, and the logits of each fold by the fit without it, batched:
  * softmax regression (logistic_folds) and the Crammer-Singer machine (svm_folds).
  *
- * X [.., n, d] or, of the machine, K = X X^T [.., n, n], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as of
- * logistic.c (or [.., d + 1, C] with a free intercept), or alpha [.., n, C] as of svm_dual.c, and held [.., stop[folds
+ * X [.., n, d] or, for the machine, K = X X^T [.., n, n], Y [.., n, C], lambda > 0 [] or [..] -> W [.., d, C] as in
+ * logistic.c (or [.., d + 1, C] with a free intercept), or alpha [.., n, C] as in svm_dual.c, and held [.., stop[folds
  * - 1], C]: the logits of the rows stop[f - 1] .. stop[f] - 1 of fold f by the fit of all other rows. All fits share
- * one Gram matrix (tensor/cpu/fits/logistic.c, svm.c). A softmax regression ends where its gradient is small beside its
- * terms (tolerance), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no convergence, as
- * where a softmax regression without a penalty leaves a class without support. These ops have no derivative: they serve
- * to inspect a fit; logistic.c and models/heads/svm.c serve to train through one. */
+ * one Gram matrix (tensor/cpu/fits/logistic.c, svm.c). A softmax regression ends when its gradient is small relative to
+ * its terms (tolerance), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no convergence, for
+ * example if a class has no support and there is no penalty. These ops have no derivative: they serve to inspect a fit;
+ * use logistic.c and models/heads/svm.c to train through one. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/fits.h"
@@ -35,7 +35,7 @@ static bool fold_fits_shape(mo_call *c) {
         mo_numel(Y) == 0)
         return mo_call_fail(c, MO_INVALID, "expected rows [.., n, d] and labels [.., n, C]");
     if (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0))
-        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of the rows");
+        return mo_call_fail(c, MO_INVALID, "expected lambda as a scalar or with the leading axes of the rows");
     for (int f = 0; f < o->folds; f++)
         if (o->stop[f] <= (f ? o->stop[f - 1] : 0) || o->stop[f] > mo_dim(X, -2))
             return mo_call_fail(c, MO_INVALID, "fold %d ends at row %lld", f, (long long)o->stop[f]);
@@ -106,7 +106,7 @@ static const mo_sample logistic_folds_samples[] = {
     {"labels of more rows", "[5, 3] positive[7, 3] positive[]", &two_folds,
         .error = "logistic_folds: expected rows [.., n, d]"},
     {"lambda of another shape", "[5, 7] positive[5, 3] positive[3]", &two_folds,
-        .error = "logistic_folds: lambda expected to be a scalar"},
+        .error = "logistic_folds: expected lambda as a scalar"},
     {"a fold behind the last row", "[3, 7] positive[3, 3] positive[]", &two_folds,
         .error = "logistic_folds: fold 1 ends at row 4"},
 };

@@ -2,11 +2,11 @@
  *
  * X [.., n, d], Y [.., n, C], lambda [] or [..] -> W [.., d, C], or [.., d + 1, C] with a free intercept as last row:
  *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1] whose intercept is not
- * penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0: T_i = sum_c Y_ic weighs row i.
- * If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums of zero. Solved to the level of
- * rounding, in float64 to a gradient norm below 1e-8, by tensor/cpu/fits/logistic.c; at the cost of n if n <= d.
- * Errors: sizes; lambda below 0; a class without support if its intercept is not penalised, separable rows with lambda
- * = 0 (the optimum is at infinity). Saved: curvatures and a factor of the preconditioner.
+ * penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i has the weight T_i = sum_c
+ * Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums of zero. Solved to the level
+ * of rounding, in float64 to a gradient norm below 1e-8, by tensor/cpu/fits/logistic.c, at the cost of n columns if
+ * n <= d. Errors: sizes; lambda below 0; a class without support if its intercept is not penalised, separable rows with
+ * lambda = 0 (the optimum is at infinity). Saved: curvatures and a factor of the preconditioner.
  *
  * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), mu = lambda (0 on the
  * intercept). Its differential, with S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), the Hessian H[V] = Phi^T S[Phi V] + mu
@@ -38,7 +38,7 @@ static bool logistic_shape(mo_call *c) {
         return mo_call_fail(c, MO_INVALID, "expected a row, a column and a class at least");
     if (lambda->ndim &&
         (lambda->ndim != leading || memcmp(X->shape, lambda->shape, (size_t)leading * sizeof *size) != 0))
-        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of the rows");
+        return mo_call_fail(c, MO_INVALID, "expected lambda as a scalar or with the leading axes of the rows");
     memcpy(size, X->shape, sizeof size);
     size[leading] = X->shape[leading + 1] + free_intercept;
     size[leading + 1] = Y->shape[leading + 1];
@@ -162,7 +162,7 @@ static void logistic_vjp(mo_vjp *v) {
 }
 
 static double logistic_flops(
-    const mo_call *c) { /* of one product with the Hessian; the number of products depends on the data */
+    const mo_call *c) { /* FLOPs of one product with the Hessian; the number of products depends on the data */
     double n = (double)mo_dim(c->in[0], -2), d = (double)mo_dim(c->in[0], -1), k = n < d ? n : d;
     return 4 * (double)mo_numel(c->in[1]) * k;
 }
@@ -182,7 +182,7 @@ static const mo_sample logistic_samples[] = {
     {"no rows", "[0, 3] positive[0, 3] positive[]", &penalised,
         .error = "logistic: expected a row, a column and a class at least"},
     {"lambda of another shape", "[7, 3] positive[7, 3] positive[3]", &penalised,
-        .error = "logistic: lambda expected to be a scalar"},
+        .error = "logistic: expected lambda as a scalar"},
 };
 
 const mo_op mo_op_logistic = {

@@ -1,12 +1,12 @@
-/* ops/fits/logistic.h - what the ops of logistic regression share (library internal). */
+/* ops/fits/logistic.h - shared by the ops of logistic regression (library internal). */
 #ifndef MO_LOGISTIC_H
 #define MO_LOGISTIC_H
 
 #include "autograd/inside.h"
 #include "tensor/fits.h"
 
-/* The U with H[U] = B, H the Hessian at the logits F, both with class means of zero; in: X, F, row weights, lambda, B,
- * in all of which it is differentiable. factors: D and the factor that logistic.c saves. */
+/* The U with H[U] = B, H the Hessian at the logits F, both with class means of zero; in: X, F, row weights, lambda, B;
+ * differentiable in all of them. factors: D and the factor that logistic.c saves. */
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *const *factors, bool free_intercept);
 
 /* Whether a fit uses coordinates on the rows: n <= d, and lambda > 0 in every item. */

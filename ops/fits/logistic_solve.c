@@ -1,12 +1,12 @@
 /* ops/fits/logistic_solve.c - U with H[U] = B: the Hessian of a penalised softmax regression at given logits, batched.
  *
  * X [.., n, d], logits F [.., n, C], row weights T [.., n, 1], lambda [] or [..], B [.., d (+ 1), C] -> U like B. H, S
- * and mu are those of logistic.c; U and what is solved for have zero class sums, so U = H^-1 less the class means of B,
- * and H may be singular on class means. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic_solve.c),
- * with the factor that logistic.c saved: backward never factorizes, at any order. Errors: sizes, conjugate gradients
- * that do not converge. Saved: the preconditioner.
+ * and mu are as in logistic.c. U has zero class sums, and B's class means are removed before the solve, so H may be
+ * singular on class means. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic_solve.c), with the
+ * factor that logistic.c saved: backward never factorizes, at any order. Errors: sizes, conjugate gradients that do not
+ * converge. Saved: the preconditioner.
  *
- * H is symmetric: with V = H^-1 U_bar, B_bar = V, and every other adjoint is that of -<V, dH[U]>,
+ * H is symmetric: with V = H^-1 U_bar, B_bar = V, and every other adjoint follows from -<V, dH[U]>,
  *     dH[U] = dPhi^T S[E] + Phi^T S[dPhi U] + Phi^T dS[E] + dlambda U_0,   E = Phi U.
  * With J = Phi V, e = <P, E>, j = <P, J> (by row) and o the elementwise product,
  *     X_bar = -(S[E] V_0^T + S[J] U_0^T),   lambda_bar = -<U_0, V_0>,
@@ -37,7 +37,7 @@ static bool logistic_solve_shape(mo_call *c) {
         (lambda->ndim && (lambda->ndim != leading || memcmp(X->shape, lambda->shape, batch) != 0)))
         return mo_call_fail(c, MO_INVALID, "expected equal leading axes, and as many logits and weights as rows");
     if (T->shape[leading + 1] != 1 || mo_dim(B, -1) != mo_dim(F, -1) || mo_dim(B, -2) != mo_dim(X, -1) + free_intercept)
-        return mo_call_fail(c, MO_INVALID, "expected one weight a row, and right-hand sides of the weights' shape");
+        return mo_call_fail(c, MO_INVALID, "expected one weight per row, and right-hand sides of the weights' shape");
     return mo_call_output(c, 0, B->dtype, B->ndim, B->shape);
 }
 
@@ -117,7 +117,7 @@ static const mo_sample logistic_solve_samples[] = {
     {"intercept, fewer rows than columns, batch", "[2, 3, 4] [2, 3, 2] positive[2, 3, 1] positive[2] [2, 5, 2]",
         &with_intercept},
     {"weights", "[7, 3] [7, 3] positive[7, 2] positive[] [3, 3]", &penalised,
-        .error = "logistic_solve: expected one weight a row"},
+        .error = "logistic_solve: expected one weight per row"},
     {"logits", "[7, 3] [6, 3] positive[7, 1] positive[] [3, 3]", &penalised,
         .error = "logistic_solve: expected equal leading axes"},
 };

@@ -6,8 +6,8 @@
  *     tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <m Y, alpha>.
  * With K = X X^T the machine's weights, which minimise
  *     sum_i max_c (X_i W_c + m_i (1 - Y_ic)) - <Y_i, X_i W> + lambda / 2 |W|^2,
- * are W = X^T (Y - alpha) / lambda. Exact: an alpha that is 0 is 0, the others solve their linear system. float32 or
- * float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence.
+ * are W = X^T (Y - alpha) / lambda. Exact: an alpha at its bound is exactly 0, and the others solve their linear
+ * system. float32 or float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence.
  * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
 #include "ops/inside.h"
 #include "ops/rules/checks.h"
@@ -28,10 +28,10 @@ static bool svm_dual_shape(mo_call *c) {
         return mo_call_fail(
             c, MO_INVALID, "expected K [.., n, n] and labels [.., n, C] with a row and a class at least");
     if (lambda->ndim && (lambda->ndim != leading || memcmp(K->shape, lambda->shape, batch) != 0))
-        return mo_call_fail(c, MO_INVALID, "lambda expected to be a scalar or to have the leading axes of K");
+        return mo_call_fail(c, MO_INVALID, "expected lambda as a scalar or with the leading axes of K");
     if (c->n_in == 4 &&
         (c->in[3]->ndim != K->ndim - 1 || memcmp(K->shape, c->in[3]->shape, batch + sizeof *K->shape) != 0))
-        return mo_call_fail(c, MO_INVALID, "margins expected to have the axes [.., n] of K");
+        return mo_call_fail(c, MO_INVALID, "expected margins with the axes [.., n] of K");
     return mo_call_output(c, 0, Y->dtype, Y->ndim, Y->shape);
 }
 
@@ -53,7 +53,7 @@ static void fail_violation(mo_context *ctx, const mo_note *note, int64_t positio
         mo_note_fail(ctx, note, MO_NUMERICAL, "the rows or lambda hold a value that is not finite (%s)", which);
 }
 
-/* States that sign * x is above 0. */
+/* Requires that sign * x is above 0. */
 static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
     void (*raise)(mo_context *, const mo_note *, int64_t, mo_found, mo_found)) {
     mo_tensor *signed_x = mo_call_temporary(c, x->dtype, x->ndim, x->shape);
@@ -93,7 +93,7 @@ static const mo_sample svm_dual_samples[] = {
     {"margins", "spd[2, 5, 5] positive[2, 5, 3] positive[] positive[2, 5]"},
     {"not square", "[6, 5] positive[6, 3] positive[]", .error = "svm_dual: expected K [.., n, n]"},
     {"lambda of another shape", "spd[6, 6] positive[6, 3] positive[2]",
-        .error = "svm_dual: lambda expected to be a scalar"},
+        .error = "svm_dual: expected lambda as a scalar"},
 };
 
 const mo_op mo_op_svm_dual = {

@@ -1,4 +1,4 @@
-/* ops/fused/by_ops.c - what a fused op computes on a device without its kernel. */
+/* ops/fused/by_ops.c - computes a fused op by the rule made of ops, on a device without its kernel. */
 #include "ops/fused/fused.h"
 
 void mo_fused_by_ops(mo_call *c, int i, const mo_tensor *value) {

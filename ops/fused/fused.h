@@ -7,13 +7,13 @@
 #include "tensor/backend.h"
 #include "tensor/storage.h"
 
-/* Each sets the gradients of a vjp's inputs and returns true; or returns false, having done nothing, where it does not
- * apply: not all of its gradients are wanted, the device has no kernel for it, or one without a derivative is recorded.
- */
+/* Each sets the gradients of a vjp's inputs and returns true. It does nothing and returns false if it does not apply:
+ * not all of its gradients are wanted, the device has no kernel for it, or an op without a derivative would be
+ * recorded. */
 bool mo_matmul_adjoint(mo_vjp *v);
 bool mo_affine_adjoint(mo_vjp *v);
 bool mo_scale_unit_adjoint(mo_vjp *v);
-bool mo_cross_entropy_adjoint(mo_vjp *v); /* of the logits alone */
+bool mo_cross_entropy_adjoint(mo_vjp *v); /* only the gradient of the logits */
 bool mo_hop_attention_adjoint(mo_vjp *v);
 /* All of mo_solve_spd's forward in one kernel. */
 bool mo_solve_spd_at_once(mo_call *c);
@@ -26,7 +26,7 @@ mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo
  */
 void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar);
 
-/* Output i of a fused op, where the device has no kernel for it: the value of the rule made of ops. */
+/* Sets output i of a fused op on a device that has no kernel for it: the value of the rule made of ops. */
 void mo_fused_by_ops(mo_call *c, int i, const mo_tensor *value);
 
 /* logits_bar of mo_softmax_cross_entropy (softmax_cross_entropy.c). */

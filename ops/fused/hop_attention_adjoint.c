@@ -2,8 +2,8 @@
  *
  * H [K, n, d], W [m, 2 d], v [1, m], a [n, K], P [K, n, m], Y_bar [n, d] -> H_bar [K, n, d], W_bar [m, 2 d] and
  * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. The formulas stand in
- * hop_attention.c; where gradients of gradients are asked for, that file's rule made of ops is used, so this op has no
- * derivative of its own. */
+ * hop_attention.c; for gradients of gradients, that file's rule made of ops is used, so this op has no derivative of
+ * its own. */
 #include "ops/fused/fused.h"
 #include "ops/rules/shapes.h"
 

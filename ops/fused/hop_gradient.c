@@ -29,7 +29,7 @@ static void hop_gradient_forward(mo_call *c) {
         .row_sums = mo_tensor_view(c->out[1]),
         .alpha = 1};
     const mo_kernels *kernels = mo_kernels_of(c->ctx, all.C.dtype);
-    if (kernels->gemms) { /* one batch; the CPU cuts a batch into other pieces than its matrices, with other bits */
+    if (kernels->gemms) { /* one batch; the CPU would cut it into pieces unlike single matrices, with other bits */
         kernels->gemms(c->ctx, &all, 1);
         return;
     }

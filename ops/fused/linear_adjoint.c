@@ -1,8 +1,8 @@
 /* ops/fused/linear_adjoint.c - all gradients of a layer in one op, so that its two products are queued together.
  *
  * D [n, out], the gradient at the layer's Y = X W^T + b, X [n, in], W [out, in] -> X_bar = D W [n, in], W_bar = D^T X
- * [out, in] and b_bar = 1^T D [out]. masked: X is the value of a relu, and X_bar is 0 where X is not positive: the
- * gradient in front of that relu. A fourth input, uint8, is then the device's record of X > 0 (mo_gemm's bits). float32
+ * [out, in] and b_bar = 1^T D [out]. masked: X is the result of a relu, and X_bar is 0 where X is not positive: the
+ * gradient of the relu's input. A fourth input, uint8, is then the device's record of X > 0 (mo_gemm's bits). float32
  * or float64, views of any strides. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
  *
  * With M o .. the mask (or nothing) and P = M o X_bar_bar, V = W_bar_bar and u = b_bar_bar:

@@ -1,8 +1,8 @@
-/* ops/fused/scale_unit_adjoint.c - both gradients of scale_unit in one kernel where the device has one.
+/* ops/fused/scale_unit_adjoint.c - both gradients of scale_unit in one kernel, if the device has one.
  *
  * X [.., d], s a scalar, G = Y_bar [.., d] -> X_bar [.., d] and a number for each row [..], whose sum is s_bar, in the
- * symbols of scale_unit.c. float32 or float64. Errors: sizes that do not fit. No derivative: where one is asked for,
- * the rule made of ops is used. */
+ * symbols of scale_unit.c. float32 or float64. Errors: sizes that do not fit. No derivative: if one is needed, the rule
+ * made of ops is used. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
@@ -36,7 +36,7 @@ static void scale_unit_adjoint_forward(mo_call *c) {
         scale_unit_adjoint_by_ops(c, epsilon);
         return;
     }
-    bool rows = c->in[2]->ndim == 2 && mo_tensor_view(c->in[2]).stride[1] == 1; /* of a wider matrix: read in place */
+    bool rows = c->in[2]->ndim == 2 && mo_tensor_view(c->in[2]).stride[1] == 1; /* of a wider matrix: no copy is made */
     mo_view x = mo_call_dense(c, 0), s = mo_tensor_view(c->in[1]);
     mo_view g = rows ? mo_tensor_view(c->in[2]) : mo_call_dense(c, 2);
     mo_view x_bar = mo_tensor_view(c->out[0]), along = mo_tensor_view(c->out[1]);

@@ -54,7 +54,7 @@ static void hop_attention_forward(mo_call *c) {
 
 /* ---- the rule of ops ---- */
 
-/* z, the gradient at the scores [n, K], from those of Y and a, of which one may be NULL. */
+/* z, the gradient at the scores [n, K], from the gradients at Y and a; one of the two may be NULL. */
 static mo_tensor *score_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1];
@@ -70,7 +70,7 @@ static mo_tensor *by_hops(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_contiguous(t, mo_transpose(t, X)), 3, (int64_t[]){mo_dim(X, 1), mo_dim(X, 0), 1});
 }
 
-/* D, the gradient at the sums under relu, [K n, m]; v and c get theirs. */
+/* Returns D [K n, m], the gradient at the sums under relu, and sets the gradients of v and c. */
 static mo_tensor *sum_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *scores = score_gradient(v), *P = mo_flat_rows(t, v->out[2]), *P_bar = v->out_bar[2], *D = NULL;

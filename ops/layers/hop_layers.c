@@ -38,7 +38,7 @@ static bool hop_layers_shape(mo_call *c) {
 }
 
 mo_view mo_hop_view(mo_view V, int64_t k) {
-    bool empty = V.shape[1] == 0 || V.shape[2] == 0; /* no address lies behind a tensor without entries */
+    bool empty = V.shape[1] == 0 || V.shape[2] == 0; /* an empty tensor has no address to move */
     V = mo_window(V, 0, empty ? 0 : k, 1);
     V.ndim = 2;
     for (int i = 0; i < 2; i++) {
@@ -74,8 +74,8 @@ static mo_view evenly_spaced(const mo_call *c, int first) {
     return all;
 }
 
-/* One batch on a device, of parameters that lie evenly; the CPU cuts a batch into other pieces than its matrices, with
- * other bits. Returns false, having done nothing, where the hops are products of their own. */
+/* Multiplies all hops as one batch, on a device with evenly spaced parameters; the CPU would cut a batch into pieces
+ * unlike single matrices, with other bits. Returns false, having done nothing, if the hops need separate products. */
 static bool multiply_batch(mo_call *c, mo_view X, mo_view Y, bool relu) {
     const mo_kernels *kernels = mo_kernels_of(c->ctx, Y.dtype);
     mo_gemm g = {.A = X, .B = mo_swap_view(evenly_spaced(c, 1)), .C = Y, .alpha = 1, .relu = relu};
@@ -103,7 +103,7 @@ static void hop_layers_forward(mo_call *c) {
     mo_multiply(c->ctx, g, K);
 }
 
-/* Those of all hops in two tensors, and each its part. */
+/* Computes the weight gradients of all hops in two tensors, and gives each input its part. */
 static void weight_gradients(mo_vjp *v, mo_tensor *D) {
     mo_tape *t = v->t;
     mo_tensor *W_bar, *b_bar;

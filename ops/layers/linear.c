@@ -27,7 +27,8 @@ static bool linear_shape(mo_call *c) {
     if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
     if (c->n_in != 2 + (o->b > 0) + (o->R > 0))
-        return mo_call_fail(c, MO_INVALID, "%d inputs, the options say %d", c->n_in, 2 + (o->b > 0) + (o->R > 0));
+        return mo_call_fail(
+            c, MO_INVALID, "%d inputs, expected %d by the options", c->n_in, 2 + (o->b > 0) + (o->R > 0));
     if (X->ndim < 1 || W->ndim != 2 || mo_dim(X, -1) != W->shape[1])
         return mo_call_fail(c, MO_INVALID, "expected X [.., in] and W [out, in]");
     if (o->b && (c->in[o->b]->ndim != 1 || c->in[o->b]->shape[0] != W->shape[0]))

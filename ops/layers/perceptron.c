@@ -10,9 +10,9 @@
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D.
  *
- * Against two ops of linear.c, in a training step (`mochi-bench step nc15 lp`, one core): no gain on the CPU, 1.02
- * (1.00, 0.98) times their processor time at d = 64 (256, 512), within the spread. On a GPU a piece of work less
- * for nc15, one pass over [rows, d] each; no device has timed it yet. */
+ * Compared with two ops of linear.c in a training step (`mochi-bench step nc15 lp`, one core), there is no gain on the
+ * CPU: 1.02 (1.00, 0.98) times the processor time at d = 64 (256, 512), within the spread. On a GPU, nc15 has one piece
+ * of work less per op, a pass over [rows, d]; no device has timed it yet. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
@@ -42,7 +42,7 @@ static bool perceptron_shape(mo_call *c) {
     if (!mo_call_real(c, 0, c->n_in - 1))
         return false;
     if (c->n_in != n)
-        return mo_call_fail(c, MO_INVALID, "%d inputs, the options say %d", c->n_in, n);
+        return mo_call_fail(c, MO_INVALID, "%d inputs, expected %d by the options", c->n_in, n);
     if (last < 0 || W1->ndim != 2 || W2->ndim != 2 || mo_dim(X, -1) != W1->shape[1] || W1->shape[0] != W2->shape[1])
         return mo_call_fail(c, MO_INVALID, "expected X [.., in], W1 [hidden, in] and W2 [out, hidden]");
     if (!bias_fits(c, o->b1, W1->shape[0]) || !bias_fits(c, o->b2, W2->shape[0]))
@@ -100,7 +100,7 @@ static mo_tensor **wanted(mo_vjp *v, int i) {
     return i && v->needs[i] ? &v->in_bar[i] : NULL;
 }
 
-/* The gradients of the second layer: of W2 and b2 where they are wanted, and where H's is, [H > 0] o (Z_bar W2). */
+/* Sets the gradients of W2 and b2 if they are wanted. Returns [H > 0] o (Z_bar W2) if the gradient of H is wanted. */
 static mo_tensor *second_gradients(mo_vjp *v, mo_tensor *Z_bar, mo_tensor *H, bool hidden) {
     const perceptron_options *o = v->attributes;
     mo_tensor *bits = v->n_saved ? v->saved[0] : NULL, *W2 = v->in[W2_IN], *bar[2];

@@ -24,8 +24,8 @@ bool mo_call_system(mo_call *c) {
         return mo_call_fail(
             c, MO_INVALID, "right-hand sides are matrices: reshape b to [%sn, 1]", B->ndim > 1 ? ".., " : "");
     if (!mo_same_leading(A, B, A->ndim - 1))
-        return mo_call_fail(
-            c, MO_INVALID, "right-hand sides expected with as many rows and leading axes that broadcast");
+        return mo_call_fail(c, MO_INVALID,
+            "expected right-hand sides with as many rows as the matrix, and leading axes that broadcast");
     return true;
 }
 
@@ -37,7 +37,7 @@ static bool systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim,
     return *ndim >= 0 && mo_dim(A, -1) == mo_dim(A, -2) && mo_dim(A, -1) == mo_dim(B, -2);
 }
 
-/* The axes of the batch brought between the rows of B and its columns, [n, .. k]; or back. */
+/* Moves the axes of the batch between the rows of B and its columns, [n, .. k]; or back. */
 static mo_tensor *turn_columns(mo_tape *t, mo_tensor *B, bool back) {
     int axes[MO_MAX_AXES], last = mo_ndim(B) - 1;
     for (int i = 0; i < last; i++)

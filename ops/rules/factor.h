@@ -19,8 +19,8 @@ bool mo_call_square(mo_call *c, int i);
  */
 bool mo_call_system(mo_call *c);
 
-/* A solve, an op of such systems, for leading axes that broadcast: one factor for many right-hand sides where A has no
- * axes of its own. Systems that do not fit are left to the op, which names them. */
+/* Applies a solve op for leading axes that broadcast: one factor serves many right-hand sides if A has no axes of its
+ * own. Systems that do not fit go to the op, whose error names them. */
 mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor *B, const void *attributes);
 
 /* An int32 tensor with one word per matrix [.., n, n] of X: the info view of a factorization. */
@@ -34,7 +34,8 @@ void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, doubl
 
 /* L with A = L L^T for input 0; info (may be NULL) receives the words. Returns NULL on failure. */
 mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info);
-/* LU and pivots of input 0 in the form that getrs reads; the diagonal is that of U. Returns false on failure. */
+/* LU and pivots of input 0 in the form that getrs reads, with U's diagonal on the diagonal. Returns false on
+ * failure. */
 bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info);
 
 /* A^-1 B with the factor L of A given; differentiable in A and B. */

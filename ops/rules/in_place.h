@@ -1,6 +1,6 @@
-/* ops/rules/in_place.h - what ops compute, on memory that the caller holds: for solvers of large problems and for
- * tables filled part by part, which have no room for a result beside them. Nothing is recorded and no gradient flows;
- * what is written counts as an in-place change. In the error state the calls do nothing (library internal). */
+/* ops/rules/in_place.h - computations of ops on memory that the caller holds, for solvers of large problems and tables
+ * filled part by part, which have no memory for a separate result. Nothing is recorded and no gradient flows; writing
+ * counts as an in-place change. In the error state the calls do nothing (library internal). */
 #ifndef MO_IN_PLACE_H
 #define MO_IN_PLACE_H
 
@@ -9,7 +9,7 @@
 
 /* Z := alpha X B + beta Z; Z contiguous in its last axis. */
 void mo_matmul_into(double alpha, const mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z);
-/* The same for real views of the context's memory. */
+/* mo_matmul_into for real views of the context's memory. */
 void mo_matmul_views(mo_context *ctx, double alpha, const mo_view *X, const mo_view *B, double beta, const mo_view *Z);
 /* Y := rows first .. first + n - 1 of A X, for views X [columns of A, d] and Y [n, d] with unit strides along rows. */
 void mo_spmm_into(const mo_csr *A, int64_t first, const mo_view *X, const mo_view *Y);
@@ -17,18 +17,19 @@ void mo_spmm_into(const mo_csr *A, int64_t first, const mo_view *X, const mo_vie
 void mo_layer_norm_into(mo_context *ctx, double epsilon, const mo_view *X, const mo_view *Y);
 /* Y := X between any two types and strides of equal shape. */
 void mo_copy_into(mo_context *ctx, const mo_view *X, const mo_view *Y);
-/* Fills T, contiguous, with numbers uniform in [low, high): element i at the position plus i. */
+/* Fills T, contiguous, with numbers uniform in [low, high): element i is drawn at position r + i. */
 void mo_uniform_into(mo_tensor *T, double low, double high, const mo_random *position);
 
 /* The sums of squares, or the largest entries, of the columns of X [m, n]: [1, n] on the tape. */
 typedef enum mo_column_figure { MO_COLUMN_SQUARES, MO_COLUMN_MAX } mo_column_figure;
 mo_tensor *mo_column_figures(mo_tape *t, const mo_tensor *X, mo_column_figure figure);
 
-/* The lower triangle of A [n, n], contiguous, becomes L with A = L L^T, the other zero. Returns 0, i where the leading
- * minor i is not positive, or -1 where a value is not finite; waits for it. No error is raised. */
+/* The lower triangle of A [n, n], contiguous, becomes L with A = L L^T, the upper one zero. Waits for the result and
+ * returns 0, i if leading minor i is not positive, or -1 if a value is not finite. Raises no error. */
 int mo_cholesky_in_place(mo_tape *t, mo_tensor *A);
 /* The columns of A [n, n], symmetric and contiguous, become its eigenvectors, of any sign, and w [n] its eigenvalues,
- * rising. Returns 0, -1 where a value is not finite, or a number above 0 where it did not converge; waits for it. */
+ * rising. Waits for the result and returns 0, -1 if a value is not finite, or a number above 0 if it did not
+ * converge. */
 int mo_eigh_in_place(mo_tape *t, mo_tensor *A, mo_tensor *w);
 
 #endif

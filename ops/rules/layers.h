@@ -15,8 +15,9 @@ mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k);
 /* X [.., d] as a matrix of rows, with ops. */
 mo_tensor *mo_flat_rows(mo_tape *t, mo_tensor *X);
 
-/* The gradients of a layer X W^T + b, with D [rows, out] at its sum, for inputs 0 and 1 of a vjp, X and W, and input b
- * (0: none): sets those of W and b where they are wanted, and returns that of X over flat rows, NULL if it is not. */
+/* From D [rows, out], the gradient at the sum of a layer X W^T + b: sets the gradients of W (input 1 of the vjp) and b
+ * (input b; 0: none) if they are wanted. Returns the gradient of X (input 0) over flat rows, or NULL if it is not
+ * wanted. */
 mo_tensor *mo_layer_gradients(mo_vjp *v, mo_tensor *D, int b);
 /* W_bar = D^T X and b_bar = the sum of the rows of D, D [n, out] and X [n, in]. W_bar or b_bar may be NULL; it is not
  * computed then. */

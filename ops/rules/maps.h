@@ -7,7 +7,7 @@
 
 /* Y = f(X), state a mo_map1; its two parameters are the op's options, 0 if it has none. */
 void mo_map1_forward(mo_call *c);
-/* Y = f(A, B) with broadcasting, state a mo_map2; and the shape rule of two reals that broadcast. */
+/* Y = f(A, B) with broadcasting, for the mo_map2 in the op's state; and its shape rule: two reals that broadcast. */
 void mo_map2_forward(mo_call *c);
 bool mo_map2_shape(mo_call *c);
 

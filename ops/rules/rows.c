@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The order kept axes, then reduced ones. Returns how many are kept. */
+/* Writes the order of axes: first the kept, then the reduced ones. Returns the number of kept axes. */
 static int order_of(const mo_tensor *X, unsigned axes, int *order) {
     int kept = 0, n = 0;
     for (int i = 0; i < X->ndim; i++)

@@ -10,7 +10,7 @@
  *     <x_bar, dx> = -<J^-T x_bar, dF/dtheta dtheta>, hence with J^T u = x_bar
  *     theta_bar = -(dF/dtheta)^T u,
  * one linear system and one vjp of F with the cotangent -u. The method that found x_star and the number of its
- * iterations do not enter. u is the op implicit_solve, differentiable itself, and F is evaluated at this op's own
+ * iterations do not matter. u is the op implicit_solve, differentiable itself, and F is evaluated at this op's own
  * output, so that every order of derivative follows from these two rules. */
 #include "ops/solvers/implicit.h"
 #include "ops/rules/shapes.h"

@@ -23,8 +23,8 @@ typedef struct mo_implicit_graph {
 void *mo_implicit_state(const mo_implicit_problem *p);
 /* The tolerance of a linear system. */
 double mo_implicit_tolerance(const mo_implicit_problem *p, mo_dtype real);
-/* F at copies of x and theta made by ops, so that gradients can be taken in them. The tape must record. Returns false
- * if F is not shaped like x; the error begins with name. */
+/* F at copies of x and theta made by ops, so that gradients with respect to them can be taken. The tape must record.
+ * Returns false if F is not shaped like x; the error begins with name. */
 bool mo_implicit_record(mo_tape *t, const mo_implicit_problem *p, const char *name, mo_tensor *x,
     mo_tensor *const *theta, mo_implicit_graph *g);
 /* The number of unknowns of one system. */

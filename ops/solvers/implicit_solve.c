@@ -36,7 +36,7 @@ static bool implicit_solve_shape(mo_call *c) {
     if (!mo_call_real(c, 0, 1))
         return false;
     if (!mo_same_shape(b, x))
-        return mo_call_fail(c, MO_INVALID, "the right-hand side and x expected in one shape");
+        return mo_call_fail(c, MO_INVALID, "expected the right-hand side and x in one shape");
     return mo_call_output(c, 0, x->dtype, x->ndim, x->shape);
 }
 
@@ -190,7 +190,7 @@ static const mo_sample implicit_solve_samples[] = {
     {"GMRES, transposed", "[2, 3] [2, 3] general[2, 3, 3] [2, 3]", &gmres_transposed},
     {"conjugate gradients", "[2, 3] [2, 3] spd[2, 3, 3] [2, 3]", &cg},
     {"right-hand side", "[2, 4] [2, 3] [2, 3, 3] [2, 3]", &dense,
-        .error = "implicit_solve: the right-hand side and x expected in one shape; got [2, 4] float64"},
+        .error = "implicit_solve: expected the right-hand side and x in one shape; got [2, 4] float64"},
     {"theta", "[2, 3] [2, 3]", &dense, .error = "implicit_solve: 2 inputs, expected 4"},
 };
 

@@ -14,7 +14,7 @@ typedef struct mo_krylov {
     mo_linear_map apply;
     void *state;
     int batch_axes;
-    double tolerance; /* of |b - A x| / |b| */
+    double tolerance; /* limit of |b - A x| / |b| */
     int limit;        /* iterations */
     int restart;      /* of gmres */
     /* set by the solve: the worst over the batch */

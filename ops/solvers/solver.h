@@ -15,7 +15,7 @@ typedef struct mo_solver {
     mo_tensor *const *given;        /* theta */
     mo_tensor *theta[MO_MAX_THETA]; /* theta, held fixed unless unrolled */
     double tolerance;
-    mo_mode mode; /* of the tape before the solve */
+    mo_mode mode; /* the tape's mode before the solve */
     mo_scope scope;
     int64_t items;
     /* so far */

@@ -115,7 +115,7 @@ static void move_row(const void *arguments, int64_t n, const int64_t *at, const 
 typedef struct turn {
     const loop_nest *N;
     int q;
-    int64_t strips, length; /* of axis q; of the last axis */
+    int64_t strips, length; /* strips of axis q; length of the last axis */
     const char *x;
     char *y;
     size_t bytes;
@@ -137,7 +137,7 @@ static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_
         }
 }
 
-/* The axis along which x has unit stride, if that is another axis than the last one, along which y has; else -1. */
+/* Returns the axis q along which x has unit stride, if y has unit stride along the last axis and x has not; else -1. */
 static int transposed_axis(const loop_nest *N) {
     if (N->stride[1][N->ndim - 1] != 1 || N->stride[0][N->ndim - 1] == 1)
         return -1;

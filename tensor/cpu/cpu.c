@@ -41,7 +41,7 @@ static bool cpu_open(mo_context *ctx) {
     if (!buffers)
         mo_fail(ctx, MO_MEMORY, "context: out of memory: BLAS needs a buffer of 128 MiB of addresses (ulimit -v)");
     *state = (cpu_state){.serial_blas = buffers && !blas_guard_holds()};
-    ctx->threads = (int)min_of(ctx->threads, max_of(1, buffers)); /* each can be in BLAS */
+    ctx->threads = (int)min_of(ctx->threads, max_of(1, buffers)); /* every thread can be in BLAS, with a buffer */
     ctx->backend_state = state;
     return true;
 }
@@ -65,8 +65,8 @@ static size_t round_up(size_t bytes, size_t alignment) {
     return bytes ? (bytes + alignment - 1) / alignment * alignment : alignment;
 }
 
-/* A large block is mapped by itself: malloc would keep it, once it is freed, for others of its kind. Huge pages save it
- * most of its page faults and TLB misses. */
+/* Maps a large block by itself: malloc would keep it after it is freed, for similar blocks. Huge pages save most of its
+ * page faults and TLB misses. */
 static void *map_block(size_t bytes) {
     size_t all = bytes + HUGE_PAGE;
     char *at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,4 +1,5 @@
-/* tensor/cpu/gather.c - rows or entries picked by an index, and the adjoints, which add to where they were picked. */
+/* tensor/cpu/gather.c - rows or entries picked by an index, and the adjoints, which add to the picked rows or
+ * entries. */
 #include "tensor/cpu/kernels.h"
 
 #include <string.h>

@@ -2,9 +2,9 @@
  *
  * The plain loop nest stands in product.c (run_loops), beside the tiles that go to BLAS. A transposed view is a BLAS
  * flag; only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes
- * over which B is constant are merged with the rows of A if the strides allow it. Large products of
- * float32 go to kernels of our own where there are vectors of 512 bits (fast/packed_product.c). In the mode bf16 the
- * entries of float32 A and B are rounded; alpha, beta and what is added stay float32. */
+ * over which B is constant are merged with the rows of A if the strides allow it. Large products of float32 go to
+ * kernels of our own if there are vectors of 512 bits (fast/packed_product.c). In the mode bf16 the entries of float32
+ * A and B are rounded; alpha, beta and the addends stay float32. */
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
@@ -16,8 +16,8 @@
 enum {
     TASK_FLOP = 500000,
     STRIP = 2048,          /* elements of C to which one task adds pieces */
-    LEAST_SIDE = 16,       /* of a product that is packed: smaller ones do not fill the tiles of its kernels */
-    LEAST_PACKED = 1 << 20 /* multiplications of a matrix */
+    LEAST_SIDE = 16,       /* least side of a product that is packed: a smaller one does not fill the kernels' tiles */
+    LEAST_PACKED = 1 << 20 /* least multiplications of a matrix in such a product */
 };
 
 /* Describes the last two axes of v to BLAS; false if neither stride is 1. */
@@ -177,7 +177,7 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     }
 }
 
-/* In bf16 factors are rounded whatever the sizes: what a product means does not depend on them. */
+/* In bf16, factors are rounded at every size, so that the meaning of a product does not depend on its size. */
 static const avx512_kernels *packed_kernels(const mo_context *ctx, const product *p) {
     if (sizeof(real) != sizeof(float))
         return NULL;

@@ -1,8 +1,8 @@
 /* tensor/cpu/hop.c - attention over K hops and its gradient (ops/layers/hop_attention.c has the formulas).
  *
- * The products of attention are gemm's. What stands between two products is one pass over rows. Both go by blocks of
- * rows, and the gradient hop by hop in each, so that what one product has left in the cache is there for the next pass.
- * Sums over rows are formed in parts of MO_ATTENTION_ROWS rows of each hop, and the parts are added in order. */
+ * gemm computes the products of attention; between two products there is one pass over rows. Both go by blocks of rows,
+ * and the gradient hop by hop within a block, so that a pass finds in the cache what the product before it wrote. Sums
+ * over rows are formed in parts of MO_ATTENTION_ROWS rows of each hop, and the parts are added in order. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/lane_sum.h"
 #include "tensor/cpu/work.h"
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { BLOCK_ROWS = 512 /* of each hop, at most: 1 MiB of float32 if rows have 512 values */ };
+enum { BLOCK_ROWS = 512 /* most rows of each hop in a block: 1 MiB of float32 if rows have 512 values */ };
 
 /* y = w0 a + w1 b + w2 c + w3 d: one pass for the usual four hops. */
 static void mix_four(const real *w, const real *const *h, int64_t d, real *restrict y) {
@@ -69,7 +69,7 @@ typedef struct row_block {
     int64_t i0, i1;
 } row_block;
 
-/* Blocks of equal size, cut where parts of sums are; at least one. */
+/* The number of blocks of equal size, cut between parts of sums; at least one. */
 static int64_t block_count(int64_t n) {
     return max_of(1, ceil_div(n, BLOCK_ROWS));
 }
@@ -210,8 +210,8 @@ static void join_parts(const real *part, int64_t count, int64_t width, int64_t n
     }
 }
 
-/* The products of D, the gradient at some rows' scores of hop k, with W's half and those rows: to W_bar, or added to
- * it, and added to H_bar. */
+/* Multiplies D, the gradient at some rows' scores of hop k, with W's half and with those rows: the results are added to
+ * H_bar, and written or added to W_bar. */
 static void multiply_hop(
     mo_context *ctx, const mo_attention *g, mo_view D, int k, row_block r, int64_t half, bool add) {
     const mo_gemm weights = {

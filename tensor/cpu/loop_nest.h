@@ -13,7 +13,7 @@ typedef struct loop_nest {
     int operands, ndim; /* ndim >= 1; the last axis is the row */
     int64_t size[MO_MAX_AXES];
     int64_t stride[LOOP_NEST_OPERANDS][MO_MAX_AXES];
-    int64_t rows; /* product of the sizes but the last */
+    int64_t rows; /* product of all sizes but the last */
     int64_t n;    /* the last size */
 } loop_nest;
 

@@ -62,13 +62,13 @@ static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
 
-/* Workspaces for threads that share out items: where there are fewer items than threads, one an item, since a team
- * always has all of the context's threads (tensor/cpu/fast/threads.c). */
+/* The number of workspaces for threads that share items: one per item if there are fewer items than threads, since a
+ * team always has all of the context's threads (tensor/cpu/fast/threads.c). */
 static inline int64_t workspace_count(int64_t items, int threads) {
     return max_of(1, min_of(items, threads));
 }
 
-/* Which of them serves an item; called by the thread that works on it. */
+/* The number of the workspace that serves an item; called by the thread that works on the item. */
 static inline int64_t workspace_of(int64_t item, int64_t items, int threads) {
     return items < threads ? item : omp_get_thread_num();
 }
@@ -105,7 +105,7 @@ static inline bool all_finite(const real *x, int64_t n) {
 typedef struct triangle {
     const real *T;
     int64_t n;
-    bool lower, transposed, unit; /* the triangle; op transposes; a diagonal of ones that is not stored */
+    bool lower, transposed, unit; /* lower: T is lower; transposed: op; unit: the diagonal is ones and not stored */
 } triangle;
 
 #define solve_triangle REAL(solve_triangle)

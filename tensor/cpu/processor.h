@@ -18,13 +18,13 @@ enum {
     NEED_AVX512VNNI = 256
 };
 
-/* Those that it was allowed to use (the meson option `cpu`); 0 elsewhere than on x86-64. */
+/* The extensions that the compiler was allowed to use in the kernels (the meson option `cpu`); 0 if not x86-64. */
 extern const unsigned kernels_need;
 
 /* Writes the names of the extensions in `needed` that the processor lacks to text, "AVX2, FMA", as much as fits.
  * Returns whether it lacks any. */
 bool processor_lacks(unsigned needed, char *text, size_t bytes);
-/* Writes the processor's name, "AMD EPYC 9R14", or "this processor" if it tells none. */
+/* Writes the processor's name, "AMD EPYC 9R14", or "this processor" if it has none. */
 void processor_name(char *text, size_t bytes);
 
 #endif

@@ -22,12 +22,12 @@ typedef struct reduction {
     mo_reduction kind;
     const real *x;
     real *y;
-    axes kept, reduced;     /* without the inner axis */
+    axes kept, reduced;     /* axes other than the inner one */
     int64_t n, step;        /* the inner axis of x */
-    int64_t y_step;         /* of the inner axis in y, if it is kept */
+    int64_t y_step;         /* stride of the inner axis in y, if it is kept */
     bool columns;           /* the inner axis is kept */
-    int64_t chunks, pieces; /* of the inner axis: columns of one task, parts of a reduced run */
-    int64_t blocks;         /* of the reduced rows (times pieces) */
+    int64_t chunks, pieces; /* cuts of the inner axis: columns of a task, parts of a reduced run */
+    int64_t blocks;         /* parts of the reduced rows (times pieces) */
     double *partial;        /* [kept, chunk, block, width], if there are several blocks */
 } reduction;
 

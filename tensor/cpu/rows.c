@@ -16,7 +16,7 @@ static real largest(const real *x, int64_t n) {
     return m;
 }
 
-/* A row of -Inf alone has no finite shift; a shift of 0 then gives log 0 and 0/0, as the limit does. */
+/* A row of -Inf alone has no finite shift; a shift of 0 then gives log 0 and 0/0, like the limit. */
 static real shift_of(const real *x, int64_t n) {
     real m = largest(x, n);
     return m == -INFINITY ? 0 : m;
@@ -144,7 +144,7 @@ void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++) {
         real shift = shift_of(X + i * n, n);
-        shift = shift == INFINITY ? 0 : shift; /* of a row that holds inf the sum is inf, or NaN */
+        shift = shift == INFINITY ? 0 : shift; /* the sum of a row that holds inf is inf or NaN */
         Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));
     }
 }

@@ -33,10 +33,10 @@ static inline int threads_for(const mo_context *ctx, int64_t elements) {
     return elements < MO_PARALLEL_FROM ? 1 : free_threads(ctx);
 }
 
-/* The same for a kernel whose threads call BLAS at once. */
+/* free_threads for a kernel whose threads call BLAS at the same time. */
 int blas_threads(const mo_context *ctx);
 
-/* The number of rows of n elements that make one task. */
+/* The number of rows, of n elements each, that make one task. */
 static inline int64_t task_rows(int64_t n) {
     return max_of(1, MO_TASK / max_of(1, n));
 }

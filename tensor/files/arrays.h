@@ -9,7 +9,7 @@
 /* Like mo_arrays_take, for a reader that has excluded duplicate names itself. False on failure; T is taken anyway. */
 bool mo_arrays_append(mo_arrays *arrays, const char *name, mo_tensor *T);
 
-/* On failure the null tensor or NULL. */
+/* Return the null tensor or NULL on failure. */
 mo_tensor *mo_npy_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n);
 mo_arrays *mo_npz_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n);
 mo_arrays *mo_safetensors_decode(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n);

@@ -143,7 +143,7 @@ static bool open_place(mo_context *ctx, const char *label, const char *path, pla
     at->exists = lstat(path, &st) == 0 && !S_ISLNK(st.st_mode);
     if (at->exists && !S_ISREG(st.st_mode))
         mo_fail(ctx, MO_IO, "%s: expected a file or nothing, found %s", label, file_type(st.st_mode));
-    else if (at->exists && access(path, W_OK) < 0) /* rename does not check this */
+    else if (at->exists && access(path, W_OK) < 0) /* rename does not check that the file is writable */
         mo_fail(ctx, MO_IO, "%s: cannot write: %s", label, strerror(errno));
     if (!mo_ok(ctx))
         return false;
@@ -210,7 +210,7 @@ static int create_temporary(mo_context *ctx, const char *label, place *at) {
     return -1;
 }
 
-/* Puts the new file in place of the old one; if there is no old one, in one call. */
+/* Puts the new file in place of the old one, or in a single call if there is no old one. */
 static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
         return true;
@@ -240,7 +240,7 @@ bool mo_path_ends_with(const char *path, const char *ending) {
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* A file that is being written: it replaces the one of its name when it is whole. */
+/* A file that is being written; once it is whole, it replaces the file of its name. */
 struct mo_file_writer {
     mo_context *ctx;
     char label[MO_LABEL];

@@ -22,29 +22,30 @@ void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
 /* Fills n bytes from an offset on. Returns the number of bytes read, fewer at the end of the file, or -1 with errno.
  * Needs no context, so any thread may call it. */
 ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
-/* Opens a regular file that is changed in place: its path is no symbolic link and its only name, so that no file of
- * another place is changed. Returns -1 on failure; label starts the message. */
+/* Opens a regular file to change it in place. Its path must be no symbolic link and its only name, so that no file
+ * elsewhere is changed. Returns -1 on failure; label starts the message. */
 int mo_file_open_own(mo_context *ctx, const char *label, const char *path, int flags);
 /* fsync, again if a signal interrupts it. */
 int mo_file_sync(int fd);
 
-/* Whether a file of this name is what a replacement that was cut short left: .mochi-...tmp. */
+/* Whether a temporary file of a replacement that was cut short has such a name: .mochi-...tmp. */
 bool mo_is_temporary(const char *name);
 
-/* How a struct starts that a user's shared object exports: the version and the size of struct that it was built for. */
+/* The start of a struct that a user's shared object exports: the version and the size of struct that it was built
+ * for. */
 typedef struct mo_plugin {
     int abi;
     size_t size;
 } mo_plugin;
 /* The struct under the name `symbol`, of the expected version and size. Returns NULL on failure; label, the purpose,
- * starts the message. *object: for dlclose, where the caller refuses the struct. */
+ * starts the message. *object: for dlclose, if the caller refuses the struct. */
 const void *mo_plugin_open(
     mo_context *ctx, const char *label, const char *symbol, mo_plugin expected, const char *path, void **object);
-/* How far a compressed file may unfold, in bytes: 64 MiB and mo_context_options.max_expand times the file. deflate
- * packs zeros a thousand times, so that a file of 2 MB can claim 2 GB. Text and arrays that are what they seem pack 3
- * to 25 times. */
+/* The largest size in bytes to which a compressed file may unfold: 64 MiB plus mo_context_options.max_expand times the
+ * file. deflate packs zeros a thousand times, so that a file of 2 MB can claim 2 GB. Genuine text and arrays pack 3 to
+ * 25 times. */
 int64_t mo_expansion_limit(const mo_context *ctx, int64_t file_bytes);
-/* Raises MO_FORMAT: the limit, and how to raise it. label starts the message. */
+/* Raises MO_FORMAT with the limit and how to raise it. label starts the message. */
 void mo_expansion_fail(mo_context *ctx, const char *label, int64_t file_bytes);
 
 /* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */

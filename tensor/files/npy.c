@@ -283,7 +283,7 @@ mo_code mo_npy_finish(mo_npy_writer *w) {
 
 /* ---- arrays of text ---- */
 
-/* Writes one character as UTF-8; returns its bytes, 0 where there is no such character. */
+/* Writes one character as UTF-8; returns its bytes, or 0 if there is no such character. */
 static int npy_put_character(uint32_t c, char *text) {
     if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000))
         return 0;
@@ -302,7 +302,7 @@ static uint32_t npy_character(const unsigned char *p, bool big) {
     return c;
 }
 
-/* The text of one element, without the zeroes that fill it up. Returns false where it is no text. */
+/* The text of one element, without the zeroes that fill it up. Returns false if it is not valid text. */
 static bool npy_element_text(const mo_npy_header *h, const unsigned char *p, char *text) {
     int64_t step = h->kind == 'U' ? 4 : 1, n = h->item / step, used = 0;
     while (n > 0 && (h->kind == 'U' ? npy_character(p + (n - 1) * 4, h->big) : p[n - 1]) == 0)

@@ -165,7 +165,7 @@ static bool dictionary(cursor *c, mo_npy_header *h) {
     return c->at == c->end || unexpected(c, "spaces after the dictionary");
 }
 
-/* Raises an error that says what the file is instead of an array, judged by its first bytes. */
+/* Raises an error that says what the file is instead, judged by its first bytes. */
 static void refuse_file(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     size_t plain = 0;
     while (plain < n && plain < 64 && (isprint(bytes[plain]) || isspace(bytes[plain])))

@@ -35,7 +35,8 @@ static bool zip_out_of_memory(const zip_error_t *error) {
            (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR);
 }
 
-/* Raises what libzip says, after label and what; code unless it lacks memory or a feature. Always false. */
+/* Raises libzip's message after label and what, with `code` unless libzip lacks memory or a feature. Always returns
+ * false. */
 static bool zip_failed(mo_context *ctx, mo_code code, const char *label, const char *what, zip_error_t *error) {
     int zip = zip_error_code_zip(error);
     if (zip_out_of_memory(error)) {
@@ -102,7 +103,7 @@ static bool inflate_next(
 }
 
 static zip_file_t *open_member(mo_context *ctx, const member *m) {
-    errno = 0; /* zip_out_of_memory looks at it */
+    errno = 0; /* zip_out_of_memory reads it */
     zip_file_t *file = zip_fopen_index(m->zip, m->st.index, 0);
     if (!file)
         zip_failed(ctx, MO_FORMAT, m->label, "cannot open", zip_get_error(m->zip));
@@ -135,7 +136,7 @@ static bool verify(mo_context *ctx, member *m) {
     return ok;
 }
 
-/* Inflates a verified member whose bytes are those of T, behind its header, which is inflated over the head. */
+/* Inflates a verified member whose bytes are the elements of T, after its header, which is inflated over the head. */
 static void fill_tensor(mo_arrays *arrays, member *m, const mo_npy_header *h, mo_tensor *T) {
     mo_context *ctx = arrays->ctx;
     size_t n = (size_t)h->numel * mo_dtype_size(T->dtype);
@@ -150,7 +151,8 @@ static void fill_tensor(mo_arrays *arrays, member *m, const mo_npy_header *h, mo
         mo_tensor_release(T);
 }
 
-/* Inflates a verified member of numbers and adds it to arrays; without a copy where a tensor holds it as it lies. */
+/* Inflates a verified member of numbers and adds it to arrays; without a copy if a tensor can hold its bytes
+ * unchanged. */
 static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
     mo_context *ctx = arrays->ctx;
     mo_tensor *T = mo_npy_tensor_of(ctx, h);
@@ -168,7 +170,7 @@ static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
     mo_file_bytes_free(ctx, &content);
 }
 
-/* Notes a member of text, which its reader may refuse by name. */
+/* Notes the name of a text member, so that the caller can refuse it by name. */
 static void note_text(mo_arrays *arrays, const member *m) {
     char *texts = NULL;
     if (asprintf(&texts, "%s\n%s", arrays->texts ? arrays->texts : "", m->name) < 0) {
@@ -212,7 +214,7 @@ static void read_members(mo_arrays *arrays, const char *label, member *m, size_t
 static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     zip_error_t error;
     zip_error_init(&error);
-    errno = 0; /* libzip calls an archive damaged whose end it has no memory to look for */
+    errno = 0; /* without memory to find its end, libzip calls an archive damaged */
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
     if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names the duplicate */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns whether a text gives an equal value again, or the same error: the lexer of jansson drops a letter for which
- * it has no memory, be it a quote or a bracket, and the next number in the text resets errno. */
+/* Returns whether decoding the text again gives an equal value or the same error: jansson's lexer drops a character,
+ * even a quote or a bracket, for which it has no memory, and the next number in the text resets errno. */
 static bool decodes_again(const json_t *value, const json_error_t *error, const char *text, size_t n, size_t flags) {
     json_error_t other = {.text = ""};
     json_t *again = json_loadb(text, n, flags, &other);
@@ -21,7 +21,7 @@ static bool decodes_again(const json_t *value, const json_error_t *error, const 
 
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error) {
     locale_t before = mo_locale_enter_c();
-    errno = 0; /* what tells a failed allocation: malloc sets it to ENOMEM */
+    errno = 0; /* shows a failed allocation, since malloc sets it to ENOMEM */
     json_error_t first = {.text = ""};
     json_t *value = json_loadb(text, n, flags, &first);
     bool lacked = errno == ENOMEM || !decodes_again(value, &first, text, n, flags);
@@ -52,7 +52,7 @@ json_t *mo_json_metadata(mo_context *ctx, const char *label, const char *text) {
 
 char *mo_json_encode(const json_t *value, size_t flags) {
     locale_t before = mo_locale_enter_c();
-    size_t n = json_dumpb(value, NULL, 0, flags); /* json_dumps loses what it has no memory for, unseen */
+    size_t n = json_dumpb(value, NULL, 0, flags); /* json_dumps silently drops parts for which it has no memory */
     char *text = n ? malloc(n + 1) : NULL;
     bool whole = text && json_dumpb(value, text, n, flags) == n;
     mo_locale_leave_c(before);

@@ -22,7 +22,7 @@ enum { LONGEST_HEADER = 100000000 };
 
 /* A tensor as the header describes it. */
 typedef struct entry {
-    const char *name; /* of the JSON object */
+    const char *name; /* the tensor's key in the JSON object */
     mo_dtype dtype;
     int ndim;
     int64_t shape[MO_MAX_AXES];
@@ -72,7 +72,7 @@ static bool digest_matches(
     return false;
 }
 
-/* The same for the n bytes of a header, if its metadata (NULL: none) hold digests. */
+/* Checks the digest of the n bytes of a header, if its metadata (NULL: none) hold digests. */
 static bool check_header_digest(
     mo_context *ctx, const char *label, const char *header, size_t n, const json_t *metadata) {
     const char *digits = json_string_value(json_object_get(metadata, HEADER_DIGEST));
@@ -275,7 +275,7 @@ static bool check_tensors(parts *p, const char *digits) {
     return true;
 }
 
-/* Checks the data against what digests the metadata hold. */
+/* Checks the data against the digests in the metadata, if there are any. */
 static bool check_data(parts *p) {
     const json_t *metadata = json_object_get(p->root, METADATA);
     const char *all = json_string_value(json_object_get(metadata, DATA_DIGEST));

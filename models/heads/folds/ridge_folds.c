@@ -1,15 +1,15 @@
 /* models/heads/folds/ridge_folds.c - ridge regression, and the predictions for each fold by the fit without it, for
  * little more than the cost of one fit.
  *
- * With X = [Zs | 1], F the rows of a fold and R those outside it, in dual and in primal form:
+ * With X = [Zs | 1], F the rows of a fold and R all other rows, in dual and in primal form:
  *     A = X X^T + lambda I, G = A^-1, alpha = G Y,   W = X^T alpha,         held_F = Y_F - G_FF^-1 alpha_F
  *     H = X^T X + lambda I, B = X^T Y,               W = H^-1 B,
  *                                    held_F = X_F (H - X_F^T X_F)^-1 (B - X_F^T Y_F)
  *
- * The first is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and predicts A_FR a for F;
- * the inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for kernels).
- * With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F: U_F = L_FF^-1, 0 above it, and below it, where J
- * runs over the blocks from F to the one before I, U_I = -L_II^-1 (sum of L_IJ U_J). */
+ * The dual form is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and predicts A_FR a for
+ * F; the inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for
+ * kernels). With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F: U_F = L_FF^-1, 0 above it, and below it,
+ * where J runs over the blocks from F to the one before I, U_I = -L_II^-1 (sum of L_IJ U_J). */
 #include "models/heads/folds/folds.h"
 
 /* L_II^-1 */

@@ -2,17 +2,17 @@
  * (avx512_panels.h), on one thread: eight rows of one panel of A meet two panels of B in 16 registers of sums.
  *
  * Every entry of C is one sum in order of k, closed after each block of terms, wherever the entry lies and whichever
- * rows are computed together: X X^T is symmetric to the last bit. In bf16 a sum that is subnormal is zero, as the
- * instruction has it.
+ * rows are computed together: X X^T is symmetric to the last bit. In bf16 a subnormal sum is zero, as the instruction
+ * defines it.
  *
  * A and C seldom lie in a cache: while one tile of C is formed, its lines and those of A that are packed next are
  * fetched. */
 #include "tensor/cpu/fast/avx512_panels.h"
 
 enum {
-    ROWS = 8,    /* of C that are formed at once */
+    ROWS = 8,    /* rows of C that are formed at once */
     LINE = 64,   /* bytes */
-    FETCHED = 16 /* lines of A that are asked for before each tile of C */
+    FETCHED = 16 /* lines of A that are fetched before each tile of C */
 };
 
 #if defined(__x86_64__)
@@ -48,12 +48,13 @@ static inline void fetch_ahead(upcoming *u) {
 /* One block of terms of some rows of C. */
 typedef struct part {
     const avx512_call *g;
-    int64_t words; /* of a row in its panel */
-    bool first;    /* beta, bias and addend come with these terms; later ones are added to C */
+    int64_t words; /* words of a row in its panel */
+    bool first;    /* these terms bring beta, bias and addend; the sums of later terms are added to C */
     upcoming next;
 } part;
 
-/* What y, alpha times the sums of row i and columns j .., is added to. */
+/* Returns y, which is alpha times the sums of row i and columns j .., plus its addends: beta C, bias and addend, or the
+ * earlier sums. */
 PANEL_INLINE __m512 add_rest(const part *p, int64_t i, int64_t j, __mmask16 mask, __m512 y) {
     const avx512_call *g = p->g;
     const float *c = g->C + i * g->ldc + j;

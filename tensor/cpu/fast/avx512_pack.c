@@ -1,14 +1,14 @@
-/* tensor/cpu/fast/avx512_pack.c - operands of products packed (avx512_panels.h), and rounded to bf16 if they are to be.
+/* tensor/cpu/fast/avx512_pack.c - packs operands of products (avx512_panels.h), and rounds them if the kernels use
+ * bf16.
  *
- * Rounding is to nearest even, whatever the rounding mode of the thread; subnormal numbers count as zero, since the
- * instruction takes them so. NaN and infinity stay what they are; a number beyond the largest of bf16 rounds to
- * infinity. */
+ * Rounding is to nearest even, whatever the rounding mode of the thread; subnormal numbers count as zero, as in the
+ * instruction. NaN and infinity do not change; a number beyond the largest of bf16 rounds to infinity. */
 #include "tensor/cpu/fast/avx512_panels.h"
 
 enum {
     GROUP = 64,              /* rows or columns, or terms, of an operand that are packed in one task */
     DEEP = 8 * IN_WORD,      /* terms that are packed in turn */
-    SQUARE = LANES * IN_WORD /* terms whose words are as many as a panel has rows */
+    SQUARE = LANES * IN_WORD /* number of terms that fill LANES words, one for each row of a panel */
 };
 
 int64_t panel_terms(int64_t k) {
@@ -147,7 +147,7 @@ void panel_pack(const avx512_call *g, avx512_side side, int64_t task, void *pack
             block + packed_words(LANES, first));
 }
 
-#else /* no such vectors here */
+#else /* compiled without such vectors */
 
 void panel_pack(const avx512_call *g, avx512_side side, int64_t task, void *packed) {
     (void)g, (void)side, (void)task, (void)packed;

@@ -15,7 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Bytes of addresses that OpenBLAS asks for per buffer; more buffers than its table has make it print a warning. */
+/* Bytes of addresses that OpenBLAS asks for per buffer; it prints a warning if asked for more buffers than its table
+ * holds. */
 enum { BUFFER = 128 << 20, MOST_BUFFERS = 64 };
 
 typedef void *allocate_buffer(int position);
@@ -51,7 +52,7 @@ static void *locked_alloc(int position) {
     return buffer;
 }
 
-/* Called by OpenBLAS alone, so that the flag says that its calls come here. */
+/* Only OpenBLAS calls this, so the flag shows that its calls arrive here. */
 static void *guarded_alloc(int position) {
     atomic_store(&guard_called, true);
     return locked_alloc(position);
@@ -66,7 +67,7 @@ static bool has_room(size_t buffers) {
 
 int blas_guard_reserve(int threads) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int reserved; /* OpenBLAS keeps a buffer that was asked for once */
+    static int reserved; /* buffers that OpenBLAS already has, which it keeps */
     free_buffer *release = releaser_of_openblas();
     if (!allocator_of_openblas() || !release)
         return threads;
@@ -75,7 +76,7 @@ int blas_guard_reserve(int threads) {
     pthread_mutex_lock(&lock);
     void **held = threads > reserved ? calloc((size_t)threads, sizeof *held) : NULL;
     int n = 0;
-    for (; held && n < threads && has_room(n ? 4 : 1); n++) /* the last ones would leave nothing for others */
+    for (; held && n < threads && has_room(n ? 4 : 1); n++) /* leaves room for other allocations */
         held[n] = allocate(1);
     for (int i = 0; i < n; i++)
         release(held[i]);
@@ -93,6 +94,6 @@ bool blas_guard_holds(void) {
         return true;
     float A = 1;
     int n = 1, info;
-    spotrf_("U", &n, &A, &n, &info); /* asks for a buffer at every size */
+    spotrf_("U", &n, &A, &n, &info); /* asks for a buffer, at any size */
     return atomic_load(&guard_called);
 }

@@ -8,8 +8,8 @@
  * factorization. */
 bool blas_guard_holds(void);
 
-/* Gives OpenBLAS the buffers of that many threads now, as far as there is memory: where there is none, OpenBLAS would
- * ask for it in a loop for ever. Returns the number of threads that have one, at most the given one. */
+/* Makes OpenBLAS take the buffers of that many threads now, as far as memory allows: without memory, OpenBLAS would ask
+ * for it in an endless loop. Returns the number of threads that have one, at most the given one. */
 int blas_guard_reserve(int threads);
 
 #endif

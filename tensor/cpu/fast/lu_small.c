@@ -15,7 +15,7 @@ typedef struct lu_lanes {
     bool moved;                         /* some row of some matrix has been exchanged */
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
     lanes pivot[SMALL_MATRIX];          /* from 0 */
-    lane_words refused, singular;       /* holds a value that is not finite; the first zero pivot, counted from 1 */
+    lane_words refused, singular;       /* a value is not finite; the first zero pivot, counted from 1 */
     lanes norm;
 } lu_lanes;
 
@@ -201,7 +201,7 @@ LANE_FUNCTION void factor_group(real *A, int64_t count, int64_t n, int32_t *pivo
 }
 
 void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info) {
-    if (sizeof(real) == 4 && n == 4) /* in float64 gcc 12 then warns of a loop of the general case */
+    if (sizeof(real) == 4 && n == 4) /* in float64, gcc 12 would warn about a loop of the general case */
         factor_group(A, count, 4, pivot, info);
     else
         factor_group(A, count, n, pivot, info);

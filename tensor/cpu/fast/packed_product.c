@@ -1,9 +1,9 @@
 /* tensor/cpu/fast/packed_product.c - a product of packed operands (avx512.h) on all threads of the context.
  *
- * B is packed once, by all threads; then each thread takes some rows of C, packs these rows of A and multiplies. Where
- * a row of op(A) is a column in memory, all threads pack A together too, along its lines. A thread that other programs
- * keep from its processor delays the others only while it has begun a part: the others do the rest. Batches of small
- * products are cut by matrix instead. Neither way, nor the number of threads, changes the terms of a sum or their
+ * B is packed once, by all threads; then each thread takes some rows of C, packs these rows of A and multiplies. If a
+ * row of op(A) is a column in memory, all threads pack A together too, along its lines. A thread that loses its
+ * processor to other programs delays the others only by the part that it has begun: they do the rest. Batches of small
+ * products are cut by matrix instead. The way and the number of threads change neither the terms of a sum nor their
  * order, hence no bit. */
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
@@ -12,13 +12,13 @@
 
 enum {
     TASKS = 16,            /* parts of C: enough for 8 threads to end together */
-    LEAST_ROWS = 8,        /* of a part: as many as a thread forms at once */
-    MOST_ROWS = 64,        /* of a part: as many as a thread packs at once */
-    COLUMNS = 8192,        /* of B that are packed together */
+    LEAST_ROWS = 8,        /* least rows of a part: a thread forms this number at once */
+    MOST_ROWS = 64,        /* most rows of a part: a thread packs this number at once */
+    COLUMNS = 8192,        /* columns of B that are packed together */
     WIDE = 4096,           /* rows of op(A), stored as columns, up to which all of them are packed together */
     MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
-    SMALL = 1 << 21,       /* multiplications of a matrix of a batch that one thread does alone */
-    SMALL_B = 1 << 18,     /* entries of its B */
+    SMALL = 1 << 21,       /* most multiplications of a small matrix of a batch, which one thread does alone */
+    SMALL_B = 1 << 18,     /* most entries of B in such a product */
     PATIENCE = 1000,       /* looks at the parts that others pack before a thread sleeps between two looks */
     NAP = 50000            /* nanoseconds of that sleep */
 };
@@ -57,7 +57,7 @@ static avx512_call call_of(const product *p, int64_t b, const part_of_product *s
     return g;
 }
 
-/* Rows i0 .. i1 - 1 of matrix b, with what comes before and after the product. */
+/* Computes rows i0 .. i1 - 1 of matrix b, including the epilogue. */
 static void multiply_rows(const product *p, int64_t b, const part_of_product *s, int64_t i0, int64_t i1,
     const avx512_packed *packed, void *block) {
     const tile t = {.b = b, .i0 = i0, .i1 = i1, .j0 = s->j0, .j1 = s->j0 + s->n};
@@ -89,7 +89,7 @@ static int64_t packed_terms(const product *p) {
     return min_of(p->k, max_of(1, MOST_PACKED / (int64_t)p->packed->packed_bytes(columns, terms)) * terms);
 }
 
-/* A thread's, for a matrix of a batch that it multiplies alone: all of its B, and a block of A. */
+/* Bytes for a thread that multiplies matrices of a batch alone: all of B, and a block of A. */
 static size_t alone_bytes(const product *p) {
     return p->packed->packed_bytes(p->n, p->k) + p->packed->block_bytes(p->k);
 }
@@ -129,8 +129,8 @@ static void multiply_each(const product *p, int threads, char *scratch) {
 typedef struct crew {
     const product *p;
     part_of_product part;
-    int64_t first, chunks; /* matrix of the batch; parts of its rows */
-    int64_t of_B;          /* packings, before those of A */
+    int64_t first, chunks; /* first: number of a matrix in the batch; chunks: parts of its rows */
+    int64_t of_B;          /* packings of B, which come before those of A */
     shares packings, rows;
     atomic_llong unpacked;
     avx512_packed packed;
@@ -180,7 +180,8 @@ static void multiply_part(crew *c, int64_t count, int threads) {
     multiply_shares(c);
 }
 
-/* `count` matrices from number `first` on, which have one B; more than one only where A is not packed as a whole. */
+/* Multiplies `count` matrices from number `first` on, which share one B; more than one only if A is not packed as a
+ * whole. */
 static void multiply_together(const product *p, int64_t first, int64_t count, int threads, char *scratch) {
     crew c = {.p = p, .first = first, .chunks = ceil_div(p->m, MOST_ROWS), .packed = {.B = scratch}};
     if (c.chunks * count < TASKS)

@@ -36,7 +36,8 @@ void panels_pack_symmetric(const panels *p, const real *A) {
             pack_square(A, p->depth, first, from, p->numbers + first * p->depth + from * PANEL);
 }
 
-/* The shape of a panel: its number of vectors of columns; rows of X are `from` apart, rows of Y `row` apart. */
+/* The shape of a product with one panel: the panel's number of vectors of columns; rows of X are `from` apart, rows of
+ * Y `row` apart. */
 typedef struct panel_rows {
     int64_t depth, from, row;
     size_t width;

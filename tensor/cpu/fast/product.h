@@ -32,7 +32,7 @@ typedef struct product {
     real alpha, beta;
     bool relu;
     int64_t tiles_m, tiles_n, pieces_k;
-    const avx512_kernels *packed; /* which multiply it; NULL: BLAS and loops, by tiles or pieces */
+    const avx512_kernels *packed; /* kernels that multiply packed operands; NULL: BLAS and loops, by tiles or pieces */
 } product;
 
 /* Rows i0 .. i1-1 and columns j0 .. j1-1 of one matrix of the batch. */
@@ -57,9 +57,10 @@ static inline const real *matrix_entry(const matrix *M, int64_t i, int64_t j) {
 void product_cut(product *p);
 /* The tile of that number. */
 tile product_tile(const product *p, int64_t number);
-/* Where matrix b of the batch begins, with a stride for each axis. */
+/* The offset of matrix b of the batch, with a stride for each axis. */
 int64_t product_offset(const product *p, const int64_t *stride, int64_t b);
-/* What a product is added to, and what follows it: C := beta C + bias + addend on a tile, and relu or its adjoint. */
+/* product_start: C := beta C + bias + addend on a tile, before the product; product_clip: relu or its adjoint, after
+ * it. */
 void product_start(const product *p, const tile *t);
 void product_clip(const product *p, const tile *t);
 /* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. */

@@ -1,7 +1,7 @@
-/* tensor/cpu/fast/threads.c - starts the threads that kernels of a context share, and tells how many may work.
+/* tensor/cpu/fast/threads.c - starts the threads that kernels of a context share, and decides how many of them work.
  *
- * OpenMP ends the process if it cannot start a thread. So as many threads as the team has are started by pthread first,
- * all alive at once, and ended again; then OpenMP starts its own, whose stacks find the same room.
+ * OpenMP ends the process if it cannot start a thread. So the team's number of threads is first started by pthread, all
+ * alive at once, and ended again; then OpenMP starts its own threads, whose stacks fit in the same memory.
  *
  * GCC's OpenMP ends the threads that a smaller team leaves out and starts others for the next larger one, which takes
  * longer than a small kernel and can fail for want of memory. So every parallel region has all of the context's threads
@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static _Atomic pid_t process;     /* which has started teams */
+static _Atomic pid_t process;     /* the process that started teams */
 static _Thread_local int started; /* threads of the calling thread's team */
 
 static void *wait_for_others(void *gate) {
@@ -28,7 +28,7 @@ static void *wait_for_others(void *gate) {
     return NULL;
 }
 
-/* 0, or the error number for which there are not `more` threads at once beside this one. */
+/* Returns 0, or the error number if `more` threads beside this one cannot live at once. */
 static int try_threads(int more) {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     pthread_t *thread = malloc((size_t)more * sizeof *thread);
@@ -63,7 +63,7 @@ int team_start(int threads) {
     process = getpid();
 #pragma omp parallel num_threads(threads) reduction(+ : found)
     found++;
-    (void)found; /* fewer, where OpenMP has a limit of its own */
+    (void)found; /* it is smaller if OpenMP has a limit of its own */
     started = threads;
     return 0;
 }
@@ -72,12 +72,12 @@ int team_start(int threads) {
 
 /* OpenMP's threads spin at a barrier. If more threads want to run than there are processors, a spinning thread takes
  * the time of the thread that it waits for, and a step becomes ten times slower. So each context watches its own
- * thread: if that was preempted in a window and got too little of its processor, other programs wanted the processor.
- * Then the context works alone for a while, and for longer if the next window with all threads is no better. That
- * changes no bit: the number of threads never does. */
+ * thread: if this thread was preempted during a window and got too little of its processor, other programs wanted the
+ * processor. Then the context works alone for a while, and for longer if the next window with all threads is no better.
+ * This changes no bit, because the number of threads never does. */
 static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4; /* seconds; share of a window */
 
-enum { PREEMPTIONS = 2 /* in a window; one happens on an idle machine too */ };
+enum { PREEMPTIONS = 2 /* preemptions during a window that count; one happens even on an idle machine */ };
 
 static long count_preemptions(void) {
     struct rusage usage;

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
-/* The most threads that serve: the processors, since more would wait for each other's turns, or OMP_NUM_THREADS if that
- * is more. */
+/* The largest useful number of threads: the number of processors, since more threads would wait for each other, or
+ * OMP_NUM_THREADS if that is larger. */
 int team_most(void);
 /* Starts the OpenMP threads of the calling thread, so that it fails here and not in a kernel, in which OpenMP would end
  * the process. Returns 0, or the error number for which that many threads cannot be started. */
@@ -18,7 +18,7 @@ bool team_is_lost(void);
 /* The processor time that the calling thread got lately; starts as zeros. Times in seconds. */
 typedef struct contention {
     double start, used; /* start of the window, and the processor time of this thread then */
-    long switches;      /* preemptions of this thread until then */
+    long switches;      /* preemptions of this thread before the window */
     double until;       /* time until which one thread is used; 0: all are used */
     double pause;       /* length of the current pause */
 } contention;

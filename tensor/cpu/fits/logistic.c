@@ -20,13 +20,13 @@
 enum { ROUNDS = 4000, TRIALS = 12, BLOCK = 64, FIRST_LIMIT = 40, RENEWALS = 16, REFRESHES = 3, CHEAP = 16 };
 
 #define COARSE 0.2 /* relative gradient at which the curvatures are taken from the fit */
-#define SLOPE 0.5  /* a search ends at this share of the first slope */
-#define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* a gradient that need not fall further, by its rounding */
+#define SLOPE 0.5  /* a search ends when the slope has fallen to this share of the first slope */
+#define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* times its rounding, a gradient need not fall further */
 #define ROUGH 1e-4                                        /* relative gradient */
-#define DRIFT 0.1         /* of a logit in the last step to an optimum: it is at infinity */
-#define FOLD_TOLERANCE 10 /* of folds, times that of the fit */
+#define DRIFT 0.1                                         /* a last step that moves a logit more: no finite optimum */
+#define FOLD_TOLERANCE 10 /* tolerance of the fits without a fold, relative to the fit of all rows */
 
-/* An item: all rows, then without each fold. */
+/* One item: its fit of all rows, then a fit without each fold. */
 typedef struct regression {
     logistic_space s;
     real *Y; /* [C, row] */
@@ -98,7 +98,7 @@ static double weighted_dot(const logistic_space *s, const real *A, const real *B
     return total;
 }
 
-/* <A, mu V> of the weights of a, and of v with the logits Fv. */
+/* <A, mu V> of the weights A and V with coordinates a and v and logits Fa and Fv. */
 static double penalised(const logistic_space *s, const real *a, const real *Fa, const real *v, const real *Fv) {
     return (double)s->kappa * (logistic_inner(s, a, v, Fv) - weighted_dot(s, Fa, Fv, s->D));
 }
@@ -116,7 +116,7 @@ static real search_length(const regression *g, const logistic_fit *f, double pul
     }
 }
 
-/* The search along the step. Returns false if there is none. */
+/* Moves along the step. Returns false if the objective does not fall along it. */
 static bool move(const regression *g, logistic_fit *f) {
     const logistic_space *s = &g->s;
     if (!(f->slope < 0))
@@ -154,17 +154,17 @@ static double loss_gradient(const regression *g, const logistic_fit *f, real *Q,
         }
     }
     *penalty = sqrt(sum);
-    return EPSILON * sqrt(total); /* D^1/2 Phi L^-T has orthogonal columns of length 1 at most */
+    return EPSILON * sqrt(total); /* since D^1/2 Phi L^-T has orthogonal columns of length at most 1 */
 }
 
-/* About the gradient of the penalty in coordinates, |L^-1 lambda W|, not in the dual: with M a few dozen times lambda,
- * a tenth of the root of lambda |W|^2. */
+/* An estimate of the penalty's gradient in coordinates, |L^-1 lambda W|, outside the dual: with M a few dozen times
+ * lambda, it is a tenth of the root of lambda |W|^2. */
 static double penalty_size(const logistic_space *s, const logistic_fit *f) {
     return 0.1 * sqrt(fmax(penalised(s, f->a, f->F, f->a, f->F), 0));
 }
 
-/* The gradients of these fits, and whether they go on: not where the gradient is within tolerance, or is near rounding
- * and no longer falls. */
+/* Computes the gradients of these fits, and whether they go on. A fit stops if its gradient is within tolerance, or is
+ * near rounding and no longer falls. */
 static void find_gradients(const regression *g, logistic_fit *const *f, int count) {
     const logistic_space *s = &g->s;
     int64_t N = s->width * s->C, rows = s->row * s->C;
@@ -194,8 +194,8 @@ static void find_gradients(const regression *g, logistic_fit *const *f, int coun
     }
 }
 
-/* Runs fits to their tolerances. Returns false where one of them does not arrive: its only Newton step reaches its
- * limit, or rounding leaves no direction. */
+/* Runs fits to their tolerances. Returns false if one does not get there: a Newton step reaches its limit, or rounding
+ * leaves no direction. */
 static bool minimise(const regression *g, logistic_fit **f, int count) {
     int threads = g->s.threads;
     bool there[MO_FOLDS_AT_ONCE + 1], fine = true;
@@ -228,7 +228,8 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
 
 /* ---- a fit ---- */
 
-/* The part of the dual's coordinates that is lambda times the weights', q = kappa (a - D F), and back. */
+/* Replace the dual's coordinates a by their part q = kappa (a - D F), which stands for lambda times the weights, and
+ * back. */
 static void leave_curvature(const logistic_space *s, logistic_fit *f) {
     for (int64_t c = 0; c < s->C; c++)
         for (int64_t i = 0; i < s->row; i++)
@@ -241,7 +242,7 @@ static void enter_curvature(const logistic_space *s, logistic_fit *f) {
             f->a[c * s->row + i] = f->a[c * s->row + i] / s->kappa + s->D[i] * f->F[c * s->row + i];
 }
 
-/* Takes the curvatures from the fit; its weights stay. */
+/* Takes the curvatures from the fit, and keeps its weights. */
 static bool renew(logistic_space *s, logistic_fit *f, double least) {
     blasint C = (blasint)s->C, m = (blasint)s->m, width = (blasint)s->width;
     if (s->dual)
@@ -343,7 +344,7 @@ static mo_fit_code fit_all(regression *g, bool renews, real *W) {
     return MO_FIT_UNSOLVED;
 }
 
-/* Whether each class has weight in the fit without the rows from .. to - 1, which are taken from it. */
+/* Removes the rows from .. to - 1 from the fit. Returns whether each class still has weight. */
 static bool exclude_rows(const regression *g, logistic_fit *f, int64_t from, int64_t to) {
     bool all = true;
     for (int64_t i = 0; i < g->s.row; i++)
@@ -353,7 +354,7 @@ static bool exclude_rows(const regression *g, logistic_fit *f, int64_t from, int
     return all;
 }
 
-/* Whether rounding hides the solution: weights and logits may then be far from it, and the caller has other ways. */
+/* Whether rounding hides the solution: weights and logits can then be far from it, and the caller tries other ways. */
 static bool is_rough(const logistic_fit *f) {
     return !(f->norm <= ROUGH * f->size);
 }

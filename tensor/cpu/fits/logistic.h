@@ -21,8 +21,8 @@ typedef struct logistic_space {
     bool dual, free_intercept;
     int threads;
     int64_t n, d, m, C;       /* m: columns of Phi */
-    int64_t rows, row, width; /* rows: n, and in the dual one for a free intercept */
-    int64_t order;            /* of the factor: rows, or m */
+    int64_t rows, row, width; /* rows: n, plus 1 for a free intercept in the dual */
+    int64_t order;            /* of the factor: rows in the dual, else m */
     int factorizations;
     const real *X;
     real lambda, kappa;
@@ -30,8 +30,8 @@ typedef struct logistic_space {
     real *factor;           /* [order, order]: G, or L */
     real *K, *border;       /* dual: X X^T [n, n], its lower triangle; [n] scratch */
     real *Phi;              /* [n, m]: Phi L^-T */
-    panels logits, pull;    /* of the products; pull: not in the dual */
-    real *inputs, *outputs; /* [fits, C, wider of row and width] of products */
+    panels logits, pull;    /* packed matrices of the products; pull is not used in the dual */
+    real *inputs, *outputs; /* [fits, C, max(row, width)]: inputs and outputs of the products */
 } logistic_space;
 
 /* One fit. F, Fx, Fp: the logits of a, x and p. */
@@ -40,13 +40,13 @@ typedef struct logistic_fit {
     real *F, *Fx, *Fp, *P;     /* P: probabilities at a */
     real *fitted;              /* [row]: 1, or 0 for rows that are held out */
     double tolerance;          /* a fit ends at |gradient| <= tolerance times its terms */
-    double size, norm, before; /* of the gradient's terms, of the gradient, and of the one before */
-    double target, least;      /* |r|, or <r, r> as of the inner product, at which Newton's equation is solved */
+    double size, norm, before; /* norms of the gradient's terms, of the gradient, and of the previous gradient */
+    double target, least;      /* Newton's equation is solved at |r| <= target, or at <r, r> <= least */
     double product;            /* <r, r> of the last direction; 0 before the first */
     double moved;              /* the largest change of a logit in the last Newton step */
-    double slope;              /* of the objective along x */
-    int steps, limit;          /* of conjugate gradients in this Newton step */
-    bool near, moves;          /* near: the gradient is little more than rounding */
+    double slope;              /* slope of the objective along x */
+    int steps, limit;          /* number of conjugate gradients in this Newton step, and its limit */
+    bool near, moves;          /* near: the gradient is little more than rounding; moves: the fit goes on */
 } logistic_fit;
 
 #define logistic_space_layout REAL(logistic_space_layout)
@@ -70,23 +70,23 @@ static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int6
     return X->shape[0] == 1 && X->shape[1] * X->shape[2] * classes > MO_PARALLEL_FLOP ? blas_threads(ctx) : 1;
 }
 
-/* Return the scratch size of a space for `count` fits, and of the fits, in reals; lay them out in `scratch` unless it
- * is NULL. The sizes, threads and flags of the space are set. */
+/* Return the scratch size, in reals, of a space for `count` fits, and of the fits; lay them out in `scratch` unless it
+ * is NULL. The sizes, threads and flags of the space must be set. */
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
-/* D from the probabilities P [C, row], at least `least` per unit of weight. */
-#define LEAST_CURVATURE 3e-3 /* as the curvatures of other points, and of fits without a fold, differ */
+/* Sets D from the probabilities P [C, row], at least `least` per unit of weight. */
+#define LEAST_CURVATURE 3e-3 /* since the curvatures of other points, and of fits without a fold, differ */
 void logistic_set_curvature(logistic_space *s, const real *P, real least);
 /* Computes the factor from D, and prepares the products. Returns false if M is not positive definite. */
 bool logistic_factor(logistic_space *s);
 /* Prepares the products from the factor and D. */
 void logistic_prepare(logistic_space *s);
-/* K of the rows, which the factor of the dual needs; nothing otherwise. */
+/* Computes K of the rows, which the factor of the dual needs; does nothing outside the dual. */
 void logistic_compare_rows(logistic_space *s);
 /* Writes what an adjoint reuses: D [n + 1], with kappa behind it, and the factor [order, order]. */
 void logistic_save_factor(const logistic_space *s, real *D, real *factor);
-/* Not in the dual: W [m, C] = the weights whose coordinates are v [C, width], which is overwritten. */
+/* Outside the dual: W [m, C] = the weights whose coordinates are v [C, width], which is overwritten. */
 void logistic_write_weights(const logistic_space *s, real *v, real *W);
 
 /* Y = the logits of `count` vectors of coordinates X. */
@@ -96,13 +96,13 @@ real *logistic_pull(const logistic_space *s, int count);
 /* <U, V> of weights whose coordinates are u, and v with the logits Fv. */
 double logistic_inner(const logistic_space *s, const real *u, const real *v, const real *Fv);
 
-/* Sets the mean over classes of each coordinate to 0, which it is but for rounding: the Hessian of an intercept without
- * penalty does not see it. */
+/* Sets the mean over classes of each coordinate to 0; only rounding makes it differ, and the Hessian of an intercept
+ * without penalty is blind to it. */
 void logistic_centre(const logistic_space *s, real *r);
 /* Q = W F - kappa D F at the probabilities of f; returns <F, Q>. */
 double logistic_curve(const logistic_space *s, const logistic_fit *f, const real *F, real *Q);
-/* A step of conjugate gradients for H x = r of these fits; their P is that of the Hessian. there[k]: fit k's equation
- * is solved, or has no further direction. */
+/* A step of conjugate gradients for H x = r of these fits, whose P are the probabilities of H. there[k]: fit k's
+ * equation is solved, or has no further direction. */
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
 
 /* Fits or solves item b of a call in a scratch of its own; counts its factorizations. */

@@ -11,9 +11,9 @@
 
 #include <math.h>
 
-enum { STARTS = 6 }; /* conjugate gradients go on from the residual that rounding has left */
+enum { STARTS = 6 }; /* how often conjugate gradients start again from the residual that rounding left */
 
-#define LARGEST_LEFT sqrt(EPSILON) /* of a right-hand side */
+#define LARGEST_LEFT sqrt(EPSILON) /* largest residual accepted, relative to the right-hand side */
 
 typedef struct adjoint {
     logistic_space s;
@@ -32,7 +32,7 @@ static int64_t adjoint_layout(adjoint *a, const mo_logistic_solve_call *g, int t
     return at + panels_row(a->s.d * a->s.C);
 }
 
-/* P = softmax(F) from F [n, C]. */
+/* Sets P = softmax(F) from F [n, C]. */
 static void set_probabilities(const logistic_space *s, const logistic_fit *f, const real *F) {
     memset(f->P, 0, (size_t)(s->row * s->C) * sizeof(real));
     for (int64_t i = 0; i < s->n; i++) {
@@ -48,7 +48,7 @@ static void set_probabilities(const logistic_space *s, const logistic_fit *f, co
         f->fitted[i] = i < s->n ? 1 : 0;
 }
 
-/* f->r from B [m, C]. */
+/* Sets f->r from B [m, C]. */
 static void set_residual(const adjoint *a, const real *B) {
     const logistic_space *s = &a->s;
     const logistic_fit *f = &a->fit;
@@ -86,7 +86,7 @@ static void set_residual(const adjoint *a, const real *B) {
     logistic_centre(s, f->r);
 }
 
-/* U [m, C] from f->x. */
+/* Writes U [m, C] from f->x. */
 static void write_solution(const adjoint *a, real *U) {
     const logistic_space *s = &a->s;
     const logistic_fit *f = &a->fit;
@@ -108,7 +108,7 @@ static void write_solution(const adjoint *a, real *U) {
         (blasint)d, f->x, (blasint)s->row, 1, U, (blasint)C);
 }
 
-/* The curvatures and the factor, given or computed and given back. */
+/* Takes the curvatures and the factor from the call, or computes them and returns them there. */
 static bool take_factor(adjoint *a, const mo_logistic_solve_call *g, int64_t b) {
     logistic_space *s = &a->s;
     int64_t length = s->order * s->order;
@@ -129,7 +129,8 @@ static bool take_factor(adjoint *a, const mo_logistic_solve_call *g, int64_t b) 
     return true;
 }
 
-/* Goes on from x by conjugate gradients for what is left of the right-hand side, f->a. Returns the size of that. */
+/* Continues from x with conjugate gradients on the residual of H x = f->a. Returns the size of that residual at the
+ * start. */
 static double iterate(const logistic_space *s, logistic_fit *f, double target) {
     logistic_fit *one[] = {f};
     int64_t N = s->width * s->C;

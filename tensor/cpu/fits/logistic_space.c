@@ -42,7 +42,7 @@ static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
 
 enum { BLOCK = 64, ATTEMPTS = 8, APART = 16 };
 
-#define START_CURVATURE 0.09 /* of a row before any fit */
+#define START_CURVATURE 0.09 /* curvature of a row before any fit */
 
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch) {
     int64_t at = 0, n = s->n;
@@ -121,8 +121,8 @@ static void border_inverse(logistic_space *s, real ratio) {
         G[n * ld + n] = 1 / (ratio * total);
 }
 
-/* Where rows depend on one another, K maps some coordinates to nothing, and conjugate gradients would neither see nor
- * reduce them: K has the size of its rounding on its diagonal. */
+/* If rows are linearly dependent, K maps some coordinates to zero, and conjugate gradients would neither see nor reduce
+ * them: so the size of K's rounding is added to its diagonal. */
 static bool factor_rows(logistic_space *s, real ratio) {
     real apart = 0;
     for (int64_t i = 0; i < s->n; i++)
@@ -286,7 +286,7 @@ void logistic_centre(const logistic_space *s, real *r) {
     }
 }
 
-/* Takes the step; Hp: the pull of Q. */
+/* Takes the step; Hp: the pull of Q. Returns true if it was the last one. */
 static bool step(const logistic_space *s, logistic_fit *f, double curvature, const real *Hp) {
     int64_t N = s->width * s->C;
     if (!(f->product > f->least) || !(curvature > 0))
@@ -327,7 +327,7 @@ void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each
     real *codes = code->data;
     if (!scratch)
         return;
-    if (batch == 1) /* no team around the teams of its products */
+    if (batch == 1) /* a single item: its products use the threads */
         codes[0] = (real)item(call, inside, scratch, 0, &factorizations);
     else
 #pragma omp parallel for num_threads(threads) schedule(dynamic) reduction(+ : factorizations)

@@ -28,13 +28,13 @@ enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, INSIDE = 3, SWEEPS = 4, FIRST_STEP
 /* ---- steps among the working rows ---- */
 
 /* Vectors of the working rows are kept class by class, [C, row], so that loops over rows are long; the padding to whole
- * lanes is 0. Rows whose alpha may move, with K / lambda among them: */
+ * lanes is 0. The struct holds the rows whose alpha may move, and K / lambda between these rows. */
 typedef struct svm_working {
     int64_t n, C, row;
     panels K;
-    int64_t *number;               /* [n] of the row in the fit */
+    int64_t *number;               /* [n]: number of the row in the fit */
     real *step;                    /* [row]: lambda / K_ii */
-    real *share, *sum;             /* [row]: 1 / the number of alpha above 0 (0 if it is one); scratch */
+    real *share, *sum;             /* [row]: 1 / the number of alpha above 0 (0 if there is one); scratch */
     real *Y, *alpha, *F;           /* [C, row] */
     real *movable, *v, *r, *p, *q; /* [C, row] scratch; movable: 1 where alpha may move on its face */
     real *best;                    /* [C] scratch */
@@ -278,7 +278,7 @@ static bool is_held(const svm_fit *f, int64_t i) {
     return i >= f->held_first && i < f->held_end;
 }
 
-/* The largest violation, and the rows to work on: `count` rows, `fresh` of them new. */
+/* Returns the largest violation, and chooses the rows to work on: `count` rows, `fresh` of them new. */
 static double violation(const svm_fit *f, double *size, int64_t *count, int64_t *fresh) {
     double worst = 0;
     *size = 1;
@@ -295,7 +295,7 @@ static double violation(const svm_fit *f, double *size, int64_t *count, int64_t 
     return worst;
 }
 
-/* Makes the wanted rows the working rows, with K among them. */
+/* Makes the wanted rows the working rows, and gathers K between them. */
 static void choose_working_rows(svm_fit *f) {
     svm_working *w = &f->working;
     w->n = 0;
@@ -353,8 +353,8 @@ static bool walk_face(const svm_fit *f, double size, bool *exact) {
 
 /* Runs a fit; returns the largest violation of the optimality conditions, below 0 if they hold.
  * Sweeps move one row alone. Where the rows lie far from 0 and near each other, any such move changes all logits much,
- * so after a step that a bound has stopped, sweeps lead back from that bound: such a fit is stuck until it walks each
- * face to its end.
+ * so after a step that a bound has stopped, sweeps lead back from that bound: such a fit makes no progress until it
+ * walks each face to its end.
  * Ends at the exact solution of a face, or when rounding prevents progress although no bound has stopped several rounds
  * of conjugate gradients. */
 static double fit_rows(svm_fit *f) {
@@ -424,7 +424,7 @@ static double run_item(svm_fit *f, const mo_svm_call *g, int64_t b) {
     f->margin = g->margin.data ? entry_of(&g->margin, b) : NULL;
     f->lambda = *entry_of(&g->lambda, b);
     memcpy(f->alpha, f->Y, (size_t)bytes);
-    for (int64_t i = 0; i < n && C == 1; i++) /* a simplex of one point, whatever Y */
+    for (int64_t i = 0; i < n && C == 1; i++) /* with one class, alpha is 1 whatever Y is */
         f->alpha[i] = 1;
     f->held_first = f->held_end = 0;
     double worst = fit_rows(f);
