@@ -30,7 +30,7 @@ MO_API void mo_ridge_loo_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     mo_ridge_form form, mo_tensor **W, mo_tensor **Yloo);
 
 /* All nodes of a graph, or all graphs of a set, as they are embedded: the rows of the expert T (models/
- * invariant_readout.c), each followed by a one, Z [N, d + 1], and gram = Z^T Z. */
+ * invariant.c), each followed by a one, Z [N, d + 1], and gram = Z^T Z. */
 typedef struct mo_population {
     mo_tensor *Z, *gram;
 } mo_population;

@@ -24,11 +24,6 @@ MO_API mo_tensor *mo_scale_unit(mo_tape *t, mo_tensor *X, mo_tensor *s, double e
 /* A where Y > 0, else 0; no gradient to Y; equal shapes */
 MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
 
-/* ---- solve.c, solve_spd.c ---- */
-/* mo_solve and mo_solve_spd where a matrix without a solution is no error, but gives NaN in its own X */
-MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
-MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
-
 /* ---- fits/ ---- */
 /* Folds of a support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0 and no fold is empty. Rows
  * after the last fold take part in every fit. */

@@ -31,6 +31,9 @@ MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b
 /* X with A X = B for A [.., n, n] and B [.., n, m]: A regular, or symmetric positive definite (lower triangle read). */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
+/* The same where a matrix without a solution is no error: its own X, and the gradients of its A and B, are NaN. */
+MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
+MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* X with T X = B, or T^T X = B; T [.., n, n] (the other triangle is ignored), B [.., n, m] */
 MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle);
 MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */
@@ -152,41 +155,19 @@ MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 /* A X: A [n, m] sparse, X [m, d] -> [n, d]; A must outlive the tape */
 MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 
-/* ---- composed/: solves with their health as data ---- */
-
-/* What becomes of a matrix that fails: it has no solution, or its reciprocal condition is below the least one. */
-typedef enum mo_solve_policy {
-    MO_SOLVE_ERROR = 0, /* MO_NUMERICAL, naming the matrix: mo_solve, mo_solve_spd */
-    MO_SOLVE_NAN,       /* its own X, and the gradients of its A and B, are NaN */
-    MO_SOLVE_SHIFT,     /* A + lambda I is solved in its place, the smallest lambda of a geometric row that helps */
-    MO_SOLVE_REFINE     /* no float32 matrix fails that float64 can solve: residuals in float64, backward too */
-} mo_solve_policy;
-
-typedef struct mo_solve_options {
-    mo_solve_policy policy;
-    bool spd;                    /* A is symmetric positive definite, its lower triangle is read */
-    double least_rcond;          /* 0: whatever the factorization accepts */
-    double shift, largest_shift; /* lambda is shift |A|, ten times that, .. at most largest_shift |A|, beyond which the
-                                    matrix is an error; 0: the epsilon of the dtype, 0.01 */
-} mo_solve_options;
-
-/* Of every system of a batch, after the policy; constants of the tape [..], float64 but for info. |.| is the 1-norm. */
+/* ---- composed/: the health of solves as data ---- */
+/* Of every system of a batch; constants of the tape [..], float64 but for info. |.| is the 1-norm. */
 typedef struct mo_solve_health {
     mo_tensor *info;  /* int32: 0; i > 0: leading minor i is not positive, pivot i is 0; -1: A is not finite; -2: A is
                          singular to working precision */
     mo_tensor *rcond; /* 1 / (|A| |A^-1|), from an inverse in float64; 0 of a singular matrix */
     mo_tensor *residual; /* |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well */
-    mo_tensor *lambda;   /* on the diagonal of the A that was solved */
     mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: not a digit is right */
 } mo_solve_health;
 
-/* X with A X = B as of mo_solve or mo_solve_spd, and with the same bits where no matrix fails. options may be NULL;
- * health may be NULL, it costs an inverse in float64. Differentiable any number of times, lambda held fixed. */
-MO_API mo_tensor *mo_solve_with(
-    mo_tape *t, mo_tensor *A, mo_tensor *B, const mo_solve_options *options, mo_solve_health *health);
-/* The number of systems with an error above the limit (0: 0.01); text receives one line that says so and names the
- * worst of them, "" if there is none. */
-MO_API int64_t mo_solve_warning(const mo_solve_health *health, double limit, char *text, size_t bytes);
+/* What is known of X, which mo_solve or (spd) mo_solve_spd gave for A and B, or their forms that give NaN: leading axes
+ * as theirs. Costs an inverse in float64. Returns the status; null tensors on failure. */
+MO_API mo_code mo_solve_check(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *X, bool spd, mo_solve_health *health);
 
 /* ---- composed/: losses, accuracy, segments, sparse values ---- */
 /* The mean of (X - Y)^2, of one shape -> scalar */
@@ -222,14 +203,16 @@ MO_API mo_tensor *mo_recompute(
  * n <= 12; state is the options' state. */
 typedef mo_tensor *(*mo_residual)(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
 
-/* The outcome of a solve, written by every forward and every backward; for a batch, the worst of its systems. */
-typedef struct mo_implicit_report {
-    double residual;         /* |F(x_star)| / max(1, |x_star|) */
-    double adjoint_residual; /* of the last linear system, relative to its right-hand side; 0 if it was factored */
-    int iterations;          /* of the last linear system */
-    int64_t systems;         /* linear systems solved so far; a batch counts once */
+/* What a solver has done, then the linear systems of its backward; of a batch, the worst of its systems. */
+typedef struct mo_solver_report {
+    int iterations;
+    double residual; /* |F| / max(1, |x|) */
+    bool converged;
+    int adjoint_iterations;  /* of the last linear system */
+    double adjoint_residual; /* of it, relative to its right-hand side; 0 if it was factored */
+    int64_t adjoint_systems; /* solved so far; a batch counts once */
     bool missed;             /* a solve so far has missed its tolerance */
-} mo_implicit_report;
+} mo_solver_report;
 
 /* A batch of systems is solved together, each with coefficients of its own. */
 typedef struct mo_implicit_options {
@@ -242,9 +225,9 @@ typedef struct mo_implicit_options {
     int restart;          /* GMRES restarts after this number of iterations, at most 10000; 0: 30 */
     double residual; /* limit of |F(x_star)| / max(1, |x_star|); 0: 1e-6 in float64, 1e-3 in float32; < 0: unchecked */
     bool accept;     /* a missed tolerance is reported and raises no error */
-    mo_implicit_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */
-    void *state;                /* handed to residual and jacobian */
-    size_t state_size;          /* bytes of state to copy, at most MO_MAX_STATE; 0: the state outlives the tape's use */
+    mo_solver_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */
+    void *state;              /* handed to residual and jacobian */
+    size_t state_size;        /* bytes of state to copy, at most MO_MAX_STATE; 0: the state outlives the tape's use */
 } mo_implicit_options;
 
 /* The solution x_star [.., item ..] of F(x_star, theta) = 0, found by any means, as a function of theta: its value,
@@ -253,29 +236,18 @@ typedef struct mo_implicit_options {
 MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options);
 
-typedef struct mo_solver_report {
-    int iterations;
-    double residual; /* |F| / max(1, |x|), the worst of a batch */
-    bool converged;
-} mo_solver_report;
-
 typedef struct mo_solver_options {
-    mo_implicit_options implicit; /* batch axes, state and accept, and how adjoint systems are solved */
+    mo_implicit_options implicit; /* batch axes, state, accept, report, and how adjoint systems are solved */
     double tolerance;             /* of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */
     int iterations;               /* limit; 0: 1000 */
     int memory;                   /* L-BFGS: pairs, at most 32; 0: 10 */
     bool unrolled;                /* record and differentiate every iteration instead, for comparison */
-    mo_solver_report *report;     /* may be NULL; written before the call returns */
 } mo_solver_options;
 
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
  * times: by the implicit function theorem, with iterations that are not recorded, or unrolled (line searches are then
- * held fixed). F(x) = A(theta) x - b(theta): conjugate gradients for symmetric definite A, GMRES for any regular A;
- * residuals are relative to |F(x0)|. Any F: Newton steps by dense factors or either of these, with backtracking. */
-MO_API mo_tensor *mo_conjugate_gradients(
-    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
-MO_API mo_tensor *mo_gmres(
-    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
+ * held fixed). Any F: Newton steps by dense factors or, of systems beyond implicit.dense_limit, by conjugate gradients
+ * or GMRES, with backtracking; one step where F(x) = A(theta) x - b(theta). */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 /* The minimiser of a smooth f(x, theta) -> [..], one value per item: free, or over x >= 0 whose last axis sums to 1. */

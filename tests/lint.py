@@ -76,13 +76,23 @@ def faults_of_guides(known):
                 yield f"{path}: {name} is not there"
 
 
+def faults_of_spelling():
+    """What codespell finds in sources, guides and tests; nothing where it is not installed."""
+    files = subprocess.run(["git", "ls-files", "*.c", "*.h", "*.cu", "*.py", "*.md", "*.js", "*.html", "*.cases"], cwd=ROOT,
+                           capture_output=True, text=True, check=False).stdout.split()
+    if files and shutil.which("codespell"):
+        words = "numer,trian,paht,coo,nd,fo,ontext"  # a journal, and words of tests and codes
+        yield from subprocess.run(["codespell", "-L", words, *files], cwd=ROOT, capture_output=True, text=True,
+                                  check=False).stdout.splitlines()
+
+
 def main():
     known, faults, count = set(), [], 0
     for path, text in sources():
         count += 1
         known.update(re.findall(r"\b(?:mo|MO)_\w+", text))
         faults += [*faults_of_includes(path, text), *faults_of_output(path, text)]
-    faults += faults_of_guides(known)
+    faults += [*faults_of_guides(known), *faults_of_spelling()]
     print(*faults, f"{count} sources, {len(faults)} faults", sep="\n")
     return 1 if faults or count < 100 else 0
 

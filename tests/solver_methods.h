@@ -52,9 +52,11 @@ static inline mo_tensor *quartic(mo_tape *t, mo_tensor *x, mo_tensor *const *the
 }
 
 static const method methods[] = {
-    {"conjugate gradients", mo_conjugate_gradients, affine, true, {.tolerance = 1e-12}},
-    {"GMRES", mo_gmres, affine, false, {.tolerance = 1e-12}},
-    {"GMRES, restarted", mo_gmres, affine, false, {.implicit.restart = 4, .tolerance = 1e-11}},
+    {"linear, CG", mo_newton_krylov, affine, true,
+        {.implicit = {.dense_limit = -1, .symmetric = true}, .tolerance = 1e-12}},
+    {"linear, GMRES", mo_newton_krylov, affine, false, {.implicit.dense_limit = -1, .tolerance = 1e-12}},
+    {"linear, GMRES restarted", mo_newton_krylov, affine, false,
+        {.implicit = {.dense_limit = -1, .restart = 4}, .tolerance = 1e-11}},
     {"Newton-Krylov, factors", mo_newton_krylov, cubic, false, {.tolerance = 1e-12}},
     {"Newton-Krylov, GMRES", mo_newton_krylov, cubic, false, {.implicit.dense_limit = -1, .tolerance = 1e-12}},
     {"Newton-Krylov, CG", mo_newton_krylov, cubic, true,

@@ -9,6 +9,7 @@ The copy is built once with gcov's counters, and every test runs alone in it, wh
 keeps both for the next time). A mutation that does not compile is drawn again; one that never ends is caught."""
 import argparse
 import collections
+import contextlib
 import gzip
 import json
 import os
@@ -16,6 +17,7 @@ import pathlib
 import random
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -113,11 +115,18 @@ def drawn(found, seed):
 # ---- the copy ----
 
 def run(command, folder, seconds, **more):
-    try:
-        return subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                              timeout=seconds, errors="replace", text=True, **more)
-    except subprocess.TimeoutExpired:
-        return subprocess.CompletedProcess(command, 124, "timed out")
+    """Runs it in a group of its own, which ends with it: what a mutant started would otherwise go on beside the next one."""
+    with tempfile.TemporaryFile("w+", errors="replace") as out:
+        child = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True, **more)
+        try:
+            code = child.wait(seconds)
+        except subprocess.TimeoutExpired:
+            code = 124
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+        out.seek(0)
+        return subprocess.CompletedProcess(command, code, out.read())
 
 
 def make_copy(folder):

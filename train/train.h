@@ -84,7 +84,6 @@ typedef struct mo_trainer_options {
     int64_t max_rows;         /* rows encoded at once, and again in backward (mo_episode); 0: all rows of an episode */
     int64_t checkpoint_every; /* steps; 0: only at the end */
     bool replay;              /* episodes of a repeated shape are replayed as CUDA graphs, with the same bits */
-    bool solves;              /* the log has the worst condition and residual of each step's linear systems */
     const char *out;          /* folder of the run */
     const char *settings;     /* JSON object text kept in run.json and compared on resume; NULL: {} */
     bool other_rate;          /* a resumed run may have another lr (and lr_min) than its checkpoint was written with */

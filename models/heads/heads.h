@@ -8,6 +8,9 @@
 void mo_divide_weights(mo_tape *t, mo_tensor *Wb, mo_tensor **W, mo_tensor **b);
 /* The square roots of weights of rows [.., n], as columns [.., n, 1]. */
 mo_tensor *mo_root_columns(mo_tape *t, mo_tensor *weight);
+/* The rank of a Gram matrix, for a line that says why a system is singular: the eigenvalues of symmetric A [.., n, n]
+ * above n times the rounding of the largest; the fewest in a batch. -1 on failure. */
+int64_t mo_rank(mo_tape *t, mo_tensor *A);
 
 /* ---- residual.c: a head that gives only a residual ---- */
 

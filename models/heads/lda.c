@@ -10,7 +10,6 @@
  * A class without support has M_c = 0 and the logit -infinity. A covariance of lower rank than d needs s > 0; if all
  * residuals are 0, as with one row per class, no s helps. Both raise MO_NUMERICAL. */
 #include "models/heads/heads.h"
-#include "models/heads/rank.h"
 
 #include <inttypes.h>
 

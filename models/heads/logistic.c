@@ -7,7 +7,6 @@
  * to Zs, Ys, Zq and lambda. */
 #include "models/heads/folds/folds.h"
 #include "models/heads/heads.h"
-#include "models/heads/rank.h"
 
 #include <inttypes.h>
 

@@ -15,7 +15,6 @@
  */
 #include "models/heads/folds/folds.h"
 #include "models/heads/heads.h"
-#include "models/heads/rank.h"
 
 #include <inttypes.h>
 

@@ -29,7 +29,8 @@ bool mo_call_system(mo_call *c) {
     return true;
 }
 
-bool mo_systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim, int64_t *shape) {
+/* Returns whether A and B are systems whose leading axes differ but broadcast; writes the common ones. */
+static bool systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim, int64_t *shape) {
     if (mo_is_null(A) || mo_is_null(B) || A->ndim < 2 || B->ndim < 2 || mo_same_leading(A, B, A->ndim - 2))
         return false;
     *ndim = mo_broadcast_shape(A->ndim - 2, A->shape, B->ndim - 2, B->shape, shape);
@@ -48,7 +49,7 @@ static mo_tensor *turn_columns(mo_tape *t, mo_tensor *B, bool back) {
 mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor *B, const void *attributes) {
     int ndim;
     int64_t shape[MO_MAX_AXES], size[MO_MAX_AXES];
-    if (!mo_systems_broadcast(A, B, &ndim, shape))
+    if (!systems_broadcast(A, B, &ndim, shape))
         return mo_apply(t, op, (mo_tensor *[]){A, B}, 2, attributes);
     if (A->ndim > 2) {
         A = mo_broadcast_onto(t, A, 2, ndim, shape);

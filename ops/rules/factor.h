@@ -22,8 +22,6 @@ bool mo_call_system(mo_call *c);
 /* A solve, an op of such systems, for leading axes that broadcast: one factor for many right-hand sides where A has no
  * axes of its own. Systems that do not fit are left to the op, which names them. */
 mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor *B, const void *attributes);
-/* Whether A [.., n, n] and B [.., n, k] have leading axes that differ but broadcast; their broadcast. */
-bool mo_systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim, int64_t *shape);
 
 /* An int32 tensor with one word per matrix [.., n, n] of X: the info view of a factorization. */
 mo_tensor *mo_factor_info(mo_call *c, const mo_tensor *X);
@@ -43,7 +41,5 @@ bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pi
 mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L);
 /* A^-1 B (transposed: A^-T B) with LU and pivots of A given; differentiable in A and B. */
 mo_tensor *mo_solve_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *const factors[2], bool transposed);
-/* A^-1 B refined in float64, forward and backward (solve_refined.c). */
-mo_tensor *mo_solve_refined(mo_tape *t, mo_tensor *A, mo_tensor *B, bool spd);
 
 #endif

@@ -3,9 +3,9 @@
  *
  *     alpha = <r, r> / <p, A p>,   x += alpha p,   r' = r - alpha A p,   p' = r' + (<r', r'> / <r, r>) p
  * from x = 0, r = p = b, for every item of the batch with its own coefficients. The steps of an item that has reached
- * its tolerance are multiplied by 0. Unless iterations are recorded, the vectors of an iteration are freed when the
- * next ones have been made: three are held. */
-#include "ops/solvers/solver.h"
+ * its tolerance are multiplied by 0. The vectors of an iteration are freed when the next ones have been made: three are
+ * held. */
+#include "ops/solvers/krylov.h"
 
 /* x, the direction p, the residual r and <r, r>. */
 enum { X, P, R, RHO, ITERATE };
@@ -23,25 +23,15 @@ static void conjugate_step(mo_tape *t, const mo_krylov *k, mo_tensor *active, mo
 mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b) {
     mo_tensor *i[ITERATE] = {mo_scale(t, b, 0, 0), b, b, mo_item_dot(t, b, b, k->batch_axes)};
     mo_tensor *fall = mo_full(t, mo_tensor_dtype(b), 0, NULL, k->tolerance * k->tolerance);
-    mo_tensor *target = mo_mul(t, mo_stop_gradient(t, i[RHO]), fall);
+    mo_tensor *target = mo_mul(t, i[RHO], fall);
     mo_scope scope = mo_scope_open(t);
     for (k->iterations = 0; k->iterations < k->limit && mo_ok(mo_tape_context(t)); k->iterations++) {
         mo_tensor *active = mo_krylov_unfinished(t, i[RHO], target);
         if (mo_item(mo_sum(t, active, MO_ALL, MO_DROP_AXES)) == 0)
             break;
         conjugate_step(t, k, active, i);
-        if (!k->record)
-            mo_scope_close(t, &scope, i, ITERATE);
+        mo_scope_close(t, &scope, i, ITERATE);
     }
     mo_krylov_measure(t, k, b, i[X]);
     return i[X];
-}
-
-mo_tensor *mo_conjugate_gradients(
-    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options) {
-    mo_solver s = {.name = "conjugate_gradients", .p.residual = F};
-    if (options)
-        s.o = *options;
-    s.o.implicit.symmetric = true;
-    return mo_solver_affine(&s, t, x0, theta, n, mo_krylov_cg);
 }

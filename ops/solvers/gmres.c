@@ -5,7 +5,7 @@
  * and H_j is kept triangular by Givens rotations, whose last right-hand side is the residual. After `restart` products
  * the basis is dropped and the next cycle starts from the new x. Items of a batch share the products; H, the rotations
  * and the number of completed steps belong to each item and are kept on the host in float64. */
-#include "ops/solvers/solver.h"
+#include "ops/solvers/krylov.h"
 #include "tensor/storage.h"
 
 #include <math.h>
@@ -20,7 +20,6 @@ typedef struct cycle {
     int64_t items;
     int m, steps;    /* limit of products in the cycle, and products done */
     mo_tensor **V;   /* [m + 1] */
-    mo_tensor **h;   /* [m, m + 2]: the columns of H and the norms, if they are recorded */
     mo_tensor *like; /* a tensor [batch .., 1 ..] */
     double *H;       /* [items, m, m + 1]: columns, triangular once rotated */
     double *c, *s;   /* [items, m] rotations */
@@ -81,50 +80,10 @@ static void arnoldi(cycle *y, int j) {
         mo_item_read(y->t, h, y->column);
         for (int64_t item = 0; item < y->items; item++)
             H_column(y, item, j)[i] = y->column[item];
-        y->h[j * (y->m + 2) + i] = h;
         w = i <= j ? mo_sub(t, w, mo_mul(t, h, y->V[i])) : mo_div_or_zero(t, w, h);
     }
     y->V[j + 1] = w;
-    if (!y->k->record)
-        mo_scope_close(t, &scope, &y->V[j + 1], 1);
-}
-
-/* H [items, steps + 1, steps] as graph code. Columns after an item's last step become unit columns below the others, so
- * that they do not enter its least-squares problem. */
-static mo_tensor *recorded_H(cycle *y) {
-    mo_tape *t = y->t;
-    mo_tensor *H = NULL;
-    int64_t rows = y->steps + 1;
-    for (int j = 0; j < y->steps; j++) {
-        mo_tensor *column = NULL;
-        for (int i = 0; i <= j + 1; i++) {
-            mo_tensor *h = mo_reshape(t, y->h[j * (y->m + 2) + i], 3, (int64_t[]){y->items, 1, 1});
-            column = column ? mo_concat(t, (mo_tensor *[]){column, h}, 2, MO_AXIS(1)) : h;
-        }
-        column = mo_pad(t, column, MO_AXIS(1), 0, rows - (j + 2));
-        mo_tensor *unit = mo_full(t, mo_tensor_dtype(column), 3, (int64_t[]){1, 1, 1}, 1);
-        unit = mo_pad(t, unit, MO_AXIS(1), j + 1, rows - (j + 2));
-        for (int64_t item = 0; item < y->items; item++)
-            y->column[item] = y->done[item] < 0 || j < y->done[item];
-        mo_tensor *counts = mo_reshape(t, mo_item_write(t, y->like, y->column), 3, (int64_t[]){y->items, 1, 1});
-        column = mo_where(t, counts, column, unit);
-        H = H ? mo_concat(t, (mo_tensor *[]){H, column}, 2, MO_AXIS(2)) : column;
-    }
-    return H;
-}
-
-/* x + V y with y = argmin |beta e_1 - H y|, recorded. */
-static mo_tensor *add_recorded(cycle *y, mo_tensor *x) {
-    mo_tape *t = y->t;
-    if (!y->steps)
-        return x;
-    mo_tensor *beta = mo_reshape(t, y->like, 3, (int64_t[]){y->items, 1, 1});
-    mo_tensor *c = mo_least_squares(t, recorded_H(y), mo_pad(t, beta, MO_AXIS(1), 0, y->steps));
-    for (int j = 0; j < y->steps; j++) {
-        mo_tensor *one = mo_contiguous(t, mo_slice(t, c, MO_AXIS(1), j, j + 1));
-        x = mo_add(t, x, mo_mul(t, mo_reshape(t, one, y->like->ndim, y->like->shape), y->V[j]));
-    }
-    return x;
+    mo_scope_close(t, &scope, &y->V[j + 1], 1);
 }
 
 static mo_tensor *add_combination(cycle *y, mo_tensor *x) {
@@ -169,8 +128,6 @@ static mo_tensor *run_cycle(cycle *y, mo_tensor *b, mo_tensor *x) {
         y->steps++;
         k->iterations++;
     }
-    if (k->record)
-        return add_recorded(y, x);
     for (int64_t item = 0; item < y->items; item++)
         back_substitute(y, item);
     return add_combination(y, x);
@@ -186,8 +143,7 @@ static void divide_block(cycle *y, double *block) {
         block += size[i];
     }
     y->V = (mo_tensor **)block;
-    y->h = y->V + m + 1;
-    y->done = (int *)(y->h + m * (m + 2));
+    y->done = (int *)(y->V + m + 1);
 }
 
 static mo_tensor *run_cycles(cycle *y, mo_tensor *b, mo_tensor *x) {
@@ -199,8 +155,7 @@ static mo_tensor *run_cycles(cycle *y, mo_tensor *b, mo_tensor *x) {
     for (bool more = true; more && mo_ok(mo_tape_context(y->t));) {
         x = run_cycle(y, b, x);
         more = y->steps == y->m && k->iterations < k->limit;
-        if (!k->record)
-            mo_scope_close(y->t, &scope, &x, 1);
+        mo_scope_close(y->t, &scope, &x, 1);
     }
     return x;
 }
@@ -215,7 +170,7 @@ mo_tensor *mo_krylov_gmres(mo_tape *t, mo_krylov *k, mo_tensor *b) {
         return mo_null_tensor(ctx);
     cycle y = {.t = t, .k = k, .items = mo_item_count(b, k->batch_axes), .m = k->restart};
     size_t each = (size_t)y.m * (size_t)(y.m + 1) + 3 * (size_t)y.m + 4;
-    size_t bytes = ((size_t)y.items * each + (size_t)(y.m + 2) * (size_t)(y.m + 1)) * sizeof(double);
+    size_t bytes = ((size_t)y.items * each + (size_t)y.m + 1) * sizeof(double);
     double *block = mo_host_alloc(ctx, bytes);
     k->iterations = 0;
     if (block) {
@@ -225,13 +180,4 @@ mo_tensor *mo_krylov_gmres(mo_tape *t, mo_krylov *k, mo_tensor *b) {
     mo_host_free(ctx, block, block ? bytes : 0);
     mo_krylov_measure(t, k, b, x);
     return x;
-}
-
-mo_tensor *mo_gmres(
-    mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options) {
-    mo_solver s = {.name = "gmres", .p.residual = F};
-    if (options)
-        s.o = *options;
-    s.o.implicit.symmetric = false;
-    return mo_solver_affine(&s, t, x0, theta, n, mo_krylov_gmres);
 }

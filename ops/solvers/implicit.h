@@ -35,7 +35,6 @@ bool mo_implicit_is_dense(const mo_implicit_problem *p, const mo_tensor *x);
 typedef struct mo_jacobian {
     mo_implicit_graph g;
     mo_tensor *w, *q;
-    unsigned flags; /* of the gradients: MO_RETAIN, or MO_CREATE_GRAPH if products are to be differentiated */
 } mo_jacobian;
 
 /* J^T v, after mo_implicit_record. It and mo_jacobian_times are mo_linear_maps over a mo_jacobian. */

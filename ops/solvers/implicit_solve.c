@@ -48,7 +48,7 @@ static void report_convergence(mo_call *c, const mo_krylov *k) {
     char which[80] = "";
     if (o->report) {
         o->report->adjoint_residual = k->residual;
-        o->report->iterations = k->iterations;
+        o->report->adjoint_iterations = k->iterations;
         o->report->missed |= !converged;
     }
     if (converged || o->accept || !mo_ok(c->ctx))
@@ -96,7 +96,7 @@ static void solve_by_factors(mo_call *c, mo_tensor *LU, mo_tensor *pivot) {
     mo_call_save(c, pivot);
     if (o->problem.options.report) {
         o->problem.options.report->adjoint_residual = 0;
-        o->problem.options.report->iterations = 0;
+        o->problem.options.report->adjoint_iterations = 0;
     }
 }
 
@@ -104,9 +104,9 @@ static void implicit_solve_forward(mo_call *c) {
     const solve_options *o = c->attributes;
     int n = o->problem.n;
     mo_tensor *theta[MO_MAX_THETA], *LU = o->factored ? c->in[2 + n] : NULL, *pivot = o->factored ? c->in[3 + n] : NULL;
-    mo_jacobian J = {.flags = MO_RETAIN};
+    mo_jacobian J = {0};
     if (o->problem.options.report)
-        o->problem.options.report->systems++;
+        o->problem.options.report->adjoint_systems++;
     if (!LU) {
         mo_tape_set_mode(c->t, MO_RECORD);
         for (int i = 0; i < n; i++)

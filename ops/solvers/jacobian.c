@@ -62,12 +62,12 @@ static mo_tensor *vjp_of(mo_tape *t, mo_tensor *y, mo_tensor *at, mo_tensor *v, 
 
 mo_tensor *mo_jacobian_transposed_times(mo_tape *t, mo_tensor *v, void *state) {
     mo_jacobian *J = state;
-    return vjp_of(t, J->g.F, J->g.x, v, J->flags);
+    return vjp_of(t, J->g.F, J->g.x, v, MO_RETAIN);
 }
 
 mo_tensor *mo_jacobian_times(mo_tape *t, mo_tensor *v, void *state) {
     mo_jacobian *J = state;
-    return vjp_of(t, J->q, J->w, v, J->flags);
+    return vjp_of(t, J->q, J->w, v, MO_RETAIN);
 }
 
 void mo_jacobian_open(mo_tape *t, mo_jacobian *J) {

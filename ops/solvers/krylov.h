@@ -17,7 +17,6 @@ typedef struct mo_krylov {
     double tolerance; /* of |b - A x| / |b| */
     int limit;        /* iterations */
     int restart;      /* of gmres */
-    bool record;      /* keep the iterations on the tape; otherwise they are freed */
     /* set by the solve: the worst over the batch */
     int iterations;
     double residual;

@@ -82,8 +82,12 @@ mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x) {
     mo_context *ctx = s->ctx;
     mo_tape_set_mode(s->t, s->mode);
     bool converged = s->residual <= s->tolerance;
-    if (s->o.report)
-        *s->o.report = (mo_solver_report){s->iterations, s->residual, converged};
+    mo_solver_report *report = s->o.implicit.report;
+    if (report) {
+        report->iterations = s->iterations;
+        report->residual = s->residual;
+        report->converged = converged;
+    }
     char which[80] = "";
     if (s->o.implicit.batch_axes)
         snprintf(which, sizeof which, " of item %" PRId64, s->worst);
@@ -100,33 +104,4 @@ mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x) {
     if (o.state_size)
         o.state = s->p.state;
     return mo_implicit(s->t, x, s->p.residual, s->given, s->p.n, &o);
-}
-
-mo_tensor *mo_solver_affine(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *theta, int n,
-    mo_tensor *(*method)(mo_tape *t, mo_krylov *k, mo_tensor *b)) {
-    if (!mo_solver_open(s, t, x0, theta, n))
-        return mo_null_tensor(mo_tape_context(t));
-    bool symmetric = s->p.options.symmetric;
-    mo_jacobian A = {.flags = s->o.unrolled ? MO_CREATE_GRAPH : MO_RETAIN};
-    mo_tensor *x = mo_stop_gradient(t, x0);
-    mo_tape_set_mode(t, MO_RECORD);
-    if (mo_implicit_record(t, &s->p, s->name, x, s->theta, &A.g)) {
-        if (!symmetric)
-            mo_jacobian_open(t, &A);
-        mo_krylov k = {.apply = symmetric ? mo_jacobian_transposed_times : mo_jacobian_times,
-            .state = &A,
-            .batch_axes = s->o.implicit.batch_axes,
-            .tolerance = s->tolerance,
-            .limit = s->o.iterations,
-            .restart = s->o.implicit.restart ? s->o.implicit.restart : 30,
-            .record = s->o.unrolled};
-        mo_tensor *F = s->o.unrolled ? A.g.F : mo_stop_gradient(t, A.g.F);
-        x = mo_add(t, x, method(t, &k, mo_neg(t, F)));
-        s->iterations = k.iterations;
-        s->residual = k.residual;
-        s->worst = k.worst;
-    }
-    mo_solver_end_iteration(s, &x, 1);
-    s->tolerance *= 10; /* allows for rounding in the residual of the recurrences */
-    return mo_solver_finish(s, x);
 }

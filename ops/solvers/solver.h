@@ -35,10 +35,6 @@ void mo_solver_end_iteration(mo_solver *s, mo_tensor *const *keep, int n);
 /* Writes the report, raises if the tolerance was missed, and gives x its gradient. */
 mo_tensor *mo_solver_finish(mo_solver *s, mo_tensor *x);
 
-/* x with F(x) = A x - b = 0 by a Krylov method: the body of mo_conjugate_gradients and mo_gmres. */
-mo_tensor *mo_solver_affine(mo_solver *s, mo_tape *t, mo_tensor *x0, mo_tensor *const *theta, int n,
-    mo_tensor *(*method)(mo_tape *t, mo_krylov *k, mo_tensor *b));
-
 /* |F|^2 / max(1, |x|^2) of every item. */
 mo_tensor *mo_item_residual(mo_tape *t, mo_tensor *F, mo_tensor *x, int batch_axes);
 

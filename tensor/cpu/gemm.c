@@ -5,7 +5,7 @@
  * over which B is constant are merged with the rows of A if the strides allow it. Large products of
  * float32 go to kernels of our own where there are vectors of 512 bits (fast/packed_product.c). In the mode bf16 the
  * entries of float32 A and B are rounded; alpha, beta and what is added stay float32. */
-#include "tensor/cpu/fast/packed_product.h"
+#include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/loop_nest.h"

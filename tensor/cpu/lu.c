@@ -3,7 +3,6 @@
  * To LAPACK the row-major A is A^T, so getrf finds P A^T = L U, that is A = U^T L^T P. In the row-major buffer U^T is
  * the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A. Only getrs reads
  * this form; log_abs_det reads its diagonal. */
-#include "tensor/cpu/fast/lu_blocks.h"
 #include "tensor/cpu/fast/lu_small.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -79,10 +78,6 @@ static real largest_row_sum(const real *A, int64_t n) {
 
 /* x := A^-1 x, or A^-T x, without the row exchanges, which change no sum of magnitudes. */
 static void solve_factors(const real *LU, int64_t n, bool transposed, real *x, int64_t m, int64_t ld) {
-    if (m == 1 && ld == 1 && solves_in_blocks(n)) {
-        getrs_blocks(LU, n, transposed, x);
-        return;
-    }
     triangle U = {.T = LU, .n = n, .lower = true, .transposed = transposed};
     triangle L = {.T = LU, .n = n, .transposed = transposed, .unit = true};
     solve_triangle(transposed ? &L : &U, x, m, ld);
@@ -120,13 +115,7 @@ static real estimate_condition(const real *LU, int64_t n, real norm, real *x) {
 
 /* ---- one matrix of any size ---- */
 
-/* Reals of scratch of `factor`, whole vectors. */
-static int64_t factor_scratch(int64_t n) {
-    int64_t column = ceil_div(n, LANES) * LANES;
-    return n > SMALL_MATRIX && n <= BLOCKS_ORDER ? max_of(column, getrf_blocks_scratch(n)) : column;
-}
-
-/* getrf accepts a nearly singular matrix, so the condition is estimated too. work: factor_scratch(n) reals. */
+/* getrf accepts a nearly singular matrix, so the condition is estimated too. work: n reals. */
 static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     if (!all_finite(A, n * n))
         return -1;
@@ -134,8 +123,6 @@ static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     real norm = largest_row_sum(A, n), epsilon = sizeof(real) == 4 ? FLT_EPSILON : DBL_EPSILON;
     if (n <= SMALL_MATRIX)
         info = factor_plain(A, n, pivot);
-    else if (n <= BLOCKS_ORDER)
-        info = getrf_blocks(A, n, pivot, work);
     else
         lapack_getrf(&size, &size, A, &size, pivot, &info);
     if (info != 0)
@@ -164,7 +151,7 @@ void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, co
         return;
     }
     int threads = matrix_threads(ctx, batch, (double)n * (double)n * (double)n / 3);
-    int64_t each = factor_scratch(n);
+    int64_t each = ceil_div(n, LANES) * LANES; /* whole vectors */
     real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
     if (!scratch)
         return;

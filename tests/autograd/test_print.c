@@ -1,6 +1,7 @@
 /* tests/autograd/test_print.c - the recorded graph as text, for graphviz and as a .tape file. */
+#include "autograd/inside.h"
 #include "ops/inside.h"
-#include "tests/text_sink.h"
+#include "tests/scratch.h"
 #include "tests/toy_ops.h"
 
 static const mo_print_options plain = {.format = MO_PRINT_TEXT}, dot = {.format = MO_PRINT_DOT};
@@ -15,6 +16,20 @@ static int release_with_context(void **state) {
 }
 
 static const fixtures around_each = {toy_create, toy_release}, freed_with_context = {toy_create, release_with_context};
+
+/* The text that the library writes through mo_write. */
+typedef struct text_sink {
+    char text[1 << 16];
+    size_t n;
+} text_sink;
+
+static void sink_text(const char *text, void *state) {
+    text_sink *s = state;
+    size_t n = strlen(text);
+    assert_true(s->n + n < sizeof s->text);
+    memcpy(s->text + s->n, text, n + 1);
+    s->n += n;
+}
 
 static const char *print(toy *y, const mo_print_options *options) {
     static text_sink sink;

@@ -97,7 +97,7 @@ class Runner:
     def __init__(self, mochi, options, names, folder):
         self.mochi, self.options, self.names, self.folder = mochi, options, names, folder
         self.plugins, self.runs, self.wrong = os.environ.get("MOCHI_PLUGINS", ""), 0, []
-        self.base = self.known = None
+        self.bases, self.repeated = {}, set()
 
     def run(self, line):
         return Outcome(self, line)
@@ -116,18 +116,20 @@ class Runner:
                     (self.folder / name[2:]).write_text(made.raw)
 
     def without(self, o):
-        """The line without the option, run once for rows that follow each other; it has the result again that it had."""
+        """The line without the option, run once; it has the result again that it had."""
         line = o.lines[0]
-        if self.known != line:
-            self.known, self.base, self.repeated = line, self.run(line), False
-        if (self.base.code == 0) == (o.effect == "PASSES"):
-            self.wrong.append(f"{line}, without --{o.name}: exit code {self.base.code}")
-        file = o.effect == "FILE_OF" and self.base.file(o.part) is not None
-        if (file or o.effect == "CHANGES") and not self.repeated:
-            again, self.repeated = self.run(line), True
-            if (self.base.file(o.part) != again.file(o.part)) if file else self.base.out != again.out:
+        if line not in self.bases:
+            self.bases[line] = self.run(line)
+        base = self.bases[line]
+        if (base.code == 0) == (o.effect == "PASSES"):
+            self.wrong.append(f"{line}, without --{o.name}: exit code {base.code}")
+        file = o.effect == "FILE_OF" and base.file(o.part) is not None
+        if (file or o.effect == "CHANGES") and line not in self.repeated:
+            self.repeated.add(line)
+            again = self.run(line)
+            if (base.file(o.part) != again.file(o.part)) if file else base.out != again.out:
                 self.wrong.append(f"{line} has another result each time")
-        return self.base
+        return base
 
     def look_at_effect(self, o, compared):
         line = self.run(" ".join(o.lines))

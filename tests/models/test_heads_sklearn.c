@@ -1,12 +1,27 @@
-/* tests/models/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora (oracle.h;
- * skipped if it has no scikit-learn). */
-#include "tests/oracle.h"
+/* tests/models/test_heads_sklearn.c - ridge and shrinkage LDA against scikit-learn on hop features of Cora; skipped
+ * where no Python has scikit-learn. */
 #include "tests/scratch.h"
 #include "train/inside.h"
 
 #include <math.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
+
+/* The first of MOCHI_PYTHON, python3 and Debian's own that imports the modules ("numpy, sklearn"); skips the test,
+ * saying so, where none does. */
+static const char *python_with(const char *modules) {
+    const char *const pythons[] = {getenv("MOCHI_PYTHON"), "python3", "/usr/bin/python3"};
+    char command[600];
+    for (int i = 0; i < 3; i++) {
+        snprintf(command, sizeof command, "%s -c 'import %s' 2>/dev/null", pythons[i] ? pythons[i] : "false", modules);
+        if (pythons[i] && system(command) == 0)
+            return pythons[i];
+    }
+    print_message(
+        "skipped: no Python that imports %s (Debian package python3-sklearn, or set MOCHI_PYTHON)\n", modules);
+    skip();
+    return NULL;
+}
 
 enum { DIM = 48, KEPT = 40, CLASSES = 7, QUERIES = 5 };
 

@@ -111,13 +111,10 @@ static double composed(mo_context *ctx, scratch *unused) {
     take(&s, mo_accuracy(t, s.A, label));
     take(&s, mo_segment_max(t, s.A, offset));
     take(&s, mo_segment_softmax(t, s.A, offset));
-    for (int policy = MO_SOLVE_ERROR; policy <= MO_SOLVE_REFINE; policy++) {
-        const mo_solve_options o = {.policy = (mo_solve_policy)policy, .spd = policy & 1, .least_rcond = 1e-6};
-        mo_solve_health h;
-        take(&s, mo_solve_with(t, s.S, s.B, &o, &h));
-        take(&s, h.rcond);
-        take(&s, mo_scalar(t, MO_F64, (double)mo_solve_warning(&h, 1e-30, NULL, 0)));
-    }
+    mo_solve_health h;
+    mo_solve_check(t, s.S, s.B, mo_solve_spd(t, s.S, s.B), true, &h);
+    take(&s, h.rcond);
+    take(&s, h.residual);
     double value = sums_close(&s);
     mo_csr_release(M);
     return value;
@@ -149,11 +146,13 @@ static double solvers(mo_context *ctx, scratch *unused) {
     sums s = sums_open(ctx);
     mo_tape *t = s.t;
     mo_tensor *theta[] = {s.S, s.x}, *x0 = mo_full(t, MO_F64, 1, (int64_t[]){3}, 0.3);
-    mo_tensor *x = mo_conjugate_gradients(t, x0, affine, theta, 2, NULL);
+    mo_tensor *x = mo_newton_krylov(t, x0, affine, theta, 2, NULL);
     take(&s, x);
     take(&s, mo_implicit(t, mo_stop_gradient(t, x), affine, theta, 2, NULL));
-    take(&s, mo_gmres(t, x0, affine, theta, 2, NULL));
-    take(&s, mo_newton_krylov(t, x0, affine, theta, 2, NULL));
+    for (int symmetric = 0; symmetric < 2; symmetric++) {
+        const mo_solver_options o = {.implicit = {.dense_limit = -1, .symmetric = symmetric}};
+        take(&s, mo_newton_krylov(t, x0, affine, theta, 2, &o));
+    }
     take(&s, mo_lbfgs(t, x0, quadratic, theta, 2, NULL));
     take(&s, mo_projected_gradient(t, x0, quadratic, theta, 2, NULL));
     take(&s, mo_recompute(t, product, (mo_tensor *[]){s.A, s.B}, 2, NULL, 0));

@@ -36,7 +36,7 @@ TEST(solutions_fulfil_their_equations) {
     for (int i = 0; i < METHODS; i++) {
         mo_solver_report report = {0};
         method m = methods[i];
-        m.options.report = &report;
+        m.options.implicit.report = &report;
         mo_tensor *x, *A = f->theta[0];
         run_method(f->t, f->theta, 2, &x, 1, &m);
         assert_string_equal(mo_context_status(f->ctx)->message, "");
@@ -54,11 +54,11 @@ static int64_t peak_bytes(const method *given, double tolerance, bool unrolled, 
     mo_register_ops(f.ctx);
     f.t = mo_tape_create(f.ctx, MO_RECORD);
     draw(&f, 40);
-    mo_solver_report report;
+    mo_solver_report report = {0};
     method m = *given;
     m.options.tolerance = tolerance;
     m.options.unrolled = unrolled;
-    m.options.report = &report;
+    m.options.implicit.report = &report;
     m.options.implicit.residual = -1;
     m.options.implicit.restart = 4;
     m.options.memory = 1;

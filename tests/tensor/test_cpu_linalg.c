@@ -10,7 +10,7 @@ static const batch SHAPES[] = {{0, 3, 2}, {1, 1, 1}, {3, 31, 5}, {2, 33, 33}, {7
     {5, 60, 0}, {2, 0, 3}, {2, 200, 3}};
 enum { SHAPE_COUNT = 10 };
 
-/* Of the LU alone, which goes in blocks from order 33 to 256: whole blocks and others, and order 4, in lanes. */
+/* Of the LU alone: in lanes, along rows, and by LAPACK from order 33 on. */
 static const batch LU_SHAPES[] = {{3, 48, 1}, {2, 64, 1}, {9, 50, 1}, {1, 128, 1}, {1, 257, 1}, {37, 4, 1}, {21, 4, 3}};
 enum { LU_SHAPE_COUNT = 7 };
 

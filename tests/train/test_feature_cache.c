@@ -1,9 +1,9 @@
-/* tests/train/test_feature_cache.c - cached features equal computed ones, and no damage to the cache is an error. */
+/* tests/train/test_feature_cache.c - cached features equal computed ones. Damaged entries, folders that cannot be
+ * written and processes that share one are in tests/cli/cache.cases. */
 #include "tests/drawn_graphs.h"
 #include "tests/folder.h"
 
 #include <fcntl.h>
-#include <sys/wait.h>
 
 static const fixtures around_all = {scratch_create, scratch_release};
 
@@ -59,49 +59,20 @@ TEST(a_hit_equals_what_is_computed) {
     rmdir(scratch_path(s, "deep"));
 }
 
-static void count_made_again(const char *line, void *state) {
-    *(int *)state += strstr(line, "made again") != NULL;
-}
-
-TEST(a_damaged_file_is_replaced_without_an_error) {
+TEST(a_use_sets_the_time_of_an_entry) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, larger, 5, 9);
-    mo_feature_options o = cached_options(s, "damaged");
+    mo_feature_options o = cached_options(s, "used");
     char folder[512], path[1024];
-    int told = 0;
-    snprintf(folder, sizeof folder, "%s", o.cache);
-    o.cache = folder;
-    o.notice = count_made_again;
-    o.notice_state = &told;
-    expect_from(graph, &o, false);
-    assert_int_equal(folder_files(folder, "", path), 1);
-    bytes good = read_bytes(path);
-    for (int kind = 0; kind < 5; kind++) {
-        bytes bad = {0};
-        size_t n = kind == 0 ? 0 : kind == 1 ? 5 : kind == 2 ? good.n - 1 : good.n;
-        bytes_append(&bad, good.data, n);
-        if (kind == 3)
-            bad.data[good.n - 7] ^= 4; /* of the values */
-        if (kind == 4)
-            memset(bad.data, 0xff, 8); /* a header of 2^64 - 1 bytes */
-        FILE *file = fopen(path, "wb");
-        assert_int_equal(fwrite(bad.data, 1, bad.n, file), bad.n);
-        fclose(file);
-        bytes_release(&bad);
-        expect_from(graph, &o, false);
-        assert_true(mo_ok(s->ctx));
-        bytes now = read_bytes(path);
-        assert_int_equal(now.n, good.n);
-        assert_memory_equal(now.data, good.data, good.n);
-        bytes_release(&now);
-    }
-    assert_int_equal(told, 5);
     struct timespec old[2] = {{.tv_sec = 1000000}, {.tv_sec = 1000000}};
     struct stat st;
+    snprintf(folder, sizeof folder, "%s", o.cache);
+    o.cache = folder;
+    expect_from(graph, &o, false);
+    assert_int_equal(folder_files(folder, "", path), 1);
     assert_int_equal(utimensat(AT_FDCWD, path, old, 0), 0);
     expect_from(graph, &o, true);
-    assert_true(stat(path, &st) == 0 && st.st_mtim.tv_sec > 1000000); /* a use sets the time */
-    bytes_release(&good);
+    assert_true(stat(path, &st) == 0 && st.st_mtim.tv_sec > 1000000);
     mo_graph_release(graph);
     folder_remove(folder);
 }
@@ -130,47 +101,12 @@ TEST(a_link_in_the_folder_is_not_written_through) {
     folder_remove(folder);
 }
 
-TEST(a_folder_that_cannot_be_written_is_no_error) {
+TEST(an_empty_name_is_no_folder) {
     scratch *s = *state;
     mo_graph *graph = draw_graph(s->ctx, small, 5, 10);
     mo_feature_options o = plain;
-    char path[1024];
-    snprintf(path, sizeof path, "%s/below", scratch_write(s, "a-file", "x", 1));
-    o.cache = path; /* a folder below a file is impossible */
-    expect_from(graph, &o, false);
-    expect_from(graph, &o, false);
-    o.cache = ""; /* none, not the root folder */
+    o.cache = "";
     expect_from(graph, &o, false);
     expect_from(graph, &o, false);
     mo_graph_release(graph);
-}
-
-TEST(processes_may_share_a_cache) {
-    scratch *s = *state;
-    mo_graph *graph = draw_graph(s->ctx, larger, 5, 11);
-    char folder[512];
-    snprintf(folder, sizeof folder, "%s", scratch_path(s, "shared"));
-    mo_feature_options o = plain;
-    o.cache = folder;
-    pid_t child[4];
-    for (int i = 0; i < 4; i++) {
-        child[i] = fork();
-        if (child[i] == 0) {
-            bool fine = true;
-            for (int round = 0; round < 10 && fine; round++) {
-                mo_features *f = mo_features_open(graph, &o);
-                fine = f != NULL;
-                mo_features_release(f);
-            }
-            _exit(fine ? 0 : 1);
-        }
-    }
-    for (int i = 0; i < 4; i++) {
-        int status;
-        waitpid(child[i], &status, 0);
-        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    }
-    expect_from(graph, &o, true);
-    mo_graph_release(graph);
-    folder_remove(folder);
 }

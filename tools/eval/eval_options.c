@@ -197,9 +197,8 @@ static void refuse_eval_words(const eval_options *o) {
     refuse_given(g, "protocol", public && o->task != MO_TASK_NC, "public: expected nodes, which it divides");
     refuse_given(g, "shots", public, "--protocol public has the k of its division");
     refuse_given(g, "shots", o->dot && !o->n_heads, "--head dot has no support");
-    for (int i = 1; i < o->weights.count; i++)
-        refuse_given(g, "weights", !strcmp(o->weights.items[i], "random") || !strcmp(o->weights.items[i], "none"),
-            "random and none behind other weights: their table has the untrained encoder and the single hops already");
+    refuse_given(g, "weights", o->weights.count > 1 && count_weights(o, NULL) < o->weights.count,
+        "random and none beside other weights: their table has the untrained encoder and the single hops already");
     refuse_math_on_cpu(g, &o->device);
 }
 

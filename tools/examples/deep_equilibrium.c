@@ -59,8 +59,8 @@ int main(void) {
         mo_tensor *theta[4] = {contraction(t, p[0]), p[1], p[2], mo_from(t, MO_F32, 2, (int64_t[]){N, 2}, x)},
                   *grads[5];
         mo_tensor *start = mo_full(t, MO_F32, 2, (int64_t[]){N, H}, 0);
-        mo_tensor *z = mo_newton_krylov(
-            t, start, equilibrium_layer, theta, 4, &(mo_solver_options){.implicit.batch_axes = 1, .report = &report});
+        mo_tensor *z = mo_newton_krylov(t, start, equilibrium_layer, theta, 4,
+            &(mo_solver_options){.implicit = {.batch_axes = 1, .report = &report}});
         mo_tensor *logits = mo_linear(t, z, p[3], p[4]);
         mo_tensor *loss = mo_softmax_cross_entropy(t, logits, mo_from(t, MO_I64, 1, (int64_t[]){N}, label), 0);
         mo_tensor_read(logits, logit, sizeof logit);

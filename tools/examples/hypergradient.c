@@ -36,7 +36,8 @@ static points draw_sparse_points(mo_context *ctx, mo_random *r) {
 
 static mo_tensor *held_loss(mo_tape *t, mo_tensor *log_lambda, points fit, points held) {
     mo_tensor *start = mo_full(t, MO_F64, 2, (int64_t[]){D, 1}, 0), *theta[3] = {log_lambda, fit.Z, fit.y};
-    mo_tensor *w = mo_conjugate_gradients(t, start, normal_equations, theta, 3, NULL);
+    const mo_solver_options by_products = {.implicit = {.symmetric = true, .dense_limit = -1}};
+    mo_tensor *w = mo_newton_krylov(t, start, normal_equations, theta, 3, &by_products);
     return mo_mean(t, mo_square(t, mo_sub(t, mo_matmul(t, held.Z, w), held.y)), MO_ALL, MO_DROP_AXES);
 }
 

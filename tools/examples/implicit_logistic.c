@@ -47,9 +47,9 @@ int main(void) {
         mo_context_reset_peaks(ctx);
         mo_tensor *labels = mo_one_hot(t, mo_from(t, MO_I64, 1, (int64_t[]){N}, label), C, MO_F64), *grads[2];
         mo_tensor *theta[3] = {log_lambda, Z, labels}, *start = mo_full(t, MO_F64, 2, (int64_t[]){D, C}, 0);
-        mo_solver_report report;
+        mo_solver_report report = {0};
         mo_tensor *W = mo_lbfgs(t, start, logistic_objective, theta, 3,
-            &(mo_solver_options){.unrolled = unrolled, .tolerance = 1e-10, .report = &report});
+            &(mo_solver_options){.unrolled = unrolled, .tolerance = 1e-10, .implicit.report = &report});
         mo_tensor *target = mo_from(t, MO_I64, 1, (int64_t[]){N}, held_label);
         mo_tensor *loss = mo_softmax_cross_entropy(t, mo_matmul(t, held, W), target, 0);
         mo_gradients(t, loss, theta, grads, 2);

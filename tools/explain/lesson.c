@@ -94,8 +94,7 @@ static mo_tensor *assign(lesson *l, const equation *e) {
 
 /* ---- forward ---- */
 
-/* Computes the formulas of forward. Returns the loss. */
-static mo_tensor *compute_forward(lesson *l) {
+mo_tensor *lesson_forward(lesson *l) {
     mo_tensor *loss = mo_null_tensor(l->ctx);
     for (int i = 0; i < l->n_inputs; i++)
         name_value(l, l->input[i].name, l->in[i]);
@@ -117,7 +116,7 @@ static mo_tensor *compute_forward(lesson *l) {
 
 /* Forward, and the gradients of the loss in all named values. */
 static void run_forward(lesson *l) {
-    mo_tensor *xs[MOST_NAMED], *grads[MOST_NAMED], *loss = compute_forward(l);
+    mo_tensor *xs[MOST_NAMED], *grads[MOST_NAMED], *loss = lesson_forward(l);
     int which[MOST_NAMED], n = 0;
     for (int i = 0; i < l->n_named && mo_ok(l->ctx); i++)
         if (mo_needs_grad(l->named[i].value)) {
@@ -153,7 +152,7 @@ static double loss_at(lesson *l, const char *name, mo_tensor *like, const double
     l->n_named = 0;
     l->moving = name;
     l->moved = mo_require_grad(mo_from(l->t, MO_F64, view.ndim, view.shape, x));
-    double loss = mo_item(compute_forward(l));
+    double loss = mo_item(lesson_forward(l));
     l->moving = NULL;
     l->n_named = n_kept;
     memcpy(l->named, kept, sizeof kept);
@@ -183,8 +182,7 @@ static double difference_in(lesson *l, const char *name, mo_tensor *like, double
     return sum / (12 * h);
 }
 
-/* Central differences of the loss in the named value, into slope. */
-static bool take_differences(lesson *l, const char *name, mo_tensor *value, space moves, matrix *slope) {
+bool lesson_differences(lesson *l, const char *name, mo_tensor *value, space moves, matrix *slope) {
     matrix x;
     if (!read_matrix(l, "by differences", value, slope) || !read_matrix(l, name, value, &x))
         return false;
@@ -268,7 +266,7 @@ static void tell_line(lesson *l, const char *text, space moves) {
     snprintf(name, sizeof name, "%.*s", (int)strlen(e.left) - (int)strlen("_bar"), e.left);
     named_value *v = find_value(l, name);
     if (!v || !read_matrix(l, "by the formula", compute(l, e.right, NULL), &both[0]) ||
-        !take_differences(l, name, v->value, moves, &both[1]))
+        !lesson_differences(l, name, v->value, moves, &both[1]))
         return;
     double difference = largest_difference(l, &both[0], &both[1]);
     mo_tensor *G = v->gradient;

@@ -74,7 +74,9 @@ typedef struct lesson {
     double largest,
         from_mo_grad; /* differences of lines so far: from central differences and equations; from mo_grad */
     bool ask;         /* --step */
-    json_t *json;     /* --json: the blocks so far; NULL: the terminal */
+    int answered;     /* the number of a line that the reader has answered; 0: none */
+    const char *answer;
+    json_t *json; /* --json: the blocks so far; NULL: the terminal */
 } lesson;
 
 /* ---- lesson.c ---- */
@@ -85,6 +87,10 @@ extern const char *const lesson_lines[];
 const char *behind(const char *line, const char *word);
 /* Runs forward, takes the gradients, tells the lesson. Returns the exit code. */
 int lesson_run(lesson *l);
+/* Computes the formulas of forward and names their values. Returns the loss. */
+mo_tensor *lesson_forward(lesson *l);
+/* Central differences of the loss in the named value, into slope. Returns false on failure. */
+bool lesson_differences(lesson *l, const char *name, mo_tensor *value, space moves, matrix *slope);
 /* Reads at most MOST_VALUES elements. Returns false on failure. */
 bool read_matrix(lesson *l, const char *name, mo_tensor *T, matrix *m);
 
@@ -104,6 +110,9 @@ void lesson_open_inputs(lesson *l, const lesson_choice *choice);
 void put_on_terminal(lesson *l, const block *b);
 /* Asks for the matrix on the terminal, reads the answer from standard input and judges it. */
 void ask_for_matrix(lesson *l, const char *formula, const matrix *m);
+/* Judges an answer to the line `formula`, numbers or a formula, by the matrix: one sentence into text, "Right." or what
+ * differs. An error that the answer raises is cleared. */
+void judge_answer(lesson *l, const char *answer, const char *formula, const matrix *m, char *text, size_t bytes);
 /* Waits for Enter. */
 void wait_for_reader(void);
 /* Adds the block to l->json. */

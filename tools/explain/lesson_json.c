@@ -60,6 +60,11 @@ void put_in_json(lesson *l, const block *b) {
     }
     if (b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE)
         json_object_set_new(o, "differences", rows_of(&b->matrices[0], &b->matrices[1]));
+    if (b->number && b->number == l->answered) {
+        char verdict[512];
+        judge_answer(l, l->answer, b->text, &b->matrices[0], verdict, sizeof verdict);
+        json_object_set_new(o, "verdict", json_string(verdict));
+    }
     if (b->number)
         json_object_set_new(o, "number", json_integer(b->number));
     if (b->kind == BLOCK_LINE || b->kind == BLOCK_AGREE || b->kind == BLOCK_END)

@@ -47,14 +47,14 @@ static int count_numbers(const char *answer, const matrix *m, int *right) {
     return given;
 }
 
-static void judge_numbers(const matrix *m, int given, int right) {
+static void judge_numbers(const matrix *m, int given, int right, char *text, size_t bytes) {
     int numbers = m->rows * m->columns;
     if (given == numbers && right == numbers)
-        puts("  Right.");
+        snprintf(text, bytes, "Right.");
     else if (given == numbers)
-        printf("  %d of %d are right.\n", right, numbers);
+        snprintf(text, bytes, "%d of %d are right.", right, numbers);
     else
-        printf("  %d numbers, where %d x %d are asked for.\n", given, m->rows, m->columns);
+        snprintf(text, bytes, "%d numbers, where %d x %d are asked for.", given, m->rows, m->columns);
 }
 
 /* ---- a formula ---- */
@@ -82,42 +82,52 @@ static const char *find_slip(const matrix *answer, const matrix *m) {
                                                : NULL;
 }
 
-static void judge_formula(const matrix *answer, const matrix *m) {
+static void judge_formula(const matrix *answer, const matrix *m, char *text, size_t bytes) {
     const char *slip = find_slip(answer, m);
     bool fits = answer->rows == m->rows && answer->columns == m->columns;
     if (fits && is_multiple(answer, m, 1, false))
-        puts("  Right.");
+        snprintf(text, bytes, "Right.");
     else if (slip)
-        printf("  No: %s\n", slip);
+        snprintf(text, bytes, "No: %s", slip);
     else if (!fits)
-        printf(
-            "  No: this is %d x %d, where %d x %d is asked for.\n", answer->rows, answer->columns, m->rows, m->columns);
+        snprintf(text, bytes, "No: this is %d x %d, where %d x %d is asked for.", answer->rows, answer->columns,
+            m->rows, m->columns);
     else
-        printf("  No: its first number is %.4f, where %.4f is asked for.\n", answer->values[0], m->values[0]);
+        snprintf(
+            text, bytes, "No: its first number is %.4f, where %.4f is asked for.", answer->values[0], m->values[0]);
+}
+
+void judge_answer(lesson *l, const char *answer, const char *formula, const matrix *m, char *text, size_t bytes) {
+    char name[NAME_BYTES], why[256];
+    int right;
+    matrix value;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(formula, " "), formula);
+    const char *right_side = strchr(answer, '=') ? strchr(answer, '=') + 1 : answer;
+    int given = count_numbers(right_side, m, &right);
+    text[0] = '\0';
+    if (given > 0)
+        judge_numbers(m, given, right, text, bytes);
+    mo_tensor *X = given < 0 ? lesson_evaluate(l, right_side, name, NULL, why, sizeof why) : NULL;
+    if (X && read_matrix(l, name, X, &value))
+        judge_formula(&value, m, text, bytes);
+    else if (given < 0)
+        snprintf(text, bytes, "%s.", mo_ok(l->ctx) ? why : mo_context_status(l->ctx)->message);
+    mo_clear_error(l->ctx);
 }
 
 void ask_for_matrix(lesson *l, const char *formula, const matrix *m) {
-    char name[NAME_BYTES], why[256];
-    int numbers = m->rows * m->columns, right;
-    matrix value;
+    char text[512];
+    int numbers = m->rows * m->columns;
     if (feof(stdin))
         return;
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(formula, " "), formula);
-    printf("\n  %s = ?   A formula, or %d number%s (%d x %d, row by row), or Enter: ", name, numbers,
-        numbers == 1 ? "" : "s", m->rows, m->columns);
+    printf("\n  %.*s = ?   A formula, or %d number%s (%d x %d, row by row), or Enter: ", (int)strcspn(formula, " "),
+        formula, numbers, numbers == 1 ? "" : "s", m->rows, m->columns);
     char *answer = read_answer();
     if (!answer)
         return;
     answer[strcspn(answer, "\r\n")] = '\0';
-    const char *right_side = strchr(answer, '=') ? strchr(answer, '=') + 1 : answer;
-    int given = count_numbers(right_side, m, &right);
-    if (given > 0)
-        judge_numbers(m, given, right);
-    mo_tensor *X = given < 0 ? lesson_evaluate(l, right_side, name, NULL, why, sizeof why) : NULL;
-    if (X && read_matrix(l, name, X, &value))
-        judge_formula(&value, m);
-    else if (given < 0)
-        printf("  %s.\n", mo_ok(l->ctx) ? why : mo_context_status(l->ctx)->message);
-    mo_clear_error(l->ctx);
+    judge_answer(l, answer, formula, m, text, sizeof text);
+    if (*text)
+        printf("  %s\n", text);
     free(answer);
 }

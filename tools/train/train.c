@@ -133,7 +133,6 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     mo_trainer_options options = recipe_training(r);
     options.checkpoint_every = o->checkpoint_every;
     options.replay = o->replay;
-    options.solves = o->solves;
     options.out = o->out;
     options.settings = o->kept_text ? o->kept_text : text;
     options.other_rate = o->new_lr > 0;

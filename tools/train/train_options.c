@@ -167,10 +167,6 @@ static const option table[] = {
         .needs = "resume", .why = "expected --resume, of a run that goes on at another rate"},
     {OPTION_INT64, "checkpoint-every", "N", AT(checkpoint_every),
         "steps between checkpoints; 0: only at the end (default 500)"},
-    {OPTION_FLAG, "solve-health", NULL, AT(solves),
-        "log the worst reciprocal condition and residual of each step's linear systems; costs an inverse in float64 of "
-        "each",
-        .not_with = "replay", .why = "expected no --replay, whose solves cannot be read"},
     MAX_ROWS_OPTION(train_options, recipe.max_rows,
         "rows encoded at once; backward encodes them once more, and memory holds one such block; 0: all of an episode "
         "(default 0)"),

@@ -10,7 +10,7 @@ typedef struct train_options {
     const char *out, *cache;
     int64_t memory; /* most bytes for the features of a graph; 0: any */
     mo_feature_place place;
-    bool replay, solves, deterministic;
+    bool replay, deterministic;
     bool numbered;   /* --device has a number */
     char *kept_text; /* resumed runs: the settings as in run.json, owned */
     bool resume, json, quiet;

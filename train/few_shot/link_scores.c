@@ -10,21 +10,29 @@
  * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to parts of a block: of
  * the queries its kernels take as many matrices as they have steps. Without a limit of memory a part is a whole
  * block; the rounding of a product depends on its number of rows, so that scores of smaller parts may differ in their
- * last digits. */
-#include "train/few_shot/link_scores.h"
-
+ * last digits.
+ *
+ * The pairs of the fit come from a table, or are drawn from the graph itself. */
 #include "tensor/hidden.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/plan_members.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/feature_memory.h"
+#include "train/features/pairs/pair_reader.h"
+#include "train/few_shot/few_shot.h"
+#include "train/graphs/graph_build.h"
+#include "train/graphs/table_reader.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
+    MOST_SUPPORT = 512,   /* links, and other pairs, that are drawn for the fit */
+    PAIR_MATRICES = 7,    /* of all nodes, held at once: the SVD's, or the basis and a pass over the hops */
+    LINK_QUERIES = 16384, /* pairs that the readout scores at once */
     MOST_PAIRS = 1 << 20, /* whose columns are computed together */
     LEAST_PAIRS = 1 << 16,
     LEAST_PART = 1024,      /* queries that a kept readout is applied to at once; without a limit a whole block */
@@ -34,6 +42,203 @@ enum {
     BYTES_PER_SYSTEM = 160  /* of an example and one that stands for the support: systems of all penalties, solutions */
 };
 
+struct mo_link_scorer {
+    mo_context *ctx;
+    mo_graph *graph; /* borrowed */
+    mo_candidate candidate;
+    int64_t memory;          /* bytes, of the options */
+    mo_link_support support; /* links before others */
+    mo_links *links;         /* the same */
+    int64_t n_fit, *fit;     /* numbers of the pairs that are fitted, in order, as often as they are */
+    mo_features *own;        /* rows of the support, from the graph without its links */
+    mo_pair_reader *reader;  /* of the whole graph */
+    int64_t part;            /* queries of a block that the readout is applied to at once; as memory allows */
+    mo_tape *t;
+    mo_tensor *alpha; /* that a readout in two steps has learned, owned; else NULL */
+};
+
+/* ---- from a table ---- */
+
+/* Node, node, linked (yes, no), how often it is fitted; the last two of labelled pairs. */
+typedef struct pair {
+    int64_t node[2], linked, fit;
+} pair;
+
+static bool is_pair_header(const mo_graph *graph, const mo_table *row) {
+    bool data = false;
+    for (int64_t i = 0; i < row->n && i < 2; i++)
+        data |= mo_is_number_text(row->field[i]) || mo_graph_find_example(graph, row->field[i]) >= 0;
+    return row->n < 2 || !data || mo_is_pair_heading(row->field[0], row->field[1]);
+}
+
+static bool has_pair_columns(const mo_table *row, bool labelled) {
+    if (labelled)
+        return row->n == 4 || mo_table_columns(row, 3, "both ends of a pair, and whether it is linked");
+    return (row->n >= 2 && row->n <= 4) || mo_table_columns(row, 2, "both ends of a pair");
+}
+
+static bool read_ends(const mo_graph *graph, const mo_table *row, pair *p) {
+    char expected[120];
+    snprintf(expected, sizeof expected, "a node of %.80s", graph->name);
+    for (int end = 0; end < 2; end++)
+        if ((p->node[end] = mo_graph_find_example(graph, row->field[end])) < 0)
+            return mo_table_unexpected(row, expected, row->field[end]);
+    return true;
+}
+
+/* What a row says of its pair, which must hold in the graph. */
+static bool read_link(const mo_graph *graph, const mo_table *row, pair *p) {
+    const char *word = row->field[2], *count = row->n > 3 ? row->field[3] : "1";
+    char *end;
+    p->linked = !strcmp(word, "yes");
+    p->fit = strtoll(count, &end, 10);
+    if (!p->linked && strcmp(word, "no") != 0)
+        return mo_table_unexpected(row, "yes or no, whether the pair is linked", word);
+    if (!*count || *end || p->fit < 0)
+        return mo_table_unexpected(row, "how often the pair is fitted, 0 or more", count);
+    if (p->node[0] == p->node[1])
+        return mo_table_unexpected(row, "a pair of two nodes", "one node twice");
+    bool linked = mo_graph_has_edge(graph, p->node[0], p->node[1]);
+    return linked == p->linked ||
+           mo_table_unexpected(
+               row, linked ? "yes, as the graph has this link" : "no, as the graph lacks this link", word);
+}
+
+static void read_pairs(const mo_graph *graph, const char *path, bool labelled, mo_link_support *s) {
+    mo_context *ctx = graph->ctx;
+    int64_t **array[] = {&s->u, &s->v, &s->linked, &s->fit}, capacity[4] = {0};
+    mo_table row;
+    bool fine = mo_table_open(&row, ctx, path, true);
+    while (fine && mo_table_next(&row)) {
+        pair p = {.fit = 1};
+        bool header = row.row == 0 && is_pair_header(graph, &row);
+        fine = has_pair_columns(&row, labelled);
+        if (!fine || header)
+            continue;
+        fine = read_ends(graph, &row, &p) && (!labelled || read_link(graph, &row, &p));
+        const int64_t value[] = {p.node[0], p.node[1], p.linked, p.fit};
+        for (int i = 0; i < 4 && fine; i++) {
+            fine = mo_host_array_grow(ctx, array[i], &capacity[i], s->n + 1, sizeof **array[i]);
+            if (fine)
+                (*array[i])[s->n] = value[i];
+        }
+        s->n += fine;
+    }
+    mo_table_close(&row);
+}
+
+bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled, mo_link_support *s) {
+    if (!s)
+        return false;
+    *s = (mo_link_support){0};
+    if (!graph || !mo_given(graph->ctx, "pairs", "the path", path))
+        return false;
+    read_pairs(graph, path, labelled, s);
+    if (mo_ok(graph->ctx) && s->n == 0)
+        mo_fail(graph->ctx, MO_FORMAT, "%s: expected lines of two nodes, found no pair", path);
+    return mo_ok(graph->ctx);
+}
+
+void mo_link_support_release(mo_link_support *s) {
+    if (!s)
+        return;
+    free(s->u);
+    free(s->v);
+    free(s->linked);
+    free(s->fit);
+    *s = (mo_link_support){0};
+}
+
+/* ---- as links ---- */
+
+static bool reserve_support(mo_context *ctx, int64_t n, mo_link_support *s) {
+    *s = (mo_link_support){.n = n,
+        .u = mo_host_array(ctx, n, sizeof *s->u),
+        .v = mo_host_array(ctx, n, sizeof *s->v),
+        .linked = mo_host_array(ctx, n, sizeof *s->linked),
+        .fit = mo_host_array(ctx, n, sizeof *s->fit)};
+    return mo_ok(ctx);
+}
+
+/* At most 512 links of the graph and as many other pairs, links first. Fills s, owned also on failure, and returns
+ * the links, or NULL. */
+static mo_links *link_support_draw(const mo_graph *graph, mo_link_support *s) {
+    int64_t edges = graph->nnz / 2;
+    double share = MOST_SUPPORT < edges / 10 ? (double)MOST_SUPPORT / (double)edges : 0.1;
+    mo_links *links = mo_links_create(graph, share, edges < MOST_SUPPORT ? edges : MOST_SUPPORT, 0);
+    if (!links)
+        return NULL;
+    if (links->n_negative > links->n_positive)
+        links->n_negative = links->n_positive;
+    int64_t p = links->n_positive;
+    if (reserve_support(graph->ctx, p + links->n_negative, s))
+        for (int64_t i = 0; i < s->n; i++) {
+            s->u[i] = i < p ? links->positive[0][i] : links->negative[0][i - p];
+            s->v[i] = i < p ? links->positive[1][i] : links->negative[1][i - p];
+            s->linked[i] = i < p;
+            s->fit[i] = 1;
+        }
+    if (mo_ok(graph->ctx))
+        return links;
+    mo_links_release(links);
+    return NULL;
+}
+
+/* Pairs of the graph, none twice, and links and non-links among those that are fitted. */
+static bool support_fits(const mo_graph *graph, const mo_link_support *s) {
+    mo_context *ctx = graph->ctx;
+    int64_t *key = mo_host_array(ctx, s->n, sizeof *key), fitted[2] = {0, 0};
+    for (int64_t i = 0; key && i < s->n && mo_ok(ctx); i++) {
+        int64_t u = s->u[i] < s->v[i] ? s->u[i] : s->v[i], v = s->u[i] < s->v[i] ? s->v[i] : s->u[i];
+        if (u < 0 || u == v || v >= graph->nodes || s->fit[i] < 0 || mo_graph_has_edge(graph, u, v) != !!s->linked[i])
+            mo_fail(ctx, MO_INVALID,
+                "links: pair %" PRId64 " of the support, %" PRId64 " and %" PRId64 ", is not one that is %s in %s", i,
+                u, v, s->linked[i] ? "linked" : "no link", graph->name);
+        else
+            fitted[!!s->linked[i]] += s->fit[i];
+        key[i] = u * graph->nodes + v;
+    }
+    if (mo_ok(ctx) && mo_sort_distinct(key, s->n) != s->n)
+        mo_fail(ctx, MO_INVALID, "links: a pair of the support is there twice");
+    else if (mo_ok(ctx) && (!fitted[0] || !fitted[1]))
+        mo_fail(ctx, MO_INVALID,
+            "links: the support has %" PRId64 " links and %" PRId64 " pairs without one, expected 1 or more of each",
+            fitted[1], fitted[0]);
+    free(key);
+    return mo_ok(ctx);
+}
+
+/* The same of given ones. */
+static mo_links *link_support_take(const mo_graph *graph, const mo_link_support *from, mo_link_support *s) {
+    mo_context *ctx = graph->ctx;
+    mo_links *links = support_fits(graph, from) ? mo_host_array(ctx, 1, sizeof *links) : NULL;
+    if (!links)
+        return NULL;
+    for (int side = 0; side < 2; side++) {
+        links->positive[side] = mo_host_array(ctx, from->n, sizeof(int64_t));
+        links->negative[side] = mo_host_array(ctx, from->n, sizeof(int64_t));
+    }
+    int64_t at = 0;
+    bool reserved = mo_ok(ctx) && reserve_support(ctx, from->n, s);
+    for (int linked = 1; reserved && linked >= 0; linked--)
+        for (int64_t i = 0; i < from->n; i++)
+            if (!!from->linked[i] == linked) {
+                int64_t u = from->u[i] < from->v[i] ? from->u[i] : from->v[i], v = from->u[i] + from->v[i] - u;
+                int64_t *const *end = linked ? links->positive : links->negative;
+                int64_t *count = linked ? &links->n_positive : &links->n_negative;
+                end[0][*count] = s->u[at] = u;
+                end[1][(*count)++] = s->v[at] = v;
+                s->linked[at] = linked;
+                s->fit[at++] = from->fit[i];
+            }
+    if (reserved)
+        links->masked = mo_graph_without(graph, links->positive, links->n_positive);
+    if (links->masked && mo_ok(ctx))
+        return links;
+    mo_links_release(links);
+    return NULL;
+}
+
 /* ---- memory ---- */
 
 /* What a block takes in parts of that many queries, which come after the fit. */
@@ -41,7 +246,7 @@ static double block_bytes(const mo_link_scorer *s, int64_t part) {
     double n = (double)s->n_fit, m = fmin(n, MO_MOST_CENTRES);
     bool kept = s->candidate.model->readout;
     double queries =
-        (double)BYTES_PER_QUERY * MO_LINK_QUERIES + m * BYTES_PER_KERNEL * (double)(kept ? part : MO_LINK_QUERIES);
+        (double)BYTES_PER_QUERY * LINK_QUERIES + m * BYTES_PER_KERNEL * (double)(kept ? part : LINK_QUERIES);
     return fmax(queries, n * m * BYTES_PER_SYSTEM);
 }
 
@@ -50,7 +255,7 @@ static double block_bytes(const mo_link_scorer *s, int64_t part) {
  * where the memory does not suffice. */
 static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
     double left = (double)s->memory - base, least = LEAST_PAIRS * (double)BYTES_PER_PAIR;
-    s->part = MO_LINK_QUERIES;
+    s->part = LINK_QUERIES;
     while (s->memory > 0 && s->part > LEAST_PART && block_bytes(s, s->part) + least > left / 2)
         s->part /= 2;
     left -= block_bytes(s, s->part);
@@ -61,7 +266,7 @@ static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
     if (s->memory == 0 && mo_ok(s->ctx) && need > mo_free_memory("", &free) && need > free)
         mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; free memory is %.0f", s->graph->name, need, free);
     double pairs = s->memory > 0 ? fmin(most, left / BYTES_PER_PAIR) : most;
-    return mo_ok(s->ctx) ? (int64_t)pairs / MO_LINK_QUERIES * MO_LINK_QUERIES : 0;
+    return mo_ok(s->ctx) ? (int64_t)pairs / LINK_QUERIES * LINK_QUERIES : 0;
 }
 
 /* ---- a block of queries ---- */
@@ -210,8 +415,8 @@ static void score_pairs(mo_link_scorer *s, const int64_t *u, const int64_t *v, i
     }
     if (mo_ok(s->ctx) && mo_pair_values_reserve(s->reader, n, &b.values) &&
         mo_pair_reader_read(s->reader, &b.pairs, &b.values) == MO_OK)
-        for (; b.first < n && mo_ok(s->ctx); b.first += MO_LINK_QUERIES) {
-            b.n = n - b.first < MO_LINK_QUERIES ? n - b.first : MO_LINK_QUERIES;
+        for (; b.first < n && mo_ok(s->ctx); b.first += LINK_QUERIES) {
+            b.n = n - b.first < LINK_QUERIES ? n - b.first : LINK_QUERIES;
             score_block(s, &b, score + b.first);
         }
     mo_pair_values_release(&b.values);
@@ -251,15 +456,15 @@ static void link_scorer_fill(mo_link_scorer *s, const mo_few_shot_options *optio
     s->t = mo_tape_create(s->ctx, MO_EVAL);
     if (mo_few_shot_candidate(s->ctx, options, &s->candidate, &o) != MO_OK)
         return;
-    double bytes = (double)s->graph->nodes * MO_PAIR_MATRICES * o.dim * sizeof(float);
+    double bytes = (double)s->graph->nodes * PAIR_MATRICES * o.dim * sizeof(float);
     if (s->memory > 0 && bytes > (double)s->memory)
         mo_fail(s->ctx, MO_MEMORY, "links: '%s' needs %.0f bytes; the limit of memory is %" PRId64, s->graph->name,
             bytes, s->memory);
     else if (o.form != MO_FEATURES_OF_EXAMPLES)
         mo_fail(s->ctx, MO_UNSUPPORTED, "links: the weights read rows of nodes, expected those of pairs (best)");
     else
-        s->links = support ? mo_link_support_take(s->graph, support, &s->support)
-                           : mo_link_support_draw(s->graph, &s->support);
+        s->links =
+            support ? link_support_take(s->graph, support, &s->support) : link_support_draw(s->graph, &s->support);
     if (s->links && list_fit(s) && divide_memory(s, bytes, MOST_PAIRS)) /* before the SVD */
         s->own = mo_example_features_open(s->links->masked, MO_TASK_LP, s->links, &o);
     if (s->own)
@@ -310,7 +515,7 @@ mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t 
     if (!mo_given(s->ctx, "links", "u", u) || !mo_given(s->ctx, "links", "v", v) ||
         !mo_given(s->ctx, "links", "score", score) || !link_scorer_check(s->ctx, s->graph, u, v, n))
         return mo_code_of(s->ctx);
-    double nodes = (double)s->graph->nodes * MO_PAIR_MATRICES * (double)s->reader->dim * sizeof(float);
+    double nodes = (double)s->graph->nodes * PAIR_MATRICES * (double)s->reader->dim * sizeof(float);
     int64_t chunk = divide_memory(s, nodes + 24.0 * (double)n, MOST_PAIRS);
     for (int64_t first = 0; chunk && first < n && mo_ok(s->ctx); first += chunk)
         score_pairs(s, u + first, v + first, n - first < chunk ? n - first : chunk, score + first);

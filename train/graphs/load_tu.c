@@ -4,8 +4,9 @@
  *
  * Classes become 0.. in the order of the sorted distinct graph labels; -1 is a label like any other, since the
  * collection's binary sets have -1 and 1. Node attributes are the first features, as they are; node labels become
- * one-hot features behind them, one column per distinct label. Edge labels are ignored. Graphs without a node (of
- * Fingerprint) are left out, and the others keep their numbers as names. */
+ * one-hot features behind them, one column per distinct label. Labels and attributes of edges and attributes of graphs
+ * are left out, with a notice, as are graphs without a node (of Fingerprint); the others keep their numbers as names.
+ */
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -238,6 +239,17 @@ static void read_node_files(mo_graph *graph, const char *prefix, bool with_attri
     free(label);
 }
 
+/* Says which of the set's files no feature comes from. */
+static void leave_out_files(mo_graph *graph, const char *prefix) {
+    static const char *const unread[] = {"_edge_labels.txt", "_edge_attributes.txt", "_graph_attributes.txt"};
+    char path[PATH_MAX + 64];
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++) {
+        snprintf(path, sizeof path, "%s%s", prefix, unread[i]);
+        if (access(path, F_OK) == 0)
+            mo_graph_leave_out(graph, "%s", strrchr(path, '/') + 1);
+    }
+}
+
 static void read_set(mo_graph *graph, const char *prefix, bool with_attributes) {
     char path[PATH_MAX + 64];
     int64_t nodes, *id = NULL;
@@ -252,6 +264,8 @@ static void read_set(mo_graph *graph, const char *prefix, bool with_attributes) 
     read_graph_labels(graph, path, id);
     if (mo_ok(graph->ctx))
         read_node_files(graph, prefix, with_attributes);
+    if (mo_ok(graph->ctx))
+        leave_out_files(graph, prefix);
 }
 
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool with_attributes) {

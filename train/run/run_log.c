@@ -131,11 +131,6 @@ static char *encode_log_line(const mo_trainer *trainer, const mo_step_report *r)
     }
     json_t *line = json_pack("{s:I, s:f, s:f, s:f, s:o, s:o, s:f}", "step", (json_int_t)r->step, "loss", r->loss, "lr",
         r->lr, "gradient_norm", r->gradient_norm, "accuracy", accuracy, "data", sources, "seconds", r->seconds);
-    const mo_solve_figures *f = &trainer->solves;
-    if (f->matrices) /* a figure that is not finite is no JSON */
-        whole &= !json_object_set_new(line, "solves",
-            json_pack("{s:I, s:o, s:o}", "matrices", (json_int_t)f->matrices, "rcond", json_real(f->rcond), "residual",
-                json_real(f->residual)));
     char *text = line && whole ? mo_json_encode(line, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL;
     json_decref(line);
     return text;

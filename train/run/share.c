@@ -178,9 +178,8 @@ static void check_shared(mo_trainer *trainer, const mo_ranks *ranks) {
     if (ranks->size > o->episodes_per_step)
         mo_fail(trainer->ctx, MO_INVALID, "train: %d processes share a step of %d episodes, expected %d to %d episodes",
             ranks->size, o->episodes_per_step, ranks->size, (1 << MO_TREE_LEVELS) - 1);
-    else if (o->solves || o->replay)
-        mo_fail(trainer->ctx, MO_INVALID, "train: %s is asked for on %d processes, expected one",
-            o->solves ? "solves" : "replay", ranks->size);
+    else if (o->replay)
+        mo_fail(trainer->ctx, MO_INVALID, "train: replay is asked for on %d processes, expected one", ranks->size);
 }
 
 /* Takes this rank's part of each step. */

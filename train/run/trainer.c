@@ -23,9 +23,6 @@ static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_poo
         mo_fail(ctx, MO_INVALID, "train: max_rows is %" PRId64 ", expected 0 (all) or more", o->max_rows);
     else if (!(o->adamw.lr >= 0) || !(o->adamw.lr_min >= 0))
         mo_fail(ctx, MO_INVALID, "train: lr is %g and lr_min %g, expected 0 or more", o->adamw.lr, o->adamw.lr_min);
-    else if (o->solves && o->replay)
-        mo_fail(ctx, MO_INVALID,
-            "train: solves and replay are both asked for, expected one: replayed solves cannot be read");
     else if (!o->out || !*o->out)
         mo_fail(ctx, MO_INVALID, "train: expected a folder for the run");
     else if (of_examples != model->encoder.of_examples)
@@ -72,8 +69,6 @@ static bool create_parts(mo_trainer *trainer, const mo_trainer_options *options)
     trainer->episodes = mo_prefetch_create(trainer->pool, E > 1 ? MO_FAMILY_IN_TURN : MO_FAMILY_DRAWN, &options->plan,
         (uint64_t)options->steps * (uint64_t)E);
     mo_watch(trainer, &mo_run_files, NULL);
-    if (options->solves)
-        mo_watch_solves(trainer);
     if (options->replay)
         mo_watch_replay(trainer);
     return mo_ok(ctx) && trainer->tape && trainer->episodes;

@@ -13,7 +13,6 @@
 
 typedef enum mo_moment {
     MO_STARTS,   /* before the first step */
-    MO_RECORDED, /* the loss of the episode is on the tape, its gradients are not computed yet */
     MO_SUMMED,   /* the gradients of this process's episodes are added up, or it has failed */
     MO_TAKEN,    /* the step's report is made */
     MO_AGREES,   /* whether to go on: trainer->go_on */
@@ -38,8 +37,7 @@ typedef struct mo_watcher {
 
 /* In the order in which they are told. */
 extern const mo_watcher mo_run_files; /* run_files.c: run.json, log, checkpoints, weights; without state */
-/* Of the options of the trainer. They raise and add nothing on failure. */
-void mo_watch_solves(mo_trainer *trainer);
+/* Of the option of the trainer. Raises and adds nothing on failure. */
 void mo_watch_replay(mo_trainer *trainer);
 
 /* Adds a watcher with its state behind the others, MO_WATCHERS in all; takes it away, untold; tells all of them. */
@@ -48,12 +46,6 @@ void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
 void mo_tell(mo_trainer *trainer, mo_moment moment);
 
 /* ---- trainer ---- */
-
-/* Of the solves of a step: run_solves.c. */
-typedef struct mo_solve_figures {
-    int64_t matrices;
-    double rcond, residual; /* the smallest, the largest */
-} mo_solve_figures;
 
 /* What is known of an episode of a step. */
 typedef struct mo_episode_record {
@@ -84,7 +76,6 @@ struct mo_trainer {
     double *host_figures;
     mo_tensor *const *gradient; /* of the step's loss, once it is summed, up to the next step; NULL under replay */
     mo_step_report report;      /* of the last step */
-    mo_solve_figures solves;    /* of the step so far, if options.solves */
     bool go_on;                 /* see MO_AGREES */
     bool started;
     bool resumed, restored; /* restored: from a checkpoint, not from the beginning */

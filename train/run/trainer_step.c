@@ -106,7 +106,6 @@ static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
     note_figures(trainer, j, loss, logits, e->query_label);
     if (E > 1)
         loss = mo_scale(t, loss, 1.0 / E, 0);
-    mo_tell(trainer, MO_RECORDED);
     mo_grad(t, &loss, NULL, 1, trainer->parameter, trainer->grad, trainer->n, 0);
     if (E > 1) {
         mo_sum_tree_push(trainer->tree, t, trainer->first, j, 0, trainer->grad);

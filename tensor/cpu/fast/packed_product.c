@@ -5,7 +5,7 @@
  * keep from its processor delays the others only while it has begun a part: the others do the rest. Batches of small
  * products are cut by matrix instead. Neither way, nor the number of threads, changes the terms of a sum or their
  * order, hence no bit. */
-#include "tensor/cpu/fast/packed_product.h"
+#include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 
 #include <time.h>

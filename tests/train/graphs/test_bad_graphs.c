@@ -1,7 +1,16 @@
 /* tests/train/graphs/test_bad_graphs.c - graph files in text form that are cut short or damaged. */
-#include "tests/bad_text.h"
+#include "tests/scratch.h"
+#include "train/inside.h"
 
 static const fixtures around_all = {scratch_create, scratch_release};
+
+static void assert_refused(scratch *s, const char *path, mo_code code, const char *const *parts) {
+    mo_graph *graph = mo_graph_open(s->ctx, path);
+    if (graph)
+        fail_msg("expected %s to be refused (%s)", path, parts[0]);
+    assert_int_equal(strncmp(mo_context_status(s->ctx)->message, path, strlen(path)), 0);
+    assert_failed(s->ctx, code, parts);
+}
 
 /* Every beginning of the gzipped file is refused, and so is a wrong checksum. */
 static void assert_gzip_guarded(scratch *s, const char *file) {

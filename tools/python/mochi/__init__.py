@@ -35,7 +35,7 @@ from .numpy_names import einsum
 from .operators import attach as _attach
 from .optimizers import SGD, AdamW, cosine
 from .random import Random
-from .solvers import Check, Health, Report, gradcheck, implicit, solve, solve_with
+from .solvers import Check, Health, Report, gradcheck, implicit, solve, solve_check
 from .sparse import Sparse
 from .tape import Tape, current_tape
 from .tensor import Tensor, constant, parameter
@@ -52,6 +52,6 @@ __all__ = [
     "Report", "Run", "SGD", "Sparse", "StateError", "Step", "Tape", "Tensor", "Trained", "UnsupportedError", "constant",
     "cosine", "current_tape", "default_context", "diagnose", "einsum", "features", "few_shot_score", "grad", "gradcheck", "graph",
     "graph_set", "head", "head_names", "implicit", "load", "ops", "parameter", "recompute",
-    "set_default_context", "solve", "solve_with", "train",
+    "set_default_context", "solve", "solve_check", "train",
     "value_and_grad",
 ]  # fmt: skip

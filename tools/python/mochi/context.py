@@ -76,7 +76,10 @@ class Context:
             raise errors.OutOfMemoryError("Context: out of memory")
         self.pointer = pointer
         self.address = int(ffi.cast("uintptr_t", pointer))
-        self.gate = ffi.gc(lib.door_gate_create(pointer), lib.door_gate_free)
+        # A context of ours frees it: of a cycle, the collector would free it before the objects that leave through it.
+        gate = lib.door_gate_create(pointer)
+        self.gate = gate if owned else ffi.gc(gate, lib.door_gate_free)
+        self.handles: set[int] = set()  # those that live, by address
         self.tapes = {}  # address of a tape: how many leaves had died when it was last empty
         self._owned = owned
         self._leaving: collections.deque[tuple] = collections.deque()  # (function, pointer, what must live until then)
@@ -134,6 +137,8 @@ class Context:
     def leave(self, function: Callable[..., Any], pointer: Any, keep: Any = None) -> None:
         """Releases an object of the context by that gate once no thread is inside, and then lets `keep` go."""
         self._leaving.append((function, pointer, keep))
+        if isinstance(pointer, ffi.CData):
+            self.handles.discard(int(ffi.cast("uintptr_t", pointer)))
         self.drain()
 
     def bury(self, leaf: Any) -> None:
@@ -183,9 +188,12 @@ class Context:
             self.tapes[tape] = self._deaths
 
     def _release(self):
-        if not self.tapes and not self._leaving and not self._dead:
-            self._given_up = False
-            lib.mo_context_release(self.pointer)
+        if not (self.tapes or self.handles or self._leaving or self._dead):
+            if lib.mo_context_release(self.pointer) == lib.MO_OK:
+                self._given_up = False
+                lib.door_gate_free(self.gate)
+            else:  # an object lives that the collector takes after the context
+                lib.mo_clear_error(self.pointer)
 
     def __del__(self):
         if _exiting or not getattr(self, "_owned", False) or self.forked:

@@ -25,6 +25,7 @@ class Handle:
         self._pointer = pointer
         self._keep = keep
         self._release = release or type(self).release
+        context.handles.add(int(ffi.cast("uintptr_t", pointer)))
 
     def pointer(self) -> Any:
         """The library's pointer; raises `StateError` once the object is closed."""

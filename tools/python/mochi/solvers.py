@@ -1,4 +1,4 @@
-"""Solutions of equations: by iterations, by one factorization with its health; checks of derivatives."""
+"""Solutions of equations by iterations; the health of those by one factorization; checks of derivatives."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ class Report:
     """
 
     def __init__(self) -> None:
-        self._solver = ffi.new("mo_solver_report *")
-        self._implicit = ffi.new("mo_implicit_report *")
+        self._struct = ffi.new("mo_solver_report *")
 
-    iterations = property(lambda self: self._solver.iterations)
-    converged = property(lambda self: self._solver.converged)
-    residual = property(lambda self: self._solver.residual or self._implicit.residual)
-    adjoint_residual = property(lambda self: self._implicit.adjoint_residual)
-    adjoint_iterations = property(lambda self: self._implicit.iterations)
-    adjoint_systems = property(lambda self: self._implicit.systems)
-    missed = property(lambda self: self._implicit.missed)
+    iterations = property(lambda self: self._struct.iterations)
+    residual = property(lambda self: self._struct.residual)
+    converged = property(lambda self: self._struct.converged)
+    adjoint_iterations = property(lambda self: self._struct.adjoint_iterations)
+    adjoint_residual = property(lambda self: self._struct.adjoint_residual)
+    adjoint_systems = property(lambda self: self._struct.adjoint_systems)
+    missed = property(lambda self: self._struct.missed)
 
     def __repr__(self):
         return f"mochi.Report(iterations={self.iterations}, residual={self.residual:.3g}, converged={self.converged})"
@@ -69,7 +68,7 @@ def _fill(options, tape, residual, jacobian, report, named):
     if jacobian is not None:
         options.jacobian = lib.door_jacobian
     if report is not None:
-        options.report = tape.holds(report)._implicit
+        options.report = tape.holds(report)._struct
     options.state = tape.holds(ffi.new_handle(tape.holds((residual, jacobian))))
 
 
@@ -96,8 +95,7 @@ def implicit(
     theta : sequence of Tensor
         12 at most.
     solver : str
-        "newton_krylov" for any F; "conjugate_gradients" or "gmres" for F(w) = A(theta) w - b(theta); None: w0 is the
-        solution, found by any means.
+        "newton_krylov"; None: w0 is the solution, found by any means.
     jacobian : callable
         dF/dw [.., m, m], without gradient; None: by vjps of F.
     report : Report
@@ -129,8 +127,6 @@ def implicit(
 
 
 SOLVERS = {
-    "conjugate_gradients": lib.gate_mo_conjugate_gradients,
-    "gmres": lib.gate_mo_gmres,
     "newton_krylov": lib.gate_mo_newton_krylov,
     "lbfgs": lib.gate_mo_lbfgs,
     "projected_gradient": lib.gate_mo_projected_gradient,
@@ -155,7 +151,7 @@ def solve(
     Parameters
     ----------
     solver : str
-        "conjugate_gradients", "gmres", "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
+        "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
         "projected_gradient": f is f(x, *theta), one value per item, minimised freely or over the simplex.
     tolerance, iterations : float, int
         Of |F| / max(1, |x|), and how many at most; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
@@ -178,19 +174,13 @@ def solve(
     o.tolerance, o.iterations = checked.real("solve: tolerance", tolerance, 0), checked.whole("solve: iterations", iterations)
     o.memory, o.unrolled = checked.whole("solve: memory", memory, 0, MOST_PAIRS), checked.flag("solve: unrolled", unrolled)
     _fill(o.implicit, tape, f, jacobian, report, implicit or {})
-    if report is not None:
-        o.report = report._solver
     x = input_of(x0, tape, theta[0] if theta else None)
     result = SOLVERS[solver](tape.gate, tape.pointer, x, lib.door_residual, pointers, n, o)
     return Tensor(result, tape) if result else tape.fail()
 
 
-POLICIES = ("error", "nan", "shift", "refine")  # as MO_SOLVE_ERROR .. of ops/ops.h
-WARNING_BYTES = 512
-
-
 class Health:
-    """What `solve_with` knows of its systems: constants of the tape, one entry per matrix of the batch.
+    """What `solve_check` knows of systems: constants of the tape, one entry per matrix of the batch.
 
     Attributes
     ----------
@@ -201,94 +191,42 @@ class Health:
         1 / (|A| |A^-1|) in the 1-norm, from an inverse in float64; 0 of a singular matrix.
     residual : Tensor
         |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well.
-    lam : Tensor
-        On the diagonal of the A that was solved.
     error : Tensor
         The expected relative error of X and of gradients, eps / rcond; 1: no digit is right.
     """
 
-    def __init__(self) -> None:
-        self._struct = ffi.new("mo_solve_health *")
-        self._tape: Tape | None = None
-
-    def _tensor(self, name: str) -> Tensor:
-        if self._tape is None:
-            raise errors.InvalidError(f"Health.{name}: no solve has written it yet: solve_with(A, B, health=health)")
-        return Tensor(getattr(self._struct, name), self._tape)
-
-    info = property(lambda self: self._tensor("info"))
-    rcond = property(lambda self: self._tensor("rcond"))
-    residual = property(lambda self: self._tensor("residual"))
-    lam = property(lambda self: self._tensor("lambda"))
-    error = property(lambda self: self._tensor("error"))
-
-    def warning(self, limit: float = 0.0) -> str:
-        """One line on the systems whose expected error is above the limit (0: 0.01), naming the worst; "" if none is."""
-        context = self.error.context
-        text = ffi.new("char[]", WARNING_BYTES)
-        context.call(lib.gate_mo_solve_warning, self._struct, limit, text, WARNING_BYTES)
-        return ffi.string(text).decode(errors="replace")
+    def __init__(self, struct: Any, tape: Tape) -> None:
+        self.info, self.rcond, self.residual, self.error = (
+            Tensor(getattr(struct, name), tape) for name in ("info", "rcond", "residual", "error")
+        )
 
 
-def solve_with(
-    A: ArrayLike,
-    B: ArrayLike,
-    policy: str = "error",
-    spd: bool = False,
-    least_rcond: float = 0.0,
-    shift: float = 0.0,
-    largest_shift: float = 0.0,
-    health: Health | None = None,
-) -> Tensor:
-    """X with A X = B as of `ops.solve` or `ops.solve_spd`, with the same bits where no matrix fails.
-
-    Differentiable any number of times, with lambda held fixed.
+def solve_check(A: ArrayLike, B: ArrayLike, X: ArrayLike, spd: bool = False) -> Health:
+    """What is known of X, which `ops.solve` gave for A and B, or, for matrices that may fail, `ops.solve_or_nan`.
 
     Parameters
     ----------
-    A, B : Tensor or array
-        [.., n, n] and [.., n, m], equal leading axes, both float32 or both float64.
-    policy : str
-        What becomes of a matrix that has no solution or falls below `least_rcond`. "error": NumericalError, naming it;
-        "nan": its X and gradients are NaN; "shift": A + lambda I is solved in its place, for the smallest lambda of a
-        geometric row that helps; "refine": residuals in float64, backward too.
+    A, B, X : Tensor or array
+        [.., n, n], [.., n, m] and the solution, all float32 or all float64.
     spd : bool
-        A is symmetric positive definite; its lower triangle is read.
-    least_rcond : float
-        The least reciprocal condition; 0: whatever the factorization accepts.
-    shift, largest_shift : float
-        Of the policy "shift" alone: lambda is shift |A|, ten times that, and so on up to largest_shift |A|; 0: the epsilon of
-        the dtype, 0.01.
-    health : Health
-        Where to write what is known of each system; it costs an inverse in float64.
+        X is of `ops.solve_spd` or `ops.solve_spd_or_nan`; the lower triangle of A is read.
 
-    Source: ops/composed/solve_with.c, ops/solve_refined.c; Wilkinson 1963; Higham 2002
+    It costs an inverse in float64. Source: ops/composed/solve_health.c; Higham 2002
 
     Examples
     --------
-    >>> A = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-5]], dtype="float32")
-    >>> health = mochi.Health()
+    >>> A, B = np.array([[1.0, 1.0], [1.0, 1.0 + 1e-5]], dtype="float32"), np.ones((2, 1), "float32")
     >>> with mochi.Tape():
-    ...     X = mochi.solve_with(A, np.ones((2, 1), "float32"), health=health)
-    ...     health.rcond.item() < 1e-5, health.warning().startswith("solve")
+    ...     health = mochi.solve_check(A, B, mochi.ops.solve_or_nan(A, B))
+    ...     health.rcond.item() < 1e-5, health.error.item() > 0.01
     (True, True)
     """
-    number = checked.choice("solve_with: policy", policy, POLICIES)
-    bounds = {"least_rcond": least_rcond, "shift": shift, "largest_shift": largest_shift}
-    bounds = {name: checked.real(f"solve_with: {name}", value, 0) for name, value in bounds.items()}
-    if policy != "shift" and (bounds["shift"] or bounds["largest_shift"]):
-        raise errors.InvalidError(f"solve_with: shift and largest_shift have no effect under the policy {policy!r}")
-    tape = tape_of(A, B)
-    o = ffi.new("mo_solve_options *", bounds)
-    o.policy, o.spd = number, checked.flag("solve_with: spd", spd)
-    a, b = input_of(A, tape, B), input_of(B, tape, A)
-    struct = health._struct if health is not None else ffi.NULL
-    result = lib.gate_mo_solve_with(tape.gate, tape.pointer, a, b, o, struct)
-    if not result:
+    tape = tape_of(A, B, X)
+    a, b, x = input_of(A, tape, B), input_of(B, tape, A), input_of(X, tape, A)
+    struct = ffi.new("mo_solve_health *")
+    if lib.gate_mo_solve_check(tape.gate, tape.pointer, a, b, x, checked.flag("solve_check: spd", spd), struct):
         return tape.fail()
-    if health is not None:
-        health._tape = tape
-    return Tensor(result, tape)
+    return Health(struct, tape)
 
 
 @dataclasses.dataclass

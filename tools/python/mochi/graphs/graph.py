@@ -195,7 +195,8 @@ class Graph:
     def save(self, path: str | os.PathLike) -> None:
         """Writes the graph as .npz, which `mochi.graph` and the program read, with the names of its examples and classes.
 
-        Names that are neither all numbers nor all texts are written as texts, with a warning.
+        Names that are neither all numbers nor all texts are written as texts, with a warning. What `ignored` says is about
+        the source, and not written.
         """
         self.context.call(lib.gate_mo_graph_write, self.pointer(), os.fsencode(path))
         written = self._names_inside(), self._classes_inside().tolist()

@@ -16,6 +16,8 @@ as of every function that saves its inputs: PyTorch says so. Every thread comput
 (`mochi.set_default_context`), whose threads live beside those of PyTorch.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

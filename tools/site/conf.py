@@ -1,0 +1,153 @@
+"""Sphinx's settings of the site that tools/docs makes: the guides as they are, the C API from the public headers, the Python
+API from the package."""
+
+import pathlib
+import re
+import sys
+
+SOURCE = pathlib.Path(__file__).resolve().parent  # a copy of the tree, this file at its root
+sys.path.insert(0, str(SOURCE / "tools/python"))
+
+project = "libmochi"
+author = "the authors of libmochi"
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+root_doc = "README"
+exclude_patterns = ["tests/sources/*/**", "tools/explain/topics", "tools/python/notebooks/lecture_solutions.md"]
+html_theme = "furo"
+html_title = "libmochi"
+html_copy_source = False
+html_show_sphinx = False
+pygments_style, pygments_dark_style = "default", "github-dark"
+highlight_language = "none"
+myst_heading_anchors = 4
+autodoc_mock_imports = ["mochi._native", "sklearn", "torch"]  # signatures and docstrings need no built extension
+autodoc_default_options = {"members": True, "undoc-members": False}
+autodoc_typehints = "none"
+napoleon_use_ivar = True
+suppress_warnings = ["myst.header"]  # a guide may begin at a heading of the second level
+
+PAGES = {
+    "Guides": ["predicting", "readouts", "heads", "teaching", "training", "machines", "building"],
+    "Reference": ["c/index", "python/index", "tools/python/README", "tools/python/PYTORCH", "train/FORMATS", "train/data/README",
+                  "train/evaluation/RESULTS", "tests/PROMISES"],
+}  # fmt: skip
+
+
+def contents(caption, pages):
+    """A table of contents in MyST."""
+    return f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(pages) + "\n```\n"
+
+
+def add_contents(app, name, text):
+    """The README carries the contents of the whole site."""
+    if name != root_doc:
+        return
+    written = set(PAGES["Reference"]) | {f"tools/guides/{page}" for page in PAGES["Guides"]} | {root_doc}
+    rooms = sorted(app.env.found_docs - written - {n for n in app.env.found_docs if n.startswith(("c/", "python/"))})
+    text[0] += contents("Guides", [f"tools/guides/{page}" for page in PAGES["Guides"]])
+    text[0] += contents("Reference", PAGES["Reference"]) + contents("The rooms of the sources", rooms)
+
+
+# ---- the C API: a comment of a public header documents the declarations below it ----
+
+COMMENT = re.compile(r"/\*(.*?)\*/", re.S)
+DECLARATION = re.compile(r"(?:/\*.*?\*/|[^;{/]|/(?!\*))*(?:\{(?:[^{}]|\{[^{}]*\})*\}[^;]*)?;", re.S)
+
+
+def prose(comment):
+    """The text of a comment as reStructuredText: nothing in it means markup; indented lines are shown as they are."""
+    out, literal = [], False
+    for line in re.sub(r"\n[ \t]*\* ?", "\n", comment).strip().split("\n"):
+        indented = line.startswith("  ")
+        if indented != literal and line:
+            out += ["", "::", ""] if indented else [""]
+            literal = indented
+        out.append(line if literal else re.sub(r"([\\*`|_])", r"\\\1", line))
+    return "\n".join(out)
+
+
+def directive(code):
+    """What a declaration is to Sphinx: (directive, signature), or None for one that is shown as it is written."""
+    plain = re.sub(r"/\*.*?\*/|MO_API|MO_HIDDEN|__attribute__ *\(\(.*?\)\)\)?|extern", "", code, flags=re.S)
+    plain = " ".join(plain.split()).rstrip(";")
+    if found := re.match(r"typedef (struct|enum|union) \w+ \{.*\} (\w+)$", plain):
+        return "type", found[2]
+    if plain.startswith("typedef"):
+        found = re.search(r"\(\*(\w+)\)\(|(\w+)$", plain)
+        return ("type", found[1] or found[2]) if found else None
+    if re.match(r"(struct|enum)( \w+)?( \{.*\})?$", plain):
+        return None
+    return ("function", plain) if "(" in plain else ("var", plain)
+
+
+def page_of(header, text):
+    """The reStructuredText of a public header."""
+    text = re.sub(r"^#.*(?:\\\n.*)*\n", "", text, flags=re.M)  # the preprocessor's lines
+    opening = COMMENT.match(text)
+    about = prose(opening[1]).partition(" - ")[2]
+    lines = [header, "=" * len(header), "", about[:1].upper() + about[1:], ""]
+    at, words, above = opening.end(), "", None
+    while at < len(text.rstrip()):
+        at = re.compile(r"\s*").match(text, at).end()
+        if found := COMMENT.match(text, at):
+            words, at, above = prose(found[1]), found.end(), None
+            if words.startswith("----"):
+                section, words = words.strip("- "), ""
+                lines += ["", section, "-" * len(section), ""]
+            continue
+        found = DECLARATION.match(text, at)
+        if not found:
+            raise ValueError(f"{header}: no declaration at {text[at:at + 80]!r}")
+        code, at = found[0], found.end()
+        known = directive(code)
+        if beside := re.compile(r" */\*(.*?)\*/", re.S).match(text, at):
+            words, at, above = f"{words}\n{prose(beside[1])}".strip(), beside.end(), None
+        if known and known[0] == "function" and above is not None and not words:
+            lines.insert(above, f"   {known[1]}")  # under the comment of the function above it
+            above += 1
+            continue
+        lines += [f".. c:{known[0]}:: {known[1]}", ""] if known else []
+        above = len(lines) - 1 if known and known[0] == "function" else None
+        lines += ["   " * bool(known) + line for line in words.split("\n")] + [""] if words else []
+        if not re.match(r"typedef struct (\w+) \1;", code) and (not known or known[0] == "type"):
+            indent = "   " * bool(known)
+            lines += [f"{indent}.. code-block:: c", ""] + [f"{indent}   {line}" for line in code.split("\n")] + [""]
+        words = ""
+    return "\n".join(lines)
+
+
+def write_references(app):
+    """The pages c/ and python/, from the headers and the package."""
+    headers = (SOURCE / "headers.txt").read_text().split()[1:]  # the first, mochi.h, includes the others
+    (SOURCE / "c").mkdir(exist_ok=True)
+    names = []
+    for header in headers:
+        names.append(header.replace("/", "_").removesuffix(".h"))
+        (SOURCE / "c" / f"{names[-1]}.rst").write_text(page_of(header, (SOURCE / header).read_text()))
+    (SOURCE / "c/index.md").write_text(
+        "# C\n\n`#include <mochi/mochi.h>` has all of these. Sizes and errors: with each declaration.\n\n```{toctree}\n"
+        + "\n".join(names) + "\n```\n")  # fmt: skip
+    sys.path.insert(0, str(SOURCE / "tools/python/door"))
+    import operations  # noqa: PLC0415 - of the copy
+
+    (SOURCE / "tools/python/mochi/ops.py").write_text(operations.module(SOURCE))
+    (SOURCE / "python").mkdir(exist_ok=True)
+    modules = ["mochi", "mochi.ops", "mochi.sklearn", "mochi.torch"]
+    body = "Python\n======\n\n" + "".join(
+        f"{m}\n{'-' * len(m)}\n\n.. automodule:: {m}\n   :imported-members:\n\n" for m in modules)  # fmt: skip
+    (SOURCE / "python/index.rst").write_text(body)
+
+
+def plain_docstring(app, what, name, obj, options, lines):
+    """Formulas in docstrings are text: |x| is no substitution and * no emphasis. Examples stay as they are."""
+    example = False
+    for i, line in enumerate(lines):
+        example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))
+        if not example:
+            lines[i] = re.sub(r"([*|])", r"\\\1", line)
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", plain_docstring, priority=400)  # before napoleon reads the sections
+    app.connect("builder-inited", write_references)
+    app.connect("source-read", add_contents)

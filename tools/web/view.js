@@ -1,0 +1,160 @@
+// tools/web/view.js - pieces of the page: elements, formulas, matrices, sliders, charts.
+
+const NAMES = 'http://www.w3.org/2000/svg';
+
+/** An element with attributes, handlers (on..: functions), and children: elements or texts. */
+export function el(tag, attributes = {}, ...children) {
+    return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg(tag, attributes = {}, ...children) {
+    return fill(document.createElementNS(NAMES, tag), attributes, children);
+}
+
+function fill(node, attributes, children) {
+    for (const [key, value] of Object.entries(attributes))
+        if (key.startsWith('on')) node.addEventListener(key.slice(2), value);
+        else if (value !== false && value != null) node.setAttribute(key, value === true ? '' : value);
+    node.append(...children.flat().filter((child) => child != null));
+    return node;
+}
+
+/** A formula, set by KaTeX; the bar over a letter is drawn as a line of its own, in every browser. */
+export function tex(latex, display = false) {
+    const place = el(display ? 'div' : 'span', display ? { class: 'formula' } : {}); // set in a line, it breaks where a phone ends
+    globalThis.katex.render(display ? `\\displaystyle ${latex}` : latex, place, { throwOnError: false, strict: false });
+    return place;
+}
+
+/** At most five digits, without an exponent where that is short. */
+export function short(x) {
+    if (x == null) return '–';
+    if (x === 0) return '0';
+    const size = Math.abs(x);
+    return size >= 1e5 || size < 1e-3 ? x.toExponential(2) : String(Number(x.toPrecision(5)));
+}
+
+/** Numbers in rows between brackets. */
+export function matrix(values, columns, label) {
+    const rows = [];
+    for (let i = 0; i < values.length; i += columns)
+        rows.push(el('tr', {}, values.slice(i, i + columns).map((x) => el('td', {}, short(x)))));
+    return el('div', { class: 'matrix' }, label ? el('span', {}, label, ' =') : null,
+        el('table', { class: 'numbers' }, el('tbody', {}, rows)));
+}
+
+/** A matrix to type into; a number is dragged sideways to change it. changed is called with the new values. */
+export function editable(name, values, columns, changed) {
+    const inputs = values.map((value, i) => {
+        const input = el('input', { type: 'text', inputmode: 'decimal', value: String(value),
+            'aria-label': `${name}, row ${Math.floor(i / columns) + 1}, column ${(i % columns) + 1}` });
+        let from = null;
+        const take = () => {
+            const number = Number(input.value.replace(',', '.'));
+            if (input.value.trim() !== '' && Number.isFinite(number)) {
+                values[i] = number;
+                changed(values);
+            }
+        };
+        input.addEventListener('input', take);
+        input.addEventListener('keydown', (event) => {
+            const step = { ArrowUp: 0.1, ArrowDown: -0.1 }[event.key];
+            if (!step) return;
+            event.preventDefault();
+            input.value = String(Number((values[i] + step).toFixed(4)));
+            take();
+        });
+        input.addEventListener('pointerdown', (event) => {
+            from = { x: event.clientX, value: values[i] };
+            input.setPointerCapture(event.pointerId);
+        });
+        input.addEventListener('pointermove', (event) => {
+            if (!from || Math.abs(event.clientX - from.x) < 4) return;
+            input.value = String(Number((from.value + Math.round((event.clientX - from.x) / 4) / 10).toFixed(4)));
+            take();
+        });
+        input.addEventListener('pointerup', () => (from = null));
+        input.addEventListener('pointercancel', () => (from = null));
+        return input;
+    });
+    const rows = [];
+    for (let i = 0; i < inputs.length; i += columns)
+        rows.push(el('tr', {}, inputs.slice(i, i + columns).map((input) => el('td', {}, input))));
+    return el('table', { class: 'numbers' }, el('tbody', {}, rows));
+}
+
+/** show: how its value reads. */
+export function slider(text, { low, high, step, value, show = (x) => short(x) }, changed) {
+    const output = el('output', {}, show(value));
+    const input = el('input', { type: 'range', min: low, max: high, step, value, 'aria-label': text,
+        'aria-valuetext': show(value), oninput: () => {
+            const now = Number(input.value);
+            output.textContent = show(now);
+            input.setAttribute('aria-valuetext', show(now));
+            changed(now);
+        } });
+    return el('label', { class: 'slider' }, el('span', {}, text), output, input);
+}
+
+export function choice(text, options, value, changed) {
+    const select = el('select', { onchange: () => changed(select.value) },
+        options.map(([name, shown]) => el('option', { value: name, selected: name === value }, shown)));
+    return el('label', {}, text, ' ', select);
+}
+
+/** Calls work at the next frame, once, however often it is asked for. */
+export function oncePerFrame(work) {
+    let asked = false;
+    return () => {
+        if (asked) return;
+        asked = true;
+        requestAnimationFrame(() => {
+            asked = false;
+            work();
+        });
+    };
+}
+
+/** A text with "X_bar" as a barred letter. */
+export function barred(text) {
+    return text.split(/([A-Za-z]+_bar)/).map((part) =>
+        part.endsWith('_bar') ? el('span', { class: 'bar' }, part.slice(0, -4)) : part);
+}
+
+/** Lines over x, y by powers of ten where log is set. series: [{name, dash, accent, points: [[x, y]]}]. */
+export function chart({ title, x, y, log, series }) {
+    const W = Math.max(330, Math.min(560, innerWidth - 40)), H = 316, left = 66, right = 16, top = 16, bottom = 62;
+    const all = series.flatMap((s) => s.points).filter(([, v]) => v > 0 || !log);
+    const value = (v) => (log ? Math.log10(v) : v);
+    const xs = all.map(([a]) => a), ys = all.map(([, b]) => value(b));
+    let [y0, y1] = [Math.min(...ys), Math.max(...ys)];
+    if (log) [y0, y1] = [Math.floor(y0), Math.ceil(y1)];
+    else y0 = 0;
+    if (y1 === y0) y1 += 1;
+    const x1 = Math.max(...xs), x0 = Math.min(...xs);
+    const X = (a) => left + ((a - x0) / (x1 - x0 || 1)) * (W - left - right);
+    const Y = (b) => H - bottom - ((value(b) - y0) / (y1 - y0)) * (H - top - bottom);
+    const marks = [], key_width = (W - left) / 3;
+    const every = log ? Math.max(1, Math.ceil((y1 - y0) / 6)) : (y1 - y0) / 4;
+    for (let v = y0; v <= y1 + 1e-9; v += every) {
+        const at = H - bottom - ((v - y0) / (y1 - y0)) * (H - top - bottom);
+        marks.push(svg('path', { class: 'axis', d: `M${left} ${at}H${W - right}` }),
+            svg('text', { class: 'quiet', x: left - 8, y: at + 4, 'text-anchor': 'end' },
+                log ? `1e${v}` : String(Math.round(v))));
+    }
+    for (const a of [x0, Math.round((x0 + x1) / 2), x1])
+        marks.push(svg('text', { class: 'quiet', x: X(a), y: H - bottom + 20, 'text-anchor': 'middle' }, String(a)));
+    const lines = series.map((s) => svg('path', { fill: 'none', 'stroke-width': 2.6, 'stroke-dasharray': s.dash,
+        stroke: s.accent ? 'var(--accent)' : 'var(--ink)',
+        d: s.points.filter(([, v]) => v > 0 || !log).map(([a, b], i) => `${i ? 'L' : 'M'}${X(a)} ${Y(b)}`).join('') }));
+    const key = series.map((s, i) => [
+        svg('path', { stroke: s.accent ? 'var(--accent)' : 'var(--ink)', 'stroke-width': 2.6,
+            'stroke-dasharray': s.dash, d: `M${left + i * key_width} ${H - 8}h26` }),
+        svg('text', { class: 'quiet', x: left + 32 + i * key_width, y: H - 4 }, s.name)]).flat();
+    const said = series.map((s) => `${s.name}: from ${short(s.points[0]?.[1])} to ${short(s.points.at(-1)?.[1])}`);
+    return el('figure', {},
+        el('h3', {}, title),
+        svg('svg', { viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': `${title}, over ${x}. ${said.join('; ')}.` },
+            marks, lines, key, svg('text', { class: 'quiet', x: W - right, y: H - bottom + 36,
+                'text-anchor': 'end' }, x), svg('text', { class: 'quiet', x: left, y: 11 }, y)));
+}

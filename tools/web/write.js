@@ -1,0 +1,168 @@
+// tools/web/write.js - the room Write: a program of formulas, its tape as a graph, forward and backward step by step.
+import { barred, choice, editable, el, matrix, oncePerFrame, short, svg } from './view.js';
+
+const examples = {
+    first: { title: 'A product, a sum, a square',
+        inputs: [['a', [2], 0], ['b', [3], 0], ['c', [-1], 0]], text: 'p = a b\ns = p + c\ny = s^2\nloss = y' },
+    solve: { title: 'A solve', inputs: [['A', [4, 1, -1, 2, 3, 1, -1, 1, 2], 3], ['B', [1, 2, 3], 1],
+        ['T', [1, 0, 1], 1, true]], text: "X = solve(A, B)\nE = X - T\nloss = sum(E^2)" },
+    ridge: { title: 'A readout fitted by a ridge', inputs: [['Z', [1, 0, 2, 1, -1, 0, -2, 1], 2],
+        ['Y', [1, 0, 1, 0, 0, 1, 0, 1], 2, true], ['Zq', [1, 1, -1, 2], 2], ['y', [1, 0, 0, 1], 2, true],
+        ['lambda', [0.5], 0]], text: "K = Z Z' + lambda I\nA = Z' solve_spd(K, Y)\nloss = ce(Zq A, y)" },
+    twice: { title: 'A value used twice', inputs: [['A', [2, 1, 0, 3], 2], ['B', [1, -1], 1]],
+        text: "u = A B\nv = A u\nloss = <u, v>" },
+};
+
+/** What the reader types as what the engine reads. */
+function engineText({ inputs, text }) {
+    const heads = inputs.map(([name, values, columns, fixed]) =>
+        `    input ${name} ${fixed ? 'fixed' : 'free'}${columns ? ` ${values.length / columns} ${columns}` : ''}: ${values.join(' ')}`);
+    const lines = text.split(/[\n;]/).map((line) => line.trim()).filter(Boolean).map((line) => {
+        const formula = line.replace(/'/g, '^T').replace(/\bce\(/g, 'cross_entropy(');
+        const loss = formula.match(/^loss\s*=\s*(.*)$/);
+        return loss ? `    loss ${loss[1]}` : `    forward ${formula.replace(/\s*=\s*/, ' = ')}`;
+    });
+    return `write\n${[...heads, ...lines].join('\n')}`;
+}
+
+export function write(place, ask, rules) {
+    let program, tape, step = 0, chosen = 0;
+    const state = el('div'), tables = el('div', { class: 'flow' }), graph = el('div', { class: 'scroll' });
+    const details = el('div', { class: 'panel', 'aria-live': 'polite' });
+    const text = el('textarea', { rows: 5, spellcheck: 'false', 'aria-label': 'The program, a formula a line',
+        oninput: () => ((program.text = text.value), again()) });
+    const at = el('input', { type: 'range', min: 0, step: 1, 'aria-label': 'Step of forward and backward',
+        oninput: () => ((step = Number(at.value)), draw()) });
+    const said = el('span', { class: 'quiet', role: 'status' });
+    const added = el('input', { type: 'text', placeholder: 'W 2 3', 'aria-label': 'A new matrix: name, rows, columns' });
+    const move = (by) => {
+        step = Math.max(0, Math.min(Number(at.max), step + by));
+        draw();
+    };
+    const back = el('button', { onclick: () => move(-1), 'aria-label': 'One step back' }, '←');
+    const on = el('button', { onclick: () => move(1), 'aria-label': 'One step on' }, '→');
+
+    function load(name) {
+        program = structuredClone(examples[name]);
+        text.value = program.text;
+        step = Infinity;
+        show();
+    }
+    function show() {
+        tables.replaceChildren(...program.inputs.map(([label, values, columns, fixed]) => el('div', {},
+            el('div', {}, label, el('span', { class: 'quiet' }, fixed ? ' data' : ' needs a gradient')),
+            editable(label, values, columns || 1, again))));
+        again();
+    }
+    /** "W 2 3": a matrix W of two rows and three columns, in the place of one of that name. */
+    function add(event) {
+        event.preventDefault();
+        const [, name, rows, columns] = added.value.match(/^\s*([A-Za-z]\w*)\s+([1-8])\s+([1-8])\s*$/) ?? [];
+        if (!name) return void state.replaceChildren(el('p', { class: 'wrong' }, 'A name, its rows and its columns, at most 8: W 2 3'));
+        const others = program.inputs.filter(([other]) => other !== name);
+        if (others.length === 5) return void state.replaceChildren(el('p', { class: 'wrong' }, 'At most five inputs.'));
+        program.inputs = [...others, [name, Array.from({ length: rows * columns }, (_, i) => Number(rows === columns && i % (Number(columns) + 1) === 0)), Number(columns)]];
+        added.value = '';
+        show();
+    }
+    const again = oncePerFrame(run);
+
+    function run() {
+        const answer = ask(engineText(program));
+        if (answer.error) {
+            state.replaceChildren(el('p', { class: 'wrong' }, answer.error));
+            return;
+        }
+        state.replaceChildren();
+        if (!answer.freed || !answer.nodes.length) {
+            state.replaceChildren(el('p', { class: 'wrong' }, 'The last line names the loss: loss = …'));
+            return;
+        }
+        if (tape && step >= 2 * tape.nodes.length) step = Infinity; // the end stays the end
+        tape = answer;
+        at.max = 2 * tape.nodes.length;
+        if (step > at.max) step = 2 * tape.nodes.length;
+        chosen = Math.min(chosen, tape.values.length - 1);
+        draw();
+    }
+
+    const madeBy = (i) => tape.nodes.findIndex((node) => node.out.includes(i));
+
+    /** Columns by the longest way from an input; the place of each value. */
+    function layout() {
+        const depth = tape.values.map(() => 0);
+        for (const node of tape.nodes)
+            for (const out of node.out) depth[out] = 1 + Math.max(...node.in.map((i) => depth[i]), 0);
+        for (let i = 0; i < depth.length; i++)
+            if (tape.values[i].leaf) {
+                const users = tape.nodes.filter((node) => node.in.includes(i));
+                depth[i] = Math.max(0, Math.min(...users.map((node) => depth[node.out[0]])) - 1);
+            }
+        const used = [];
+        return depth.map((column) => ({ x: 16 + column * 148, y: 14 + 74 * (used[column] = (used[column] ?? -1) + 1) }));
+    }
+
+    function draw() {
+        at.value = step;
+        const n = tape.nodes.length, backward = step > n, visited = (k) => step >= 2 * n - k;
+        const places = layout();
+        const W = Math.max(...places.map((p) => p.x)) + 140, H = Math.max(...places.map((p) => p.y)) + 66;
+        const edges = tape.nodes.flatMap((node, k) => node.in.flatMap((i) => node.out.map((o) => svg('path', {
+            class: `edge${backward && step - n === n - k && tape.values[i].grad ? ' back' : ''}`,
+            d: `M${places[i].x + 120} ${places[i].y + 24}C${places[i].x + 136} ${places[i].y + 24} ${places[o].x - 18} ${places[o].y + 24} ${places[o].x} ${places[o].y + 24}` }))));
+        const boxes = tape.values.map((value, i) => {
+            const k = madeBy(i), users = tape.nodes.map((node, j) => (node.in.includes(i) ? j : -1)).filter((j) => j >= 0);
+            const later = k >= 0 && step <= k;
+            const reached = backward && value.grad && (value.loss || users.every(visited)); // every part of it has come
+            const freed = backward && tape.freed[i] && k >= 0 && visited(k);
+            const op = k < 0 ? (value.grad ? 'input' : 'data') : tape.nodes[k].op;
+            const choose = () => ((chosen = i), draw(), graph.querySelector(`[data-value="${i}"]`)?.focus());
+            return svg('g', { class: `node${k < 0 ? ' leaf' : ''}${later ? ' later' : ''}${reached ? ' reached' : ''}${freed ? ' freed' : ''}${i === chosen ? ' chosen' : ''}`,
+                transform: `translate(${places[i].x} ${places[i].y})`, tabindex: 0, role: 'button', 'data-value': i,
+                'aria-label': `${value.name || op}, ${value.rows} by ${value.columns}, by ${op}${reached ? ', its gradient is known' : ''}${freed ? ', freed' : ''}`,
+                onclick: choose, onkeydown: (event) => ['Enter', ' '].includes(event.key) && (event.preventDefault(), choose()) },
+            svg('rect', { width: 120, height: 48, rx: 6 }),
+            svg('text', { x: 10, y: 20 }, value.name || op),
+            svg('text', { class: 'quiet', x: 10, y: 38 }, value.value?.length === 1 && !later ? short(value.value[0])
+                : `${k < 0 || !value.name ? '' : op + ' '}${value.rows}×${value.columns}`));
+        });
+        graph.replaceChildren(svg('svg', { viewBox: `0 0 ${W} ${H}`, style: `width:${W}px;max-width:max(100%,${Math.round(0.72 * W)}px)`, role: 'group',
+            'aria-label': 'The tape as a graph' }, edges, boxes));
+        back.disabled = step === 0;
+        on.disabled = step === 2 * n;
+        const node = step === 0 ? null : backward ? tape.nodes[2 * n - step] : tape.nodes[step - 1];
+        said.textContent = step === 0 ? 'Nothing is computed yet.'
+            : backward ? `Backward ${step - n} of ${n}: the rule of ${node.op} sends gradients to its inputs.`
+                : `Forward ${step} of ${n}: ${node.op} is computed and recorded.`;
+        describe();
+    }
+
+    function describe() {
+        const value = tape.values[chosen], k = madeBy(chosen), node = tape.nodes[k], rule = node && rules[node.op];
+        const name = value.name || node?.op || 'data';
+        const off = value.differences && Math.max(...value.differences.map((d, i) => Math.abs(d - value.grad[i])));
+        details.replaceChildren(
+            el('h3', {}, name, el('span', { class: 'quiet' }, node ? `   made by ${node.op}` : '   an input')),
+            el('div', { class: 'flow' },
+                value.value ? el('div', {}, el('div', { class: 'quiet' }, 'value'), el('div', { class: 'scroll' }, matrix(value.value, value.columns))) : null,
+                value.grad ? el('div', {}, el('div', { class: 'quiet' }, 'gradient of the loss'), el('div', { class: 'scroll' }, matrix(value.grad, value.columns))) : null,
+                value.differences ? el('div', {}, el('div', { class: 'quiet' }, 'the same by differences'), el('div', { class: 'scroll' }, matrix(value.differences, value.columns))) : null),
+            off != null ? el('p', { class: 'quiet' }, `Largest difference ${off.toExponential(0)}.`) : '',
+            !value.grad ? el('p', { class: 'quiet' }, 'Data: no gradient is asked for.') : '',
+            rule ? el('p', {}, `${rule.name}. Differential: `, barred(rule.differential), '. Adjoint: ', barred(rule.adjoint),
+                el('span', { class: 'quiet' }, `  (ops/${rule.file})`)) : '',
+            node ? el('p', { class: 'quiet' }, tape.freed[chosen] ? `Backward frees this value once the rule of ${node.op} has run.` : 'Backward keeps this value.') : '');
+    }
+
+    place.append(
+        el('h2', {}, 'Write'),
+        el('p', { class: 'lead' }, 'Write a loss, a formula a line. Every operation that runs leaves a node on the tape; backward walks the tape from its end. Choose a box to see its value, its gradient and the rule that sent it.'),
+        el('div', { class: 'two' },
+            el('div', {}, el('p', {}, choice('Start from', Object.entries(examples).map(([key, e]) => [key, e.title]), 'first', load)), tables,
+                el('form', { class: 'answer', onsubmit: add }, added, el('button', {}, 'Add a matrix')),
+                el('h3', {}, 'Program'), text, state,
+                el('details', {}, el('summary', {}, 'The language'), el('p', { class: 'quiet' },
+                    "A B is a product of matrices, o is entry by entry, / divides, X' or X^T transposes, A^-1 inverts, X^2 squares, <A, B> is an inner product, I the identity with as many rows as the first matrix. Functions: solve solve_spd cholesky logdet sum trace sym exp log softmax ce(X, T) diag tril."))),
+            el('div', {}, el('div', { class: 'answer' }, back, on, at, said), graph, details)));
+    load('first');
+}
