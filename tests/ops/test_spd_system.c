@@ -97,7 +97,9 @@ TEST(one_kernel_is_cholesky_and_two_solves) {
         check(t, MO_F32, i % 2 ? 1 : 2, sizes[i], i % 3 ? 19 : 1, false);
     }
     check(t, MO_F32, 1, 210, 3, false);
-    check(t, MO_F64, 2, 181, 2, false); /* more than a block of every device can hold */
+    check(t, MO_F32, 1, 288, 35, false); /* an even number of tiles; columns of B in three turns */
+    check(t, MO_F32, 1, 304, 16, false); /* the most that a block of 227 KiB holds */
+    check(t, MO_F64, 2, 181, 2, false);  /* more than a block of every device can hold */
     mo_tape_release(t);
 }
 

@@ -43,14 +43,17 @@ const char *seam_reason(seam *s, const char *text) {
     return s->foreign;
 }
 
-/* Makes the pool, which keeps released memory: it asks the driver for memory only when it has none left. */
+/* Makes the pool. At a wait it keeps released memory up to the bound of the context, or to half the device's, so that
+ * it seldom asks the driver and others (PyTorch in the same process) find room. */
 static cudaError_t make_pool(seam *s) {
     struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
         .handleTypes = cudaMemHandleTypeNone,
         .location = {.type = cudaMemLocationTypeDevice, .id = s->device}};
-    uint64_t all = UINT64_MAX;
-    cudaError_t code = cudaMemPoolCreate(&s->pool, &properties);
-    return code ? code : cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &all);
+    size_t free_bytes = 0, total = 0;
+    cudaError_t code = cudaMemGetInfo(&free_bytes, &total);
+    uint64_t kept = s->most ? s->most : total / 2;
+    code = code ? code : cudaMemPoolCreate(&s->pool, &properties);
+    return code ? code : cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept);
 }
 
 /* Kernels are built for compute capability 8.0 and later. */
