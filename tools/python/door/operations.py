@@ -31,7 +31,7 @@ FORMULAS = {
 INDICES = {"index": "_index", "offset": "_index", "labels": "_labels", "target": "_labels"}
 ENUMS = {"mo_triangle": "triangle", "mo_intercept": "intercept"}
 # Functions of functions, and of structs, are written by hand (mochi/solvers.py, mochi/functions.py).
-BY_HAND = {"mo_register_ops"}
+BY_HAND = {"mo_register_ops", "mo_solve_check"}
 # Of the arguments that stand for something else than the number that C takes.
 TYPES = {
     "mo_reduced NAME": "bool", "const int64_t *NAME": "int | Sequence[int]",
