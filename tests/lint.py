@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
-"""tests/lint.py - three rules of the house that no other test sees: includes go one way and kernels are called from ops/ alone;
-nothing in the library prints, exits or aborts; every function, constant and file that a guide names exists.
+"""tests/lint.py - rules of the house that no other test sees: includes go one way and kernels are called from ops/ alone;
+nothing in the library prints, exits or aborts; every function, constant and file that a guide names exists; codespell finds
+no word, where it is installed.
 
 Usage: tests/lint.py      from any folder; needs no build"""
 import pathlib
 import re
+import shutil
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent

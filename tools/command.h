@@ -1,4 +1,4 @@
-/* tools/command.h - declarations that the subcommands share: exit codes, option values, messages to the user. */
+/* tools/command.h - shared by the subcommands: exit codes, option values, messages to the user. */
 #ifndef COMMAND_H
 #define COMMAND_H
 
@@ -14,13 +14,13 @@ typedef int command_function(int argc, char **argv);
 command_function train_command, eval_command, compare_command, embed_command, suggest_command, predict_command,
     explain_command, fit_command, data_command, gradcheck_command, new_command, graph_command, lab_command,
     pitfalls_command, doctor_command;
-/* Their options (options.h); those of `data` by action. */
+/* The subcommands' options (options.h); for `data` also each action's. */
 struct command_line;
 extern const struct command_line train_line, eval_line, compare_line, embed_line, suggest_line, predict_line,
     explain_line, fit_line, data_line, data_list_line, data_info_line, data_verify_line, data_convert_line,
     gradcheck_line, new_line, graph_line, lab_line, pitfalls_line, doctor_line;
 
-/* ---- values.c: an option's text as a value. A bad one ends the program with one line and EXIT_USAGE. ---- */
+/* ---- values.c: parse an option's text. A bad value ends the program with one line and EXIT_USAGE. ---- */
 
 /* A comma-separated list; the strings are owned. */
 typedef struct names {
@@ -42,9 +42,9 @@ void parse_range(const struct argp_state *state, const char *option, const char 
 /* The index of text among the n choices. */
 int parse_choice(
     const struct argp_state *state, const char *option, const char *text, const char *const *choices, int n);
-extern const char *const math_names[3]; /* of mo_math */
+extern const char *const math_names[3]; /* names of mo_math */
 names parse_names(const struct argp_state *state, const char *option, const char *text);
-/* At most `most` integers from low to high, separated by commas, into list. Returns how many. */
+/* Parses at most `most` integers from low to high, separated by commas, into list. Returns their number. */
 int parse_integers(const struct argp_state *state, const char *option, const char *text, int64_t *list, int most,
     int64_t low, int64_t high);
 void append_name(names *list, const char *name);
@@ -52,29 +52,29 @@ void free_names(names *list);
 
 /* ---- outputs.c ---- */
 
-/* Takes the value of an option (or of a word, "OUT") that names a file to write, in one of the forms that are listed:
- * ".csv, .tsv or .npy". Returns the path to write: where text is a symbolic link, that of the file it points to. Ends
- * the program with EXIT_USAGE where the suffix is none of these. forms NULL: a folder, made if only it is missing. */
+/* Parses the value of an option (or a word, "OUT") that names a file to write, with one of the suffixes in `forms`:
+ * ".csv, .tsv or .npy". Returns the path to write: if text is a symbolic link, the path of its target. Ends the program
+ * with EXIT_USAGE if no suffix matches. forms NULL: a folder, which is created if its parent exists. */
 const char *take_output(const struct argp_state *state, const char *option, const char *text, const char *forms);
-/* Ends the program where an output cannot be written, or is a file that another word of the command line names, reads
- * from a folder or writes: EXIT_FAILED or EXIT_USAGE, after one line. */
+/* Ends the program, with EXIT_FAILED or EXIT_USAGE and one line, if an output cannot be written, or if another word of
+ * the command line reads or writes the same file, directly or within a folder. */
 void check_outputs(int argc, char *const *argv);
 
 /* ---- open_head.c ---- */
 
-/* HEADS stands for the names of all heads in help texts: name_heads, the help filter of an argp, replaces it. */
+/* HEADS in a help text stands for the names of all heads; name_heads, the help filter for argp, inserts them. */
 #define HEADS "@heads"
 char *name_heads(int key, const char *text, void *input);
-/* The library's head of that name, or the mo_head_plugin of a shared object (text with a slash, or that ends in .so).
- * NULL with one line in `why`. */
+/* The library's head of that name, or the mo_head_plugin of a shared object (text with a slash, or ending in .so). On
+ * failure NULL, with one line in `why`. */
 const mo_head *open_head(const char *text, char *why, size_t bytes);
-/* The head that --head names, by open_head. Ends the program with its line if there is none: with EXIT_USAGE for a
- * name, EXIT_FAILED for a file. */
+/* The head that --head names, by open_head. If there is none, ends the program with the line of open_head: with
+ * EXIT_USAGE for a name, EXIT_FAILED for a file. */
 const mo_head *parse_head(const struct argp_state *state, const char *text);
 /* Whether a head has a hyper-parameter of this name. */
 bool head_has(const mo_head *head, const char *parameter);
 
-/* The mo_encoder_plugin of a shared object; failures as in open_head and parse_head. */
+/* The mo_encoder_plugin of a shared object; failures as for open_head and parse_head. */
 const mo_encoder *open_encoder(const char *text, char *why, size_t bytes);
 const mo_encoder *parse_encoder(const struct argp_state *state, const char *text);
 
@@ -82,7 +82,7 @@ const mo_encoder *parse_encoder(const struct argp_state *state, const char *text
 
 /* The graphs to train on. */
 typedef struct pool_choice {
-    names graphs;            /* in the form of mo_pool_open; owned */
+    names graphs;            /* in the syntax of mo_pool_open; owned */
     double link_share;       /* 0: not given */
     double family[MO_TASKS]; /* weights */
 } pool_choice;
@@ -93,40 +93,41 @@ void parse_pool(const struct argp_state *state, const char *option, const char *
 
 /* ---- output.c ---- */
 
-/* A character as a terminal may have it: '?' in place of one that controls the terminal. */
+/* A character that is safe on a terminal: '?' replaces a control character. */
 static inline char printable(char c) {
     return (unsigned char)c < 32 || c == 127 ? '?' : c;
 }
-/* Prints the words of a text in lines of at most 79 columns, all with that indent. */
+/* Prints a text in lines of at most 79 columns, each with that indent. */
 void print_wrapped(const char *text, int indent);
-/* Makes a text printable in place; returns it. */
+/* Replaces control characters in a text, in place; returns it. */
 char *make_printable(char *text);
 /* Prints "mochi: <the context's error>" on standard error. Returns EXIT_FAILED. */
 int report_failure(const mo_context *ctx);
-/* Prints a notice of the library on standard error; state is not read. */
+/* Prints a notice of the library on standard error; ignores state. */
 void print_notice(const char *line, void *state);
-/* Prints what the loader left out of a graph, if anything, on standard error. */
+/* Prints on standard error what the loader left out of a graph, if anything. */
 void print_left_out(const mo_graph *graph);
-/* The same, but for the quality of a basis: for commands whose lines on standard error are figures of their own. */
+/* As print_notice, but omits notices on the quality of a basis: for commands that print figures of their own on
+ * standard error. */
 void print_event(const char *line, void *state);
-/* The max_expand of contexts that are opened from then on. */
+/* Sets max_expand for contexts that are opened from then on. */
 void set_max_expand(double ratio);
 /* A context; NULL after a failure has been reported. */
 mo_context *open_context(int threads);
 /* A context on a device; NULL after a failure has been reported. */
 mo_context *open_context_on(mo_context_options options);
-/* Whether MOCHI_DEBUG asks for contexts in debug mode: it is set, and not to 0. */
+/* Whether MOCHI_DEBUG asks for contexts in debug mode: it is set, but not to 0. */
 bool debug_mode(void);
 /* Prints an object as one line on standard output and frees it. Returns false if the line could not be written. */
 bool print_json(json_t *object);
-/* Prints its members as text, a line each, by the names that --json gives them; of a list of objects, of texts to cite
- * and of "manifest" and "metadata" a line each below. Without what is null or an empty list. */
+/* Prints an object's members as text, one per line, named as by --json; below lists of objects, texts to cite,
+ * "manifest" and "metadata", one line per item. Omits null and empty lists. */
 void print_members(const json_t *object, int indent);
-/* A JSON number, or null where the value is not finite. */
+/* A JSON number, or null if the value is not finite. */
 json_t *json_number(double value);
-/* A new object for the first line of a command's --json output: the words typed, versions, BLAS kernels. */
+/* A new object for the first line of --json output: the words of the command line, versions, BLAS kernels. */
 json_t *command_object(int argc, char **argv);
-/* A new object of lists over the bins: n, right and the sum of confidence. */
+/* A new object of lists over the bins: n, right, and the sum of confidence. */
 json_t *calibration_bins(const mo_calibration *c);
 /* Makes every end of the program check standard output: if output was lost, the program says so in one line on standard
  * error and exits with EXIT_FAILED. */

@@ -1,10 +1,10 @@
 /* tools/core.c - chooses the right OpenBLAS kernels for AVX-512 processors.
  *
- * OpenBLAS picks its kernels by processor model when it is loaded. Version 0.3.21 takes the AVX2 kernels (Haswell, Zen)
- * on AVX-512 processors that are newer than it, at about half of the machine's rate; and it takes AVX-512 kernels on
- * Zen 4, which runs them in two halves, 5% slower than the AVX2 ones. OPENBLAS_CORETYPE overrides the choice, but must
- * be in the environment before the library is loaded: hence a second exec. The variable also stops the second process
- * from another exec, and a user's own setting of it is kept. */
+ * OpenBLAS picks its kernels by processor model when it is loaded. Version 0.3.21 chooses AVX2 kernels (Haswell, Zen)
+ * on AVX-512 processors newer than itself, which halves the rate; and it chooses AVX-512 kernels on Zen 4, which
+ * executes them in two halves, 5% slower than AVX2 kernels. OPENBLAS_CORETYPE overrides the choice, but must be in the
+ * environment before the library is loaded: hence a second exec. The variable also keeps the second process from
+ * another exec; a user's own setting is respected. */
 #include "tools/core.h"
 
 #include "tools/memory.h"
@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CORE_VARIABLE "OPENBLAS_CORETYPE"
-#define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* what OpenBLAS chose before the second exec, for `mochi doctor` */
+#define CHOICE_VARIABLE "MOCHI_BLAS_CHOICE" /* tells the second process OpenBLAS's first choice, for `mochi doctor` */
 
 /* Tests the instruction sets that the SkylakeX kernels use; the compiler's builtin also checks that the operating
  * system supports them. */
@@ -45,14 +45,14 @@ static bool is_among(const char *core, const char *const *cores, size_t n) {
     return false;
 }
 
-/* The core to request instead; NULL if OpenBLAS's choice is right. */
+/* The core to request instead; NULL if OpenBLAS chose the right one. */
 static const char *better_core(const char *core) {
     static const char *const narrow[] = {"Haswell", "Zen", "Excavator", "Sandybridge", "Prescott", "Core2"};
     static const char *const wide[] = {"SkylakeX", "Cooperlake", "SapphireRapids"};
     if (!has_avx512())
         return NULL;
 #if defined(__x86_64__)
-    if (__builtin_cpu_is("amdfam19h")) /* with AVX-512: Zen 4 */
+    if (__builtin_cpu_is("amdfam19h")) /* Zen 4: it has AVX-512 too */
         return is_among(core, wide, sizeof wide / sizeof *wide) ? "HASWELL" : NULL;
 #endif
     return is_among(core, narrow, sizeof narrow / sizeof *narrow) ? "SKYLAKEX" : NULL;
@@ -63,8 +63,8 @@ void choose_blas_core(char **argv) {
     if (!better)
         return;
     if (setenv(CHOICE_VARIABLE, core, 1) != 0 || setenv(CORE_VARIABLE, better, 1) != 0)
-        end_out_of_memory();       /* going on with other kernels would change the result */
-    execv("/proc/self/exe", argv); /* on failure the program goes on with the kernels it has */
+        end_out_of_memory();       /* other kernels would change the result, so do not go on */
+    execv("/proc/self/exe", argv); /* if it fails, the program goes on with the current kernels */
 }
 
 const char *blas_core_of_openblas(void) {

@@ -2,13 +2,13 @@
 #ifndef CORE_H
 #define CORE_H
 
-/* Runs the program again, once, with other OpenBLAS kernels if the chosen ones are known to be slower on this
- * processor. Returns if there is nothing to change. */
+/* Restarts the program, once, with other OpenBLAS kernels if the chosen ones are known to be slower on this processor.
+ * Returns if nothing needs to change. */
 void choose_blas_core(char **argv);
 
 /* The kernels in use: "Haswell"; NULL if another library implements CBLAS. */
 const char *blas_core(void);
-/* The kernels that OpenBLAS had chosen by itself; NULL if the user's environment chose them. */
+/* The kernels that OpenBLAS chose by itself; NULL if the user's environment chose them. */
 const char *blas_core_of_openblas(void);
 
 #endif

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens the file of this name, else the part before its last colon: FILE:NAME is one array of a file. */
+/* Opens the file of this name or, if there is none, FILE of FILE:NAME (an array of a file). */
 static FILE *open_file(const char *path) {
     FILE *file = fopen(path, "rb");
     const char *colon = strrchr(path, ':');

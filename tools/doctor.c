@@ -1,4 +1,4 @@
-/* tools/doctor.c - `mochi doctor`: describes the machine, and checks that the program makes use of it. */
+/* tools/doctor.c - `mochi doctor`: describes the machine, and checks that the program uses it well. */
 #include "tools/core.h"
 #include "tools/machine.h"
 #include "tools/options.h"

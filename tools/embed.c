@@ -1,5 +1,5 @@
-/* tools/embed.c - `mochi embed`: the embeddings of a graph's nodes, or of the graphs of a set, as an .npy file, and the
- * labels beside them. */
+/* tools/embed.c - `mochi embed`: writes the embeddings of a graph's nodes, or of the graphs of a set, to an .npy file,
+ * and optionally their labels. */
 #include "tools/digest.h"
 #include "tools/options.h"
 #include "tools/progress.h"
@@ -13,7 +13,7 @@
 
 typedef struct embed_options {
     const char *weights, *recipe, *data, *out, *labels, *cache;
-    const mo_encoder *encoder; /* the user's encoder, of weights trained with one; or NULL */
+    const mo_encoder *encoder; /* the user's encoder, for weights trained with it; or NULL */
     int64_t max_rows, memory;
     mo_context_options device; /* device, math mode and threads */
     int hop, argc;
@@ -63,16 +63,16 @@ static void check_options(void *options, const struct argp_state *state) {
     bool none = !strcmp(o->weights, "none");
     if (!o->data || !o->out)
         refuse_command_line(state, EXIT_USAGE, "%s is missing", o->data ? "--out Z.npy" : "--data NAME");
-    refuse_given(g, "hop", !none, "expected --weights none, whose rows are those of one hop");
-    refuse_given(g, "recipe", none, "expected weights of a file, whose recipe it checks");
+    refuse_given(g, "hop", !none, "expected --weights none, which writes the rows of one hop");
+    refuse_given(g, "recipe", none, "expected a weights file: the option checks its recipe");
     refuse_given(g, "encoder", none, "expected --weights of that encoder beside it, found none");
-    refuse_given(g, "max-rows", none, "nothing is encoded without weights");
+    refuse_given(g, "max-rows", none, "without weights nothing is encoded; expected --weights");
     refuse_math_on_cpu(g, &o->device);
 }
 
 const command_line embed_line = {.table = table, .about = about, .end = check_options};
 
-/* The file of embeddings, which is begun with the first block. */
+/* The file of embeddings; the first block opens it. */
 typedef struct embed_file {
     mo_npy_writer *npy;
     const char *path;
@@ -91,7 +91,7 @@ static bool write_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t example
     return mo_npy_append(f->npy, Z);
 }
 
-/* Writes rows that are computed at once, and releases them; NULL where that has failed. */
+/* Writes rows that one call computed, and releases them; NULL: that call failed. */
 static void write_whole(mo_tensor *Z, embed_file *f) {
     f->dtype = mo_tensor_dtype(Z);
     for (int i = 0; i < 2 && Z && !mo_is_null(Z); i++)
@@ -100,17 +100,17 @@ static void write_whole(mo_tensor *Z, embed_file *f) {
     mo_tensor_release(Z);
 }
 
-/* The blocks of the weights' model. */
+/* Writes the embeddings of the weights' model, block by block. */
 static void embed_by_model(const embed_options *o, const mo_weights *weights, const mo_source *source, embed_file *f) {
     mo_model_choice choice = {
         .encoder = o->encoder, .head = mo_find_head(weights->head) || !weights->head[0] ? NULL : &mo_head_ridge};
-    mo_model *model = mo_weights_model_as(weights, &choice); /* no head is used here: any can replace the user's own */
+    mo_model *model = mo_weights_model_as(weights, &choice); /* no head is used: any can replace a user's */
     if (mo_ok(source->graph->ctx))
         mo_embed_each(model, source, o->max_rows, write_block, f);
     mo_model_release(model);
 }
 
-/* The rows of a hop. */
+/* Writes the rows of one hop. */
 static void embed_by_hop(const embed_options *o, const mo_source *source, embed_file *f) {
     int hop = o->hop < 0 ? 2 : o->hop;
     if (source->task == MO_TASK_NC)
@@ -148,7 +148,7 @@ static bool print_embed_file(mo_context *ctx, const embed_options *o, const embe
     return true;
 }
 
-/* Writes both files, or neither. Returns false if standard output was lost. */
+/* Writes both files or neither. Returns false if standard output was lost. */
 static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weights *weights, const mo_source *source) {
     const mo_graph *graph = source->graph;
     embed_file rows = {.path = o->out}, labels = {.path = o->labels, .dtype = MO_I64, .shape = {graph->n_labels, 0}};
@@ -166,7 +166,7 @@ static bool write_arrays(mo_context *ctx, const embed_options *o, const mo_weigh
     return written && (!mo_ok(ctx) || !o->labels || print_embed_file(ctx, o, &labels, 1, graph->name));
 }
 
-/* What the rows of a block take beside the features. */
+/* Bytes that a block of rows needs beside the features. */
 static void count_block(const embed_options *e, const mo_graph *graph, bool encoded, mo_feature_options *o) {
     int64_t rows = encoded && o->form == MO_FEATURES_OF_NODES ? graph->nodes : mo_graph_examples(graph);
     int64_t block = e->max_rows > 0 && e->max_rows < rows ? e->max_rows : rows;
@@ -176,7 +176,7 @@ static void count_block(const embed_options *e, const mo_graph *graph, bool enco
         o->beside = block * o->dim * (int64_t)sizeof(float);
 }
 
-/* False where standard output was lost. */
+/* Returns false if standard output was lost. */
 static bool embed_graph(mo_context *ctx, const embed_options *o, const mo_weights *weights, mo_graph *graph) {
     mo_feature_options features =
         weights ? weights->features : (mo_feature_options){.dim = 512, .hops = 3, .power_iterations = 2};

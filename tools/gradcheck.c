@@ -1,14 +1,14 @@
-/* tools/gradcheck.c - `mochi gradcheck`: the derivatives of ops, heads and encoders against central differences. */
+/* tools/gradcheck.c - `mochi gradcheck`: checks the derivatives of ops, heads and encoders by central differences. */
 #include "tools/options.h"
 
 #include <stdio.h>
 #include <string.h>
 
 typedef struct gradcheck_options {
-    names ops;      /* none: all ops of the objects, or of the program if there are no objects */
+    names ops;      /* none given: all ops of the objects or, without objects, of the program */
     names objects;  /* shared objects with the user's ops */
-    names heads;    /* names and files; if there are any, only they and named ops are checked */
-    names encoders; /* files; if there are any, only they and named ops are checked */
+    names heads;    /* names and files; if given, only these and named ops are checked */
+    names encoders; /* files; if given, only these and named ops are checked */
     int order, threads;
     uint64_t seed;
     bool json, certificate;
@@ -21,7 +21,7 @@ static void take_heads(void *options, const char *text, const struct argp_state 
     const mo_head *head;
     for (int i = 0; i < list.count; i++)
         if (strcmp(list.items[i], "all") != 0) {
-            parse_head(state, list.items[i]); /* an unknown name ends the program here */
+            parse_head(state, list.items[i]); /* ends the program if the name is unknown */
             append_name(&o->heads, list.items[i]);
         } else {
             for (int k = 0; (head = mo_head_at(k)); k++)
@@ -36,7 +36,7 @@ static void take_object(void *objects, const char *text, const struct argp_state
 }
 
 static void take_encoder(void *encoders, const char *text, const struct argp_state *state) {
-    parse_encoder(state, text); /* a file that is no encoder ends the program here */
+    parse_encoder(state, text); /* ends the program if the file is no encoder */
     append_name(encoders, text);
 }
 
@@ -96,11 +96,11 @@ static bool report_gradcheck(
             (const char *const[]){"certificate", "order 1", "order 2"}[order], r->samples, r->error,
             r->pass ? "pass" : "FAIL", r->pass ? "" : ": ", r->pass ? "" : r->worst);
     fflush(stdout);
-    mo_clear_error(ctx); /* the error of a broken op must not fail the next one */
+    mo_clear_error(ctx); /* the failure of one op must not end the next check */
     return r->pass;
 }
 
-/* Returns true if the op passes every order; after a failure no higher one is checked. */
+/* Returns true if the op passes every order; stops at the first order that fails. */
 static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *o) {
     bool passes = true;
     for (int order = o->certificate ? 0 : 1; order <= o->order && (passes || order == 1); order++) {
@@ -110,7 +110,7 @@ static bool check_op(mo_context *ctx, const mo_op *op, const gradcheck_options *
     return passes;
 }
 
-/* The number of heads, or encoders, that fail. Heads with first derivatives alone are checked at order 1. */
+/* The number of heads or encoders that fail. Heads with only first derivatives are checked at order 1. */
 static int check_plugins(mo_context *ctx, const gradcheck_options *o, const char *kind, const names *list) {
     int failed = 0;
     char why[1200];
@@ -132,7 +132,7 @@ static int check_plugins(mo_context *ctx, const gradcheck_options *o, const char
     return failed;
 }
 
-/* Whether a named op is one of the user's objects, whose ops are numbered from `first` on; true if no op is named, or
+/* Whether a user's object defines a named op (objects' ops are numbered from `first` on); true if no op is named, or
  * there are no objects. */
 static bool objects_are_asked(mo_context *ctx, const gradcheck_options *o, int first) {
     bool asked = !o->ops.count || !o->objects.count;
@@ -171,8 +171,8 @@ int gradcheck_command(int argc, char **argv) {
         int first = o.objects.count ? mo_n_ops(ctx) : 0;
         for (int i = 0; i < o.objects.count; i++)
             mo_load_ops(ctx, o.objects.items[i]);
-        refuse_given(&o.given, "op", mo_ok(ctx) && !objects_are_asked(ctx, &o, first),
-            "the ops that are named are all of the library");
+        refuse_given(
+            &o.given, "op", mo_ok(ctx) && !objects_are_asked(ctx, &o, first), "all named ops are in the library");
         int failed = mo_ok(ctx) ? check_ops(ctx, &o, first) : 0;
         failed += failed >= 0 && mo_ok(ctx)
                       ? check_plugins(ctx, &o, "head", &o.heads) + check_plugins(ctx, &o, "encoder", &o.encoders)

@@ -1,4 +1,4 @@
-/* tools/graph.c - `mochi graph`: the tape after one training step of a small MOCHI, printed or as a file. */
+/* tools/graph.c - `mochi graph`: prints the tape after one training step of a small MOCHI, or writes it to a file. */
 #include "tools/options.h"
 #include "tools/synthetic.h"
 
@@ -10,7 +10,7 @@ enum { DIM = 8, MAX_LABELS = 64, FEW = 16, KEPT = 4096 };
 typedef struct graph_options {
     mo_task task;
     const char *out; /* a file to write; NULL: none */
-    bool dot;        /* in place of one line per node */
+    bool dot;        /* DOT instead of one line per node */
     int64_t values;
     bool forward;
     given_options given;
@@ -75,7 +75,7 @@ static void print_step(mo_tape *t, mo_model *model, const mo_episode *e, const g
     labels[n_labels++] = (mo_label){"logits", logits};
     for (int i = 0; i < n; i++)
         parameters[i] = mo_model_parameter(model, i);
-    bool shown = !o->out; /* a file has the gradients of every value, which nothing has to record */
+    bool shown = !o->out; /* a file needs the gradient of every value; printing needs none */
     if (!o->forward && shown)
         mo_grad(t, &loss, NULL, 1, parameters, grads, n, MO_CREATE_GRAPH);
     for (int i = 0; i < n && !o->forward && shown; i++) {

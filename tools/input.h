@@ -5,11 +5,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-/* Opens a file for reading without waiting for the writer of a pipe: a named pipe without a writer reads as an empty
- * file. */
+/* Opens a file for reading without blocking on a pipe: a named pipe without a writer reads as an empty file. */
 FILE *open_input(const char *path);
-/* The whole file and a final null byte, owned; *bytes without it. NULL on failure, with errno set;
- * EFBIG above 1 GiB, since a device may never end. */
+/* The whole file, owned, with a final null byte that *bytes does not count. On failure NULL, with errno set; EFBIG
+ * above 1 GiB, since a device can be endless. */
 char *read_text_file(const char *path, size_t *bytes);
 /* json_load_file, by open_input. */
 json_t *read_json_file(const char *path, size_t flags, json_error_t *error);

@@ -1,6 +1,6 @@
-/* inside.h - what the program `mochi` and its tests use beside mochi.h, in the archive libmochi.a alone. Installed as
- * mochi/inside.h. It promises nothing: any release may change it. Tables that a shared object exports carry the number
- * of their form (MO_ENCODER_ABI), and a library of another form refuses them with a message. */
+/* inside.h - declarations beside mochi.h for the program `mochi` and its tests, in the archive libmochi.a only.
+ * Installed as mochi/inside.h. No promise: any release can change it. Tables that a shared object exports carry a
+ * version number (MO_ENCODER_ABI); a library with another version refuses them with a message. */
 #ifndef MOCHI_INSIDE_H
 #define MOCHI_INSIDE_H
 

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-static volatile sig_atomic_t first_signal; /* a signal handler has no other way to its result */
+static volatile sig_atomic_t first_signal; /* a signal handler can return its result only through a global */
 
 static void note_signal(int number) {
     if (!first_signal)

@@ -5,10 +5,10 @@
 
 #include <signal.h>
 
-/* From now on the first signal of each kind is noted, unless the process ignores it already (nohup); the second has its
- * default effect and kills. flags: SA_RESTART, or 0 if waiting calls shall return. */
+/* From now on records the first signal of each kind, unless the process ignores it (nohup); a second one has its
+ * default effect and kills. flags: SA_RESTART, or 0 to interrupt waiting calls. */
 void catch_interrupts(int flags);
-/* Points to the first signal that came; 0: none. The value changes at any time. */
+/* Points to the number of the first signal; 0: none yet. The value can change at any time. */
 const volatile sig_atomic_t *interruption(void);
 /* The exit status that a shell reports for a process killed by the signal: 130, 143, 129. */
 int interrupted_code(void);

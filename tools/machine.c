@@ -1,4 +1,5 @@
-/* tools/machine.c - facts about the machine from the operating system (/proc, /sys and sysconf), and its rate. */
+/* tools/machine.c - facts about the machine from the operating system (/proc, /sys and sysconf), and its measured
+ * rate. */
 #include "tools/machine.h"
 
 #include "tensor/hidden.h"
@@ -40,7 +41,7 @@ static void list_instructions(char *text, size_t bytes) {
 #endif
 }
 
-/* The cache of the first core; sysconf multiplies shared caches on some processors. */
+/* The cache of the first core; on some processors sysconf counts shared caches several times. */
 static double cache_kib(int level) {
     static const char *const paths[] = {"/sys/devices/system/cpu/cpu0/cache/index0/size",
         "/sys/devices/system/cpu/cpu0/cache/index2/size", "/sys/devices/system/cpu/cpu0/cache/index3/size"};
@@ -73,7 +74,7 @@ machine describe_machine(void) {
     scan_file("/proc/cpuinfo", "model name : %127[^\n]", m.processor);
     list_instructions(m.instructions, sizeof m.instructions);
     scan_file("/sys/kernel/mm/transparent_hugepage/enabled", "%*[^[][%15[^]]", m.huge_pages);
-    if (!m.huge_pages[0]) /* the first of the three is the one in brackets */
+    if (!m.huge_pages[0]) /* the active setting of the three is in brackets */
         scan_file("/sys/kernel/mm/transparent_hugepage/enabled", "[%15[^]]", m.huge_pages);
     for (int level = 0; level < 3; level++)
         m.cache_kib[level] = cache_kib(level);

@@ -1,4 +1,4 @@
-/* tools/machine.h - facts about the machine from the operating system, and its rate. */
+/* tools/machine.h - facts about the machine from the operating system, and its measured rate. */
 #ifndef MACHINE_H
 #define MACHINE_H
 
@@ -9,7 +9,7 @@ typedef struct machine {
     char processor[128];
     char instructions[128];  /* vector instruction sets, separated by spaces */
     char huge_pages[16];     /* always, madvise or never */
-    int cores, cores_usable; /* online cores; cores that this process may use */
+    int cores, cores_usable; /* online; usable by this process */
     double cores_quota;      /* processor time that a control group grants, in cores */
     double cache_kib[3];     /* L1 data, L2, L3 */
     double memory_mib, memory_available_mib, memory_limit_mib; /* limit: of a control group */

@@ -1,6 +1,6 @@
 /* tools/main.c - the program `mochi`: finds the subcommand and runs it.
  *
- * Exit codes: 0 fine, 1 failed (one line on standard error says why), 2 wrong usage; 130, 143 and 129: SIGINT, SIGTERM
+ * Exit codes: 0 success, 1 failure (with one line on standard error), 2 wrong usage; 130, 143 and 129: SIGINT, SIGTERM
  * or SIGHUP ended the run after its checkpoint was written. */
 #include "tools/command.h"
 #include "tools/core.h"
@@ -16,8 +16,8 @@ static void *leave(void *state) {
     pthread_exit(state);
 }
 
-/* The C library loads libgcc_s when a thread ends by pthread_exit for the first time, as those of OpenMP do when their
- * work is over; it aborts where there is no memory for that. So one does before anything else. */
+/* The C library loads libgcc_s when a thread first ends by pthread_exit, as OpenMP's do at the end of their work, and
+ * aborts if it has no memory for that. So one thread does it before anything else. */
 __attribute__((constructor)) static void load_unwinder(void) {
     pthread_t thread;
     if (pthread_create(&thread, NULL, leave, NULL) == 0)
@@ -26,7 +26,7 @@ __attribute__((constructor)) static void load_unwinder(void) {
 
 typedef struct command {
     const char *name, *summary;
-    command_function *run; /* NULL: an action of the command above it */
+    command_function *run; /* NULL: an action of the command listed before it */
     const command_line *line;
 } command;
 
@@ -72,13 +72,13 @@ static const command *find_command(const char *name) {
     return NULL;
 }
 
-/* The part of the manual page that the tables of options make: `mochi --manual`, when the program is built. */
+/* Prints the option part of the manual page: `mochi --manual`, called when the program is built. */
 static void print_commands(void) {
     for (int i = 0; i < N_COMMANDS; i++)
         print_manual(commands[i].name, commands[i].summary, commands[i].line);
 }
 
-/* What may follow the words of a command line, one a line: `mochi --complete WORD.. BEFORE`, for the shell. */
+/* Prints possible next words, one per line, for the shell: `mochi --complete WORD.. BEFORE`. */
 static void print_next_words(int argc, char **argv) {
     char two[64];
     snprintf(two, sizeof two, "%s %s", argc > 0 ? argv[0] : "", argc > 1 ? argv[1] : "");
@@ -94,7 +94,7 @@ static void print_next_words(int argc, char **argv) {
         print_completions(c->line, argv[argc - 1]);
 }
 
-/* Replaces -h by --help: no command has an option -h. */
+/* Replaces -h by --help; no command has another option -h. */
 static void spell_help(int argc, char **argv) {
     static char option[] = "--help";
     for (int i = 2; i < argc; i++)
@@ -102,8 +102,8 @@ static void spell_help(int argc, char **argv) {
             argv[i] = option;
 }
 
-/* Letters to add, to leave out or to change to make b of a (Wagner and Fischer 1974); words beyond 30 letters count as
- * far. */
+/* The number of letters to add, drop or change to turn a into b (Wagner and Fischer 1974); words beyond 30 letters
+ * count as far. */
 static int count_edits(const char *a, const char *b) {
     int row[32], n = (int)strlen(b);
     if (n > 30 || strlen(a) > 30)
@@ -132,7 +132,7 @@ static int run_command(int argc, char **argv) {
     if (!strcmp(argv[1], "report"))
         refuse_command_line(NULL, EXIT_USAGE, "mochi-report writes the page of figures; see mochi-report --help");
     const char *near = NULL;
-    int least = 3; /* two letters may be wrong, and fewer than half of them */
+    int least = 3; /* accepts at most two wrong letters, and fewer than half */
     for (int i = 0; i < N_COMMANDS; i++) {
         int edits = count_edits(argv[1], commands[i].name);
         if (commands[i].run && edits < least && 2 * edits < (int)strlen(commands[i].name)) {
@@ -148,7 +148,7 @@ static bool asks_for_help(const char *word) {
     return !strcmp(word, "--help") || !strcmp(word, "-h") || !strcmp(word, "-?") || !strcmp(word, "help");
 }
 
-/* `mochi help COMMAND [ACTION]` is `mochi COMMAND [ACTION] --help`, which ends the program. */
+/* `mochi help COMMAND [ACTION]`: runs `mochi COMMAND [ACTION] --help`, which ends the program. */
 static int help_command(int argc, char **argv) {
     enum { MOST = 2 }; /* data info */
     static char option[] = "--help";
@@ -166,7 +166,7 @@ int main(int argc, char **argv) {
     choose_blas_core(argv);
     argp_err_exit_status = EXIT_USAGE;
     watch_output();
-    signal(SIGXFSZ, SIG_IGN); /* a file beyond `ulimit -f` is an error of its write, which says so */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond `ulimit -f` then fails with an error message */
     need_json_memory();
     if (argc < 2) {
         fprintf(stderr, "mochi: expected a command; see mochi --help\n");

@@ -1,5 +1,5 @@
 /* mochi.h - libmochi: context, tensor, tape, op, head, model, graph, episode, pool and trainer. Installed as
- * mochi/mochi.h. Library sources include the header of the room they need instead. */
+ * mochi/mochi.h. Library sources include only the headers of the folders that they use. */
 #ifndef MOCHI_H
 #define MOCHI_H
 

@@ -1,5 +1,5 @@
-/* tools/new.c - `mochi new head|encoder|op NAME`: writes one of the user's own to start from, which is that of the
- * examples (tools/examples) under another name: a plug-in as a shared object, its own test as a program. */
+/* tools/new.c - `mochi new head|encoder|op NAME`: writes a plug-in to start from, a renamed example (tools/examples):
+ * built as a shared object it is the plug-in, built as a program it tests itself. */
 #include "tools/input.h"
 #include "tools/memory.h"
 #include "tools/options.h"
@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kinds of plug-ins: the example of each, and what it is called inside the library. */
+/* The kinds of plug-ins: each one's example, and its name inside the library. */
 typedef struct kind {
     const char *name, *example, *plugin, *libraries;
 } kind;
@@ -67,7 +67,7 @@ const command_line new_line = {.table = (const option[]){{OPTION_END}},
     .take_word = take_new_word,
     .end = check_new_words};
 
-/* Writes the example to a new file, with the name in place of its own and of its plug-in's. */
+/* Writes the example to a new file, with `name` in place of the example's and the plug-in's names. */
 static void write_example(mo_context *ctx, const char *file, const new_options *o) {
     char example[64], path[PATH_MAX], *all;
     size_t n, bytes;

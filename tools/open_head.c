@@ -1,4 +1,4 @@
-/* tools/open_head.c - finds the head that an option names, in the library or in a shared object of the user's; and the
+/* tools/open_head.c - finds the head that an option names, in the library or in a user's shared object; also opens a
  * user's encoder. */
 #include "tools/command.h"
 

@@ -1,5 +1,5 @@
-/* tools/options.c - reads a command line by its table of options, and prints the table for --help, the manual page and
- * completion. argp formats --help and splits words into options. */
+/* tools/options.c - reads a command line by a table of options, and prints the table for --help, the manual page and
+ * completion; argp formats --help and recognises the options. */
 #include "tools/options.h"
 
 #include "tools/memory.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FIRST_KEY = 0x100 }; /* of argp: an option's key is its place behind this */
+enum { FIRST_KEY = 0x100 }; /* argp's key of an option is this + its row in the table */
 
 static bool is_option(const option *row) {
     return row->kind != OPTION_GROUP;
@@ -112,7 +112,7 @@ static error_t take_argument(int key, char *text, struct argp_state *state) {
     return 0;
 }
 
-/* The table in the form of argp. */
+/* Converts the table to argp's. */
 static void list_for_argp(const option *table, struct argp_option *list) {
     int group = 0;
     for (int i = 0; table[i].kind; i++) {
@@ -151,7 +151,7 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
     given->table = line->table;
     given->command = argv[0];
     list_for_argp(line->table, list);
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp repeats an unknown option as it is */
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) { /* argp would print an unknown option unchanged */
         size_t name = strcspn(argv[i], "=");
         for (size_t at = 0; argv[i][0] == '-' && at < name; at++)
             if (argv[i][at] != printable(argv[i][at]))
@@ -167,13 +167,13 @@ void read_command_line(const command_line *line, int argc, char **argv, void *op
     refuse_useless(given);
 }
 
-/* ---- what was given ---- */
+/* ---- options that were given ---- */
 
 bool is_given(const given_options *g, const char *name) {
     int i = 0;
     while (g->table[i].kind && !(is_option(&g->table[i]) && !strcmp(g->table[i].name, name)))
         i++;
-    assert(g->table[i].kind); /* the table must have every name */
+    assert(g->table[i].kind); /* the name must be in the table */
     return g->given[i];
 }
 
@@ -214,7 +214,7 @@ void take_expand(void *unused, const char *text, const struct argp_state *state)
 
 /* ---- the manual page and completion ---- */
 
-/* A text of a table as scdoc takes it; @heads as the names of the heads. */
+/* Prints a text of a table in scdoc syntax; the names of the heads replace @heads. */
 static void put_for_manual(const char *text, size_t n) {
     for (size_t i = 0; i < n; i++)
         if (n - i >= strlen(HEADS) && !strncmp(text + i, HEADS, strlen(HEADS))) {
@@ -244,7 +244,7 @@ void print_manual(const char *command, const char *summary, const command_line *
         printf("\n\n");
     }
     const char *more = strchr(line->about, '\v'), *examples = more ? strstr(more, "Example") : NULL;
-    if (examples) /* as they stand */
+    if (examples) /* printed unchanged */
         printf("```\n%s\n```\n\n", examples);
 }
 
@@ -253,7 +253,7 @@ static void put_graph(const char *name, const char *path, bool embedded, void *s
     puts(name);
 }
 
-/* The choices, one a line; @graphs are the names of graphs that are there. */
+/* Prints the choices, one per line; for @graphs the names of installed graphs. */
 static void put_choices(const char *choices) {
     while (*choices) {
         size_t n = strcspn(choices, "|");
@@ -262,7 +262,7 @@ static void put_choices(const char *choices) {
             if (ctx)
                 mo_graph_list(ctx, put_graph, NULL);
             mo_context_release(ctx);
-        } else if (*choices != '.') { /* suffixes of files: the shell lists files */
+        } else if (*choices != '.') { /* file suffixes: the shell completes files */
             printf("%.*s\n", (int)n, choices);
         }
         choices += n + (choices[n] == '|');
@@ -283,7 +283,7 @@ void print_completions(const command_line *line, const char *before) {
     for (const option *row = line->table; row->kind; row++)
         if (is_option(row))
             printf("--%s\n", row->name);
-    /* Words in small letters are to be typed as they are: "hull" of "hull Z y". */
+    /* Lists the lower-case words, which are typed literally: "hull" of "hull Z y". */
     for (const char *at = line->words; at && *at; at += strspn(at, " |\n")) {
         const size_t n = strcspn(at, " |\n");
         if (n && strspn(at, "abcdefghijklmnopqrstuvwxyz") == n)

@@ -1,7 +1,6 @@
-/* tools/options.h - the options of a command as one table: from it come the reading of the command line, --help, the
- * manual page, bash completion, and the refusal of options that have no effect beside another one. An option is one
- * row.
- */
+/* tools/options.h - a command's options as one table, one row per option. It gives the parser of the command line,
+ * --help, the manual page, bash completion, and the refusal of options that have no effect.
+ **/
 #ifndef OPTIONS_H
 #define OPTIONS_H
 
@@ -9,72 +8,71 @@
 
 #include <stddef.h>
 
-/* What the value of an option is, and what its field holds. */
+/* The kind of an option's value, and the type of its field. */
 typedef enum option_kind {
     OPTION_END,      /* ends the table */
-    OPTION_GROUP,    /* no option: `help` is a heading of --help */
+    OPTION_GROUP,    /* a heading of --help, `help`; not an option */
     OPTION_FLAG,     /* bool; without a value */
     OPTION_INT,      /* int from low to high */
-    OPTION_INT64,    /* int64_t of at least low and, unless it is 0, at most high */
+    OPTION_INT64,    /* int64_t, at least low and, unless high is 0, at most high */
     OPTION_REAL,     /* double from low to high */
     OPTION_POSITIVE, /* double above 0 */
     OPTION_TEXT,     /* const char *, borrowed from the command line */
-    OPTION_WORD,     /* the same, one of `choices` */
-    OPTION_NAMES,    /* names, owned; separated by commas; unless it is 0, at most high of them */
-    OPTION_CHOICE,   /* enum or int: low + the place of the word among `choices` */
+    OPTION_WORD,     /* const char *, one of `choices`, borrowed from the command line */
+    OPTION_NAMES,    /* names, owned; separated by commas; unless high is 0, at most high names */
+    OPTION_CHOICE,   /* enum or int: low + the index of the word in `choices` */
     OPTION_RANGE,    /* int64_t[2]: "8:32" or "8" */
     OPTION_BYTES,    /* int64_t: "4G" */
-    OPTION_OUTPUT,   /* const char *: a file to write, of one of the forms in `choices`; without them a folder */
+    OPTION_OUTPUT,   /* const char *: a file to write, with a suffix of `choices`; without choices a folder */
     OPTION_HEAD,     /* const mo_head * */
     OPTION_ENCODER,  /* const mo_encoder * */
-    OPTION_OTHER,    /* `take` reads it, into the field; field 0: the command's options themselves */
+    OPTION_OTHER,    /* `take` parses it into the field; field 0: into the command's whole options */
 } option_kind;
 
 typedef struct option_row {
     option_kind kind;
-    const char *name, *value; /* "dim", "D"; a value in brackets "[N]" may be absent, and the text is then NULL */
+    const char *name, *value; /* "dim", "D"; "[N]": the value can be omitted, and the text is then NULL */
     size_t field;             /* offset in the command's options */
     const char *help;
     double low, high;
-    const char *choices; /* separated by |; of texts, names and others those that completion offers: "@graphs" */
-    const char *needs, *not_with; /* another option without which, or beside which, this one has no effect, .. */
-    const char *why;              /* .. and the sentence that says so */
+    const char *choices;          /* separated by |; for texts, names and others: offered by completion, "@graphs" */
+    const char *needs, *not_with; /* an option without which, or with which, this one has no effect */
+    const char *why;              /* the sentence that explains needs or not_with */
     void (*take)(void *field, const char *text, const struct argp_state *state);
 } option;
 
-/* The options that a command line gave, by their place in the table. Starts as zeroes. */
+/* The options given on a command line, by row of the table. Zero-initialise. */
 enum { MOST_OPTIONS = 64 };
 typedef struct given_options {
     const option *table;
     const char *command; /* "mochi eval": messages begin with it */
-    bool silent;         /* another process of this command says what is refused */
+    bool silent;         /* another process of this command prints the messages */
     bool given[MOST_OPTIONS];
 } given_options;
 
 typedef struct command_line {
     const option *table;
-    const char *words; /* the words beside the options, as --help names them; NULL: none */
-    const char *about; /* what the command does; behind \v what --help says below the options, with examples */
-    /* Each word, and the end, in the order of the command line; NULL: words are refused; nothing is done at the end. */
+    const char *words; /* the words beside the options, for --help; NULL: none */
+    const char *about; /* what the command does; after \v the text below the options of --help, with examples */
+    /* Called for each word in order, and at the end. take_word NULL: words are refused; end NULL: nothing happens. */
     void (*take_word)(void *options, const char *word, const struct argp_state *state);
     void (*end)(void *options, const struct argp_state *state);
 } command_line;
 
-/* Reads the words into `options` and notes in `given` (not NULL) what was given. Ends the program where they are wrong,
- * where an option has no effect beside another, or where an output cannot be written. argv[0] is "mochi eval". */
+/* Parses the command line into `options` and records the given options in `given` (not NULL). Ends the program if a
+ * word is wrong, an option has no effect beside another, or an output cannot be written. argv[0] is "mochi eval". */
 void read_command_line(const command_line *line, int argc, char **argv, void *options, given_options *given);
 /* Whether the option of this name was given. The name must be in the table. */
 bool is_given(const given_options *g, const char *name);
-/* If `useless` is true and one of these options, separated by blanks, was given, ends the program with EXIT_USAGE and
- * "mochi eval: --lambda: <why>". */
+/* If `useless` and one of these options (separated by blanks) was given, ends the program with EXIT_USAGE and "mochi
+ * eval: --lambda: <why>". */
 void refuse_given(const given_options *g, const char *names, bool useless, const char *why);
-/* Refuses --math tf32 and --device-memory without --device cuda. Whether the processor has bf16 is asked when the
- * context opens. */
+/* Refuses --math tf32 and --device-memory without --device cuda. The context itself checks for bf16 when it opens. */
 void refuse_math_on_cpu(const given_options *g, const mo_context_options *device);
 
-/* Prints the options of a command for the manual page, in the form of scdoc. */
+/* Prints a command's options for the manual page, in scdoc syntax. */
 void print_manual(const char *command, const char *summary, const command_line *line);
-/* Prints the words that may follow: the options, or the values of the option `before`, one a line. */
+/* Prints possible next words, one per line: the options, or the values of the option `before`. */
 void print_completions(const command_line *line, const char *before);
 
 /* ---- rows that several commands share; T is the struct of their options, f its field ---- */

@@ -91,7 +91,7 @@ bool print_json(json_t *object) {
     return written;
 }
 
-enum { MOST_SHOWN = 64 }; /* of a list */
+enum { MOST_SHOWN = 64 }; /* elements of a list */
 
 /* "2708", "[2, 3]" or "nodes 4, edges 5". */
 static void print_value(const json_t *value) {
@@ -176,7 +176,7 @@ static void check_output(void) {
     _exit(EXIT_FAILED);
 }
 
-/* After --help argp itself ends the program, so an exit handler checks the output. */
+/* argp ends the program after --help, so an exit handler checks the output. */
 void watch_output(void) {
     if (atexit(check_output) != 0)
         end_out_of_memory();

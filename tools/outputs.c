@@ -1,6 +1,6 @@
-/* tools/outputs.c - the files that a command line asks to write. Before anything is computed, the suffix of each says a
- * form that the command writes, its folder is there, and it is none of the files that the command reads or writes
- * besides. Every word of the command line that names a file or a folder counts as read. */
+/* tools/outputs.c - the files that a command line asks to write. Checks before any computation that each has a suffix
+ * the command can write and an existing folder, and that the command does not read it or write it twice. Every word of
+ * the command line that names a file or folder counts as read. */
 #include "tools/command.h"
 #include "tools/memory.h"
 #include "tools/ranks.h"
@@ -15,18 +15,18 @@
 #include <unistd.h>
 
 typedef struct output {
-    const char *option, *word; /* the word of the command line */
-    char *path;                /* its file: behind the word's last symbolic link */
+    const char *option, *word; /* the option's name; the word as given */
+    char *path;                /* the file, after following symbolic links */
     const char *name;          /* in its folder */
     struct stat folder, file;
-    bool exists, is_folder; /* is_folder: files are written in it */
+    bool exists, is_folder; /* is_folder: a folder to write files in */
 } output;
 
 enum { MOST_OUTPUTS = 8 };
-static output outputs[MOST_OUTPUTS]; /* of the process, which runs one command */
+static output outputs[MOST_OUTPUTS]; /* of the process, which runs a single command */
 static int n_outputs;
 
-/* Whether a path ends in one of the suffixes of a text: ".csv, .tsv or .npy". */
+/* Whether a path has one of the suffixes in a text: ".csv, .tsv or .npy". */
 static bool has_form(const char *path, const char *forms) {
     char ending[32];
     for (const char *at = strchr(forms, '.'); at; at = strchr(at + 1, '.')) {
@@ -47,10 +47,10 @@ const char *take_output(const struct argp_state *state, const char *option, cons
     if (link && !target)
         refuse_command_line(
             state, EXIT_FAILED, "%s: '%s': cannot follow the symbolic link: %s", option, text, strerror(errno));
-    while (i < n_outputs && strcmp(outputs[i].option, option) != 0) /* the last of two counts */
+    while (i < n_outputs && strcmp(outputs[i].option, option) != 0) /* the last one given counts */
         i++;
     if (i == MOST_OUTPUTS)
-        abort(); /* no command has so many options that name one */
+        abort(); /* no command has that many output options */
     n_outputs += i == n_outputs;
     outputs[i] =
         (output){.option = option, .word = text, .path = target ? target : needed(strdup(text)), .is_folder = !forms};
@@ -59,7 +59,7 @@ const char *take_output(const struct argp_state *state, const char *option, cons
     return outputs[i].path;
 }
 
-/* Finds the output's folder and what is there. Returns why it cannot be written; NULL where it can. */
+/* Finds the output's folder and whether the file exists. Returns why it cannot be written; NULL if it can. */
 static const char *find_output(output *o) {
     char folder[PATH_MAX];
     const char *slash = strrchr(o->path, '/');
@@ -82,8 +82,8 @@ static bool is_same(const struct stat *a, const struct stat *b) {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether the loader of a folder reads a file of that name beside others (train/FORMATS.md); the other forms of a
- * folder have suffixes that no output has. */
+/* Whether the loader of a folder also reads a file of that name (train/FORMATS.md); other folder formats have suffixes
+ * that no output has. */
 static bool is_read_in_folder(const char *name) {
     static const char *const stems[] = {"edges", "features", "labels"};
     size_t n = strcspn(name, ".");
@@ -93,7 +93,7 @@ static bool is_read_in_folder(const char *name) {
     return false;
 }
 
-/* Whether an output is the file at a path, or one that is read in the folder there. */
+/* Whether an output is the file at a path, or a file that is read in that folder. */
 static bool is_at(const output *o, const char *path) {
     struct stat st;
     if (!o->exists || stat(path, &st) != 0)
@@ -113,7 +113,7 @@ static void look_at_graph(const char *name, const char *path, bool embedded, voi
     k->found |= strcasecmp(name, k->name) == 0 && is_at(k->output, path);
 }
 
-/* Whether it is at the path that a word is, or a file of the known graph of that name. */
+/* Whether an output is the file that a word names as a path or as a known graph. */
 static bool is_of_word(const output *o, mo_context *ctx, const char *word) {
     known_graph k = {.output = o, .name = word, .found = is_at(o, word)};
     if (!k.found)
@@ -121,7 +121,7 @@ static bool is_of_word(const output *o, mo_context *ctx, const char *word) {
     return k.found;
 }
 
-/* The same of a word, of the parts of a list (a,b) and of an array in a file (FILE:NAME). */
+/* Whether a word, a part of a list (a,b) or FILE of FILE:NAME names the output. */
 static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
     char *copy = needed(strdup(word)), *rest = copy, *part;
     bool found = is_of_word(o, ctx, word);
@@ -137,7 +137,7 @@ static bool is_of_list(const output *o, mo_context *ctx, const char *word) {
     return found;
 }
 
-/* Ends the program, and the context that looked at the files. */
+/* Releases the context that inspected the files and ends the program. */
 static _Noreturn void refuse_output(const output *o, const char *command, const char *word, mo_context *ctx) {
     mo_context_release(ctx);
     fprintf(stderr, "%s: %s: expected another file than %s, which would be lost, found '%s'\n", command, o->option,
@@ -152,12 +152,12 @@ static bool is_output(const char *value) {
     return false;
 }
 
-/* Compares an output that is there with the words of the command line. */
+/* Compares an existing output with the words of the command line. */
 static void check_words(const output *o, int argc, char *const *argv, mo_context *ctx) {
     for (int i = 1; i < argc; i++) {
         const char *equals = strncmp(argv[i], "--", 2) == 0 ? strchr(argv[i], '=') : NULL;
         const char *value = equals ? equals + 1 : argv[i];
-        bool cache = strncmp(argv[equals ? i : i - 1], "--cac", 5) == 0; /* no graph is read there */
+        bool cache = strncmp(argv[equals ? i : i - 1], "--cac", 5) == 0; /* a folder for features, not graphs */
         if (!cache && !is_output(value) && is_of_list(o, ctx, value))
             refuse_output(o, argv[0], equals ? argv[i] : value, ctx);
     }

@@ -1,6 +1,6 @@
 /* tools/progress.c - shows step, loss, accuracy by family, steps per second and the remaining time.
  *
- * Loss and accuracies are exponential means over about the last fifty steps, as single episodes scatter too much. */
+ * Loss and accuracies are exponential means over about the last fifty steps, as single episodes vary too much. */
 #include "tools/progress.h"
 
 #include "tensor/hidden.h"
@@ -39,14 +39,14 @@ void clear_line(FILE *stream) {
 enum { FIRST_SECONDS = 5, MOST_SECONDS = 60 };
 
 static struct {
-    bool going, shown; /* shown: a line that is overwritten stands on the terminal */
+    bool going, shown; /* shown: a line to overwrite is on the terminal */
     char what[128];
     pthread_t thread;
-} phase; /* of the process, which is in one phase */
+} phase; /* of the process: it has one phase at a time */
 static pthread_mutex_t phase_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t phase_over = PTHREAD_COND_INITIALIZER;
 
-/* Takes no memory and no lock of a stream: the command's own work goes on meanwhile. */
+/* Allocates nothing and locks no stream: the command's own work goes on meanwhile. */
 static void show_phase(double seconds, bool terminal) {
     char line[192];
     int n = snprintf(

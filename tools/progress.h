@@ -1,4 +1,4 @@
-/* tools/progress.h - progress output: a line that is redrawn, on a terminal only; and the lines of a training run. */
+/* tools/progress.h - progress output: a redrawn line on a terminal, and the lines of a training run. */
 #ifndef PROGRESS_H
 #define PROGRESS_H
 
@@ -28,12 +28,12 @@ bool redraw(FILE *stream, const char *format, ...) __attribute__((format(printf,
 /* Clears the line. */
 void clear_line(FILE *stream);
 
-/* A phase that gives no sign of life of its own. Where it takes longer than a few seconds, a thread says so on standard
- * error: its name and its seconds, on a terminal in one line that is overwritten, else in lines, ever more seldom.
- * One ends where another begins, and before other lines than notices are printed. quiet: nothing is said. */
+/* A phase without output of its own. If it takes more than a few seconds, a thread prints its name and seconds on
+ * standard error: on a terminal in one overwritten line, else in lines, ever more rarely. Starting a phase ends the one
+ * before; end it before printing anything but notices. quiet: prints nothing. */
 void phase_begin(bool quiet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void phase_end(void);
-/* Makes room for a notice amid a phase. */
+/* Clears the phase's line, for a notice during the phase. */
 void phase_clear(void);
 
 progress progress_start(progress_form form, int64_t steps);

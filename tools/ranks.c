@@ -1,6 +1,6 @@
-/* tools/ranks.c - joins the processes that mpirun, or a scheduler in its place, started; their environment tells.
- * MPI is loaded by them alone, through the shared object ranks_mpi.so: loading it is a tenth of the start of the
- * program, and a program that was built with MPI runs where MPI is not. */
+/* tools/ranks.c - joins the processes that mpirun or a scheduler started, which the environment variables reveal. Only
+ * such processes load MPI, through the shared object ranks_mpi.so: loading it takes a tenth of the program's start, and
+ * a program built with MPI also runs without it. */
 #include "tools/ranks.h"
 
 #include "tools/digest.h"
@@ -15,14 +15,14 @@
 
 /* ---- the environment ---- */
 
-/* The number of processes that the environment tells of, and the variable that does; 0 and NULL: it tells nothing. */
+/* The number of processes according to the environment, and the variable with it; 0 and NULL: none. */
 typedef struct started {
     int size;
     const char *name;
 } started;
 
 static started read_environment(void) {
-    /* Open MPI; MPICH and Slurm's PMI-2; Slurm's PMIx, where PMIX_RANK is set as well. */
+    /* Open MPI; MPICH and Slurm's PMI-2; Slurm's PMIx, which also sets PMIX_RANK. */
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
     size_t n = sizeof sizes / sizeof *sizes - !getenv("PMIX_RANK");
     for (size_t i = 0; i < n; i++) {
@@ -33,7 +33,7 @@ static started read_environment(void) {
     return (started){0, NULL};
 }
 
-/* The number in the first of n variables that has one; 0 where none has. */
+/* The number in the first of n variables that holds one; 0 if none does. */
 static int first_number(const char *const *name, size_t n) {
     for (size_t i = 0; i < n; i++) {
         const char *rank = getenv(name[i]);
@@ -56,8 +56,8 @@ int ranks_global(void) {
 
 /* ---- the shared object ---- */
 
-/* RANKS_INSTALLED and RANKS_BUILT are its places, seen from the folder of the program. Returns false if neither has
- * it. */
+/* RANKS_INSTALLED and RANKS_BUILT: paths of the shared object relative to the program's folder. Returns false if it is
+ * at neither. */
 static bool find_engine(char *path, size_t bytes) {
     static const char *const places[] = {RANKS_INSTALLED, RANKS_BUILT};
     char folder[4096];
@@ -75,9 +75,9 @@ static bool find_engine(char *path, size_t bytes) {
     return false;
 }
 
-/* NULL after one line on standard error. */
+/* Returns NULL after one line on standard error. */
 static const ranks_engine *load_engine(const char *path, const char *command) {
-    /* global: modules of Open MPI look for its symbols among those of the process */
+    /* global: modules of Open MPI look up its symbols in the process */
     void *object = dlopen(path, RTLD_NOW | RTLD_GLOBAL);
     const ranks_engine *engine = object ? dlsym(object, "mo_ranks_engine") : NULL;
     if (!object)
@@ -99,7 +99,7 @@ static char *digest_text(mo_context *ctx, const char *path) {
     return text;
 }
 
-/* The digests of this program and of the messages between processes. */
+/* Digests of this program and of the message engine. */
 static char *digest_code(const char *engine) {
     mo_context *ctx = mo_context_create(&(mo_context_options){.threads = 1});
     char *program = digest_text(ctx, "/proc/self/exe"), *messages = digest_text(ctx, engine), *text;
@@ -128,7 +128,7 @@ static const char *const *gather_hosts(const mo_ranks *ranks) {
     return host;
 }
 
-/* Returns false after one line: several processes were started, each of which MPI sees alone. */
+/* Returns false after one line: several processes were started, but MPI sees each one alone. */
 static bool join_ranks(
     mo_ranks *ranks, const ranks_engine *engine, const char *path, started told, const char *command) {
     engine->begin(&ranks->rank, &ranks->size);
@@ -160,7 +160,7 @@ bool ranks_open(mo_ranks *ranks, const char *command) {
         const ranks_engine *engine = load_engine(path, command);
         return engine && join_ranks(ranks, engine, path, told, command);
     }
-    if (told.size > 1) /* all would do and write the same */
+    if (told.size > 1) /* each would do and write the same */
         fprintf(stderr,
             "%s: started as one of %d processes (%s), but this build works in one process, without MPI: start it "
             "without mpirun, or build it where MPI is (Debian package libopenmpi-dev; -Dmpi=enabled)\n",

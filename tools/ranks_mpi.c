@@ -1,5 +1,5 @@
-/* tools/ranks_mpi.c - the shared object with messages by MPI. An error of MPI ends all processes: that is MPI's
- * own default. */
+/* tools/ranks_mpi.c - the shared object that sends messages by MPI. An MPI error ends all processes, which is MPI's
+ * default. */
 #include "tools/ranks.h"
 
 #include <mpi.h>
@@ -31,7 +31,7 @@ static void mpi_receive(void *state, int from, void *data, size_t bytes) {
 }
 
 static void mpi_end(void) {
-    MPI_Barrier(MPI_COMM_WORLD); /* mpirun ends all processes once one has failed; rank 0 may be writing */
+    MPI_Barrier(MPI_COMM_WORLD); /* mpirun kills all processes once one has failed; rank 0 may still be writing */
     MPI_Finalize();
 }
 

@@ -1,5 +1,5 @@
-/* tools/stb_ds.c - compiles the bodies of stb_ds. They use the result of realloc unchecked: if it is NULL, the program
- * ends. */
+/* tools/stb_ds.c - compiles the implementation of stb_ds, which does not check realloc's result; here NULL ends the
+ * program. */
 #include "tools/memory.h"
 
 #include <stdlib.h>

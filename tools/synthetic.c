@@ -1,4 +1,4 @@
-/* tools/synthetic.c - episodes of standard normal rows, for commands that need a training step and no graph. */
+/* tools/synthetic.c - episodes of standard normal rows, for commands that run a training step without a graph. */
 #include "tools/synthetic.h"
 
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static mo_tensor *make_synthetic_labels(mo_context *ctx, int64_t classes, int64_
     return mo_tensor_create_from(ctx, MO_I64, 1, &n, buffer);
 }
 
-/* First row of each graph. Mixed sizes come in pairs c, 66 - c, so that their sum is that of equal sizes. */
+/* The first row of each graph. Mixed sizes come in pairs c, 66 - c, so that their sum equals that of equal sizes. */
 static mo_tensor *make_segment(mo_context *ctx, const synthetic *s, int64_t *buffer) {
     int64_t graphs = synthetic_examples(s), n = graphs + 1;
     mo_random r = mo_random_at(0, MO_PURPOSE_BENCH, 3);

@@ -1,4 +1,4 @@
-/* tools/versions.c - asks the loaded libraries for their versions. */
+/* tools/versions.c - the versions of the loaded libraries. */
 #include "tools/versions.h"
 
 #include "tensor/inside.h"

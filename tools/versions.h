@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-/* A new object of library names, "mochi" first, and their versions, "" if unknown. */
+/* A new object: library names, "mochi" first, with their versions, "" if unknown. */
 json_t *library_versions(void);
 /* OpenBLAS's description of its build; "" if another library implements CBLAS. */
 const char *blas_build(void);

@@ -1,19 +1,17 @@
-/* train/evaluate.h - evaluation of models, encoders and heads, one's own among them, on held-out data. */
+/* train/evaluate.h - evaluation of models, encoders and heads, including your own, on held-out data. */
 #ifndef MO_EVALUATE_H
 #define MO_EVALUATE_H
 
 #include "train/train.h"
 
-/* Share of the edges to hold out from graphs whose links are evaluated: a fifth of the edges for the
- * test, and a tenth of the rest to fit the heads. So neither support nor test links are edges of the graph from which
- * the features were computed. */
+/* Share of the edges to hold out from graphs whose links are evaluated: a fifth of the edges for the test, and a tenth
+ * of the rest to fit the heads. So the features come from a graph without the support links and the test links. */
 #define MO_EVAL_LINK_SHARE 0.28
 
 /* Embeddings of every node, or of every graph of a set: [nodes or graphs, d], encoded max_rows rows at a time (0: all
  * at once). Release with mo_tensor_release. The null tensor on failure. */
 MO_API mo_tensor *mo_embed_all(mo_model *model, const mo_source *source, int64_t max_rows);
-/* public: the divisions that came with a graph of nodes (mo_plan_public): a problem each, whose k is that of the
- * division. */
+/* public: one problem per division that came with a graph of nodes (mo_plan_public), with the division's k. */
 typedef enum mo_protocol { MO_PROTOCOL_SPLIT = 0, MO_PROTOCOL_EPISODE, MO_PROTOCOL_PUBLIC, MO_PROTOCOLS } mo_protocol;
 
 struct mo_plan; /* train/graph.h */
@@ -21,23 +19,23 @@ struct mo_plan; /* train/graph.h */
 typedef struct mo_eval_options {
     mo_protocol protocol;
     int n_shots;
-    const int64_t *shots; /* k for nc and gc, of protocol public one number, whatever it is; for lp the number of
-                             support links of each class */
+    const int64_t *shots; /* k for nc and gc; for protocol public one number, ignored; for lp the number of support
+                           * links per class */
     int64_t episodes;     /* for protocol episode: 100 */
     int64_t queries;      /* per class, for protocol episode; 0: 30 */
     int64_t seeds;        /* for protocol split, and for links: 3 */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
-    /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. Of links the queries
-     * are the whole test, and support_pair and query_pair number the source's links, positives before negatives. */
+    /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. For links the queries are the
+     * whole test, and support_pair and query_pair number the source's links, positives before negatives. */
     void (*on_plan)(const mo_source *source, const struct mo_plan *plan, int64_t k, int64_t repeat, void *state);
     void *state;
-    bool calibration; /* nodes and graphs: figures of every metric of mo_class_metric_name, not of accuracy alone */
+    bool calibration; /* nodes and graphs: evaluate every metric of mo_class_metric_name, not accuracy alone */
 } mo_eval_options;
 
-/* Of a readout of nodes or graphs: how much an expert had to say, 0 to 1; all together 1. The name is T (the trained
- * embedding), Tg (the same by a Gaussian kernel, of graphs), or that of a kernel (train/features/nodes/kernels.h,
- * train/features/sets/kernels.h); borrowed. */
+/* An expert's weight in a readout of nodes or graphs, 0 to 1; the shares sum to 1. The name is T (the trained
+ * embedding), Tg (the trained embedding under a Gaussian kernel, for graphs), or a kernel's
+ * (train/features/nodes/kernels.h, train/features/sets/kernels.h); borrowed. */
 typedef struct mo_expert_share {
     const char *name;
     double share;
@@ -46,39 +44,39 @@ typedef struct mo_expert_share {
 typedef struct mo_eval_row {
     const char *data, *task, *head, *features; /* features: label of the candidate */
     int64_t k;
-    const char *metric;    /* mo_class_metric_name, or of links mo_link_metric_name */
+    const char *metric;    /* of mo_class_metric_name or, for links, mo_link_metric_name */
     double mean, ci95, sd; /* in percent */
     int64_t n;             /* number of seeds, episodes or divisions */
     const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
     int64_t n_test;        /* queries per seed or episode */
-    int64_t classes;       /* per problem; 2 for links */
-    int64_t small_classes; /* the largest number of classes in a problem with fewer support examples than k: they give
-                              all their examples, then draw from them again */
-    int64_t left_out;      /* the largest number of classes that a problem left out, as mo_plan does */
-    int n_experts;         /* of a readout of nodes or graphs, else 0 */
+    int64_t classes;       /* in a problem; 2 for links */
+    int64_t small_classes; /* the largest number, over problems, of classes with fewer support examples than k, whose
+                            * examples are drawn repeatedly */
+    int64_t left_out;      /* the largest number, over problems, of classes left out, as by mo_plan */
+    int n_experts;         /* for a readout of nodes or graphs, else 0 */
     const mo_expert_share *experts; /* [n_experts]: mean shares over the repeats; borrowed for the visit */
-    const char *failure; /* the reason why the figures are NaN: the first numerical error of the readout; else NULL */
+    const char *failure;            /* why the figures are NaN: the first numerical error of the readout; else NULL */
 } mo_eval_row;
 
 typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
 
-/* A subject of evaluation: a model under a label, or (without a model) the head itself on the rows of one hop. */
+/* A candidate: a model, or (without a model) a head on the rows of one hop. */
 typedef struct mo_candidate {
     const char *features; /* label: trained | random | x0 | hop */
     mo_model *model;
-    bool transductive; /* nodes and graphs: the model's readout that reads all of them, mo_model_transduce */
-    bool inductive;    /* graphs: the model's own readout, of kernels that ask the support alone */
+    bool transductive; /* nodes and graphs: the model's readout reads all examples, mo_model_transduce */
+    bool inductive;    /* graphs: the model's own readout, with kernels that read the support alone */
     int hop;
     const mo_head *head;
     double lambda;
-    bool dot;    /* links are scored by <z_u, z_v> of rows of nodes; of the head only the name is used, and k is 0 */
+    bool dot;    /* links are scored by <z_u, z_v> of node embeddings; only the head's name is used, and k is 0 */
     int encoder; /* models with equal numbers above 0 have the same encoder: their rows are made once */
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k
- * and metric. A model reads out with its own head, temperature and lambda; the row gives the head's name. Links, under
- * either protocol: 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against
- * the same number of non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
+ * and metric. A model uses its own head, temperature and lambda; the row names the head. Links, under either protocol:
+ * 5/7 of the source's positives (a fifth of the edges, at MO_EVAL_LINK_SHARE) are the test, against the same number of
+ * non-edges, and the rest fits the heads; hits_rank and hits_pooled at 1000, hits_ogb at 50. */
 MO_API mo_code mo_evaluate(mo_context *ctx, const mo_source *source, const mo_candidate *candidates, int n,
     const mo_eval_options *options, mo_eval_visit visit, void *state);
 

@@ -10,20 +10,20 @@ typedef void (*mo_notice)(const char *line, void *state);
 
 typedef enum mo_combine { MO_COMBINE_SUM = 0, MO_COMBINE_CONCAT } mo_combine;
 
-/* The normalisation of each row of X0 before the hops: LayerNorm without affine (the released program), or none (the
- * paper's text). */
+/* The normalisation of each row of X0 before the hops: LayerNorm without affine (the released program), or none (as in
+ * the paper). */
 typedef enum mo_feature_norm { MO_FEATURE_NORM_LAYER = 0, MO_FEATURE_NORM_NONE } mo_feature_norm;
 
 /* Rows of nodes, as in the paper; or rows of examples (nodes, links or graphs), from which an invariant encoder
- * (models/invariant.c) reads nothing that depends on the choice of an SVD's basis. */
+ * (models/invariant.c) computes a result that does not depend on the SVD's choice of basis. */
 typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES } mo_feature_form;
 
 MO_API const char *mo_feature_form_name(mo_feature_form form); /* "nodes", "examples" */
 
-/* The place of the rows of a pool's graphs: memory of its context's device; host memory; or files of the cache folder
- * for the hop stacks, and host memory for rows of links and graphs. Rows that are not on the device are computed by the
- * CPU, and a thread fetches those of an episode ahead of its step. AUTO: on the device, or in host memory if a graph's
- * rows do not fit in the device's free memory; a notice says so. */
+/* Where a pool keeps its graphs' rows: device memory of its context; host memory; or hop stacks in files of the cache
+ * folder, and rows of links and graphs in host memory. Rows outside the device are computed by the CPU, and a thread
+ * fetches an episode's rows before its step. AUTO: on the device or, with a notice, in host memory if a graph's rows do
+ * not fit in the device's free memory. */
 typedef enum mo_feature_place {
     MO_FEATURES_AUTO = 0,
     MO_FEATURES_ON_DEVICE,
@@ -33,24 +33,24 @@ typedef enum mo_feature_place {
 
 typedef struct mo_feature_options {
     mo_feature_form form;
-    mo_feature_place place; /* for pools; mo_features_open uses its graph's context and heeds only ON_DISK */
+    mo_feature_place place; /* for pools; mo_features_open uses its graph's context and ignores all but ON_DISK */
     int dim;                /* d: 512; for rows of examples 256 */
     int hops;               /* l: 3 */
-    int power_iterations;   /* of the randomized SVD: 2; below 0: until converged */
+    int power_iterations;   /* of the randomized SVD: 2; negative: until converged */
     mo_combine combine;     /* structure and attributes: summed (columns of X reversed), or d/2 columns side by side */
-    mo_feature_norm norm;   /* for rows of nodes; rows of examples ignore it and have their own norms */
-    uint64_t seed;          /* of the test matrices */
+    mo_feature_norm norm;   /* for rows of nodes; ignored for rows of examples, which have their own norms */
+    uint64_t seed;          /* seed of the test matrices */
     const char *cache;      /* folder of cached features, or NULL */
-    /* Bytes that features, with what is taken beside them, may take while they are made and held. If a graph would need
-     * more, its hop stack becomes a file in the cache folder. 0: what is free; then a graph without a folder may go
-     * into the swap. */
+    /* The most bytes that features may take while they are made and held, with `beside`. If a graph needs more, its hop
+     * stack becomes a file in the cache folder. 0: the free memory; a graph without a cache folder may then use
+     * swap. */
     int64_t memory;
-    int64_t beside, encoded; /* for that comparison: bytes taken beside the features; rows encoded together */
-    mo_notice notice;        /* receives events of the cache and the progress of such files; may be NULL */
+    int64_t beside, encoded; /* counted against `memory`: bytes needed beside the features; rows encoded together */
+    mo_notice notice;        /* receives the cache's events and the progress of stack files; may be NULL */
     void *notice_state;
 } mo_feature_options;
 
-/* Rows of examples that are encoded together, of which each has the same bits in a block of any size. */
+/* Rows of examples are encoded in blocks of this size; a row's bits do not depend on the block. */
 enum { MO_EXAMPLE_ROWS = 2048 };
 /* Named tensors of one graph, owned, in its pool's context or in a context of the CPU. Rows of nodes: "hops" float32
  * [l + 1, nodes, d]. Rows of E examples: "blocks" float32 [2, l + 1, E, w], "spectrum" [2, w], "extras" [E, p]. */
@@ -82,7 +82,7 @@ MO_API mo_features *mo_example_features_open(
  * failure.
  */
 MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
-/* One of the two above, by the form that the options ask for; task and links are those of examples. */
+/* mo_features_open or the function for examples above, as the options' form asks; task and links are for examples. */
 MO_API mo_features *mo_task_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
 MO_API void mo_features_release(mo_features *features);

@@ -1,5 +1,5 @@
-/* train/graph.h - graphs and link splits in host memory, and plans: the examples of an episode. Part of train/inside.h,
- * which promises nothing. */
+/* train/graph.h - graphs and link splits in host memory, and plans: the examples of an episode. Part of train/inside.h:
+ * may change in any release. */
 #ifndef MO_GRAPH_H
 #define MO_GRAPH_H
 
@@ -8,8 +8,7 @@
 
 /* ---- graph: one data set, a single graph or a set of graphs laid one after another ---- */
 
-/* The parts of the division of a graph's nodes that its authors published: the nodes whose labels a method may learn,
- * may choose its settings by, and is tested on. */
+/* The parts of a published division of a graph's nodes: to learn from, to choose settings by, to test on. */
 typedef enum mo_division {
     MO_DIVISION_NONE = 0,
     MO_DIVISION_TRAIN,
@@ -29,7 +28,7 @@ struct mo_graph {
     int64_t *row_pointer;  /* [nodes + 1] */
     int32_t *column;       /* [nnz] */
     int64_t features;      /* columns of the node features; 0: none */
-    int64_t attributes;    /* how many of them, the first, are the node attributes of a TU set, not its node labels */
+    int64_t attributes;    /* the first of them are a TU set's node attributes, the others its node labels */
     int64_t feature_nnz;
     int64_t *feature_pointer; /* [nodes + 1], CSR, or NULL */
     int32_t *feature_column;
@@ -37,15 +36,15 @@ struct mo_graph {
     int64_t n_labels; /* nodes (single graph) or graphs (set of graphs); 0: no labels */
     int64_t *label;   /* 0 .. classes - 1, or -1: unlabelled */
     int64_t classes;
-    int64_t divisions; /* that came with the data set: of the same nodes, each by itself */
-    uint8_t *division; /* [divisions, nodes]: a mo_division, the part of each node; NULL if none came. Not hashed */
+    int64_t divisions; /* number of divisions that came with the data set, independent of each other */
+    uint8_t *division; /* [divisions, nodes]: the mo_division of each node; NULL if none came. Not hashed */
     int64_t dropped_loops, dropped_duplicates; /* edges that the loader removed */
     char *source;                              /* path or name it was read from */
-    char *left_out; /* what else it did not take from its files, for a user to see: headers, comments, graphs without
-                     * nodes, features that number the nodes; NULL: nothing */
-    struct mo_node_names *names;      /* what the file calls the nodes; NULL: 0 .. nodes - 1 */
-    char **class_name;                /* [classes], what the file calls them; NULL: 0 .. classes - 1 */
-    bool node_numbers, class_numbers; /* these names of the nodes, of the classes, are whole numbers */
+    char *left_out; /* for users: what else was not read from the files (headers, comments, graphs without nodes,
+                     * features that number the nodes); NULL: nothing */
+    struct mo_node_names *names;      /* the nodes' names in the file; NULL: 0 .. nodes - 1 */
+    char **class_name;                /* [classes], their names in the file; NULL: 0 .. classes - 1 */
+    bool node_numbers, class_numbers; /* whether the names of nodes, of classes, are whole numbers */
     uint64_t hash[2];                 /* XXH3-128 of the content */
 };
 
@@ -56,30 +55,30 @@ MO_API bool mo_graph_has_task(
     const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */
 /* How many examples can be labelled: the graphs of a set, or the nodes of a single graph. */
 MO_API int64_t mo_graph_examples(const mo_graph *graph);
-/* An example as the file calls it: by its name, or by its number. The example of a name, or -1; the name of an example,
- * borrowed, or its number, which is written to `number`. */
+/* An example is named as in its file, or else by its number. Returns the example of a name, or -1; the name of an
+ * example, borrowed, or its number, written to `number`. */
 MO_API int64_t mo_graph_find_example(const mo_graph *graph, const char *name);
 MO_API const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]);
 
-/* A class as the file calls it: by its name, borrowed, or by its number, which is written to `number`. */
+/* A class's name in its file, borrowed, or else its number, written to `number`. */
 MO_API const char *mo_graph_class_name(const mo_graph *graph, int64_t c, char number[24]);
 
-/* Classes of n examples: 0 .. classes - 1, with what they are called. Owned; release. */
+/* Labels of n examples: classes 0 .. classes - 1, with their names. Owned; release. */
 typedef struct mo_labels {
     int64_t n, classes;
     int64_t *id, *label; /* [n]; ids rise */
     char **name;         /* [classes] */
-    char *left_out;      /* lines of the file that are no labels, as `mochi data info` says it; NULL: none */
+    char *left_out;      /* lines of the file that are not labels, as printed by `mochi data info`; NULL: none */
 } mo_labels;
-/* Reads CSV or TSV of two columns, example and class; an empty class is none. path: a file, a pipe or "-", standard
- * input, or several with commas between. A first line is a header unless its first field is an example, or
- * a number; one whose second field is `label` or `class` always is. Classes that are whole numbers are in rising order,
- * others in that of their bytes. Returns false on failure; the status names file and line. */
+/* Reads CSV or TSV of two columns, example and class; an empty class is no label. path: a file, a pipe, "-" for
+ * standard input, or several files separated by commas. A first line is a header if its second field is `label` or
+ * `class`, or its first field is neither an example nor a number. Classes that are whole numbers are sorted as numbers,
+ * others by their bytes. Returns false on failure; the status names file and line. */
 MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *labels);
-/* Labels of all examples in a file without a column of examples, as mo_embeddings_open reads them, one labelled at
- * least. Returns false on failure. */
+/* Reads labels of all examples from a file without example names, as mo_embeddings_open does; at least one must be
+ * labelled. Returns false on failure. */
 MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels);
-/* The labels [n] that are 0 or more, where the mask (NULL: everywhere) is not 0. Returns false on failure. */
+/* Keeps the labels [n] that are 0 or more and whose mask is not 0 (NULL: no mask). Returns false on failure. */
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);
 
@@ -91,8 +90,8 @@ MO_API mo_code mo_graph_list(
 MO_API bool mo_data_folder(char *path, size_t bytes);
 /* The path of a file of the library (train/data); returns false if it is not there. */
 MO_API bool mo_data_file(const char *name, char *path, size_t bytes);
-/* The graph of the arrays of that .npz form (train/FORMATS.md), and the arrays of a graph: owned, release. Messages
- * begin with path. NULL on failure. */
+/* Makes a graph from arrays in the .npz form (train/FORMATS.md), and arrays from a graph: owned, release. Error
+ * messages begin with path. NULL on failure. */
 MO_API mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path);
 MO_API mo_arrays *mo_graph_arrays(const mo_graph *graph);
 /* Writes the graph in the .npz form that mo_graph_open reads, all or nothing. Returns the status. */
@@ -107,7 +106,7 @@ typedef struct mo_plan {
     int64_t n_support, n_query;
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
-    int64_t *support_pair, *query_pair; /* lp: numbers among the links' positives, then negatives; else NULL */
+    int64_t *support_pair, *query_pair; /* lp: indices into the links, positives before negatives; else NULL */
     int64_t small_classes; /* classes with fewer than k + q members, which were split and drawn with replacement */
     int64_t left_out;      /* classes left out: with one member; in a division, without a training node */
 } mo_plan;
@@ -117,14 +116,14 @@ typedef struct mo_plan {
 typedef struct mo_links {
     int64_t n_positive, n_negative;
     int64_t *positive[2], *negative[2]; /* u < v */
-    mo_graph *masked; /* the graph without the positives; features and labels are those of the original */
+    mo_graph *masked;                   /* the graph without the positives, with the original's features and labels */
 } mo_links;
 
 /* Masks a share of the undirected edges (rounded, at least 1) and draws `negatives` non-edges; seeded. Returns NULL
  * on failure. */
 MO_API mo_links *mo_links_create(const mo_graph *graph, double share, int64_t negatives, uint64_t seed);
 MO_API void mo_links_release(mo_links *links);
-/* The graph without n of its edges u < v. Returns NULL on failure. */
+/* A copy of the graph without n of its edges u < v. Returns NULL on failure. */
 MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2], int64_t n);
 
 /* The plan of episode `number`, a function of (seed, number) alone. candidates: ids that may take part (NULL: all
@@ -138,18 +137,18 @@ MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_tas
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
 /* Protocol "public": the support is the training part of one of the divisions that came with the graph, all of its test
  * part are queries, and plan->k is the number of training nodes in the smallest class. Classes without a training node
- * are left out, with their queries, and the others numbered in their order. Raises MO_INVALID if the graph has no such
+ * are left out, with their queries; the others are numbered in order. Raises MO_INVALID if the graph has no such
  * division, or fewer than two classes remain. */
 MO_API mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan);
-/* Gives a graph of labelled nodes that came without a division as many of them as asked for, drawn by the seed: 20
- * training nodes times the number of classes, in proportion to the classes (the rule of Zhao et al., GraphAny, ICLR
- * 2025; at most four fifths of the labelled nodes), of the others one half to test on. Returns the number of training
- * nodes, 0 after raising. */
+/* Adds `divisions` divisions, drawn by the seed, to a graph of labelled nodes that came without any: 20 training nodes
+ * times the number of classes, in proportion to the classes (the rule of Zhao et al., GraphAny, ICLR 2025; at most four
+ * fifths of the labelled nodes), and half of the others to test on. Returns the number of training nodes, 0 after
+ * raising. */
 MO_API int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed);
-/* The division [examples] of a user's own: the examples that the file `train` lists are learned from, those of `test`
- * tested on; where one of the two is NULL, its part is all others. A list is .npy (whole numbers from 0) or text, the
- * first field of each line (names, or numbers from 0) after a header or none. what: "nodes" or "rows", for messages.
- * Raises where an example is listed twice. Returns false on failure. */
+/* Reads a user's own division [examples]: the file `train` lists the training examples, `test` the test examples; if
+ * one of the two is NULL, its part is all other examples. A list is .npy (whole numbers from 0) or text, the first
+ * field of each line (names, or numbers from 0) with or without a header. what: "nodes" or "rows", for messages. Raises
+ * if an example is listed twice. Returns false on failure. */
 MO_API bool mo_division_read(
     const mo_graph *graph, const char *train, const char *test, const char *what, uint8_t *division);
 MO_API void mo_plan_release(mo_plan *plan);

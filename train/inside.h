@@ -1,5 +1,5 @@
-/* train/inside.h - declarations of train/ for the program `mochi`: sources, weights, evaluation. They promise nothing:
- * any release may change them. */
+/* train/inside.h - declarations of train/ for the program `mochi`: sources, weights, evaluation. No promise: any
+ * release can change them. */
 #ifndef MO_TRAIN_INSIDE_H
 #define MO_TRAIN_INSIDE_H
 
@@ -16,44 +16,44 @@
 struct mo_source {
     mo_graph *graph;
     mo_task task;
-    mo_links *links;       /* lp */
-    mo_features *features; /* for lp: of the masked graph; the place of their memory: mo_feature_place */
-    struct mo_example_kernels
-        *kernels;   /* what a readout of nodes or graphs reads beside embeddings, borrowed; or NULL */
-    bool inductive; /* gc: whether a readout reads nothing but kernels that ask the labelled graphs alone */
-    bool owns_graph, owns_features; /* false: shared with another source of the graph */
+    mo_links *links;                    /* lp */
+    mo_features *features;              /* for lp: of the masked graph; placed as mo_feature_place says */
+    struct mo_example_kernels *kernels; /* read by a readout of nodes or graphs beside embeddings, borrowed; or NULL */
+    bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
+    bool owns_graph, owns_features;     /* false: another source of the same graph owns it */
 };
 
-/* Opens graphs by mo_graph_open's names, each for all tasks that it can serve; "cora:nc" and "cora:nc+lp" restrict the
- * tasks, "cora:nc+lp@0.1" also sets the share of links held out. Returns NULL on failure. */
+/* Opens graphs by mo_graph_open's names, each for every task it supports; "cora:nc" and "cora:nc+lp" restrict the
+ * tasks, "cora:nc+lp@0.1" also sets the share of held-out links. Returns NULL on failure. */
 MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, const mo_feature_options *options,
     double link_share, mo_notice notice, void *state);
 /* An empty pool, for graphs made in memory. */
 MO_API mo_pool *mo_pool_create(
     mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
 /* The relative frequency of each family at one episode per step (1 each by default). A family of weight 0 has no
- * episodes, at one or several per step. */
+ * episodes, whatever the number per step. */
 MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
-/* The tensors of a planned episode on the tape: each named row encoded once. */
+/* The tensors of a planned episode on the tape; each row of the plan is encoded once. */
 MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
 
 /* ---- optimizer and trainer ---- */
 
-/* The step in two parts, for a step that is captured (mo_capture_begin): `advance` sets the step number and its rate,
- * outside of the capture, before it and before each replay; `apply` takes the step, inside. Both return the status. */
+/* A step in two parts, so that it can be captured (mo_capture_begin). `advance` sets the step number and its rate; call
+ * it outside the capture, before it and before each replay. `apply` updates the parameters, inside the capture. Both
+ * return the status. */
 MO_API mo_code mo_optimizer_advance(mo_optimizer *o, double lr);
 MO_API mo_code mo_optimizer_apply(mo_optimizer *o, mo_tensor *const *grads);
 
-/* What an optimizer holds beside its options, for callers that save and restore it: the steps taken, and the first or
- * second moment of parameter i (order 1 or 2), of the parameter's shape; NULL if there is none. */
+/* An optimizer's state, to save and restore it: the number of steps taken, and the first or second moment of parameter
+ * i (order 1 or 2), in the parameter's shape; NULL if there is none. */
 MO_API int64_t mo_optimizer_steps(const mo_optimizer *o);
 MO_API mo_code mo_optimizer_set_steps(mo_optimizer *o, int64_t steps);
 MO_API mo_tensor *mo_optimizer_moment(mo_optimizer *o, int i, int order);
 
 /* Makes the folder of a new run; raises if it is not empty. The trainer does so too; this call reports it early. */
 MO_API mo_code mo_run_folder(mo_context *ctx, const char *folder);
-/* Checks a run before it is resumed: its checkpoint is whole, and of the settings in run.json. The trainer does so too;
- * this call reports it before anything of those sizes is made. Returns the status. */
+/* Checks a run before it is resumed: its checkpoint must be whole and have the settings of run.json. The trainer does
+ * so too; this call reports it before features and model are made. Returns the status. */
 MO_API mo_code mo_run_check(mo_context *ctx, const char *folder);
 
 /* One step of mo_trainer_run. Returns the status. */
@@ -63,26 +63,26 @@ MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 
 /* ---- ranks: processes that share a run (train/run/README.md) ---- */
 
-/* One of `size` processes, and how it sends messages to the others; messages from one to another arrive in order. */
+/* One of `size` processes, and its functions to send messages; messages between two processes arrive in order. */
 typedef struct mo_ranks {
     int rank, size;
-    int started; /* the processes of the run, where these are the first of them; 0: size. Messages count them. */
-    const char *program;     /* names the code; ranks with another name are refused */
+    int started;             /* number of processes of the run if it exceeds size; 0: size. Messages report it. */
+    const char *program;     /* names the code; ranks with another name raise */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
-    bool deterministic;      /* the bits of one process on every device: devices add nothing up among themselves */
+    bool deterministic;      /* same bits as one process on every device: devices do not add up gradients */
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;
-    bool *parted; /* set once every rank knows of a failure: no rank waits for a message after that; or NULL */
+    bool *parted; /* set once all ranks know of a failure: then no rank waits for a message; or NULL */
 } mo_ranks;
-/* Whether no rank has failed and all want to go on, the same on every rank; each calls it. The failure of one becomes
- * every rank's. */
+/* Returns, the same on every rank, whether no rank has failed and all want to go on. Every rank calls it. The failure
+ * of one rank becomes the error of all. */
 MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
-/* From now on the trainer, new and with the same settings on every rank, takes its share of the episodes of each step:
- * the weights have the same bits as those of one process. Where every rank has a device of its own and NCCL, and none
- * asks for `deterministic`, the devices add up the gradients, in an order of their own: the weights then agree with
- * those of one process to rounding. MO_INVALID where two ranks have one device. Rank 0 reads and writes the files of
- * the run. `ranks` is copied, what it points to borrowed; a size of 1 changes nothing. Returns the status. */
+/* From now on the trainer, new and with equal settings on every rank, computes its share of each step's episodes: the
+ * weights get the same bits as with one process. If every rank has its own device and NCCL, and none asks for
+ * `deterministic`, the devices add up the gradients in their own order: the weights then agree with those of one
+ * process to rounding. MO_INVALID if two ranks have one device. Rank 0 reads and writes the run's files. `ranks` is
+ * copied, its pointers borrowed; a size of 1 changes nothing. Returns the status. */
 MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
 
 /* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */
@@ -91,77 +91,77 @@ MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
  * hops and layers are read off the shapes, and the other settings are those of the released program. */
 typedef struct mo_trained_graph {
     char name[256];
-    uint64_t hash[2]; /* of its content, as a graph has it */
+    uint64_t hash[2]; /* hash of the graph's content, as in mo_graph */
 } mo_trained_graph;
 typedef struct mo_weights {
     mo_context *ctx;
     mo_arrays *arrays;
     char kind[64];                  /* the name of the model's table: "mochi", "invariant" */
     mo_feature_options features;    /* cache: NULL; the form gives the rows that the model reads */
-    mo_mochi_options mochi;         /* of "mochi"; head: NULL if it is not one of the library's */
-    mo_invariant_options invariant; /* of "invariant" */
-    mo_readout_options readout;     /* of a model under a head instead of its own readout; head as in mochi */
+    mo_mochi_options mochi;         /* if kind is "mochi"; head: NULL if it is not one of the library's */
+    mo_invariant_options invariant; /* if kind is "invariant" */
+    mo_readout_options readout;     /* if the model has a head instead of its own readout; head as in mochi */
     char head[64];                  /* the head's name; "" if the readout is the model's own */
     char recipe[32];                /* "" if unknown; "released" for a file without this library's metadata */
     uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
     double lambda;                  /* penalty of the ridge on single hops */
     int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
-    int n_pool;                     /* the graphs that they were trained on; -1: the file does not say */
+    int n_pool;                     /* number of training graphs; -1: the file has none listed */
     mo_trained_graph *pool;         /* [n_pool], or NULL */
 } mo_weights;
 
 /* Reads a file, or embedded weights by name: "best". Returns NULL on failure. */
 MO_API mo_weights *mo_weights_read(mo_context *ctx, const char *path);
 MO_API void mo_weights_release(mo_weights *weights);
-/* Whether weights were trained on a graph: on one of the same content, whatever its name and the task. Unknown where
- * the file does not say, or where a graph of that name had another content. Of several weights the largest value
- * counts. */
+/* Whether weights were trained on a graph, or on one with equal content, whatever its name and task. Unknown if the
+ * file does not list its graphs, or if it lists that name with other content. For several weights take the largest
+ * value. */
 typedef enum mo_seen { MO_UNSEEN, MO_SEEN_UNKNOWN, MO_SEEN } mo_seen;
 MO_API mo_seen mo_weights_seen(const mo_weights *weights, const mo_graph *graph);
 /* A float32 model with these weights; NULL on failure. */
 MO_API mo_model *mo_weights_model(const mo_weights *weights);
 
-/* Changes to the trained model when it is made from its weights. */
+/* Changes to a trained model when it is made from its weights. */
 typedef struct mo_model_choice {
-    const mo_encoder *encoder; /* of weights of an encoder from outside, which are of its name; else NULL */
-    const mo_head *head;       /* NULL: the head it was trained with; for "invariant", mixture is its own readout */
-    double lambda;             /* the head's parameter of that name; 0: the trained value */
-    bool untrained;            /* initial values, drawn from the seed, instead of the weights */
+    const mo_encoder *encoder; /* the encoder from outside that the weights name; else NULL */
+    const mo_head *head;       /* NULL: the head it was trained with; for "invariant", mixture means its own readout */
+    double lambda;             /* the head's parameter lambda; 0: the trained value */
+    bool untrained;            /* take initial values, drawn from the seed, instead of the weights */
     uint64_t seed;
 } mo_model_choice;
 MO_API mo_model *mo_weights_model_as(const mo_weights *weights, const mo_model_choice *choice);
 
 /* ---- evaluation ---- */
 
-/* An expert in words: "own attributes" of "Xc"; a name that is not known as it is. All of n shares in words, the
- * largest first: "own attributes 61%, place in the graph 30%, others 9%". */
+/* mo_expert_words: an expert's name in words: "own attributes" for "Xc"; an unknown name is returned unchanged.
+ * mo_describe_shares: n shares in words, largest first: "own attributes 61%, place in the graph 30%, others 9%". */
 MO_API const char *mo_expert_words(const char *name);
 MO_API void mo_describe_shares(const mo_expert_share *share, int n, char *text, size_t bytes);
 
-/* mo_embed_all block by block, in order: Z [n, d], on the tape, are those of examples first .. first + n - 1 of all
- * `examples`. A visit that returns false ends it. Returns the status. */
+/* mo_embed_all block by block, in order: Z [n, d], on the tape, holds examples first .. first + n - 1 of `examples`. If
+ * visit returns false, the call ends. Returns the status. */
 typedef bool (*mo_embed_visit)(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *state);
 MO_API mo_code mo_embed_each(
     mo_model *model, const mo_source *source, int64_t max_rows, mo_embed_visit visit, void *state);
 
-/* The width d of these embeddings, found from the first example alone; 0 on failure. */
+/* The width d of a model's embeddings, found by embedding the first example; 0 on failure. */
 MO_API int64_t mo_embedding_width(mo_model *model, const mo_source *source);
 
 /* The rows that a head reads without a model: nodes at one hop of the features, or their means over graphs. */
 MO_API mo_tensor *mo_embed_hop(const mo_source *source, int hop);
-/* The same rows of nodes, block by block, as mo_embed_each. Returns the status. */
+/* mo_embed_hop of nodes, block by block, as mo_embed_each. Returns the status. */
 MO_API mo_code mo_embed_hop_each(const mo_source *source, int hop, int64_t max_rows, mo_embed_visit visit, void *state);
 
 MO_API const char *mo_protocol_name(mo_protocol protocol); /* "split", "episode", "public" */
 
-/* Two models on the same episodes of a pool: accuracy of each in percent, and the first less the second with the half
- * width of its 95% interval over episodes, which are pairs. NaN where the pool has none of the task. */
+/* Two models on the same episodes of a pool: accuracy of each in percent, and their difference (first minus second)
+ * with the half width of its 95% interval, paired by episode. NaN if the pool has no source of the task. */
 typedef struct mo_paired {
     double mean[2], difference, ci95;
     int64_t n;
 } mo_paired;
-/* Figures of every task on `episodes` episodes each, from number `first` on: numbers at least steps times
- * episodes_per_step are those that training did not see. Returns the status. */
+/* Compares the models on every task, with `episodes` episodes each from number `first` on; training has not seen
+ * numbers from steps times episodes_per_step on. Returns the status. */
 MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2], const mo_plan_options *plan,
     uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
 
@@ -169,66 +169,65 @@ MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2],
  * [N, 2], row-major. Needs no fit. Returns the status. */
 MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 
-/* How far the labelled examples cover others (train/few_shot/few_shot_cover.c). */
+/* How well the labelled examples cover other examples (train/few_shot/few_shot_cover.c). */
 typedef struct mo_few_shot_cover {
-    int64_t labelled, others; /* examples that were compared, at most 4096 of each; 0 of the first: no figure */
-    double far;               /* share of the others that lie farther from every labelled example than nine of ten
-                               * labelled ones lie from the nearest other one */
-    double expected, most;    /* that share if the labelled ones were drawn at random: mean, and two standard deviations
-                               * above it */
+    int64_t labelled, others; /* compared examples, at most 4096 of each; labelled 0: no figure */
+    double far;               /* share of the others whose nearest labelled example is farther away than for nine in ten
+                               * labelled examples */
+    double expected, most;    /* mean of that share for labels drawn at random, and two standard deviations above it */
 } mo_few_shot_cover;
-/* Of the labels that were fitted last and the n others. Equal bits at any thread count. Returns the status. */
+/* The cover of n other examples by the labels of the last fit. Equal bits at any thread count. Returns the status. */
 MO_API mo_code mo_few_shot_cover_of(mo_few_shot *f, const int64_t *id, int64_t n, mo_few_shot_cover *cover);
 
-/* The hop on whose rows the head is most accurate over the pool's sources of that task (a few seeded episodes at k = 4
- * .. 32); -1 without sources. */
+/* The hop whose rows give the head its highest accuracy over the pool's sources of that task (a few seeded episodes at
+ * k = 4 .. 32); -1 without sources. */
 MO_API int mo_best_hop(
     mo_context *ctx, const mo_pool *pool, mo_task task, const mo_head *head, double lambda, uint64_t seed);
 
 /* ---- few-shot ---- */
 
-/* Pairs of nodes of which it is known whether they are linked. Owned; release. */
+/* Pairs of nodes known to be linked or not. Owned; release. */
 typedef struct mo_link_support {
     int64_t n, *u, *v, *linked; /* [n]; linked: 0 or 1 */
-    int64_t *fit; /* [n]: how often the readout is fitted on the pair; 0: it is held out like the others, and no more */
+    int64_t *fit; /* [n]: how often the readout is fitted on the pair; 0: the pair is only held out of the graph */
 } mo_link_support;
-/* Reads CSV or TSV with a header and the columns from, to and, where `labelled`, linked (yes or no) and fit (may be
- * absent: 1). Returns false on failure; the status names file and line. */
+/* Reads CSV or TSV with a header and the columns from, to and, if `labelled`, linked (yes or no) and, optionally, fit
+ * (1 if absent). Returns false on failure; the status names file and line. */
 MO_API bool mo_link_support_read(const mo_graph *graph, const char *path, bool labelled, mo_link_support *s);
 MO_API void mo_link_support_release(mo_link_support *s);
 
-/* A readout of links, fitted once. Its support, with the rows of which all rows are standardised, is held out of the
- * graph that its rows come from; what is asked about is seen from the whole graph. */
+/* A readout of links, fitted once. Its support is held out of the graph from which the support's rows are computed;
+ * scored pairs get their rows from the whole graph. All rows are standardised by the support's. */
 typedef struct mo_link_scorer mo_link_scorer;
-/* support: pairs that are links of the graph or are not, as they say; NULL: drawn from the graph, as mo_few_shot_links
- * does. Returns NULL on failure. */
+/* support: pairs with their `linked` as in the graph; NULL: drawn from the graph, as by mo_few_shot_links. Returns NULL
+ * on failure. */
 MO_API mo_link_scorer *mo_link_scorer_open(
     mo_graph *graph, const mo_few_shot_options *options, const mo_link_support *support);
 MO_API void mo_link_scorer_release(mo_link_scorer *s);
-/* What it was fitted on, borrowed. */
+/* The support that the scorer was fitted on, borrowed. */
 MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);
 /* As mo_few_shot_links. Returns the status. */
 MO_API mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
 
-/* How the task family of an episode follows from its number: drawn by the pool's weights, or one after the other. */
+/* How an episode's number gives its task family: drawn by the pool's weights, or in turn. */
 typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_family_order;
 /* Episode `number`: family, source, k, q and examples, all a function of (options->seed, number). source (may be NULL):
- * receives where it came from. Returns the status. */
+ * receives the episode's source. Returns the status. */
 MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
     const mo_plan_options *options, mo_episode *e, const mo_source **source);
 
 #define MO_CLASS_METRICS 3
 /* "accuracy"; "nll", the cross-entropy of the probabilities softmax(logits) in hundredths of a nat; "ece", their
- * expected calibration error in percent, of each seed or episode by itself. */
+ * expected calibration error in percent. Each is computed per seed or episode. */
 MO_API const char *mo_class_metric_name(int i);
 #define MO_LINK_METRICS 6
 /* "auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled". */
 MO_API const char *mo_link_metric_name(int i);
 
-/* The logits themselves, as mo_few_shot_probabilities reads them. Returns the status. */
+/* The logits from which mo_few_shot_probabilities computes. Returns the status. */
 MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);
-/* The shares of the experts in the logits that were read last, of the mixture of kernels: returns their number, at most
- * MO_MAX_EXPERTS; 0 of a head, and before logits were read. The names live as long as the object. */
+/* The experts' shares in the logits computed last by the mixture of kernels. Returns their number, at most
+ * MO_MAX_EXPERTS; 0 for a head, and before any logits. The names live as long as the object. */
 MO_API int mo_few_shot_experts(const mo_few_shot *f, mo_expert_share out[MO_MAX_EXPERTS]);
 
 #endif

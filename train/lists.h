@@ -1,10 +1,10 @@
 /* train/lists.h - pools (graphs to train on) and suites (tasks to evaluate) as text files. Part of train/inside.h.
  *
- * A line of a pool is a graph as mo_pool_open takes it, "pubmed:nc+lp@0.1", or a setting: "link_share 0.2" (of graphs
- * without one of their own) or "families 1 1 2" (how often each task is drawn: nc, lp, gc). A line of a suite is a data
- * set with its task and the k to evaluate, "cora:nc 4 8 16" (none: 4 8 16 32 64 512; of links 512), or a setting:
- * "protocol split" or "protocol episode", "seeds 3" (of episodes: their number), "heads ridge dot". Blank lines and
- * those that begin with # are passed over. */
+ * A line of a pool is a graph as mo_pool_open takes it, "pubmed:nc+lp@0.1", or a setting: "link_share 0.2" (for graphs
+ * that give none) or "families 1 1 2" (how often each task is drawn: nc, lp, gc). A line of a suite is a data set with
+ * its task and the k to evaluate, "cora:nc 4 8 16" (default: 4 8 16 32 64 512; for links 512), or a setting: "protocol
+ * split" or "protocol episode", "seeds 3" (with episodes: their number), "heads ridge dot". Blank lines and lines that
+ * begin with # are skipped. */
 #ifndef MO_LISTS_H
 #define MO_LISTS_H
 
@@ -15,13 +15,13 @@ typedef struct mo_pool_file {
     double link_share;       /* 0: not set */
     double family[MO_TASKS]; /* relative frequencies, as for mo_pool_set_families */
     int n;
-    char **graph; /* in the form that mo_pool_open takes */
+    char **graph; /* in the syntax of mo_pool_open */
 } mo_pool_file;
 
-/* Returns whether a text names a pool of the library or ends in .pool; otherwise it is a list of graphs. */
+/* Returns whether a text names a pool of the library or ends in .pool; if not, it is a list of graphs. */
 MO_API bool mo_is_pool_file(const char *text);
 /* Reads a pool by name (NAME.pool of the embedded data) or by path. Returns NULL on failure; the error gives file and
- * line. Whether the graphs are there and have these tasks, mo_pool_open says. */
+ * line. mo_pool_open checks that the graphs exist and support their tasks. */
 MO_API mo_pool_file *mo_pool_file_read(mo_context *ctx, const char *name_or_path);
 MO_API void mo_pool_file_release(mo_pool_file *file);
 
@@ -36,7 +36,7 @@ typedef struct mo_suite_task {
 /* The content of a suite file. Owned; release. */
 typedef struct mo_suite {
     bool episodes; /* protocol episode */
-    int64_t seeds; /* or episodes; 0: not set */
+    int64_t seeds; /* number of seeds or episodes; 0: not set */
     int n_heads, n;
     char **head;
     mo_suite_task *task;

@@ -1,5 +1,5 @@
-/* train/metrics.h - metrics of links from scores, of classes from probabilities, of prototypes from their positions;
- * and statistics of repeated measurements. Part of train/inside.h. */
+/* train/metrics.h - metrics of link scores, of class probabilities and of prototype positions; statistics of repeated
+ * measurements. Part of train/inside.h. */
 #ifndef MO_METRICS_H
 #define MO_METRICS_H
 
@@ -18,23 +18,23 @@ typedef struct mo_scores {
 MO_API double mo_auc(mo_scores s); /* ties count 1/2 */
 /* Average precision, sum over thresholds of (R_i - R_{i-1}) P_i, ties in one threshold (as scikit-learn). */
 MO_API double mo_average_precision(mo_scores s);
-/* Share of positives above the k-th highest negative (OGB Hits@K; 1 if there are fewer than k negatives). With ties
- * last a positive's rank is one more than the number of negatives at or above it, so that these are the positives whose
- * rank is at most k. */
+/* Share of positives above the k-th highest negative (OGB Hits@K; 1 if there are fewer than k negatives). Ties rank
+ * last: a positive's rank is 1 + the number of negatives at or above it, so this is the share of positives with rank at
+ * most k. */
 MO_API double mo_hits(mo_scores s, int64_t k);
-/* Mean over positives of 1 / rank among all negatives; tied scores have the mean of their first and last rank, as in
+/* Mean over positives of 1 / rank among all negatives; tied scores get the mean of their first and last rank, as in
  * OGB's evaluator. */
 MO_API double mo_mean_reciprocal_rank(mo_scores s);
-/* Positives among the k highest of all scores, over all positives; ties rank last. */
+/* The number of positives among the k highest of all scores, divided by the number of positives; ties rank last. */
 MO_API double mo_hits_pooled(mo_scores s, int64_t k);
 
 /* ---- classes ---- */
 
-/* The class of the first largest of n >= 1 logits. */
+/* The index of the largest of n >= 1 logits, the first one if several are equal. */
 MO_API int64_t mo_first_largest(const double *logits, int64_t n);
 /* softmax(logits / temperature) in place, n classes. */
 MO_API void mo_softmax_logits(double *logits, int64_t n, double temperature);
-/* The share of smoothing by which n labels of as many classes get Platt's targets (mo_fit_temperature). */
+/* The smoothing (see mo_fit_temperature) that gives n labels of `classes` classes Platt's targets. */
 MO_API double mo_platt_smoothing(int64_t n, int64_t classes);
 
 /* ---- classes: calibration of the probabilities softmax(logits / temperature) ---- */
@@ -43,7 +43,7 @@ MO_API double mo_platt_smoothing(int64_t n, int64_t classes);
 
 /* Sums over the predictions counted so far; zero-initialise. */
 typedef struct mo_calibration {
-    int64_t n, right;  /* predictions; predictions whose first largest logit is the label's */
+    int64_t n, right;  /* number of predictions, and of those whose first largest logit is the label's */
     double nll, brier; /* sums of -log p_label and of |p - one-hot|^2 over the classes (Brier 1950) */
     struct {
         int64_t n, right;
@@ -51,19 +51,19 @@ typedef struct mo_calibration {
     } bin[MO_ECE_BINS];    /* by confidence: bin b holds (b / 15, (b + 1) / 15] */
 } mo_calibration;
 
-/* Adds n predictions: logits [n, classes], labels 0 .. classes - 1. */
+/* Counts n predictions: logits [n, classes], labels 0 .. classes - 1. */
 MO_API void mo_calibration_add(
     mo_calibration *c, const double *logits, const int64_t *label, int64_t n, int64_t classes, double temperature);
-/* Adds the sums of another. */
+/* Adds the sums of another mo_calibration. */
 MO_API void mo_calibration_merge(mo_calibration *c, const mo_calibration *other);
 /* Expected calibration error: the mean over predictions of |accuracy - mean confidence| of their bin (Guo et al. 2017).
  * NaN without predictions. */
 MO_API double mo_calibration_ece(const mo_calibration *c);
 /* The temperature T > 0 that minimises the cross-entropy of softmax(logits / T) against the labels (Guo et al. 2017);
- * the minimum goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C. With s = C / ((C - 1) (n + 2)),
- * which is mo_platt_smoothing, the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if
- * every prediction is right. T is kept within 1e-4 .. 1e4 times the spread of the logits; it is 1 if all logits of
- * every row are equal. */
+ * the minimum goes to *nll (may be NULL). smoothing s: targets (1 - s) one-hot + s / C. With s = mo_platt_smoothing = C
+ * / ((C - 1) (n + 2)) the label's target is (n + 1) / (n + 2) (Platt 1999), and the optimum is finite even if every
+ * prediction is right. T is kept within 1e-4 .. 1e4 times the spread of the logits; it is 1 if all logits of every row
+ * are equal. */
 MO_API double mo_fit_temperature(
     const double *logits, const int64_t *label, int64_t n, int64_t classes, double smoothing, double *nll);
 
@@ -81,12 +81,12 @@ typedef struct mo_summary {
     double mean, sd, ci95;
     int64_t n;
 } mo_summary;
-/* Wilson's (1927) 95% interval of a share that was found in that many trials, within 0 .. 1. */
+/* Wilson's (1927) 95% interval, within 0 .. 1, of a share measured in that many trials. */
 MO_API void mo_wilson(double share, double trials, double interval[2]);
-/* The 0.975 quantile of Student's t, to 1.5e-8; NaN where degrees < 1. */
+/* The 0.975 quantile of Student's t, to 1.5e-8; NaN if degrees < 1. */
 MO_API double mo_student_975(int64_t degrees);
 MO_API mo_summary mo_summarize(const double *values, int64_t n);
-/* The same of the differences a[i] - b[i] of paired measurements. */
+/* mo_summarize for the differences a[i] - b[i] of paired measurements. */
 MO_API mo_summary mo_summarize_pairs(const double *a, const double *b, int64_t n);
 
 #endif

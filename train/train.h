@@ -1,5 +1,5 @@
-/* train/train.h - from graphs to trained weights: graphs, pools of them, their episodes, the optimizer and the trainer.
- */
+/* train/train.h - trains weights on graphs: graphs, pools of them, their episodes, the optimizer and the trainer.
+ **/
 #ifndef MO_TRAIN_H
 #define MO_TRAIN_H
 
@@ -11,8 +11,8 @@ typedef struct mo_graph mo_graph;
 
 /* Reads a data set by name (train/data, then $MOCHI_DATA, else mochi/ in the user's data folder) or by path: .npz,
  * .gml, an adjacency-list .txt(.gz), a SNAP edge list .txt(.gz), a TU folder, a folder of interaction lists (train.txt,
- * test.txt), a folder of features.npy and edges.txt. A name that is also that of another graph in the current folder is
- * refused: ./NAME is the path. Returns NULL on failure; the status names file, line, expected and found. */
+ * test.txt), a folder of features.npy and edges.txt. Raises if a graph in the current folder has the same name: write
+ * ./NAME to open that one. Returns NULL on failure; the status names file, line, expected and found. */
 MO_API mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path);
 /* Makes a graph from any directed edge list in host arrays; self-loops and duplicates are dropped and counted. Ends
  * outside 0..nodes-1 raise an error. The graph has no features and no labels. */
@@ -23,42 +23,43 @@ MO_API void mo_graph_release(mo_graph *graph);
 /* ---- pool: graphs to train on, with the frozen features that a model reads; episodes as tensors ---- */
 
 typedef struct mo_pool mo_pool;
-typedef struct mo_source mo_source; /* a graph of a pool under one task (train/inside.h) */
+typedef struct mo_source mo_source; /* a graph of a pool for one task (train/inside.h) */
 
-/* Opens graphs by mo_graph_open's names, each for all tasks that it can serve; "cora:nc" and "cora:nc+lp" restrict the
- * tasks, "cora:nc+lp@0.1" also sets the share of links held out (0.2). n may be 0. Computes features as the model's
- * settings say, without a cache. Returns NULL on failure. */
+/* Opens graphs by mo_graph_open's names, each for every task it supports; "cora:nc" and "cora:nc+lp" restrict the
+ * tasks, "cora:nc+lp@0.1" also sets the share of held-out links (default 0.2). n may be 0. Computes features by the
+ * model's settings, without a cache. Returns NULL on failure. */
 MO_API mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names, int n);
-/* Adds a graph, which the pool owns from then on, also on failure; tasks: bits 1 << task, 0: all that it can serve.
- * Graphs of equal content are kept once. Returns the status. */
+/* Adds a graph; the pool owns it from then on, even on failure. tasks: bits 1 << task; 0: every task it supports.
+ * Graphs with equal content are kept once. Returns the status. */
 MO_API mo_code mo_pool_add(mo_pool *pool, mo_graph *graph, unsigned tasks);
 MO_API void mo_pool_release(mo_pool *pool);
 MO_API int mo_pool_size(const mo_pool *pool);
 MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
 
 typedef struct mo_plan_options {
-    int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds fix the number */
+    int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds: a fixed number */
     int64_t max_classes;                /* 64 */
     uint64_t seed;
     bool log_uniform;                         /* k is drawn log-uniformly between its bounds; false: uniformly */
-    int k_times[MO_TASKS], q_times[MO_TASKS]; /* factors of k and q for a family; 0: 1 */
-    /* For classes with fewer than k + q members. true: q members, but at most half, become queries, and all others are
-     * in the support before one repeats. false: the members are split k : q, and both parts are drawn with replacement.
-     */
+    int k_times[MO_TASKS], q_times[MO_TASKS]; /* factors of k and q for each family; 0: 1 */
+    /* For classes with fewer than k + q members. true: q members, at most half, become queries; the support draws from
+     * the rest and repeats a member only after all are in it. false: the members are split k : q, and both parts are
+     * drawn from with replacement.
+     **/
     bool support_first;
 } mo_plan_options;
 
 /* ---- optimizer: AdamW (Loshchilov and Hutter 2019) or SGD, decoupled decay on all parameters ---- */
 
 typedef struct mo_adamw_options {
-    double lr, lr_min;            /* of the trainer; mo_optimizer_step is given its rate */
-    double beta1, beta2, epsilon; /* all 0: 0.9, 0.999 and 1e-8 */
+    double lr, lr_min;            /* for the trainer; mo_optimizer_step takes its rate as an argument */
+    double beta1, beta2, epsilon; /* all 0: defaults 0.9, 0.999 and 1e-8 */
     double weight_decay;
     double clip; /* largest gradient norm; 0: no clipping */
 } mo_adamw_options;
 
 typedef struct mo_sgd_options {
-    double momentum; /* of m <- momentum m + g, p <- p - lr m; 0: plain gradient descent */
+    double momentum; /* in m <- momentum m + g, p <- p - lr m; 0: plain gradient descent */
     double weight_decay, clip;
 } mo_sgd_options;
 
@@ -78,23 +79,23 @@ MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
 
 typedef struct mo_trainer_options {
     int64_t steps;
-    int episodes_per_step;  /* 1 to 65535; from 2 on the families take turns */
+    int episodes_per_step;  /* 1 to 65535; with 2 or more the families take turns */
     mo_adamw_options adamw; /* the rate follows a cosine from lr to lr_min */
     mo_plan_options plan;
     int64_t max_rows;         /* rows encoded at once, and again in backward (mo_episode); 0: all rows of an episode */
     int64_t checkpoint_every; /* steps; 0: only at the end */
-    bool replay;              /* episodes of a repeated shape are replayed as CUDA graphs, with the same bits */
+    bool replay;              /* replay episodes of a repeated shape as CUDA graphs, with the same bits */
     const char *out;          /* folder of the run */
     const char *settings;     /* JSON object text kept in run.json and compared on resume; NULL: {} */
-    bool other_rate;          /* a resumed run may have another lr (and lr_min) than its checkpoint was written with */
+    bool other_rate;          /* a resumed run may have another lr and lr_min than its checkpoint */
 } mo_trainer_options;
 
 typedef struct mo_step_report {
     int64_t step, steps;
     double loss, gradient_norm, lr;
-    double accuracy[MO_TASKS]; /* of this step's queries by family, 0 .. 1; NaN if the family had no episode */
+    double accuracy[MO_TASKS]; /* on this step's queries by family, 0 .. 1; NaN if the family had no episode */
     double seconds;
-    int replayed; /* number of the step's episodes whose work was replayed */
+    int replayed; /* number of the step's episodes that were replayed */
 } mo_step_report;
 
 typedef struct mo_trainer mo_trainer;
@@ -106,21 +107,21 @@ MO_API void mo_trainer_release(mo_trainer *trainer);
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
 /* Steps until the end: episodes, mean loss, gradients added along a fixed binary tree, clip, AdamW, log line. report
  * (may be NULL) returns false to stop early, after which a checkpoint is written. A step that fails numerically changes
- * nothing, and on the CPU leaves a checkpoint of the step before. Returns the status. */
+ * nothing and, on the CPU, writes a checkpoint of the state before it. Returns the status. */
 MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);
 /* Writes out/weights.safetensors with metadata: model, features, best hops. Returns the status. */
 MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
-/* The model with the weights of such a file, of a converted released file, or embedded ("best"), in float32; NULL
- * on failure. */
+/* The model with the weights of a file that mo_trainer_finish wrote, of a converted released file, or embedded
+ * ("best"), in float32; NULL on failure. */
 MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 
-/* How much examples without a label say. OFF: they take part in the features. ON: the readout is fitted again on its
- * own predictions for all examples, with classes assumed of equal size. AUTO: on where held-out labels are predicted no
- * worse by it, for 100,000 examples or fewer whose rows have room in memory. NEVER, for graphs of a set under the
- * weights' own readout: nothing; graphs are compared by statistics and vocabularies of the labelled ones, without the
- * trained embedding, so that a prediction does not depend on the other graphs. */
+/* How the readout uses unlabelled examples. OFF: only through the features. ON: the readout is fitted again on its own
+ * predictions for all examples, with classes assumed of equal size. AUTO: ON if it predicts held-out labels no worse,
+ * for at most 100,000 examples whose rows fit in memory. NEVER, for graphs of a set and the weights' own readout: not
+ * at all; graphs are compared by statistics and vocabularies of the labelled ones, without the trained embedding, so
+ * that a prediction does not depend on other graphs. */
 typedef enum mo_transductive {
     MO_TRANSDUCTIVE_OFF,
     MO_TRANSDUCTIVE_ON,
@@ -128,66 +129,65 @@ typedef enum mo_transductive {
     MO_TRANSDUCTIVE_NEVER
 } mo_transductive;
 
-/* Rows [nodes, w] of one's own, float32 or float64: nodes are compared by 1 + <x, y> of them at unit length (a row of
- * zeros stays). Both are borrowed for the call. */
+/* An expert of your own, of rows [nodes, w], float32 or float64: its kernel is 1 + <x, y> of rows at unit length (a
+ * zero row stays zero). Both fields are borrowed for the call. */
 typedef struct mo_expert {
-    const char *name; /* in what mo_few_shot_experts lists */
+    const char *name; /* as listed by mo_few_shot_experts */
     mo_tensor *rows;
 } mo_expert;
 
 typedef struct mo_few_shot_options {
-    const char *weights; /* as mo_model_open takes them; NULL: "best" */
+    const char *weights; /* as for mo_model_open; NULL: "best" */
     const mo_head *head; /* NULL: the readout that the weights were trained with */
-    double lambda;       /* the head's parameter of that name, which it must have; 0: the trained value */
+    double lambda;       /* the head's parameter lambda, which it must have; 0: the trained value */
     const char *cache;   /* folder of cached features; NULL: none */
-    int64_t memory;      /* bytes that all of it may take; beyond, features become a file in the cache folder, or an
-                          * error says what is needed before anything is computed; 0: what is free */
-    int64_t labels;      /* the most that it will be fitted on, whose memory counts; 0: for mo_few_shot_suggest alone */
+    int64_t memory;      /* most bytes to use in all; beyond it, features become a file in the cache folder, or an error
+                          * gives the bytes needed before anything is computed; 0: the free memory */
+    int64_t labels;      /* most labels of a later fit, to count its memory; 0: only mo_few_shot_suggest */
     mo_transductive transductive;
-    mo_tensor *rows; /* NULL, or embeddings from elsewhere [examples, d], float32 or float64, which are copied: the
-                      * head (NULL: ridge) reads them as they are, and weights, cache, memory and transductive have
-                      * no place */
-    int n_experts;   /* experts of one's own that join the weights' mixture of kernels of nodes: */
+    mo_tensor *rows; /* NULL, or your own embeddings [examples, d], float32 or float64, which are copied: the head
+                      * (NULL: ridge) reads them unchanged; weights, cache, memory and transductive must not be set */
+    int n_experts;   /* your own experts, which join the weights' mixture of kernels of nodes */
     const struct mo_expert *experts;
     void (*notice)(const char *line, void *state); /* events of the cache, progress of files; may be NULL */
     void *notice_state;
 } mo_few_shot_options;
 
-/* What the labelled examples say of a readout that has not seen them: one example of each class is left out at a time;
- * with 3 to 8 of each class, two as well, to carry the accuracy on to all of them. The interval is Wilson's (1927) for
- * held_out / 1.6 trials (train/few_shot/few_shot_held_out.c). */
+/* Estimates from labelled examples that a fit has not seen: one example of each class is left out at a time; with 3 to
+ * 8 per class also two, to extrapolate the accuracy to all of them. The interval is Wilson's (1927) for held_out / 1.6
+ * trials (train/few_shot/few_shot_held_out.c). */
 typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
-    int64_t small_classes;               /* with one example, which no fit can do without */
+    int64_t small_classes;               /* number of classes with one example, which cannot be left out */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
-    double baseline;         /* the accuracy, found in the same way, of a ridge on the features two hops away
-                                alone; NaN where the readout does not mix kernels of nodes, or
-                                                 some labelled examples stand for all (train/few_shot/README.md) */
+    double baseline;         /* the accuracy, estimated likewise, of a ridge on the features two hops away alone; NaN if
+                              * the readout does not mix kernels of nodes, or centres stand for a large support
+                              * (train/few_shot/README.md) */
     double temperature;      /* of the probabilities */
     double nll;              /* mean cross-entropy of the held-out labels, in nats; NaN without any */
     bool transductive;       /* whether the readout is */
-    double other, other_nll; /* accuracy and nll of the readout that AUTO has not chosen; else NaN */
+    double other, other_nll; /* accuracy and nll of the readout that AUTO did not choose; else NaN */
 } mo_few_shot_estimate;
 
 typedef struct mo_few_shot mo_few_shot;
 /* Computes features and embeddings of a graph's nodes (MO_TASK_NC) or of the graphs of a set (MO_TASK_GC); the graph is
- * borrowed, and may be NULL where the options have rows (MO_TASK_NC). Returns NULL on failure. */
+ * borrowed, and may be NULL if the options have rows (MO_TASK_NC). Returns NULL on failure. */
 MO_API mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options);
 MO_API void mo_few_shot_release(mo_few_shot *f);
-/* Fits the readout on n examples and their labels, 0 .. classes - 1, each present; any number of times. Returns the
+/* Fits the readout on n examples with labels 0 .. classes - 1, each class present; can be called again. Returns the
  * status. */
 MO_API mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n);
 MO_API mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f);
 /* softmax(logits / temperature) of n examples: [n, classes], row-major. Equal bits at any thread count. Returns the
  * status. */
 MO_API mo_code mo_few_shot_probabilities(mo_few_shot *f, const int64_t *id, int64_t n, double *probabilities);
-/* Which n examples to label next, the most useful first, besides the n_known that are labelled: those that lower the
- * mean posterior variance of a ridge readout over all examples the most (V-optimal design, Fedorov 1972). Needs no fit.
- * Returns the status. */
+/* Chooses n examples to label next, most useful first, beside the n_known labelled ones: those that most reduce the
+ * mean posterior variance of a ridge readout over all examples (V-optimal design, Fedorov 1972). Needs no fit. Returns
+ * the status. */
 MO_API mo_code mo_few_shot_suggest(mo_few_shot *f, const int64_t *known, int64_t n_known, int64_t n, int64_t *id);
-/* Scores n pairs of nodes (u[i], v[i]) that are not linked: the higher, the likelier is a missing link. A score is the
- * readout's logit of a link less that of none; the readout is fitted on at most 512 of the graph's own links, held out,
- * and as many non-edges. Beyond rounding it does not depend on the other pairs. Returns the status. */
+/* Scores n pairs of nodes (u[i], v[i]) that are not linked: the higher, the more likely a link is missing. A score is
+ * the readout's logit of "link" minus that of "no link"; the readout is fitted on at most 512 of the graph's own links,
+ * held out, and as many non-edges. Beyond rounding a score does not depend on the other pairs. Returns the status. */
 MO_API mo_code mo_few_shot_links(
     mo_graph *graph, const mo_few_shot_options *options, const int64_t *u, const int64_t *v, int64_t n, double *score);
 

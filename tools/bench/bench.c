@@ -1,4 +1,4 @@
-/* tools/bench/bench.c - the program mochi-bench: its options, and the benchmark that they choose. */
+/* tools/bench/bench.c - the program mochi-bench: reads its options and runs the benchmark that they choose. */
 #include "tools/bench/bench.h"
 #include "tools/machine.h"
 #include "tools/memory.h"
@@ -28,7 +28,7 @@ typedef struct benchmark {
     const char *name;
     bench_case *run;
     bool (*knows)(const char *name);
-    const char *cases[10]; /* those of a command line that names none */
+    const char *cases[10]; /* cases to run if the command line names none */
 } benchmark;
 
 static const benchmark benchmarks[] = {
@@ -94,7 +94,7 @@ static const command_line bench_line = {.table = table,
     .take_word = take_bench_word,
     .end = check_bench_options};
 
-/* The first line with --json: the command, and the machine it runs on. */
+/* Prints the first line of --json: the command, and its machine. */
 static bool print_bench_run(const mo_context *ctx, int argc, char **argv) {
     machine m = describe_machine();
     json_t *line = command_object(argc, argv);

@@ -1,11 +1,11 @@
-/* tools/bench/bench.h - what the benchmarks share: options, timing, memory, one line per case. */
+/* tools/bench/bench.h - shared by the benchmarks: options, timing, memory, one line per case. */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include "tools/command.h"
 
 typedef struct bench_options {
-    names cases; /* none: all cases of the benchmark */
+    names cases; /* none given: all cases of the benchmark */
     int dim, runs, warmup;
     int64_t max_rows;
     mo_context_options device; /* device, math mode and threads */
@@ -20,8 +20,8 @@ typedef struct bench_record {
     double gflop; /* 1e9 operations that the algorithm needs */
     double min_ms, med_ms, max_ms;
     double processor_ms; /* processor time of all threads of the process, mean over the runs */
-    double gemm_rate;    /* GFLOP/s of a product in the same process */
-    double peak_mb;      /* memory at its largest, in 1e6 bytes: resident on the CPU, in use on a device */
+    double gemm_rate;    /* GFLOP/s of a matrix product in the same process */
+    double peak_mb;      /* peak memory, in 1e6 bytes: resident on the CPU, in use on a device */
     double growth_mb;    /* growth of this memory since before the first run */
     int64_t allocations; /* allocations by the timed runs */
 } bench_record;
@@ -31,7 +31,7 @@ typedef struct bench_record {
  * context failed or a line could not be written. */
 bool bench_run(mo_context *ctx, const bench_options *o, void (*run)(void *state), void *state, bench_record *record);
 
-/* Runs one case, which the benchmark knows; rate: gemm_rate of its records. Returns false as bench_run does. */
+/* Runs one case by its name, which must exist; rate: gemm_rate of its records. Returns false as bench_run does. */
 typedef bool bench_case(mo_context *ctx, const bench_options *o, const char *name, double rate);
 bench_case bench_step, bench_gemm, bench_solve, bench_rows;
 /* Whether the benchmark has a case of this name. */

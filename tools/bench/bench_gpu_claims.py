@@ -1,4 +1,4 @@
-"""What the figures of tools/bench/bench_gpu say of each claim: true, false, or null where it could not be measured."""
+"""Checks each claim against the figures of tools/bench/bench_gpu: true, false, or null if it could not be measured."""
 
 import os
 
@@ -11,7 +11,7 @@ RATE_SHARE = {"fp32": 0.75, "tf32": 0.45, "bf16": 0.30}
 
 
 def verdict(parts):
-    """False if a part is false; else null if a part could not be measured, or there is none; else true."""
+    """False if a part is false; else null if a part was not measured or there are no parts; else true."""
     return False if False in parts else None if not parts or None in parts else True
 
 
@@ -20,7 +20,7 @@ def milliseconds(row):
 
 
 def fastest(row):
-    """Our step, taken or replayed; null where the step could not be taken."""
+    """The faster of our direct and replayed steps; null if the step failed."""
     ours, replayed = milliseconds(row.get("ours")), milliseconds(row.get("ours_replayed"))
     return min(ours, replayed or ours) if ours else None
 
@@ -63,7 +63,7 @@ def solve_claim(found):
 
 
 def train_claims(found):
-    """Seconds of 10,000 steps; and that neither where features are kept nor a replay changes the weights."""
+    """Seconds of 10,000 steps; and whether neither the place of the features nor replay changes the weights."""
     runs = found.get("train", {})
 
     def same(a, b):

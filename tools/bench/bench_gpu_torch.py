@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch's side of tools/bench/bench_gpu, one JSON object per case; a case that fails says why and the next one runs.
+"""PyTorch's side of tools/bench/bench_gpu, one JSON object per case; a case that fails prints the reason, and the next one runs.
 
   bench_gpu_torch.py step PEER IMPL:MATH:CASE,CASE ...    PEER: the folder of bench_torch.py
   bench_gpu_torch.py solve BATCHxORDERxCOLUMNS ...        systems with their adjoint
@@ -16,7 +16,7 @@ def steps(peer, runs):
     """All in one process: importing PyTorch takes longer than a case."""
     sys.path.insert(0, peer)
     import bench_torch
-    # A Cholesky that looks at its result from the host cannot be captured.
+    # A Cholesky whose result the host reads cannot be captured.
     torch.linalg.cholesky = lambda A, **k: torch.linalg.cholesky_ex(A, **k)[0]
     torch.linalg.solve(torch.eye(2, device="cuda"), torch.eye(2, device="cuda"))
     for run in runs:

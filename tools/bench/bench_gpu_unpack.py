@@ -1,4 +1,4 @@
-"""An archive of tools/bench/bench_gpu_pack on this machine: unpacked, and where this machine's C library will not do, run by its own."""
+"""Unpacks an archive of tools/bench/bench_gpu_pack; if this machine's C library is too old, its programs use the archive's."""
 import os
 import struct
 import tarfile
@@ -9,7 +9,7 @@ LOADER = "ld-linux-x86-64.so.2"
 
 
 def unpack(path):
-    """The folder of what the archive holds. Its name is short: the path of the loader must fit into the programs."""
+    """The folder of the unpacked archive. Its name is short: the loader's path must fit into the programs."""
     folder = tempfile.mkdtemp(prefix="bg-", dir="/tmp")
     with tarfile.open(path) as archive:
         archive.extractall(folder)
@@ -17,7 +17,7 @@ def unpack(path):
 
 
 def set_loader(program, loader):
-    """The program asks for this loader from now on, whose path may be no longer than that of the one before."""
+    """Makes the program ask for this loader; its path must not be longer than the old one's."""
     with open(program, "r+b") as file:
         header = file.read(64)
         (offset,), (size, count) = struct.unpack_from("<Q", header, 32), struct.unpack_from("<HH", header, 54)

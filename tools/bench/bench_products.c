@@ -1,4 +1,5 @@
-/* tools/bench/bench_products.c - `mochi-bench gemm`, `solve` and `rows`: what a training step is made of, alone.
+/* tools/bench/bench_products.c - `mochi-bench gemm`, `solve` and `rows`: the parts of a training step, timed
+ * separately.
  *
  * Operations counted. gemm: 2 m k n. solve, for one system of order n with m columns: LU 2 n^3 / 3 or Cholesky n^3 / 3,
  * and 2 n^2 m for the two triangular solves; the adjoint 2 n^2 m for B_bar = A^-T X_bar and 2 n^2 m for A_bar =
@@ -13,7 +14,7 @@
 
 enum { LARGEST = 1 << 24 };
 
-/* Inputs of one case, and the tape it runs on; those that it has no use for are NULL. */
+/* Inputs of one case, and its tape; inputs that the case does not use are NULL. */
 typedef struct work {
     mo_tape *t;
     mo_csr *S;
@@ -21,8 +22,8 @@ typedef struct work {
     bool spd, adjoint;
 } work;
 
-/* "3600x512x512": `least` to `most` numbers of 1 to LARGEST, the last of them repeated where there are fewer. Returns
- * how many there are; 0 if the text is something else. */
+/* Parses "3600x512x512": `least` to `most` numbers of 1 to LARGEST; if there are fewer than `most`, repeats the last.
+ * Returns how many were given; 0 if the text is invalid. */
 static int scan_sizes(const char *text, int least, int most, int64_t size[3]) {
     int n = 0;
     char *end = (char *)text;

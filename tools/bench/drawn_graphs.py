@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Draws graphs of 10, 30, 50, 70 and 90% homophily: drawn_graphs.py FOLDER writes FOLDER/homophily10.npz ...
 
-2,000 nodes of 5 classes, of mean degree 10; a share h of the edges joins two nodes of one class, the others nodes of
-two classes; 500 words, of which a node has each of its class's 100 with probability 0.06 and any other with 0.03. The
-same bytes at every run.
+2,000 nodes of 5 classes, of mean degree 10; a share h of the edges joins two nodes of one class, the others nodes of two classes;
+500 words: a node has each of its class's 100 words with probability 0.06, every other word with 0.03. Every run writes the same
+bytes.
 """
 
 import pathlib

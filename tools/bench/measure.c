@@ -1,4 +1,4 @@
-/* tools/bench/measure.c - the runs of a case: their time, their memory, and the line that is printed about them. */
+/* tools/bench/measure.c - runs a case, measures time and memory, and prints its line. */
 #include "tools/bench/bench.h"
 
 #include "tensor/hidden.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Resident memory in MB: now, or its peak. NaN if /proc does not say. */
+/* Resident memory in MB, current or peak. NaN if /proc does not give it. */
 static double resident_memory(bool peak) {
     const char *key = peak ? "VmHWM: %lf" : "VmRSS: %lf";
     char line[256];
@@ -26,7 +26,7 @@ static int compare_times(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* On a device: its memory in use, workspaces of its libraries included. */
+/* On a device: memory in use, including its libraries' workspaces. */
 static double peak_memory(mo_context *ctx) {
     return mo_context_device(ctx) == MO_CPU ? resident_memory(true)
                                             : 1e-6 * (double)mo_context_counters(ctx).device_peak;
@@ -57,7 +57,7 @@ static const char *column(char text[16], const char *format, double value) {
     return text;
 }
 
-/* rate: of GEMM, FLOP/s; seconds: of the whole profile. */
+/* rate: of GEMM, in FLOP/s; seconds: of the whole profile. */
 static void print_row(double rate, double seconds, const char *op, const char *where, const mo_profile_entry *e) {
     char gflop[16], speed[16], share[16], mb[16], bandwidth[16], part[16];
     double flops = e->flops > 0 ? e->flops / e->seconds : NAN;

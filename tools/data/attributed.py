@@ -1,5 +1,5 @@
-"""Graphs whose nodes carry attributes, as networkx reads GraphML and writes node-link JSON, and matrices of Matrix Market as
-SciPy reads them: to the members of mochi's .npz. train/FORMATS.md says what becomes of each attribute."""
+"""Converts graphs with node attributes (GraphML as read by networkx, node-link JSON) and Matrix Market files (as read by SciPy)
+to the members of mochi's .npz. train/FORMATS.md lists what becomes of each attribute."""
 
 import csv
 import gzip
@@ -12,7 +12,7 @@ import numpy
 from graph_npz import adjacency_members, feature_members, texts
 from unpickle import Refused
 
-CLASSES = ("class", "y", "label", "club")  # attributes that say the class, the first one first
+CLASSES = ("class", "y", "label", "club")  # attributes that give the class, in order of preference
 SUFFIXES = (".graphml", ".graphml.gz", ".json")
 
 
@@ -40,7 +40,7 @@ class Graph:
 # ---- files ----
 
 def name_of(node):
-    """An id of any type as text: itself, or as JSON writes it."""
+    """An id of any type as text: itself if it is text, else its JSON."""
     return node if isinstance(node, str) else json.dumps(node, sort_keys=True)
 
 
@@ -86,7 +86,7 @@ def read_graphml(path):
             found[-1].add_node(node, {**defaults, **attributes})
         for ends in g.edges():
             found[-1].add_edge(*ends)
-    # networkx merges nodes of one id, adds the ends of edges as nodes and passes over graphs inside of others.
+    # networkx merges nodes with equal ids, adds the ends of edges as nodes and skips nested graphs.
     tags = [element.tag.rpartition("}")[2] for element in reader.xml.iter() if isinstance(element.tag, str)]
     for tag, n in (("graph", len(found)), ("node", sum(len(graph.number) for graph in found))):
         if not n or tags.count(tag) != n:
@@ -98,7 +98,7 @@ def read_graphml(path):
 # ---- classes ----
 
 def plain(value):
-    """A number, or a text without blanks around, which is "" for anything else."""
+    """A number, or a text without surrounding blanks; "" for anything else."""
     if isinstance(value, (bool, int, float)):
         return float(value)
     return value.strip() if isinstance(value, str) else ""
@@ -109,7 +109,7 @@ def text_of(value):
 
 
 def class_members(values):
-    """labels and class names of texts; "" means none, as does a negative number where all are whole numbers."""
+    """Labels and class names from texts; "" means no class, as does a negative number if all are whole numbers."""
     named = not all(re.fullmatch("([+-]?[0-9]{1,10})?", text) for text in values)
     of = [text.encode() if named else int(text or -1) for text in values]
     kept = sorted({x for x in of if (x if named else x >= 0)})
@@ -119,7 +119,7 @@ def class_members(values):
 
 
 def class_of_nodes(graph):
-    """The attribute that is the class of a graph's nodes, and its texts: the first that is fit."""
+    """The attribute that gives the classes of a graph's nodes, the first that fits, and its texts."""
     for key in CLASSES:
         found = [plain(of_node.get(key)) for of_node in graph.attributes]
         given = [x for x in found if x != ""]
@@ -134,7 +134,7 @@ def class_of_graph(graph):
 
 
 def is_real(text):
-    """Values to regress on are no classes."""
+    """Whether values are real numbers, for regression: these are no classes."""
     try:
         return not re.fullmatch("[+-]?[0-9]{1,10}", text) and math.isfinite(float(text))
     except ValueError:
@@ -142,7 +142,7 @@ def is_real(text):
 
 
 def labels_beside(path, names):
-    """The classes of a file of lines NAME,CLASS; a first line that names no graph is a header."""
+    """The classes in a file with lines NAME,CLASS; a first line that names no graph is a header."""
     found = {}
     with open(path, newline="", encoding="utf-8") as lines:
         for i, row in enumerate(csv.reader(lines, delimiter="\t" if path.suffix == ".tsv" else ","), 1):
@@ -156,7 +156,7 @@ def labels_beside(path, names):
 # ---- columns ----
 
 def columns_of(path, graphs, left_out):
-    """What the nodes of all graphs carry: {attribute: {node: number or text}}."""
+    """The attributes of the nodes of all graphs: {attribute: {node: number or text}}."""
     columns, nodes = {}, (of_node for graph in graphs for of_node in graph.attributes)
     for node, of_node in enumerate(nodes):
         for key, value in of_node.items():
@@ -219,7 +219,7 @@ def graph_members(source):
 # ---- matrices ----
 
 def matrix(path):
-    """A Matrix Market file, plain or gzipped, as SciPy reads it: from 1 to numbers from 0, a symmetric one whole."""
+    """A Matrix Market file, plain or gzipped, read by SciPy: indices become 0-based, symmetric matrices get both triangles."""
     import scipy.io
     import scipy.sparse
 
@@ -230,7 +230,7 @@ def matrix(path):
 
 
 def matrix_members(path):
-    """The entries of a square matrix that are not 0 are edges; what else they hold is left out."""
+    """The nonzero entries of a square matrix are edges; their values are left out."""
     A = matrix(path)
     if A.shape[0] != A.shape[1] or not A.shape[0]:
         raise Refused(f"{path}: expected an adjacency, which is square, found {A.shape[0]} x {A.shape[1]} (features become .npy: "

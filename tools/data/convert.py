@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the files that mochi reads of those that it does not: other forms of graphs become .npz.
+"""Converts files that mochi cannot read to files that it can: other formats of graphs become .npz.
 
     convert.py graph SOURCE OUT.npz          GraphML, node-link JSON, a folder of them (a set); an adjacency .mtx
     convert.py features FILE.mtx OUT.npy     Matrix Market, the features of a folder of tables
@@ -8,7 +8,7 @@
     convert.py ogb FOLDER OUT.npz            raw/ of an OGB node or link data set: edge.csv.gz, node-feat.csv.gz, ..
     convert.py cstag FILE.csv OUT.npz        columns node_id, label, neighbour
 
-Pickles are read as data: a name that arrays, matrices and containers do not need is an error (unpickle.py). Needs NumPy; for
+Pickles are read as data: any name beyond those of arrays, matrices and containers is an error (unpickle.py). Needs NumPy; for
 GraphML networkx too, for .mtx SciPy. A file appears whole or not at all; equal input gives equal bytes.
 """
 
@@ -66,7 +66,7 @@ def entries(path, matrix):
 
 
 def one_hot(path, table):
-    """The class of every row; -1 where a row has none."""
+    """The class of every one-hot row; -1 if a row has none."""
     require(isinstance(table, numpy.ndarray) and table.ndim == 2, path, "a table of one-hot rows", type(table).__name__)
     require(((table == 0) | (table == 1)).all() and (table.sum(1) <= 1).all(), path, "one-hot rows", "others")
     return numpy.where(table.any(1), table.argmax(1), -1)
@@ -101,7 +101,7 @@ def planetoid(folder, out):
 
 
 def anygraph(folder, out):
-    """A square matrix is a graph; any other has users as rows and items as columns, which come behind the users."""
+    """A square matrix is a graph; any other has users as rows and items as columns; item nodes follow the users."""
     path = pathlib.Path(folder) / "trn_mat.pkl"
     (rows, columns), row, column, value = entries(path, unpickled(path, unpickle.MATRICES))
     shift = 0 if rows == columns else rows
@@ -121,7 +121,7 @@ def anygraph(folder, out):
 # ---- tables ----
 
 def numbers(path, dtype):
-    """The numbers of a .csv or .csv.gz, a row a line."""
+    """The numbers of a .csv or .csv.gz, one row per line."""
     path = path if path.exists() else path.with_name(path.name + ".gz")
     try:
         return numpy.loadtxt(path, dtype, comments=None, delimiter=",", ndmin=2)

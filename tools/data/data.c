@@ -1,4 +1,4 @@
-/* tools/data/data.c - `mochi data`: lists graphs, describes them, and checks and converts them; get.py gets them. */
+/* tools/data/data.c - `mochi data`: lists, describes, checks and converts graphs; get.py downloads them. */
 #include "tools/data/data.h"
 #include "tools/input.h"
 #include "tools/memory.h"
@@ -22,8 +22,8 @@ static void take_data_word(void *options, const char *word, const struct argp_st
     append_name(&((data_options *)options)->words, word);
 }
 
-/* The second word is a file to write; tensors are converted in place too: the new file holds all that the old one does.
- */
+/* Takes the second word as a file to write. Tensors can be converted in place: the new file holds everything of the old
+ * one. */
 static void take_convert_word(void *options, const char *word, const struct argp_state *state) {
     names *words = &((data_options *)options)->words;
     bool in_place = words->count == 1 && mo_path_ends_with(word, ".safetensors") && !strcmp(word, words->items[0]);
@@ -125,7 +125,7 @@ bool find_data_file(const char *path, char found[PATH_MAX]) {
 
 /* ---- list ---- */
 
-/* An object for each graph that is there. */
+/* An object for each installed graph. */
 static void keep_graph(const char *name, const char *path, bool embedded, void *list) {
     json_array_append_new(list, json_pack("{s:s, s:s, s:b}", "name", name, "path", path, "embedded", embedded));
 }
@@ -142,7 +142,7 @@ const char *trust_of(const json_t *e) {
     return !any ? "by hand" : all ? "verified" : "unverified";
 }
 
-/* An entry of the manifest; here: the object of its graph, or NULL. */
+/* An entry of the manifest; here: the installed graph's object, or NULL. */
 static void print_entry(const json_t *e, const json_t *here, bool json) {
     const char *where = !here ? "-" : json_is_true(json_object_get(here, "embedded")) ? "embedded" : "here";
     json_t *paper = json_object_get(e, "paper");
@@ -181,7 +181,7 @@ bool data_list(mo_context *ctx, const data_options *o, const json_t *m) {
 bool data_convert(mo_context *ctx, const data_options *o, const json_t *m) {
     const char *from = o->words.items[0], *to = o->words.items[1];
     (void)m;
-    if (mo_path_ends_with(to, ".safetensors")) { /* tensors and metadata, in the form of this version */
+    if (mo_path_ends_with(to, ".safetensors")) { /* rewrites tensors and metadata in this version's format */
         mo_arrays *arrays = mo_safetensors_read(ctx, from);
         if (arrays)
             mo_safetensors_write(arrays, arrays->metadata, to);
@@ -198,7 +198,8 @@ bool data_convert(mo_context *ctx, const data_options *o, const json_t *m) {
 
 /* ---- the command ---- */
 
-/* Becomes get.py, which asks this program what the files are that it brings. Returns only where it cannot. */
+/* Replaces this process by get.py, which calls this program to identify the files it downloads. Returns only on
+ * failure. */
 static int get_by_python(int argc, char **argv) {
     char script[PATH_MAX], folder[PATH_MAX], own[PATH_MAX] = "mochi";
     char **words = needed(calloc((size_t)argc + 4, sizeof *words));
@@ -256,7 +257,7 @@ int data_command(int argc, char **argv) {
         return EXIT_USAGE;
     }
     mo_context *ctx = open_context(1);
-    bool asks = actions[a].run == data_info || actions[a].run == data_verify || o.all; /* what the manifest says */
+    bool asks = actions[a].run == data_info || actions[a].run == data_verify || o.all; /* needs the manifest */
     json_t *m = ctx && asks ? read_manifest(ctx) : NULL;
     bool fine = ctx && (m || !asks) && actions[a].run(ctx, &o, m);
     fine = ctx && went_well(ctx) && fine;

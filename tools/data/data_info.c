@@ -1,5 +1,5 @@
-/* tools/data/data_info.c - `mochi data info`: describes a graph by its sizes, classes and degrees, beside its entry in
- * the manifest; arrays by dtype, shape and range.
+/* tools/data/data_info.c - `mochi data info`: describes a graph by its sizes, classes and degrees, compared with its
+ * entry in the manifest; describes arrays by dtype, shape and range.
  *
  * The kind of a file follows from its name, except that an .npz is a graph if it has the members of one. */
 #include "tools/data/data.h"
@@ -15,7 +15,7 @@
 
 /* ---- arrays ---- */
 
-/* An object of an array: its range is that of the finite elements, null if there are none. */
+/* An object for an array: its range covers the finite elements; null if there are none. */
 static json_t *array_object(mo_context *ctx, const char *name, const mo_tensor *T) {
     double low = NAN, high = NAN, sum = 0;
     int64_t n = mo_numel(T), size[MO_MAX_AXES], finite = 0;
@@ -50,7 +50,7 @@ static json_t *arrays_object(mo_context *ctx, const char *path, const char *kind
         arrays->metadata ? json_loads(arrays->metadata, 0, NULL) : NULL);
 }
 
-/* ---- an entry of the manifest beside a graph ---- */
+/* ---- an entry of the manifest compared with a graph ---- */
 
 json_t *find_counts(const mo_graph *graph) {
     return json_pack("{s:I, s:I, s:I, s:I, s:I}", "graphs", (json_int_t)graph->graphs, "nodes",
@@ -69,7 +69,7 @@ const char *find_other_count(const json_t *entry, const json_t *found) {
     return NULL;
 }
 
-/* found: the counts of the graph, NULL where there is none. "agrees" is null then. */
+/* found: the counts of the graph, or NULL without a graph; "agrees" is then null. */
 static json_t *entry_object(const json_t *entry, const json_t *found) {
     json_t *stated = json_object_get(entry, "counts");
     return json_pack("{s:s, s:s, s:s?, s:O?, s:s?, s:o, s:o}", "name", text_of(entry, "name"), "licence",
@@ -80,7 +80,7 @@ static json_t *entry_object(const json_t *entry, const json_t *found) {
 
 /* ---- graphs ---- */
 
-/* What is counted in a graph. */
+/* The counts of a graph. */
 typedef struct counted {
     int64_t isolated, largest, unlabelled; /* largest: degree */
     double mean;                           /* degree */
@@ -126,7 +126,7 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
     return o;
 }
 
-/* Opens a graph; a name of the manifest at the path where `mochi data get` puts it. entry: NULL for other names. */
+/* Opens a graph; a name of the manifest at the path of `mochi data get`. entry: NULL for other names. */
 static mo_graph *open_graph(mo_context *ctx, const char *name, const json_t *entry) {
     char path[PATH_MAX];
     const char *own = text_of(entry, "path");
@@ -143,7 +143,7 @@ static json_t *describe_graph(mo_context *ctx, const char *name, const json_t *e
                           : NULL;
     counted c = count_graph(graph);
     json_t *o = graph_object(graph, &c), *found = find_counts(graph);
-    if (entry && strcmp(graph->source, name) != 0) /* of a path the manifest has another graph of this name */
+    if (entry && strcmp(graph->source, name) != 0) /* for a path: the manifest's graph of this name is another one */
         json_object_set_new(o, "manifest", entry_object(entry, found));
     json_decref(found);
     free(c.members);
@@ -151,7 +151,7 @@ static json_t *describe_graph(mo_context *ctx, const char *name, const json_t *e
     return o;
 }
 
-/* What one file or graph holds; NULL after raising. */
+/* Describes one file or graph; NULL after raising. */
 static json_t *describe_data(mo_context *ctx, const char *name, const json_t *m) {
     mo_arrays *arrays = NULL;
     const char *kind = "array";

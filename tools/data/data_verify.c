@@ -1,5 +1,5 @@
-/* tools/data/data_verify.c - `mochi data verify`: every file of an entry against its SHA-256 (nettle), then the counts
- * of the loaded graph against the manifest's. */
+/* tools/data/data_verify.c - `mochi data verify`: compares every file of an entry with its SHA-256 (nettle), then the
+ * loaded graph's counts with the manifest's. */
 #include "tools/data/data.h"
 
 #include <errno.h>
@@ -32,12 +32,12 @@ static bool hash_file(mo_context *ctx, const char *found, bool packed, char digi
     return true;
 }
 
-/* Whether a file of an entry is right, or cannot be judged: "ok", "unverified", "differs" or "absent", with the
- * context's error set if it cannot be read. */
+/* The state of an entry's file: "ok", "differs", "absent", or "unverified" without a SHA-256; if it cannot be read,
+ * also sets the context's error. */
 static bool verify_file(mo_context *ctx, const data_options *o, const char *name, const json_t *file, bool may_lack) {
     char found[PATH_MAX], digits[SHA256_TEXT] = "";
     const char *path = text_of(file, "path"), *known = text_of(file, "sha256"), *copy = text_of(file, "copy_sha256"),
-               *state = "absent"; /* copy: of equal content and other bytes */
+               *state = "absent"; /* a copy with equal content but other bytes */
     if (find_data_file(path, found) &&
         hash_file(ctx, found, mo_path_ends_with(found, ".gz") && !mo_path_ends_with(path, ".gz"), digits))
         state = (known && !strcmp(digits, known)) || (copy && !strcmp(digits, copy)) ? "ok"
@@ -54,7 +54,7 @@ static bool verify_file(mo_context *ctx, const data_options *o, const char *name
     return *state == 'o' || *state == 'u' || (*state == 'a' && may_lack);
 }
 
-/* Raises unless the graph has the counts that the entry states. */
+/* Raises unless the graph has the entry's counts. */
 static void verify_counts(mo_context *ctx, const data_options *o, const json_t *e, const mo_graph *graph) {
     json_t *counts = find_counts(graph), *n;
     const char *name = text_of(e, "name"), *other = find_other_count(e, counts), *of, *between = " ";
@@ -76,7 +76,7 @@ static void verify_counts(mo_context *ctx, const data_options *o, const json_t *
     json_decref(counts);
 }
 
-/* A file that only a conversion needs may be absent if the result of the conversion is here. */
+/* A file that only a conversion needs can be absent if the conversion's result is here. */
 static bool verify_entry(mo_context *ctx, const data_options *o, const json_t *e) {
     char path[PATH_MAX];
     size_t i;
@@ -91,7 +91,7 @@ static bool verify_entry(mo_context *ctx, const data_options *o, const json_t *e
     return went_well(ctx) && fine;
 }
 
-/* Verifies the entries that are named, or those of which a file is here. */
+/* Verifies the named entries, or all entries with a file here. */
 bool data_verify(mo_context *ctx, const data_options *o, const json_t *m) {
     char folder[PATH_MAX], path[PATH_MAX];
     bool fine = true;

@@ -1,10 +1,10 @@
-/* tools/data/default_data.h - the embedded graphs (train/data/) for training, and the held-out ones. */
+/* tools/data/default_data.h - names of the embedded graphs (train/data/) for training and for evaluation. */
 #ifndef DEFAULT_DATA_H
 #define DEFAULT_DATA_H
 
 #define DEFAULT_POOL "citeseer,photo,gnutella06,astroph,enzymes,imdb-binary"
 #define DEFAULT_HELD_OUT "cora,mutag,proteins"
-/* Graphs of nodes that came with a division of them. */
+/* Node-labelled graphs that came with a division of their nodes. */
 #define PUBLIC_DATA "cora,citeseer,pubmed"
 
 #endif

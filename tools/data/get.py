@@ -2,8 +2,8 @@
 """mochi data get: downloads data sets of the paper into the data folder.
 
 Every download is compared with the SHA-256 of the manifest (train/data/manifest.json) before anything reads it. The files of a
-set are put together in a folder beside their place, `mochi data verify` looks at them there, and only then are they moved. What
-was downloaded waits in mochi/downloads/ of the user's cache folder until the set is in place.
+set are assembled in a folder beside their final place, `mochi data verify` checks them there, and only then are they moved.
+Downloads stay in mochi/downloads/ of the user's cache folder until the set is in place.
 """
 
 import argparse
@@ -41,7 +41,7 @@ pooch.get_logger().setLevel("ERROR")
 
 
 class Refused(Exception):
-    """Why a data set cannot be had; one line."""
+    """A data set cannot be obtained; the text is the reason, in one line."""
 
 
 def arguments():
@@ -77,7 +77,8 @@ def positive(text):
 
 
 def verify(name, options, folder):
-    """What `mochi data verify` says of a data set in a folder: whether it is whole, a line for each path, and its errors."""
+    """Runs `mochi data verify` on a data set in a folder: returns whether it is complete, a line for each path, and the
+    errors."""
     more = ["--max-expand", options.max_expand] * bool(options.max_expand)
     ran = subprocess.run([PROGRAM, "data", "verify", name, "--json", *more], capture_output=True, text=True,
                          env={**os.environ, "MOCHI_DATA": str(folder)})
@@ -89,12 +90,12 @@ def verify(name, options, folder):
 
 
 def known_digits(file):
-    """The SHA-256 of what lies at the file's address; that of a member is not that of its archive."""
+    """The SHA-256 of the file's download; an archive's differs from its members'."""
     return None if "member" in file else file.get("sha256")
 
 
 def get(entry, options, states):
-    """Makes a data set of the manifest whole; states: those of its files now. Returns its counts."""
+    """Completes a data set of the manifest; states: the present states of its files. Returns its counts."""
     name, files, downloads = entry["name"], [file for file in entry["files"] if "url" in file], {}
     may_download(entry, files, options)
     FOLDER.mkdir(parents=True, exist_ok=True)
@@ -134,7 +135,7 @@ def may_download(entry, files, options):
 
 
 def download(name, file, path, options):
-    """Brings what lies at a file's address, verified, unless it is there."""
+    """Downloads and verifies the file at an address, unless it is already here."""
     url, known = file["url"], known_digits(file) or options.sha256
     limit = file["bytes"] if known_digits(file) and "bytes" in file else int(options.limit * 2**30)
 
@@ -149,14 +150,14 @@ def download(name, file, path, options):
     except requests.RequestException as error:
         late = isinstance(error, requests.Timeout) or "Read timed out" in str(error)
         raise Refused(f"{url}: " + (f"nothing came for {options.timeout:g} s" if late else reason(error))) from None
-    except ValueError as error:  # of pooch: another hash than the one known
+    except ValueError as error:  # from pooch: the hash differs
         raise Refused(f"{url}: expected SHA-256 {known}, found {str(error).partition('but got ')[2][:64]}") from None
     if not known and not options.json:
         print(f"{name}: {url} has SHA-256 {pooch.file_hash(str(path))}, which is not verified")
 
 
 def complete(entry, options, stage):
-    """Converts what is in the stage, where the set needs it, and returns what `mochi data verify` counts there."""
+    """Converts the staged files if the set needs it; returns the counts by `mochi data verify`."""
     name, script = entry["name"], HERE / "convert.py"
     if "convert" in entry:
         form, *paths = entry["convert"]
@@ -172,7 +173,7 @@ def complete(entry, options, stage):
 
 
 def write(answer, url, output, limit):
-    """Writes the body of an answer, with a line of progress on a terminal."""
+    """Writes the body of a response, with a progress line on a terminal."""
     expected, done, live = int(answer.headers.get("Content-Length", 0)), 0, sys.stderr.isatty()
     with open(output, "wb") as file:
         for piece in answer.iter_content(PIECE):
@@ -189,7 +190,7 @@ def write(answer, url, output, limit):
 
 
 def unpack(archive, file, place, limit):
-    """Writes one member of a zip or tar; the name of the file is the manifest's, and nothing else of the archive is written."""
+    """Writes one member of a zip or tar under the manifest's file name, and nothing else of the archive."""
     url, member, left = file["url"], file["member"], int(limit * 2**30)
     try:
         with zipfile.ZipFile(archive) if zipfile.is_zipfile(archive) else tarfile.open(archive) as opened:
@@ -227,7 +228,7 @@ def reason(error):
 
 def interrupted(number, _):
     print("mochi: data get: interrupted", file=sys.stderr)
-    raise SystemExit(128 + number)  # folders of the way are removed
+    raise SystemExit(128 + number)  # temporary folders are removed
 
 
 def main():

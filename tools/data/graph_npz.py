@@ -13,7 +13,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the date of zip members: no time of day in the 
 
 
 def write_whole(path, write):
-    """Calls write(file) for a new file beside path, which then takes its place."""
+    """Calls write(file) on a new file beside path, which then replaces path."""
     new = pathlib.Path(f"{path}.{os.getpid()}.new")
     try:
         with open(new, "wb") as file:
@@ -34,7 +34,7 @@ def write_npz(path, members):
 
 
 def pointers(row, rows):
-    """Where each row begins in entries that are sorted by row."""
+    """The index of each row's first entry, for entries sorted by row."""
     return numpy.concatenate([[0], numpy.cumsum(numpy.bincount(row, minlength=rows))]).astype("<i8")
 
 
@@ -47,7 +47,7 @@ def adjacency_members(nodes, u, v):
 
 
 def texts(words):
-    """Words as a member of bytes, UTF-8, each with a zero behind."""
+    """Words as a member of bytes: UTF-8, each followed by a zero."""
     return numpy.frombuffer(b"".join(word.encode() + b"\0" for word in words), "u1")
 
 

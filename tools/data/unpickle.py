@@ -1,9 +1,8 @@
-"""A pickle read as data: nothing is imported, and nothing is called but the stand-ins of this file.
+"""Reads a pickle as data: nothing is imported, and only the stand-ins of this file are called.
 
-A pickle is a program. This reader knows a fixed list of the names it may use - those of NumPy's arrays, SciPy's sparse
-matrices and the containers of the standard library - and gives each a stand-in that only keeps what it is told. Any other
-name is an error, before anything of it happens. NumPy's own classes cannot stand in: they believe what a pickle says of
-their memory.
+A pickle is a program. This reader knows a fixed list of the names it may use - those of NumPy's arrays, SciPy's sparse matrices
+and the containers of the standard library - and gives each a stand-in that only stores its arguments. Any other name is an error
+before it has an effect. NumPy's own classes would not do: they trust a pickle's description of their memory.
 """
 
 import collections
@@ -35,7 +34,7 @@ def decode(dtype, data):
 
 
 class Array:
-    """numpy.ndarray: its values as one, of this process."""
+    """numpy.ndarray: its values, as an array of this process."""
 
     def __setstate__(self, state):
         _, shape, dtype, fortran, data = state
@@ -55,7 +54,7 @@ def _encode(text, encoding):
     return text.encode("latin1")
 
 
-# What Planetoid's files have, exactly.
+# The exact names in Planetoid's files.
 PLANETOID = {
     ("scipy.sparse.csr", "csr_matrix"): Sparse,
     ("numpy.core.multiarray", "_reconstruct"): lambda *_: Array(),
@@ -65,7 +64,7 @@ PLANETOID = {
     ("__builtin__", "list"): list,
 }
 
-# What newer programs write for the same kinds of things.
+# The names that newer programs write for the same objects.
 MATRICES = {
     **PLANETOID,
     **{(f"scipy.sparse.{_}{kind}", f"{kind}_matrix"): Sparse for kind in ("csr", "coo") for _ in ("", "_")},

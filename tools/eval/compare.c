@@ -78,7 +78,7 @@ typedef struct comparison {
     results files[MAX_FILES];
     bool lost_output;
     int compared, apart; /* differences, and differences whose interval leaves out 0 */
-    seen_graphs seen;    /* of the blocks that are shown */
+    seen_graphs seen;    /* graphs of the tables shown */
 } comparison;
 
 /* The first figure of a subject's table in a list; -1: none. */
@@ -89,8 +89,8 @@ static int find_table(const results *list, const result *subject) {
     return -1;
 }
 
-/* The features whose figure a file contributes to a difference: those given by --features; else, for the paper, the
- * best of any method; else the first file's choice if this file has it; else this file's first. */
+/* The features of a file that a difference compares: --features; else, for published figures, the best of any method;
+ * else those of the first file, if this file has them; else this file's first. */
 static const char *find_minuend(const comparison *c, int file, const result *subject, const char *first) {
     const results *r = &c->files[file];
     const char *const wanted[] = {c->options->features, first};
@@ -111,7 +111,7 @@ static bool print_difference_json(const result *a, const result *b, const result
         json_number(d.ci95), "paired", d.paired, "apart", leaves_out_zero(d), "seen", json_seen(d.seen)));
 }
 
-/* The difference between the first file and another for one k. */
+/* Prints the difference between the first file and another for one k. */
 static void show_difference(comparison *c, int file, const result *subject, int64_t k) {
     const char *first = find_minuend(c, 0, subject, NULL), *other = find_minuend(c, file, subject, first);
     const result *a = first ? find_result(&c->files[0], subject, k, first, subject->block) : NULL;
@@ -157,8 +157,8 @@ static void print_head(const comparison *c, const figure_table *t) {
     putchar('\n');
 }
 
-/* By how much a file's first column of the table is above its untrained encoder and its best hop; as JSON every pair of
- * its columns. */
+/* Prints how far a file's first column of the table is above its untrained encoder and its best hop; as JSON, the
+ * difference of every pair of its columns. */
 static void show_pairs(comparison *c, const results *list, const result *subject) {
     int first = find_table(list, subject);
     if (list->paper || first < 0)
@@ -171,7 +171,7 @@ static void show_pairs(comparison *c, const results *list, const result *subject
     release_table(&t);
 }
 
-/* Whether published figures have these links, perhaps of another k than any here. */
+/* Whether the paper has figures for these links, even if for another k. */
 static bool has_links(const comparison *c, const result *subject) {
     for (int file = 1; file < c->options->n && !strcmp(subject->task, "lp"); file++)
         for (int i = 0; i < arrlen(c->files[file].items) && c->files[file].paper; i++)
@@ -180,8 +180,8 @@ static bool has_links(const comparison *c, const result *subject) {
     return false;
 }
 
-/* Shows a table of the first file if another file has it too; of links beside the paper without its columns where no k
- * is the same. */
+/* Shows a table of the first file if another file has it too. For links it is shown beside the paper even if no k
+ * agrees; the paper's columns are then missing. */
 static void show_table(comparison *c, int first) {
     const results *lists[MAX_FILES];
     for (int file = 0; file < c->options->n; file++)
@@ -214,7 +214,7 @@ static void show_all(comparison *c) {
             show_table(c, i);
 }
 
-/* Whether a figure of any file has this head, metric or kind of features. */
+/* Whether a figure of any file has this head, metric or features. */
 static bool occurs_in_files(const comparison *c, const char *option, const char *name) {
     for (int file = 0; file < c->options->n; file++)
         for (int i = 0; i < arrlen(c->files[file].items); i++) {

@@ -47,7 +47,7 @@ static void evaluate_suite(evaluation *e) {
 
 /* ---- the end ---- */
 
-/* Whether there is a figure of these features and, unless that is NULL, of this task. */
+/* Whether there is a figure with these features and (unless NULL) this task. */
 static bool has_figure(const evaluation *e, const char *features, const char *task) {
     for (int i = 0; i < arrlen(e->rows.items); i++)
         if (!strcmp(e->rows.items[i].features, features) && (!task || !strcmp(e->rows.items[i].task, task)))
@@ -55,7 +55,7 @@ static bool has_figure(const evaluation *e, const char *features, const char *ta
     return false;
 }
 
-/* What the baselines of the tables are. */
+/* Prints what the tables' baselines are. */
 static void print_baselines(const evaluation *e) {
     if (has_figure(e, "random", NULL))
         puts("untrained: the encoder before its first step");
@@ -63,7 +63,7 @@ static void print_baselines(const evaluation *e) {
         puts("raw features: the readout without an encoder, on the SVD of attributes and graph");
     if (!has_figure(e, "hop", NULL))
         return;
-    printf("best hop: the same on their");
+    printf("best hop: the readout on one hop of these features:");
     for (int i = 0, said = 0; i < MO_TASKS; i++)
         if (has_figure(e, "hop", mo_task_name((mo_task)i)))
             printf("%s %d (%s)", said++ ? "," : " hop", e->subjects[0].best_hop[i], mo_task_name((mo_task)i));
@@ -77,10 +77,10 @@ static void print_legend(const evaluation *e) {
     printf("\n%s\n", !several ? "one split, plain accuracy" : "± is the half width of the 95% interval over n");
     print_baselines(e);
     if (e->in_paper && public)
-        puts("other methods as their sources give them (public.json among the embedded data)");
+        puts("other methods: figures as published (sources: public.json among the embedded data)");
     else if (e->in_paper)
-        puts("paper: its tables of node, link and graph results under that head, best of all its methods; ± is one "
-             "standard deviation over 3 seeds");
+        puts("paper: figures of its tables under that head; paper best: the best of all its methods; ± is one standard "
+             "deviation over 3 seeds");
     print_seen(e->seen);
     for (int i = 0; i < e->absent.count; i++)
         printf("%s%s%s", i ? ", " : "not run, as the data are not there: ", e->absent.items[i],

@@ -1,4 +1,4 @@
-/* tools/eval/eval.h - the parts of `mochi eval`: its command line, the subjects, what is printed, the run. */
+/* tools/eval/eval.h - the parts of `mochi eval`: command line, subjects, output, run. */
 #ifndef EVAL_H
 #define EVAL_H
 
@@ -9,23 +9,23 @@
 
 enum { MAX_HEADS = 8, MAX_SHOTS = 64, MAX_WEIGHTS = 8 };
 
-/* Metrics: those of links by their numbers in the library, then those of nodes and graphs, of which accuracy is the
+/* Metric numbers: first the link metrics, numbered as in the library, then the metrics of nodes and graphs, accuracy
  * first. */
 enum { METRIC_ACCURACY = MO_LINK_METRICS, N_METRICS = MO_LINK_METRICS + MO_CLASS_METRICS };
 const char *metric_name(int i);
 
 typedef struct eval_options {
-    const char *recipe; /* the recipe that the weights must have, or NULL */
+    const char *recipe; /* the recipe required of the weights, or NULL */
     names weights;      /* files, or "random", or "none" */
     names data, pool;
-    const mo_head *heads[MAX_HEADS]; /* none given: the head trained with the weights */
+    const mo_head *heads[MAX_HEADS]; /* if n_heads is 0: the head trained with the weights */
     int n_heads;
-    const mo_encoder *encoder; /* the user's encoder, of weights trained with one; or NULL */
+    const mo_encoder *encoder; /* the user's encoder, for weights trained with it; or NULL */
     bool dot;                  /* also score links by inner products */
     const char *suite;         /* its name or path, or NULL */
     given_options given;
-    unsigned metrics; /* bits 1 << METRIC_ACCURACY or the number of a link metric; 0: all */
-    bool seeds_said;  /* --seeds or the suite gave the seeds */
+    unsigned metrics; /* bits 1 << metric number; 0: all */
+    bool seeds_said;  /* --seeds or the suite set the seeds */
     int task, hop;    /* -1: not given */
     int64_t shots[MAX_SHOTS];
     mo_eval_options evaluation;
@@ -45,13 +45,13 @@ void parse_eval_options(eval_options *o, int argc, char **argv);
 void free_eval_options(eval_options *o);
 /* The metrics of a task, as bits of their numbers. */
 unsigned metrics_of(mo_task task);
-/* The protocol of a task as the figures name it. */
+/* The name of a task's protocol in figures. */
 const char *eval_protocol_name(const eval_options *o, const char *task);
 
-/* ---- eval_subject.c: weights, or none, and the baselines beside them ---- */
+/* ---- eval_subject.c: weights, or none, and their baselines ---- */
 
 enum { MAX_CANDIDATES = 6 * (MAX_HEADS + 1) };
-enum { TRAINED = 1, UNTRAINED }; /* encoders of a subject's candidates */
+enum { TRAINED = 1, UNTRAINED }; /* numbers of the encoders of a subject's candidates */
 
 /* Weights, or none, and the candidates that read the same features. */
 typedef struct subject {
@@ -59,18 +59,18 @@ typedef struct subject {
     mo_feature_options features;
     mo_mochi_options mochi;
     double lambda;          /* penalty of heads on single hops */
-    const char *block_head; /* the readout under whose name figures of all heads are shown; NULL: each head's own */
+    const char *block_head; /* the readout whose table shows figures of all heads; NULL: each head has its own table */
     int best_hop[MO_TASKS];
-    mo_model *models[2 * (MAX_HEADS + 1)]; /* trained and random for each head */
+    mo_model *models[2 * (MAX_HEADS + 1)]; /* for each head: trained, and untrained */
     mo_candidate candidates[MAX_CANDIDATES];
     int n_models, n_candidates;
     const char *file;
-    mo_weights *weights; /* NULL: none; they say what they were trained on */
-    mo_seen seen;        /* whether on the graph that is evaluated now */
+    mo_weights *weights; /* NULL: none; they list the graphs they were trained on */
+    mo_seen seen;        /* whether they were trained on the current graph */
 } subject;
 
-/* Fills s from weights (a file, "none" or "random"), after n earlier subjects; the first has the
- * baselines. Failures are raised on the context; release s in any case. */
+/* Fills s from weights (a file, "none" or "random"), after n earlier subjects; only the first has baselines. Raises on
+ * the context; release s even on failure. */
 void open_subject(mo_context *ctx, const eval_options *o, const char *name, const subject *others, int n, subject *s);
 void release_subject(subject *s);
 /* Ends the program if an option of the command line has no effect on these subjects and tasks (eval_options.c). */
@@ -78,9 +78,9 @@ void refuse_eval_options(const eval_options *o, const subject *subjects, int n, 
 
 /* ---- eval_draws.c ---- */
 
-/* Writes support and test of a plan into the folder `state`, which it makes where it is absent; for mo_eval_options; of
- * links also the graph without the test links, from which `mochi predict` sees them. A failure is an error of the
- * graph's context. */
+/* The on_plan of mo_eval_options: writes support and test of a plan to the folder `state`, which it creates if
+ * necessary; for links also the graph without the test links, from which `mochi predict` computes their rows. Raises on
+ * the graph's context. */
 void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t repeat, void *state);
 
 /* ---- eval_data.c ---- */
@@ -89,32 +89,32 @@ void write_draw(const mo_source *source, const mo_plan *plan, int64_t k, int64_t
 typedef struct evaluation {
     mo_context *ctx;
     eval_options *options;
-    subject subjects[MAX_WEIGHTS]; /* the first has the baselines */
+    subject subjects[MAX_WEIGHTS]; /* only the first has baselines */
     int n_subjects;
     mo_suite *suite;
     results rows, paper; /* all rows so far */
     names absent;        /* "cs nc" */
-    seen_graphs seen;    /* by any of the weights */
+    seen_graphs seen;    /* graphs that any of the weights have seen */
     bool lost_output;    /* go no further */
     bool in_paper;
 } evaluation;
 
-/* Evaluates one data set: opened, evaluated and released, once for each form of features; task: -1 for all. Prints its
- * table or lines. */
+/* Opens, evaluates and releases one data set, once for each form of features; task: -1 for all. Prints its table or
+ * lines. */
 void evaluate_name(evaluation *e, const char *name, int task);
-/* Every data set of the options. Of protocol public, those that are not there are reported where none was named. */
+/* Evaluates every data set of the options. For protocol public without named data sets, reports the missing ones. */
 void evaluate_data(evaluation *e);
-/* Notes, and prints with --json, that a data set is not there. */
+/* Records that a data set is missing, and prints it with --json. */
 void report_absent(evaluation *e, const mo_suite_task *task);
 
 /* ---- eval_json.c: one object per line; README.md describes them ---- */
 
-/* Each prints one line; returns false if it could not be written. */
+/* Print one line each; return false if it could not be written. */
 bool print_eval_run(const eval_options *o, const subject *subjects, int n);
 bool print_eval_data(const mo_source *source);
 /* A task of a suite whose data set is not installed. */
 bool print_eval_absent(const mo_suite_task *task);
-/* A figure as the object of kind "cell", new. */
+/* A new object of kind "cell" for a figure. */
 json_t *eval_cell(const evaluation *e, const mo_eval_row *row);
 
 #endif

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The number of splits of links if more than CHEAP_LINKS are held out, as each split computes rows of its own. */
+/* The number of splits of links if more than CHEAP_LINKS are held out: each split then computes its own rows. */
 enum { CHEAP_LINKS = 5000, FEW_SEEDS = 3 };
-enum { DRAWN_DIVISIONS = 3 }; /* of a graph that came with none, for protocol public */
+enum { DRAWN_DIVISIONS = 3 }; /* for a graph that came with none, under protocol public */
 
 static bool is_wanted(const evaluation *e, const mo_eval_row *r) {
     int metric = 0;
@@ -42,7 +42,7 @@ static void print_eval_notice(const char *line, void *state) {
 
 /* ---- evaluation ---- */
 
-/* Chooses the hop that is best for a task on the pool, unless the weights or the user name one. */
+/* Chooses the best hop for a task on the pool, unless the weights or the user name one. */
 static void choose_hop(evaluation *e, subject *s, mo_task task) {
     const eval_options *o = e->options;
     if (s->best_hop[task] >= 0)
@@ -60,14 +60,14 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
     }
 }
 
-/* Whether a candidate can do a task: inner products need links between rows of nodes, the readout of all examples nodes
- * or graphs, that of the labelled alone graphs. */
+/* Whether a candidate can do a task: inner products need links and rows of nodes; the transductive readout nodes or
+ * graphs; the inductive readout graphs. */
 static bool can_do(const mo_candidate *c, mo_task task) {
     return !(c->transductive && task == MO_TASK_LP) && !(c->inductive && task != MO_TASK_GC) &&
            !(c->dot && task != MO_TASK_LP);
 }
 
-/* Of protocol public, gives divisions to a graph that came with none. */
+/* For protocol public, draws divisions for a graph that came with none. */
 static void divide_nodes(evaluation *e, mo_graph *graph, bool first) {
     const eval_options *o = e->options;
     if (o->evaluation.protocol != MO_PROTOCOL_PUBLIC || graph->division)
@@ -80,7 +80,7 @@ static void divide_nodes(evaluation *e, mo_graph *graph, bool first) {
         print_eval_notice(line, e);
 }
 
-/* The candidates of a subject that can do the task of a source. Returns how many. */
+/* Lists the candidates of a subject that can do a source's task. Returns their number. */
 static int choose_candidates(const subject *s, const mo_source *source, mo_candidate able[MAX_CANDIDATES]) {
     int n = 0;
     for (int i = 0; i < s->n_candidates; i++) {
@@ -119,7 +119,7 @@ static void evaluate_source(evaluation *e, subject *s, const mo_source *source) 
     mo_evaluate(e->ctx, source, able, n, &options, take_eval_row, e);
 }
 
-/* Every data set is opened, evaluated and released before the next, once for each form of features. */
+/* Opens, evaluates and releases each data set before the next, once for each form of features. */
 void evaluate_name(evaluation *e, const char *name, int task) {
     char restricted[4096];
     const char *item = task >= 0 ? restricted : name;

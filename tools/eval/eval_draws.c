@@ -1,4 +1,5 @@
-/* tools/eval/eval_draws.c - what an evaluation drew, as tables that `mochi predict` and other programs read. */
+/* tools/eval/eval_draws.c - writes the drawn support and test examples as tables for `mochi predict` and other
+ * programs. */
 #include "tools/eval/eval.h"
 
 #include "tools/memory.h"
@@ -11,8 +12,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Lines of example and class, as the data have both: an episode numbers its classes anew. A support that repeats an
- * example, as small classes make it, names it again. */
+/* Writes lines of example and class, named as in the data, since an episode renumbers its classes. An example that a
+ * small class repeats in the support appears repeatedly. */
 static void write_list(const mo_graph *graph, const char *path, const char *header, const int64_t *id, int64_t n) {
     table_file t;
     open_table(&t, path);
@@ -29,7 +30,7 @@ static void write_list(const mo_graph *graph, const char *path, const char *head
 
 /* ---- links ---- */
 
-/* The graph without the test links, from which `mochi predict` sees the test pairs. */
+/* Writes the graph without the test links, from which `mochi predict` computes the rows of test pairs. */
 static void write_masked_graph(const mo_source *source, const mo_plan *plan, const char *path) {
     int64_t n = 0;
     while (n < plan->n_query && plan->query_label[n])
@@ -40,7 +41,7 @@ static void write_masked_graph(const mo_source *source, const mo_plan *plan, con
     mo_graph_release(masked);
 }
 
-/* Lines of pairs by the numbers of their nodes, which the masked graph has too. */
+/* Writes lines of pairs by node numbers, which are valid in the masked graph too. */
 static void put_link(table_file *t, const mo_links *links, int64_t number, int64_t fit) {
     bool linked = number < links->n_positive;
     int64_t *const *end = linked ? links->positive : links->negative;
@@ -49,7 +50,7 @@ static void put_link(table_file *t, const mo_links *links, int64_t number, int64
     fprintf(t->out, fit < 0 ? "\n" : ",%" PRId64 "\n", fit);
 }
 
-/* All pairs that are no test: they are held out together, and some of them fitted. */
+/* Writes all pairs outside the test: all are held out, and some of them fitted. */
 static void write_link_support(const mo_source *source, const mo_plan *plan, const char *path) {
     const mo_links *links = source->links;
     int64_t n = links->n_positive + links->n_negative, *fit = needed(calloc((size_t)n + 1, sizeof *fit));

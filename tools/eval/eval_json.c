@@ -53,13 +53,13 @@ static mo_task task_of(const mo_eval_row *r) {
     return (mo_task)task;
 }
 
-/* The head under whose name a figure is shown if another head made it; NULL: its own. */
+/* The head whose table shows a figure, if another head made it; NULL: its own. */
 static const char *eval_block_of(const evaluation *e, const mo_eval_row *r) {
     const char *head = e->subjects[0].block_head;
     return head && strcmp(head, r->head) != 0 ? head : NULL;
 }
 
-/* Whether the weights behind a row were trained on its graph: a row of a baseline has none. */
+/* Whether a row's weights were trained on its graph; never for baselines, which have no weights. */
 static mo_seen seen_of(const evaluation *e, const mo_eval_row *r) {
     for (const subject *s = e->subjects; s < e->subjects + e->n_subjects; s++)
         for (int i = 0; i < s->n_candidates; i++)

@@ -1,4 +1,4 @@
-/* tools/eval/eval_options.c - the command line of `mochi eval`, and which of its options have no effect. */
+/* tools/eval/eval_options.c - the command line of `mochi eval`, and the refusal of options without effect. */
 #include "tools/eval/eval.h"
 
 #include "tools/data/default_data.h"
@@ -155,7 +155,7 @@ unsigned metrics_of(mo_task task) {
 
 /* ---- the subjects of the evaluation ---- */
 
-/* The number of weights that are this word; NULL counts files: all but "random" and "none". */
+/* How many of the weights are this word; NULL: how many are files, not "random" or "none". */
 static int count_weights(const eval_options *o, const char *word) {
     int n = 0;
     for (int i = 0; i < o->weights.count; i++) {
@@ -165,7 +165,7 @@ static int count_weights(const eval_options *o, const char *word) {
     return n;
 }
 
-/* The tasks that may be evaluated, as bits; the tasks of a named graph are not known before it is open. */
+/* The tasks to be evaluated, as bits; a named graph's tasks are unknown until it is opened. */
 static unsigned tasks_of(const eval_options *o, const mo_suite *suite) {
     unsigned tasks = o->task >= 0 ? 1u << o->task : 7;
     for (int i = 0; suite && i < suite->n; i++)
@@ -186,7 +186,7 @@ const char *eval_protocol_name(const eval_options *o, const char *task) {
     return links ? "split" : mo_protocol_name(o->evaluation.protocol);
 }
 
-/* ---- refused by the command line alone ---- */
+/* ---- refusals by the command line alone ---- */
 
 static void refuse_eval_words(const eval_options *o) {
     const given_options *g = &o->given;
@@ -194,7 +194,7 @@ static void refuse_eval_words(const eval_options *o) {
         "expected --weights of that encoder beside it, found none");
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     refuse_given(g, "suite", public, "--protocol public has a task and a k of its own: expected --data or neither");
-    refuse_given(g, "protocol", public && o->task != MO_TASK_NC, "public: expected nodes, which it divides");
+    refuse_given(g, "protocol", public && o->task != MO_TASK_NC, "public: expected --task nc: it divides nodes");
     refuse_given(g, "shots", public, "--protocol public has the k of its division");
     refuse_given(g, "shots", o->dot && !o->n_heads, "--head dot has no support");
     refuse_given(g, "weights", o->weights.count > 1 && count_weights(o, NULL) < o->weights.count,
@@ -202,7 +202,7 @@ static void refuse_eval_words(const eval_options *o) {
     refuse_math_on_cpu(g, &o->device);
 }
 
-/* ---- refused once weights and suite are known ---- */
+/* ---- refusals that depend on weights and suite ---- */
 
 static void refuse_by_weights(const eval_options *o, const subject *subjects, int n) {
     const given_options *g = &o->given;
@@ -216,14 +216,16 @@ static void refuse_by_weights(const eval_options *o, const subject *subjects, in
             transductive |= s->candidates[i].transductive;
         }
     }
-    refuse_given(g, "recipe", !count_weights(o, NULL), "expected weights of a file, whose recipe it checks");
+    refuse_given(g, "recipe", !count_weights(o, NULL), "expected a weights file: the option checks its recipe");
     refuse_given(g, "dim", !count_weights(o, "random") && !count_weights(o, "none"),
-        "the weights say how wide their features are; expected --weights random or none");
-    refuse_given(g, "max-rows", !model, "nothing is encoded without weights");
+        "the weights fix the width of their features; expected --weights random or none");
+    refuse_given(g, "max-rows", !model, "without weights nothing is encoded; expected --weights");
     refuse_given(g, "transductive", !transductive,
-        "expected weights of the recipe best, and mixture, their own readout, among the heads");
-    refuse_given(g, "head", o->dot && !dot, "dot: expected rows of nodes, which the recipe best has not; name a head");
-    refuse_given(g, "lambda", !lambda, "the readouts of these weights learn it or have none; name a --head with it");
+        "expected weights of the recipe best with their own readout, the head mixture");
+    refuse_given(
+        g, "head", o->dot && !dot, "dot needs node embeddings; weights of the recipe best have none: use --head ridge");
+    refuse_given(g, "lambda", !lambda,
+        "the readouts of these weights have learned it or have none; name a --head that has a lambda");
 }
 
 static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
@@ -231,14 +233,14 @@ static void refuse_by_tasks(const eval_options *o, const mo_suite *suite) {
     unsigned tasks = tasks_of(o, suite), wanted = 0;
     bool links = tasks >> MO_TASK_LP & 1, classes = tasks & ~(1u << MO_TASK_LP);
     bool episodes = o->evaluation.protocol == MO_PROTOCOL_EPISODE;
-    refuse_given(g, "protocol", !classes, "links are split under both protocols");
+    refuse_given(g, "protocol", !classes, "links have one protocol: a split");
     refuse_given(g, "episodes queries", !classes || !episodes,
-        "expected --protocol episode, of nodes or graphs (the default is split)");
-    refuse_given(g, "seeds", episodes && !links, "expected --protocol split: protocol episode has --episodes");
+        "expected --protocol episode and nodes or graphs (the default protocol is split)");
+    refuse_given(g, "seeds", episodes && !links, "expected --protocol split; for protocol episode use --episodes");
     refuse_given(g, "seeds", o->evaluation.protocol == MO_PROTOCOL_PUBLIC,
-        "expected --protocol split: protocol public has the splits of its data");
-    refuse_given(g, "transductive", !classes, "expected nodes or graphs: links have no such readout");
-    refuse_given(g, "head", o->dot && !links, "dot: expected links, which alone are scored by inner products");
+        "expected --protocol split; protocol public uses the splits that came with the data");
+    refuse_given(g, "transductive", !classes, "expected nodes or graphs: links have no transductive readout");
+    refuse_given(g, "head", o->dot && !links, "dot: expected links; only links are scored by inner products");
     for (int task = 0; task < MO_TASKS; task++)
         wanted |= tasks >> task & 1 ? metrics_of((mo_task)task) : 0;
     refuse_given(g, "metric", o->metrics & ~wanted, "names one that the tasks to evaluate have not");
@@ -251,7 +253,7 @@ void refuse_eval_options(const eval_options *o, const subject *subjects, int n, 
     refuse_by_weights(o, subjects, n);
     for (int task = 0; task < MO_TASKS; task++)
         known &= !(tasks >> task & 1) || subjects[0].best_hop[task] >= 0;
-    refuse_given(&o->given, "pool", known, "the weights say which hop is best");
+    refuse_given(&o->given, "pool", known, "the weights already name the best hop");
 }
 
 void parse_eval_options(eval_options *o, int argc, char **argv) {
@@ -262,7 +264,7 @@ void parse_eval_options(eval_options *o, int argc, char **argv) {
     bool public = o->evaluation.protocol == MO_PROTOCOL_PUBLIC;
     o->seeds_said = is_given(&o->given, "seeds");
     o->evaluation.shots = o->shots;
-    if (public) { /* nodes, and the k of their division */
+    if (public) { /* public: only nodes, with the division's k */
         o->task = o->task < 0 ? MO_TASK_NC : o->task;
         o->evaluation.n_shots = 1;
     }

@@ -1,5 +1,5 @@
 /* tools/eval/eval_subject.c - weights, or none, and the candidates of an evaluation: the trained encoder, the same
- * encoder untrained, and single hops, each under every head. Candidates of one encoder share its rows. */
+ * encoder untrained, and single hops, each under every head. Candidates with the same encoder share its rows. */
 #include "tools/eval/eval.h"
 
 #include "tools/train/recipe.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Stands in place of a head for scoring by inner products. */
+/* Placeholder for a head when links are scored by inner products. */
 static const mo_head dot = {.name = "dot"};
 
 static void add_candidate(subject *s, mo_candidate c) {
@@ -16,7 +16,7 @@ static void add_candidate(subject *s, mo_candidate c) {
     s->candidates[s->n_candidates++] = c;
 }
 
-/* The heads of a label share its encoder. */
+/* All heads under one label share its encoder. */
 static void add_model(subject *s, mo_model *model, const mo_head *head, const char *label) {
     if (!model)
         return;
@@ -26,7 +26,7 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* Adds the last model again twice: with its readout of all examples, and for graphs with that of the labelled alone. */
+/* Adds the last model twice more: with its transductive readout and, for graphs, with its inductive readout. */
 static void add_transductive(subject *s) {
     if (!s->n_candidates)
         return;
@@ -42,7 +42,7 @@ static void add_transductive(subject *s) {
     s->candidates[s->n_candidates++] = c;
 }
 
-/* A model under a head, or (NULL) its own readout: with the weights' parameters or, if untrained, the initial ones. */
+/* A model with a head or (NULL) its own readout: with the weights' parameters or, if untrained, initial ones. */
 static mo_model *make_model(
     mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head, bool untrained) {
     uint64_t seed = o->evaluation.seed;
@@ -69,8 +69,8 @@ static const mo_head *own_head(const subject *s) {
     return s->weights->head[0] ? s->weights->readout.head : &mo_head_mixture;
 }
 
-/* Adds the trained model under every head and, for the first subject, the untrained one (but of "none") and the
- * baselines that need neither. Beside the readout of the recipe best, the ridge reads single hops. */
+/* Adds the trained model with every head and, for the first subject, the untrained model (except for "none") and the
+ * baselines without a model. Beside the readout of the recipe best, the ridge reads single hops. */
 static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, bool first) {
     bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
     int n_heads = given ? o->n_heads : 1;
@@ -94,7 +94,8 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, b
             s->block_head = head->name;
     }
     if (mo_ok(ctx) && !s->n_candidates)
-        mo_fail(ctx, MO_UNSUPPORTED, "--head dot: expected rows of nodes, which the recipe best has not; name a head");
+        mo_fail(ctx, MO_UNSUPPORTED,
+            "--head dot needs node embeddings; weights of the recipe best have none: use --head ridge");
 }
 
 /* Names a column by the file's recipe if there are several files. */

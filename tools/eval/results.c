@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Copies a text of a file for printing, without the bytes that control a terminal. */
+/* Copies a text of a file for printing, without terminal control characters. */
 static void put_printable(char *to, size_t bytes, const char *text) {
     snprintf(to, bytes, "%s", text ? text : "");
     make_printable(to);
@@ -25,7 +25,7 @@ void results_free(results *r) {
     arrfree(r->items);
 }
 
-/* ---- a run's lines ---- */
+/* ---- lines of `mochi eval --json` ---- */
 
 static double number_of(const json_t *o, const char *key) {
     const json_t *value = json_object_get(o, key);
@@ -36,7 +36,7 @@ json_t *json_seen(mo_seen seen) {
     return seen == MO_SEEN_UNKNOWN ? json_null() : json_boolean(seen == MO_SEEN);
 }
 
-/* Lines of older versions and of other programs do not say it; a baseline has no weights. */
+/* Lines of older versions and other programs lack `seen`; a baseline has no weights. */
 mo_seen seen_of_cell(const json_t *cell) {
     static const char *const baselines[] = {"random", "x0", "hop"};
     const json_t *seen = json_object_get(cell, "seen");
@@ -132,8 +132,8 @@ static bool read_eval_run(results *r, const char *path, char *why, size_t bytes)
 
 /* ---- the paper, and other methods on the public split ---- */
 
-/* Reads a row of a table: a figure for every method that has one, and the best of them as "paper best" or "public
- * best". For links the paper has one column for both of its readouts. */
+/* Reads a row of a table: a figure for every method in it, and the best of them as "paper best" or "public best". For
+ * links the paper has one column for both of its readouts. */
 static void take_row(results *r, const json_t *table, const json_t *row) {
     const json_t *methods = json_object_get(table, "methods"), *means = json_object_get(row, "mean"),
                  *sds = json_object_get(row, "sd"), *protocol = json_object_get(table, "protocol");
@@ -212,7 +212,7 @@ bool same_subject(const result *a, const result *b) {
 
 bool equal_shots(const results *r, const result *figure, int64_t k) {
     if (r->paper && !strcmp(figure->protocol, "public"))
-        return true; /* a division has a k of its own, not the same of all classes */
+        return true; /* each division has its own k, not one per class */
     if (strcmp(figure->task, "lp") != 0 || figure->k > 0)
         return figure->k == k;
     return !r->paper || k == 0 || k == PAPER_LINKS_K;
@@ -220,12 +220,12 @@ bool equal_shots(const results *r, const result *figure, int64_t k) {
 
 const result *find_result(const results *r, const result *subject, int64_t k, const char *features, const char *block) {
     if (r->paper && !strcmp(block, mo_head_mixture.name))
-        block = mo_head_ridge.name; /* the closest of the paper's readouts */
+        block = mo_head_ridge.name; /* the closest to the paper's readouts */
     for (int i = 0; i < arrlen(r->items); i++) {
         const result *x = &r->items[i];
         bool any_head = r->paper && (!strcmp(x->task, "lp") || !x->head[0]);
         if (r->paper && !strcmp(x->protocol, "public") != !strcmp(subject->protocol, "public"))
-            continue; /* a split of its own, which no other protocol has */
+            continue; /* has its own split, unlike any other protocol */
         if (same_subject(x, subject) && equal_shots(r, x, k) && !strcmp(x->features, features) &&
             (any_head || !strcmp(x->block, block)))
             return x;

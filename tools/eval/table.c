@@ -1,5 +1,5 @@
-/* tools/eval/table.c - accuracy by k, trained and baselines side by side, and the differences between columns: all
- * readouts meet the same splits or episodes. */
+/* tools/eval/table.c - accuracy by k, trained weights and baselines side by side, and paired differences between
+ * columns: all readouts use the same splits or episodes. */
 #include "tools/eval/table.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@ bool starts_table(const results *list, int first, int i) {
     return earlier == i;
 }
 
-/* What stands above a column: a baseline by what it is, other features by their name. */
+/* The title of a column: what a baseline is; other features by name. */
 static const char *title_of(const char *features) {
     static const char *const titles[][2] = {{"random", "untrained"}, {"x0", "raw features"}, {"hop", "best hop"}};
     for (int i = 0; i < 3; i++)
@@ -43,8 +43,8 @@ static table_column *add_column(figure_table *t, const results *list, const char
     return c;
 }
 
-/* Whether a figure is of a row's table: of published ones, which any readout may stand beside, but for the best of
- * them. */
+/* Whether a figure belongs to a row's table. A published figure does whatever its readout, unless it is the best of
+ * several methods. */
 static bool is_of_table(const results *list, const result *x, const result *row) {
     if (!list->paper)
         return same_table(row, x);
@@ -55,7 +55,7 @@ static bool is_of_table(const results *list, const result *x, const result *row)
 static void add_columns(figure_table *t, const results *list, const result *row) {
     static const char *const paper_columns[][2] = {
         {"MOCHI", "paper MOCHI"}, {"MOCHI++", "MOCHI++"}, {"paper best", "paper best"}};
-    bool tables = list->paper && !strcmp(list->label, "paper"); /* of too many methods to show */
+    bool tables = list->paper && !strcmp(list->label, "paper"); /* the paper has too many methods to show all */
     for (int i = 0; tables && i < 3; i++)
         if (find_result(list, row, row->k, paper_columns[i][0], row->block))
             add_column(t, list, paper_columns[i][0], paper_columns[i][1]);
@@ -109,7 +109,7 @@ int find_column(const figure_table *t, const char *features) {
 
 /* ---- printing it ---- */
 
-/* Prints the number of seeds or episodes behind a mean. Links are split under both protocols. */
+/* Prints the number of seeds or episodes behind a mean. Links use splits under either protocol. */
 static void print_repeats(const result *x) {
     if (!strcmp(x->protocol, "public")) {
         printf(x->n > 1 ? ", n = %" PRId64 " public splits" : ", the public split", x->n);
@@ -134,7 +134,7 @@ void print_subject(const figure_table *t) {
 void print_titles(const figure_table *t) {
     printf("%6s", "k");
     for (int i = 0; i < t->n; i++) {
-        int room = t->column[i].seen ? 11 : 12; /* a mark has one column, whatever its bytes */
+        int room = t->column[i].seen ? 11 : 12; /* a mark takes one column but several bytes */
         printf("  %*.*s%s", room, room, t->column[i].title, seen_mark(t->column[i].seen));
     }
 }
@@ -145,7 +145,7 @@ void print_value(double mean, double width) {
     else if (isnan(width))
         printf("  %5.1f       ", mean);
     else
-        printf("  %5.1f ± %4.1f", mean, width); /* the plus-minus sign has two bytes */
+        printf("  %5.1f ± %4.1f", mean, width); /* the plus-minus sign is two bytes */
 }
 
 void print_row(const figure_table *t, const table_row *row) {
@@ -156,7 +156,7 @@ void print_row(const figure_table *t, const table_row *row) {
     }
 }
 
-/* Prints one line if some classes have fewer than k examples: their support is smaller than k. */
+/* Prints one line if some classes have fewer than k examples, so that their support is smaller than k. */
 static void print_small_classes(const figure_table *t) {
     int said = 0;
     for (int row = 0; row < arrlen(t->rows); row++) {
@@ -167,7 +167,7 @@ static void print_small_classes(const figure_table *t) {
                 strcmp(x->task, "lp") ? "classes" : "kinds", x->k);
     }
     if (said)
-        puts("; their support is all they have, then drawn from it again");
+        puts("; their support is all of their examples, some repeated");
 }
 
 /* Prints one line if a problem leaves classes out. */
@@ -181,7 +181,7 @@ static void print_left_out_classes(const result *x) {
         printf("left out: %" PRId64 " %s of a single example\n", x->left_out, classes);
 }
 
-/* Prints, for the figures of the weights, what their readout rests on at each k. */
+/* Prints, for the weights' figures, the shares of the readout's experts at each k. */
 static void print_experts(const figure_table *t, const char *trained) {
     int said = 0, column = find_column(t, trained);
     for (int row = 0; row < arrlen(t->rows) && column >= 0; row++) {
@@ -227,7 +227,7 @@ bool leaves_out_zero(difference d) {
     return fabs(d.mean) > d.ci95;
 }
 
-/* The figures of one column minus those of another; false where they are not of pairs. */
+/* The figures of one column minus those of another; false if they cannot be paired. */
 static bool subtract_columns(const table_row *row, int a, int b, difference *d) {
     if (a < 0 || b < 0 || !row->cell[a] || !row->cell[b])
         return false;
@@ -250,7 +250,7 @@ static void print_differences(const figure_table *t, const char *features, const
         putchar('\n');
 }
 
-/* A verdict, with the k for which it holds; nothing where it holds for none. */
+/* Prints a verdict and the k for which it holds; nothing if it holds for none. */
 typedef enum verdict { WITHIN_NOISE, WORSE } verdict;
 
 static void print_verdict(const figure_table *t, const char *features, const char *other, verdict v) {
@@ -306,7 +306,7 @@ bool print_pair_objects(const figure_table *t, const char *label) {
     return written;
 }
 
-/* ---- graphs that were seen ---- */
+/* ---- graphs that the weights were trained on ---- */
 
 const char *seen_mark(mo_seen seen) {
     return seen == MO_SEEN ? "†" : seen == MO_SEEN_UNKNOWN ? "?" : "";

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the paper's Appendix A says of embeddings that link prediction has trained: norms are about the roots of degrees, neighbours
-align, rows lie in a cone within a half-space. The paper gives words without figures; here they are.
+"""Measures what the paper's Appendix A describes in embeddings trained for link prediction: norms near the roots of degrees,
+aligned neighbours, rows in a cone within a half-space. The paper gives no figures; this program does.
 
     mochi embed --data cora --out Z.npy
     python cone.py Z.npy cora

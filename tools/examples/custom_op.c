@@ -40,7 +40,7 @@ static const mo_op lorentzian_op = {.name = "lorentzian",
     .vjp = lorentzian_vjp,
     MO_SAMPLES(samples)};
 
-/* What your program calls: X [..] of either float type -> Y of its shape. */
+/* The function your program calls: X [..] of either float type -> Y of the same shape. */
 static mo_tensor *lorentzian(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &lorentzian_op, &X, 1, NULL);
 }

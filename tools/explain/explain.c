@@ -1,5 +1,5 @@
 /* tools/explain/explain.c - `mochi explain`: shows an op, a readout or a method on small numbers, forward and backward,
- * line by line, with central differences beside every line of the adjoint. */
+ * line by line; every line of the adjoint is compared with central differences. */
 #include "tools/explain/lesson.h"
 #include "tools/options.h"
 
@@ -42,7 +42,8 @@ static const char about[] =
     "  mochi explain solve --matrix A.csv --json | mochi-page > solve.html\n"
     "  mochi explain ridge --n 5 --seed 3 | less";
 
-/* The topic's name in the line of its heading, "# NAME: SUMMARY", and what follows it; false in other lines. */
+/* Parses the line of a topic's heading, "# NAME: SUMMARY", into the topic's name and what follows; false for other
+ * lines. */
 static bool read_heading(const char *line, char name[NAME_BYTES], const char **summary) {
     const char *heading = behind(line, "#");
     if (heading)

@@ -1,13 +1,13 @@
-/* tools/explain/expression.c - a formula of a lesson, or one that a reader types, such as "A^-T X_bar" or "-sym(U A^T)
- * / lambda", computed on the lesson's own values by the library's ops.
+/* tools/explain/expression.c - computes a formula of a lesson, or one that a reader types, such as "A^-T X_bar" or
+ * "-sym(U A^T) / lambda", on the lesson's values by the library's ops.
  *
  *     sum     = ["-"] product {("+" | "-") product}
  *     product = power {["o" | "*" | "/"] power}           a product without a sign is one of matrices
  *     power   = base {"^T" | "^-1" | "^-T" | "^2" | "^3"}
  *     base    = number | value | function power | function "(" sum {"," sum} ")" | "(" sum ")" | "<" sum "," sum ">"
  *
- * Values are those that the lesson has shown, the gradients that it has told (NAME_bar), its sizes n and m, and I [n,
- * n]; functions: functions.c. "o" multiplies and "/" divides elementwise; a scalar goes with every matrix. */
+ * Values: those that the lesson has shown, the gradients that its lines have given (NAME_bar), its sizes n and m, and I
+ * [n, n]; functions: functions.c. "o" multiplies and "/" divides elementwise; a scalar combines with any matrix. */
 #include "tools/explain/lesson.h"
 
 #include <ctype.h>
@@ -16,8 +16,8 @@
 
 typedef struct reader {
     lesson *l;
-    const char *at, *asked; /* asked: the name whose formula is wanted, which is no value of its own formula */
-    mo_tensor *second;      /* of a function of two results */
+    const char *at, *asked; /* asked: the name whose formula is requested; the formula cannot use it */
+    mo_tensor *second;      /* the second result of a function with two */
     char *why;
     size_t bytes;
 } reader;
@@ -45,7 +45,7 @@ static bool take(reader *r, char sign) {
 
 /* ---- names ---- */
 
-/* The value of a name: shown, or the told gradient of one, or a size, or I. NULL: there is none. */
+/* The value of a name: a shown value, a given gradient, a size, or I. NULL: there is none. */
 static mo_tensor *find_value(reader *r, const char *name) {
     lesson *l = r->l;
     size_t length = strlen(name), end = strlen("_bar");
@@ -64,7 +64,7 @@ static mo_tensor *find_value(reader *r, const char *name) {
                                                             : mo_scalar(l->t, MO_F64, *name == 'n' ? l->n : l->m);
 }
 
-/* "(X, Y, ..)" into X. Returns false where there are not n of them. */
+/* Parses "(X, Y, ..)" into X. Returns false unless there are n arguments. */
 static bool take_arguments(reader *r, int n, mo_tensor **X) {
     bool fine = take(r, '(');
     for (int i = 0; i < n && fine; i++)
@@ -148,7 +148,7 @@ static mo_tensor *take_power(reader *r) {
     return X;
 }
 
-/* Whether what follows is a factor of the product. */
+/* Whether the next token starts a factor of the product. */
 static bool goes_on(reader *r) {
     return next(r) && (isalnum((unsigned char)*r->at) || strchr("(<.", *r->at));
 }

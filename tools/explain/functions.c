@@ -1,5 +1,5 @@
-/* tools/explain/functions.c - what the formulas of lessons call by name: ops of the library, parts of a matrix, and the
- * steps that a formula would not say better. */
+/* tools/explain/functions.c - the functions that lessons' formulas call: ops of the library, parts of a matrix, and
+ * steps that a formula would not make clearer. */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
@@ -26,7 +26,7 @@ mo_tensor *symmetric_part(mo_tape *t, mo_tensor *M) {
     return mo_scale(t, mo_add(t, M, mo_transpose(t, M)), 0.5, 0);
 }
 
-/* The lower triangle less a multiple of its diagonal. */
+/* The lower triangle minus a multiple of the diagonal. */
 static mo_tensor *lower_less_diagonal(mo_tape *t, mo_tensor *M, double multiple) {
     return mo_sub(t, mo_tril(t, M), mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, M)), multiple, 0));
 }
@@ -81,7 +81,7 @@ static mo_tensor *substitute(mo_tape *t, mo_tensor *L, mo_tensor *B) {
     return mo_solve_triangular(t, L, B, MO_LOWER);
 }
 
-/* P of P A = L U by elimination with partial pivoting. */
+/* The permutation P in P A = L U, by elimination with partial pivoting. */
 static mo_tensor *permutation(mo_tape *t, mo_tensor *A) {
     const int n = (int)mo_dim(A, 0);
     double a[MOST_VALUES] = {0}, P[MOST_VALUES] = {0};
@@ -106,8 +106,8 @@ static mo_tensor *permutation(mo_tape *t, mo_tensor *A) {
     return mo_from(t, MO_F64, 2, (int64_t[]){n, n}, P);
 }
 
-/* Elimination of P A as ops. Step k: the rest of the matrix loses the product of its first column, divided by the
- * pivot, and its first row. */
+/* Elimination of P A as ops. Step k subtracts from the remaining matrix its first column, divided by the pivot, times
+ * its first row. */
 static void lu_factors(mo_tape *t, mo_tensor *PA, mo_tensor **L, mo_tensor **U) {
     mo_tensor *rest = PA, *columns[MOST_N], *rows[MOST_N];
     const int64_t n = mo_dim(PA, 0);
@@ -132,14 +132,14 @@ static mo_tensor *eigenvalue_gaps(mo_tape *t, mo_tensor *w) {
     return mo_div_or_zero(t, off, mo_mul(t, off, mo_sub(t, row, column)));
 }
 
-/* Of a symmetric matrix. */
+/* For a symmetric matrix. */
 static mo_tensor *spectral_radius(mo_tape *t, mo_tensor *A) {
     mo_tensor *w, *V;
     mo_eigh(t, A, &w, &V);
     return mo_max(t, mo_abs(t, w), MO_ALL, MO_DROP_AXES);
 }
 
-/* k of a reader's formula may be any number. */
+/* k in a reader's formula can be any number. */
 static int count_of(mo_tensor *k) {
     return (int)fmin(fmax(mo_item(k), 0), 100);
 }
@@ -168,7 +168,7 @@ static mo_tensor *linear_residual(mo_tape *t, mo_tensor *w, mo_tensor *const *th
     return mo_sub(t, mo_matmul(t, theta[0], w), theta[1]);
 }
 
-/* The w of A w = b, with the gradient of the implicit function theorem. */
+/* The solution w of A w = b, with its gradient by the implicit function theorem. */
 static mo_tensor *linear_root(mo_tape *t, mo_tensor *A, mo_tensor *b) {
     mo_tensor *theta[] = {A, b};
     return mo_implicit(t, mo_stop_gradient(t, mo_solve(t, A, b)), linear_residual, theta, 2, NULL);
@@ -180,7 +180,7 @@ static mo_tensor *cubic_residual(mo_tape *t, mo_tensor *x, mo_tensor *const *the
     return mo_sub(t, mo_add(t, mo_matmul(t, theta[0], x), cube), theta[1]);
 }
 
-/* The x of A x + x^3 = b. */
+/* The solution x of A x + x^3 = b. */
 static mo_tensor *cubic_root(mo_tape *t, mo_tensor *A, mo_tensor *b) {
     mo_tensor *theta[] = {A, b}, *start = mo_scale(t, mo_stop_gradient(t, b), 0, 0);
     return mo_newton_krylov(t, start, cubic_residual, theta, 2, &(mo_solver_options){.tolerance = 1e-13});
@@ -195,7 +195,7 @@ static mo_tensor *gradient(mo_tape *t, mo_tensor *f, mo_tensor *A) {
     return G;
 }
 
-/* How X[0] moves as X[1] moves along X[2]. */
+/* The derivative of X[0] with respect to X[1] in the direction X[2]. */
 static mo_tensor *tangent(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *G = X[0], *A = X[1], *V = X[2], *moved = mo_null_tensor(mo_tape_context(t));
     mo_jvp(t, &G, 1, &A, &V, 1, &moved, 0);
@@ -208,7 +208,7 @@ static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *x, mo_tensor *T) {
     return mo_softmax_cross_entropy(t, x, T, 0);
 }
 
-/* Of Z1, Y, lambda: what the ridge fitted to all other rows leaves of each row. n fits in place of one. */
+/* Z1, Y, lambda: the residual of each row under the ridge fitted to all other rows, from one fit instead of n. */
 static mo_tensor *refits(mo_tape *t, mo_tensor *const *X) {
     const int64_t n = mo_dim(X[0], 0);
     mo_tensor *rest[MOST_N];
@@ -230,7 +230,7 @@ static mo_tensor *refits(mo_tape *t, mo_tensor *const *X) {
     return mo_concat(t, rest, (int)n, MO_AXIS(0));
 }
 
-/* Of X, Y, lambda. */
+/* Arguments: X, Y, lambda. */
 static mo_tensor *logistic(mo_tape *t, mo_tensor *const *X) {
     return mo_logistic(t, X[0], X[1], X[2], MO_INTERCEPT_NONE);
 }
@@ -251,19 +251,19 @@ static mo_tensor *logistic_adjoint(mo_tape *t, mo_tensor *const *in) {
     return mo_reshape(t, U, 2, (int64_t[]){d, C});
 }
 
-/* Of Z, Y, Q, lambda. */
+/* Arguments: Z, Y, Q, lambda. */
 static mo_tensor *svm(mo_tape *t, mo_tensor *const *X) {
     mo_tensor *lambda = X[3];
     return mo_head_apply(t, mo_find_head("svm"), X[0], X[1], X[2], &lambda);
 }
 
-/* alpha of K, Y, lambda. */
+/* alpha, from K, Y, lambda. */
 static mo_tensor *svm_dual(mo_tape *t, mo_tensor *const *X) {
     return mo_svm_dual_variables(t, X[0], X[1], X[2], NULL);
 }
 
-/* The projection onto the directions in which alpha [n, C] may move: rows keep their sum, zeros stay. Row-major over
- * (i, c). */
+/* The projection Pi onto the feasible directions of alpha [n, C]: rows keep their sum, zeros stay. Row-major over (i,
+ * c). */
 static mo_tensor *svm_projection(mo_tape *t, mo_tensor *alpha) {
     const int n = (int)mo_dim(alpha, 0), C = (int)mo_dim(alpha, 1), size = n * C;
     double a[2 * MOST_N], Pi[4 * MOST_N * MOST_N] = {0};
@@ -281,8 +281,8 @@ static mo_tensor *svm_projection(mo_tape *t, mo_tensor *alpha) {
     return mo_from(t, MO_F64, 2, (int64_t[]){size, size}, Pi);
 }
 
-/* Of K, alpha, A_bar: the U of least size with Pi K Pi U = Pi A_bar, K as a matrix over (i, c). Support vectors that
- * depend on each other make the system semidefinite, but its right-hand side lies in its range. */
+/* K, alpha, A_bar: the solution U of least norm of Pi K Pi U = Pi A_bar, with K as a matrix over (i, c). Dependent
+ * support vectors make the system semidefinite, but its right-hand side lies in its range. */
 static mo_tensor *svm_adjoint(mo_tape *t, mo_tensor *const *X) {
     const int64_t n = mo_dim(X[1], 0), C = mo_dim(X[1], 1), size = n * C;
     mo_tensor *Pi = svm_projection(t, X[1]), *w, *V;

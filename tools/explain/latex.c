@@ -1,9 +1,9 @@
-/* tools/explain/latex.c - formulas as they are typed on a terminal ("A_bar = -B_bar X^T") in LaTeX.
+/* tools/explain/latex.c - converts formulas as typed on a terminal ("A_bar = -B_bar X^T") to LaTeX.
  *
  * A letter is a variable, a word of several a function's name ("trace"), "dA" a differential, "Z1" has an index; Greek
  * letters go by their names. x_i and x^2 are index and exponent ({..} groups them), x_bar is an adjoint. "=>", "->",
- * "<=", ">=", "sum", "o" (elementwise product) and <a, b> are signs; two blanks part equations. Text in double quotes
- * stays text. */
+ * "<=", ">=", "sum", "o" (elementwise product) and <a, b> are signs; two blanks separate equations. Text in double
+ * quotes stays text. */
 #include "tools/explain/lesson.h"
 
 #include <ctype.h>
@@ -83,7 +83,7 @@ static const char *find_close(const char *at) {
     return NULL;
 }
 
-/* Whether a '<' opens <a, b>: it stands before a word and closes, with a comma between. */
+/* Whether a '<' opens <a, b>: a word follows, and the bracket closes after a comma. */
 static bool opens_angle(const char *at) {
     const char *close = *at == '<' && !strchr(" =", at[1]) ? find_close(at) : NULL;
     return close && memchr(at, ',', (size_t)(close - at));
@@ -91,7 +91,7 @@ static bool opens_angle(const char *at) {
 
 static void put_row(writer *w, const char *at, const char *stop);
 
-/* What follows _ or ^: a group, a word or a number, with a sign before it. Returns what is behind it. */
+/* Parses the argument of _ or ^: a group, a word or a signed number. Returns the text after it. */
 static const char *put_script(writer *w, const char *at) {
     size_t n = 0;
     put(w, at++, 1);
@@ -119,7 +119,7 @@ static const char *put_script(writer *w, const char *at) {
     return at + n;
 }
 
-/* How many characters a bar stands over of what begins at `at`: a name with its index; 0: none. */
+/* How many characters at `at` lie under a bar: a name with its index; 0: none. */
 static size_t bar_behind(const char *at) {
     const char *from = at;
     while (isalnum((unsigned char)*at))

@@ -1,5 +1,5 @@
-/* tools/explain/lesson.c - reads the text of a topic and runs it: the formulas of forward, the gradients of its named
- * values, and the lesson line by line, beside central differences.
+/* tools/explain/lesson.c - reads the text of a topic and runs it: computes forward and the gradients of its named
+ * values, then tells the lesson line by line, compared with central differences.
  *
  * Indented lines are statements; all others are prose, in which {h:4} is the value of h with four digits.
  *
@@ -80,7 +80,7 @@ static named_value *find_value(lesson *l, const char *name) {
     return NULL;
 }
 
-/* Computes "A = .." or "Q, R = ..", and names what comes out. Returns the first. */
+/* Computes "A = .." or "Q, R = .." and names the results. Returns the first. */
 static mo_tensor *assign(lesson *l, const equation *e) {
     char name[2][NAME_BYTES];
     mo_tensor *second = NULL, *first = compute(l, e->right, &second);
@@ -114,7 +114,7 @@ mo_tensor *lesson_forward(lesson *l) {
     return loss;
 }
 
-/* Forward, and the gradients of the loss in all named values. */
+/* Runs forward and computes the gradients of the loss in all named values. */
 static void run_forward(lesson *l) {
     mo_tensor *xs[MOST_NAMED], *grads[MOST_NAMED], *loss = lesson_forward(l);
     int which[MOST_NAMED], n = 0;
@@ -142,7 +142,7 @@ bool read_matrix(lesson *l, const char *name, mo_tensor *T, matrix *m) {
     return mo_ok(l->ctx) && mo_tensor_read(T, m->values, (size_t)mo_numel(T) * sizeof *m->values) == MO_OK;
 }
 
-/* The loss with the named value moved to x. */
+/* The loss, with the named value set to x. */
 static double loss_at(lesson *l, const char *name, mo_tensor *like, const double *x) {
     named_value kept[MOST_NAMED];
     const int n_kept = l->n_named;
@@ -197,8 +197,8 @@ bool lesson_differences(lesson *l, const char *name, mo_tensor *value, space mov
 
 /* ---- the lesson ---- */
 
-/* The largest difference, relative where the values are above 1; a NaN counts as infinite, where fmax would drop it.
- * Raises where the sizes differ: the topic is wrong. */
+/* The largest difference, relative if the values are above 1. NaN counts as infinite, since fmax would ignore it.
+ * Raises if the sizes differ: then the topic is wrong. */
 static double largest_difference(lesson *l, const matrix *a, const matrix *b) {
     double largest = 0, size = 1;
     if (a->rows != b->rows || a->columns != b->columns) {

@@ -7,15 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- a matrix of the reader ---- */
+/* ---- a matrix given by the reader ---- */
 
 static void matrix_fail(lesson *l, const char *path, const char *expected, int rows, int columns) {
     mo_fail(l->ctx, MO_INVALID, "%s: expected %s for %s of `explain %s`; got %d x %d numbers", path, expected,
         l->input[0].name, l->topic, rows, columns);
 }
 
-/* Numbers of a line between commas, semicolons or blanks into row, of which it has MOST_N. Returns how many there are;
- * -1 where a word is no number. */
+/* Parses numbers separated by commas, semicolons or blanks into row, which has room for MOST_N. Returns their number;
+ * -1 if a word is no number. */
 static int scan_row(char *line, double row[MOST_N]) {
     char *word, *end;
     int n = 0;
@@ -106,15 +106,15 @@ static void take_sizes(lesson *l, const char *path, const matrix *m) {
     l->m = tall ? m->rows : wide ? m->columns : l->m + l->n - l->own_n;
 }
 
-/* ---- draws: tenths, which are easy to follow by hand ---- */
+/* ---- draws: multiples of 0.1, which are easy to follow by hand ---- */
 
 static double draw_tenths(mo_random *r) {
     return (double)mo_random_below(r, 41) / 10 - 2;
 }
 
-/* Of a kind: definite (symmetric positive definite), regular (diagonal dominant), symmetric (with distinct
- * eigenvalues), lower (no zero on the diagonal), positive, labels (one-hot rows), fixed, which like labels takes no
- * gradient, and free. */
+/* Draws a value of a kind: definite (symmetric positive definite), regular (diagonally dominant), symmetric (with
+ * distinct eigenvalues), lower (no zero on the diagonal), positive, labels (one-hot rows), fixed (like labels, without
+ * a gradient), or free. */
 static void draw_input(lesson_input *input, mo_random *r) {
     const int rows = input->rows, columns = input->columns;
     double g[MOST_VALUES], *x = input->values;
@@ -156,7 +156,7 @@ static int size_of(const lesson *l, const char *size) {
     return !*size ? 1 : *size == 'n' ? l->n : *size == 'm' ? l->m + (size[1] == '+') : atoi(size);
 }
 
-/* own: the reader's matrix, or NULL; drawn even so, for one seed draws the other inputs the same. */
+/* own: the reader's matrix, or NULL. Draws a value even with own, so that a seed gives the same other inputs. */
 static mo_tensor *make_input(lesson *l, lesson_input *input, const matrix *own, bool draw, mo_random *r) {
     const int ndim = (*input->size[0] != 0) + (*input->size[1] != 0);
     input->rows = size_of(l, input->size[0]);

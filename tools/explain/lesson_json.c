@@ -10,7 +10,7 @@ static json_t *latex_string(const char *formula) {
     return lesson_latex(formula, text, sizeof text) ? json_string(text) : json_null();
 }
 
-/* [[..], ..]; of two matrices the rows of |a - b|, which numbers of nine digits would hide. */
+/* [[..], ..]; for two matrices |a - b|, since rounding to nine digits would hide the difference. */
 static json_t *rows_of(const matrix *a, const matrix *b) {
     json_t *rows = json_array();
     for (int r = 0; r < a->rows; r++) {
@@ -22,7 +22,7 @@ static json_t *rows_of(const matrix *a, const matrix *b) {
     return rows;
 }
 
-/* Prose as its parts: texts, {"formula", "latex"}, and {"code"} of a command. */
+/* Prose as a list of parts: texts, {"formula", "latex"}, and {"code"} for a command. */
 static json_t *prose_parts(const char *text) {
     json_t *parts = json_array();
     for (bool formula = false; *text; formula = !formula) {

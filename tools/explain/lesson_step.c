@@ -1,12 +1,12 @@
-/* tools/explain/lesson_step.c - `mochi explain --step`: the reader answers before the lesson does, with numbers or with
- * a formula, which is computed on the lesson's values (expression.c) and judged. */
+/* tools/explain/lesson_step.c - `mochi explain --step`: the reader answers before the lesson does, with numbers or a
+ * formula; the formula is computed on the lesson's values (expression.c), and the answer is judged. */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A line of standard input; NULL at its end, from where on the lesson goes on by itself. */
+/* A line of standard input; NULL at its end, after which the lesson goes on without questions. */
 static char *read_answer(void) {
     char *line = NULL;
     size_t room = 0;
@@ -26,14 +26,14 @@ void wait_for_reader(void) {
     free(read_answer());
 }
 
-/* Whether two numbers are equal to the digits that a lesson prints. */
+/* Whether two numbers agree to the digits that a lesson prints. */
 static bool is_near(double a, double b) {
     return fabs(a - b) <= 5e-3 * fmax(1, fabs(b));
 }
 
 /* ---- numbers ---- */
 
-/* The numbers of an answer; -1 where a word is none. right: how many are those of the matrix. */
+/* Parses an answer's numbers; returns -1 if a word is not a number. right: how many equal the matrix's. */
 static int count_numbers(const char *answer, const matrix *m, int *right) {
     int given = 0;
     char *end;
@@ -59,7 +59,7 @@ static void judge_numbers(const matrix *m, int given, int right, char *text, siz
 
 /* ---- a formula ---- */
 
-/* Whether the answer is `factor` times what is asked for, or its transpose. */
+/* Whether the answer is `factor` times the right value, or its transpose. */
 static bool is_multiple(const matrix *answer, const matrix *m, double factor, bool transpose) {
     for (int i = 0; i < m->rows * m->columns; i++) {
         int other = transpose ? i % m->columns * m->rows + i / m->columns : i;
@@ -69,7 +69,7 @@ static bool is_multiple(const matrix *answer, const matrix *m, double factor, bo
     return true;
 }
 
-/* The commonest slips, with what to look for. */
+/* Hints for the most common mistakes. */
 static const char *find_slip(const matrix *answer, const matrix *m) {
     bool mirrored = answer->rows == m->columns && answer->columns == m->rows;
     if (mirrored && is_multiple(answer, m, 1, true))

@@ -1,4 +1,4 @@
-/* tools/explain/lesson_text.c - a lesson on the terminal, in at most 80 columns. */
+/* tools/explain/lesson_text.c - prints a lesson on the terminal, at most 80 columns wide. */
 #include "tools/explain/lesson.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 
 enum { WIDTH = 9, INDENT = 5, COLUMNS = 79, BESIDE = 17, TEXT_BYTES = 1024 };
 
-/* A text without the backquotes around formulas and the quotes around their words. Returns its width. */
+/* Prints a text without the backquotes around formulas and the quotes around their words. Returns its width. */
 static int strip(const char *text, char bare[TEXT_BYTES]) {
     int n = 0;
     for (; *text && n < TEXT_BYTES - 1; text++)
@@ -36,14 +36,14 @@ static void print_row(const matrix *m, int row) {
     }
 }
 
-/* The columns that a matrix takes beside others: those of its numbers, or of its name. */
+/* The width of a matrix: of its numbers, or of its name. */
 static int width_of(const matrix *m) {
     char bare[TEXT_BYTES];
     int name = strip(m->name, bare), numbers = m->columns * WIDTH;
     return name > numbers ? name : numbers;
 }
 
-/* A cell of a line of matrices beside each other, behind which `used` columns are blank up to the next. */
+/* Prints one cell of side-by-side matrices; blanks fill its columns beyond `used`. */
 static void pad_cell(const matrix *m, int used, bool last) {
     printf("%*s", last || used >= width_of(m) ? 0 : width_of(m) - used, "");
 }
@@ -71,7 +71,7 @@ static void print_beside(const matrix *m, int n) {
     }
 }
 
-/* As many beside each other as fit. */
+/* Prints as many matrices side by side as fit. */
 static void print_matrices(const matrix *m, int n) {
     for (int i = 0, count; i < n; i += count) {
         int used = INDENT - 2;
@@ -85,7 +85,7 @@ static void print_matrices(const matrix *m, int n) {
     }
 }
 
-/* Two matrices, with a word between them: beside each other if they fit, else one below the other. */
+/* Two matrices with a word between them: side by side if they fit, else one below the other. */
 static void print_both(const matrix *m, const char *between) {
     bool beside = INDENT + BESIDE + 2 * m->columns * WIDTH <= COLUMNS + 1;
     for (int which = 0; which < (beside ? 1 : 2); which++) {

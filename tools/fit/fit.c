@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The output of the rows. */
+/* The state of the output of rows. */
 typedef struct report {
     mo_context *ctx;
     const fit_options *options;
@@ -19,18 +19,18 @@ typedef struct report {
     mo_fit_row *rows; /* all rows, with copies of their outcomes */
     int n_rows;
     mo_fit_row *swept;                 /* stretchy: rows of --sweep */
-    mo_draws split;                    /* of --train and --test */
-    mo_confusion confusion[FIT_SHOTS]; /* of the rows of the head of --confusion */
+    mo_draws split;                    /* from --train and --test */
+    mo_confusion confusion[FIT_SHOTS]; /* for the rows of the head of --confusion */
     int confused[FIT_SHOTS], n_confused;
     mo_arrays *draws; /* with --draws, else NULL */
     bool lost_output;
-    bool watched; /* standard error is a terminal: long parts show their progress */
+    bool watched; /* standard error is a terminal: long parts show progress */
     bool drawn;   /* a progress line is on the terminal */
     const char *part;
     double started, shown_at;
 } report;
 
-/* Redraws one line of progress for a part that has taken half a second. */
+/* Redraws one line of progress for a part that has run for half a second or more. */
 static void show_fit_progress(const char *part, int64_t done, int64_t of, void *state) {
     report *r = state;
     double now = mo_clock(CLOCK_MONOTONIC);
@@ -73,7 +73,7 @@ static void keep_draw(const report *r, int64_t k, const char *what, const int64_
     mo_arrays_take(r->draws, name, T);
 }
 
-/* Keeps row numbers of the draws, counted as in the file, with its unlabelled rows. */
+/* Keeps the drawn row numbers, counted as in the file, unlabelled rows included. */
 static void keep_rows(const report *r, int64_t k, const char *what, const int64_t *numbers, int64_t rows) {
     int64_t n = r->options->fit.episodes * rows, *given = needed(calloc((size_t)n + 1, sizeof *given));
     for (int64_t i = 0; i < n; i++)
@@ -82,12 +82,12 @@ static void keep_rows(const report *r, int64_t k, const char *what, const int64_
     free(given);
 }
 
-/* Called at the first head of each k: warnings about its episodes, and their draws. */
+/* At the first head of each k: warns about its episodes, and keeps their draws. */
 static void on_draws(const report *r, const mo_draws *d) {
     warn_of_small_classes(r, d);
     char name[64];
     snprintf(name, sizeof name, "k%" PRId64 "_support", d->k);
-    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k named twice draws the same episodes */
+    if (!r->draws || mo_arrays_find(r->draws, name)) /* a k given twice draws the same episodes */
         return;
     keep_rows(r, d->k, "support", d->support, d->n_support);
     keep_draw(r, d->k, "support_label", d->support_label, d->n_support);
@@ -95,7 +95,7 @@ static void on_draws(const report *r, const mo_draws *d) {
     keep_draw(r, d->k, "query_label", d->query_label, d->n_query);
 }
 
-/* Keeps what the rest of the output reads of a row: its outcomes, and which classes it took for which. */
+/* Keeps the parts of a row that later output reads: its outcomes and its confusion matrix. */
 static void keep_fit_row(report *r, const mo_fit_row *row) {
     const char *head = r->options->confusion;
     mo_fit_row *kept = &r->rows[r->n_rows];
@@ -131,7 +131,7 @@ static void take_fit_row(const mo_fit_row *row, void *state) {
         r->lost_output = !fit_print_row_object(row);
 }
 
-/* The first line with --json: the command and its inputs. Returns false if standard output was lost. */
+/* Prints the first line of --json: the command and its inputs. Returns false if standard output was lost. */
 static bool print_fit_run(const report *r) {
     const fit_options *o = r->options;
     json_t *line = command_object(o->argc, o->argv);
@@ -164,7 +164,7 @@ static void diagnose_fit(report *r) {
     mo_diagnosis_release(&x);
 }
 
-/* What the heads show against each other, and one of them class by class. */
+/* Prints the heads compared with each other, and one of them class by class. */
 static void compare_fits(report *r) {
     const fit_options *o = r->options;
     if (o->json)

@@ -1,4 +1,4 @@
-/* tools/fit/fit_compare.c - heads against each other: paired differences of their accuracy, and a verdict. */
+/* tools/fit/fit_compare.c - compares heads: paired differences of accuracy, and a verdict. */
 #include "tools/fit/fit.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 enum { MOST_HEADS = 32 };
 
-/* a - b, in percent; n is 0 where they share no two outcomes. */
+/* a - b, in percent; n is 0 if they have fewer than two outcomes in common. */
 static mo_summary subtract_heads(const mo_fit_row *a, const mo_fit_row *b) {
     bool paired = a->outcome && b->outcome && a->n_outcomes == b->n_outcomes && a->n_outcomes > 1;
     return paired ? mo_summarize_pairs(a->outcome, b->outcome, a->n_outcomes) : (mo_summary){0};
@@ -59,7 +59,7 @@ void fit_print_verdict(const mo_fit_row *rows, int n_rows, int n_heads) {
 }
 
 void fit_print_pairs(const mo_fit_row *rows, int n_rows, int n_heads) {
-    printf("\n%6s  %-20s%-22s%s\n", "k", "head", "less the head", "accuracy %, of pairs");
+    printf("\n%6s  %-20s%-22s%s\n", "k", "head", "minus the head", "accuracy %, paired");
     for (int first = 0; first + n_heads <= n_rows; first += n_heads)
         for (int i = first; i < first + n_heads; i++)
             for (int j = i + 1; j < first + n_heads; j++) {

@@ -1,4 +1,4 @@
-/* tools/fit/fit_options.c - the command line of `mochi fit`, and which of its options have no effect. */
+/* tools/fit/fit_options.c - the command line of `mochi fit`, and the refusal of options without effect. */
 #include "tools/fit/fit.h"
 #include "tools/predict/predict.h"
 
@@ -195,7 +195,7 @@ static void refuse_fit_options(const fit_options *o) {
     refuse_given(g, "lambda", !lambda, "none of these heads has it");
     refuse_given(g, "tune sweep", !tunable, "none of these heads has a regularisation");
     refuse_given(g, "tune", !held_out, "a support of one row a class has no rows to hold out");
-    refuse_given(g, "shots episodes queries ways draws", split, "--train and --test are one split, no episodes");
+    refuse_given(g, "shots episodes queries ways draws", split, "--train and --test give one split, without episodes");
     refuse_confusion(o);
     refuse_given(g, "pairs", o->n_heads < 2, "expected two heads or more");
     refuse_given(g, "epsilon", o->json && !o->diagnose, "--json prints the geometry with --diagnose alone");

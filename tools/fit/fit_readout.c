@@ -1,5 +1,5 @@
-/* tools/fit/fit_readout.c - `mochi fit` as a tool rather than a measurement: one readout, kept (the rows it has learned
- * from, their labels, the head and its settings) and applied to rows that have no labels. */
+/* tools/fit/fit_readout.c - `mochi fit` used to predict rather than to measure: fits one readout, saves it (the rows it
+ * was fitted on, their labels, the head and its settings) and applies it to rows without labels. */
 #include "tools/fit/fit.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
@@ -59,7 +59,7 @@ static void take_settings(const kept_fit *f, mo_row_readout *r) {
         mo_fail(f->ctx, MO_FORMAT, "%s: expected a temperature above 0, found %g", f->path, r->temperature);
 }
 
-/* The rows and one label for each, all classes present. */
+/* Checks the rows and one label for each, with all classes present. */
 static void take_rows(const kept_fit *f, mo_row_readout *r) {
     mo_context *ctx = f->ctx;
     const char *path = f->path;

@@ -32,7 +32,7 @@ void fit_print_title(const mo_embeddings *E, const char *rows, int64_t ways, con
     fflush(stdout);
 }
 
-/* Prints a number in the given number of columns; a dash for NaN; large ones with an exponent. */
+/* Prints a number in that many columns: a dash for NaN, large numbers with an exponent. */
 static void print_number(const char *format, int columns, double value) {
     if (isnan(value))
         printf("%*s", columns, "-");
@@ -176,7 +176,7 @@ static bool print_norm_object(const mo_fit_row *r, int part) {
         json_number(mo_calibration_ece(c))));
 }
 
-/* Queries of all norms, bin by bin of their confidence. */
+/* The queries of all norms, by bin of confidence. */
 static bool print_fit_reliability_object(const mo_fit_row *r) {
     mo_calibration all = {0};
     for (int part = 0; part < MO_NORM_PARTS; part++)

@@ -13,7 +13,7 @@ enum { LARGEST = 1 << 20, LAB_EXPERIMENTS = 3 };
 
 static const lab_experiment *const experiments[LAB_EXPERIMENTS] = {&lab_adjoint, &lab_conditioning, &lab_truncation};
 
-/* The line of a command, and which options of it were given. */
+/* A command's line, and which of its options were given. */
 typedef struct lab_words {
     lab_options o;
     given_options given;
@@ -88,7 +88,7 @@ static void check_lab_words(void *options, const struct argp_state *state) {
     refuse_given(&words->given, experiments[words->o.experiment]->without, true, why);
     if (words->o.experiment == 0 && words->o.n > 64)
         refuse_command_line(
-            state, EXIT_USAGE, "--n: expected at most 64 for adjoint, whose reference differentiates in each");
+            state, EXIT_USAGE, "--n: expected at most 64 for adjoint: its reference perturbs each parameter");
 }
 
 const command_line lab_line = {.table = table,
@@ -97,7 +97,7 @@ const command_line lab_line = {.table = table,
     .take_word = take_experiment,
     .end = check_lab_words};
 
-/* ---- what experiments share ---- */
+/* ---- shared by the experiments ---- */
 
 double lab_relative_error(mo_tensor *T, const double *x, int64_t n) {
     double error = 0, size = 0, *y = needed(malloc((size_t)n * sizeof *y));

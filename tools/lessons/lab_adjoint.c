@@ -1,7 +1,7 @@
 /* tools/lessons/lab_adjoint.c - `mochi lab adjoint`: the gradient of a loss in the hyper-parameters theta of an inner
- * problem F(w, theta) = 0, which is solved by iterations w <- w - h F(w, theta), by four methods, compared with
- * differences: error, memory, time. The gradient is useful: it tells which penalties, or which right-hand side, give a
- * solution that does well on data it was not fitted to. */
+ * problem F(w, theta) = 0, which iterations w <- w - h F(w, theta) solve. Four methods are compared with differences:
+ * error, memory, time. The gradient is useful: following it finds penalties, or a right-hand side, whose solution does
+ * well on held-out data. */
 #include "tools/lessons/lab.h"
 
 #include "tools/memory.h"
@@ -37,8 +37,8 @@ struct problem {
     mo_context *ctx;
     problem_kind kind;                     /* at the size of this problem */
     mo_tensor *theta;                      /* float64 leaf */
-    mo_tensor *inputs, *targets;           /* w is fitted to them; for root: A, and no targets */
-    mo_tensor *held_inputs, *held_targets; /* the loss is computed on them */
+    mo_tensor *inputs, *targets;           /* data that w is fitted to; for root: A, without targets */
+    mo_tensor *held_inputs, *held_targets; /* data of the loss */
     double step;                           /* h = 1 / the largest eigenvalue of J */
     double *reference;                     /* the gradient in theta by differences, owned */
 };
@@ -139,7 +139,7 @@ static const problem_kind kinds[] = {
     {"the root x of A x + x^3 = theta", 1, {UNKNOWNS}, root_residual, root_jacobian, held_distance, NULL},
 };
 
-/* The solution to rounding, differentiable in theta by the Jacobian written out. */
+/* The solution to rounding, differentiable in theta through the explicit Jacobian. */
 static mo_tensor *solve_exactly(mo_tape *t, problem *p, mo_tensor *theta) {
     if (p->kind.solution)
         return p->kind.solution(t, p, theta);
@@ -162,7 +162,7 @@ static mo_tensor *draw(mo_context *ctx, mo_random *r, int ndim, const int64_t *s
     return T;
 }
 
-/* Targets of a planted solution, for the inputs Z: scores with noise, or the class of the largest as one-hot rows. */
+/* Targets of a planted solution for the inputs Z: noisy scores, or one-hot rows for the class with the largest. */
 static mo_tensor *plant(mo_tape *t, const problem *p, mo_random *r, mo_tensor *Z, mo_tensor *truth) {
     mo_tensor *noise = draw(p->ctx, r, 2, (int64_t[]){SAMPLES, p->kind.shape[1]}, 1, 0);
     mo_tensor *scores = mo_add(t, mo_matmul(t, Z, truth), noise);
@@ -259,11 +259,11 @@ static mo_tensor *differentiable_solution(mo_tape *t, problem *p, int method, in
         &(mo_implicit_options){.symmetric = true,
             .dense_limit = -1,
             .tolerance = 1e-12,
-            .residual = -1, /* the lab studies iterations that have not converged */
+            .residual = -1, /* the lab studies unconverged iterations too */
             .state = p});
 }
 
-/* The error of the gradient of the loss in theta after the given number of inner iterations. */
+/* The error of the loss's gradient in theta after that many inner iterations. */
 static double gradient_error(problem *p, int method, int iterations) {
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
     mo_tensor *theta = p->theta, *theta_bar = NULL;
@@ -331,7 +331,7 @@ static void *open_problem(mo_context *ctx, const lab_options *o, char *lines, si
     return p;
 }
 
-/* y: the error, the peak bytes of the tape, the median of the times in milliseconds. */
+/* y: the error, the tape's peak bytes, the median time in milliseconds. */
 static void measure_method(void *state, const lab_options *o, int method, double iterations, double *y) {
     problem *p = state;
     double *times = needed(malloc((size_t)o->runs * sizeof *times));

@@ -4,9 +4,9 @@
  * float64, in float32, in float32 on a matrix rounded to the 11 bits of TF32; and with refinement, that is, steps X +=
  * A^-1 (B - A X) with the residual in float64 and the rough factor.
  *
- * `mochi lab truncation`: K steps X <- X - (A X - B), whose error shrinks by the spectral radius of I - A at each, and
- * three gradients of <X_bar, X> in A: through the steps, by the implicit function theorem at X_K, and that with K terms
- * of a Neumann series. */
+ * `mochi lab truncation`: K steps X <- X - (A X - B), each of which shrinks the error by the spectral radius of I - A,
+ * and three gradients of <X_bar, X> in A: through the steps, by the implicit function theorem at X_K, and that with K
+ * terms of a Neumann series. */
 #include "tools/lessons/lab.h"
 
 #include "tools/memory.h"
@@ -22,7 +22,7 @@ typedef struct linear_system {
     mo_context *ctx;
     int64_t n;
     mo_tensor *A, *B, *X_bar; /* float64: [n, n], [n, 1], [n, 1] */
-    double *X, *A_bar;        /* the solution and the gradient to the last digit: [n], [n, n]; owned by X */
+    double *X, *A_bar;        /* solution and gradient to the last digit: [n], [n, n]; one array, owned through X */
 } linear_system;
 
 static linear_system *open_system(mo_context *ctx, int64_t n) {
@@ -50,7 +50,7 @@ static void draw_system(mo_tape *t, mo_random *r, const double *values, linear_s
     s->X_bar = lab_normal(t, r, s->n, 1);
 }
 
-/* Keeps what the errors are measured against; B_bar = A^-T X_bar. */
+/* Computes the references for the errors; B_bar = A^-T X_bar. */
 static void keep_exact(mo_tape *t, linear_system *s, mo_tensor *X, mo_tensor *B_bar) {
     mo_tensor_read(X, s->X, (size_t)s->n * sizeof *s->X);
     mo_tensor_read(gradient_of(t, B_bar, X), s->A_bar, (size_t)(s->n * s->n) * sizeof *s->A_bar);
@@ -102,8 +102,8 @@ static double size_of(mo_tape *t, mo_tensor *X) {
     return mo_item(mo_sum(t, mo_square(t, X), MO_ALL, MO_DROP_AXES));
 }
 
-/* X of A X = B by solves with `rough`, which may be A rounded, and up to STEPS refinements, while each is smaller than
- * the one before. Residuals in float64, or exact. */
+/* Solves A X = B with the factor of `rough` (A, or A rounded) and up to STEPS refinements, as long as each is smaller
+ * than the one before. Residuals in float64, or exact. */
 static mo_tensor *refined(mo_tape *t, mo_tensor *A, mo_tensor *rough, mo_tensor *B, bool exact) {
     const mo_dtype real = mo_tensor_dtype(rough);
     mo_tensor *X = mo_cast(t, mo_solve_or_nan(t, rough, mo_cast(t, B, real)), MO_F64);
@@ -120,7 +120,7 @@ static mo_tensor *refined(mo_tape *t, mo_tensor *A, mo_tensor *rough, mo_tensor 
     return X;
 }
 
-/* As a program has it: mo_solve, and mo_grad of <X_bar, X>. */
+/* Solves as a program would: mo_solve, and mo_grad of <X_bar, X>. */
 static void solve_plainly(mo_tape *t, const linear_system *s, mo_tensor *A, mo_tensor **X, mo_tensor **A_bar) {
     const mo_dtype real = mo_tensor_dtype(A);
     mo_tensor *leaf = mo_require_grad(mo_scale(t, A, 1, 0)); /* a constant of its own */
@@ -152,7 +152,7 @@ static void *open_conditioning(mo_context *ctx, const lab_options *o, char *line
     return s;
 }
 
-/* Singular values from 1 down to 1 / kappa in equal ratios. */
+/* Singular values from 1 down to 1 / kappa, in geometric progression. */
 static void measure_way(void *state, const lab_options *o, int way, double kappa, double *y) {
     linear_system *s = state;
     mo_tape *t = mo_tape_create(s->ctx, MO_RECORD);

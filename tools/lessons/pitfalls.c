@@ -1,7 +1,6 @@
-/* tools/lessons/pitfalls.c - `mochi pitfalls`: the paper's three synthetic experiments on prototypes: a shift of
- * all embeddings, a class of two modes, and unequal norms of prototypes spoil them, but not a readout with an
- * intercept. Readouts are fitted on the support of each draw, and their figures are those of its queries. All in
- * float64. */
+/* tools/lessons/pitfalls.c - `mochi pitfalls`: the paper's three synthetic experiments on prototypes: a shift of all
+ * embeddings, a class with two modes, and unequal norms of prototypes spoil prototypes, but not a readout with an
+ * intercept. Each draw fits readouts on its support and evaluates them on its queries. All in float64. */
 #include "tools/memory.h"
 #include "tools/options.h"
 
@@ -40,24 +39,24 @@ static const path hull = {
 typedef struct geometry {
     const char *setting;
     double low, high, noise, shift, lambda;
-    double paper[3]; /* its ece of prototypes, of these after a temperature, and of a logistic regression */
+    double paper[3]; /* the paper's ece: of prototypes, of these with a temperature, of a logistic regression */
 } geometry;
 
-enum { GEOMETRIES = 2, GEOMETRY_CLASSES = 5, GEOMETRY_ROWS = 100 /* of each class */ };
+enum { GEOMETRIES = 2, GEOMETRY_CLASSES = 5, GEOMETRY_ROWS = 100 /* rows of each class */ };
 static const geometry geometries[GEOMETRIES] = {
     {"shifted", 3.5, 3.5, 0.5, 25, 0.01, {0.44, 0.22, 0.001}}, {"radius", 0.4, 12, 0.3, 0, 0.007, {0.12, 0.08, 0.001}}};
 
 /* ---- draws ---- */
 
-/* Labelled rows of one seed: the support first, both in the order of their classes, all classes equal in number.
- * Float64 tensors of the tape. */
+/* Labelled rows of one seed: the support, then the queries, each class by class, all classes of equal size. Float64
+ * tensors on the tape. */
 typedef struct draw {
     int64_t classes, each; /* each: support rows per class, and query rows per class */
     mo_tensor *base;       /* [2 classes each, D] */
-    mo_tensor *direction;  /* the same, or NULL */
+    mo_tensor *direction;  /* the directions of the rows, or NULL */
 } draw;
 
-/* Rows during the draw: one class after the other, or one row of each class in turn. */
+/* Rows while they are drawn: class by class, or one row of each class in turn. */
 typedef struct sheet {
     int64_t classes, each, rows;
     bool in_turn;
@@ -83,7 +82,7 @@ static void draw_noise(sheet *s, double noise) {
         s->base[i] = noise * mo_random_normal(&s->r);
 }
 
-/* Draws a vector of standard normals, and gives it a length. */
+/* Draws a standard normal vector and scales it to a length. */
 static double *draw_vector(sheet *s, int64_t index, double length) {
     double *v = s->vector + index * D, squares = 0;
     for (int64_t k = 0; k < D; k++) {
@@ -100,8 +99,8 @@ static void add_vector(double *row, double scale, const double *v) {
         row[k] += scale * v[k];
 }
 
-/* Where each row goes: the members of each class are shuffled, and the first half is support. Within each half the rows
- * keep their order. Owned. */
+/* The place of each row: each class is shuffled and its first half becomes support; within each half rows keep their
+ * order. Owned. */
 static int64_t *split_classes(sheet *s) {
     enum { UNSEEN, SUPPORT };
     int64_t *place = needed(calloc((size_t)(s->rows + 2 * s->each), sizeof *place)), *member = place + s->rows;
@@ -124,7 +123,7 @@ static int64_t *split_classes(sheet *s) {
     return place;
 }
 
-/* Copies the rows to their places, as a tensor of the tape. */
+/* Copies the rows to their places in a new tensor of the tape. */
 static mo_tensor *place_rows(mo_tape *t, const sheet *s, const int64_t *place, const double *rows) {
     double *placed = needed(malloc((size_t)(s->rows * D) * sizeof *placed));
     for (int64_t i = 0; i < s->rows; i++)
@@ -156,7 +155,7 @@ static draw draw_origin(mo_tape *t, uint64_t seed) {
     return close_sheet(t, &s, true);
 }
 
-/* The first half of A is its left mode. */
+/* The left mode is the first half of A. */
 static draw draw_hull(mo_tape *t, uint64_t seed) {
     sheet s = open_sheet(seed, 3, hull.per_class, false);
     draw_noise(&s, hull.noise);
@@ -184,7 +183,7 @@ static draw draw_geometry(mo_tape *t, uint64_t seed, const geometry *g) {
 
 /* ---- figures ---- */
 
-/* One figure of one readout for every seed. Accuracies and recalls are in percent. */
+/* One figure of one readout, for every seed. Accuracy and recall are in percent. */
 typedef struct figure {
     const char *pitfall; /* "origin", "hull", "calibration" */
     const char *setting; /* "t" or "delta", the meaning of x; "shifted", "radius" */
@@ -194,13 +193,13 @@ typedef struct figure {
     double *values;      /* [seeds] */
 } figure;
 
-/* Predictions of a readout by confidence, over all seeds. */
+/* A readout's predictions by confidence, over all seeds. */
 typedef struct diagram {
     const char *setting, *head;
     mo_calibration counts;
 } diagram;
 
-/* The figures of each seed are in the order in which the first seed made them. */
+/* Finds or adds a figure; figures keep the order in which the first seed added them. */
 typedef struct run {
     mo_context *ctx;
     mo_tape *t;
@@ -224,7 +223,7 @@ static void record_diagram(run *r, const figure *row, const mo_calibration *coun
     mo_calibration_merge(&r->diagrams[r->next_diagram++].counts, counts);
 }
 
-/* Labels 0 0 .. 1 1 .., of the support and of the queries. Owned. */
+/* Labels 0 0 .. 1 1 .., for support and queries. Owned. */
 static int64_t *labels_of(const draw *drawn) {
     int64_t n = drawn->classes * drawn->each, *label = needed(malloc((size_t)n * sizeof *label));
     for (int64_t i = 0; i < n; i++)
@@ -232,7 +231,7 @@ static int64_t *labels_of(const draw *drawn) {
     return label;
 }
 
-/* Logits [classes each, classes] of the queries, or of the support, by the readout of the support. Owned. */
+/* Logits [classes each, classes] of queries or support, by the readout fitted on the support. Owned. */
 static double *read_logits(
     run *r, const draw *drawn, mo_tensor *Z, const mo_head *head, double lambda, bool of_support) {
     int64_t n = drawn->classes * drawn->each, *label = labels_of(drawn);
@@ -251,7 +250,7 @@ static double accuracy_percent(const mo_calibration *c) {
     return 100 * (double)c->right / (double)c->n;
 }
 
-/* Of the queries; own: by class, or NULL. */
+/* Calibration sums of the queries; own: one per class, or NULL. */
 static mo_calibration count_answers(const draw *drawn, const double *logits, double temperature, mo_calibration *own) {
     mo_calibration all = {0};
     for (int64_t c = 0; c < drawn->classes; c++) {
@@ -360,7 +359,7 @@ static double print_value(const run *r, const char *setting, double x, const cha
     return s.mean;
 }
 
-/* Prints p and r on a line from low to high, * if they coincide. */
+/* Prints p and r on an axis from low to high, * if they coincide. */
 static void print_plot(double p, double r, double low, double high) {
     char line[PLOT + 1];
     int at[2] = {
@@ -389,7 +388,7 @@ static void print_origin(const run *r) {
     puts("\n        Distances between rows stay as they are; the boundary of two prototypes stays at the origin.\n");
 }
 
-/* The notes say where the paper's text and its set-up disagree. */
+/* Notes where the paper's text contradicts its set-up. */
 static void print_hull(const run *r) {
     printf("hull: A has two modes at (-+delta, 1), B and C lie at (-0.6 delta, -0.5) and (0.6 delta, -0.5), noise %g\n"
            "      (%" PRId64 " rows a class in %d dimensions, half of them support; ridge with lambda = %g)\n\n",
@@ -416,7 +415,7 @@ static void print_hull(const run *r) {
         "      outside, and the recall of A falls because the norms of p_B and p_C grow.\n");
 }
 
-/* The number of seeds on which the ece of one readout is above the other's. */
+/* The number of seeds for which the ece of one readout exceeds the other's. */
 static int64_t count_above(const run *r, const char *setting, const char *above, const char *below) {
     const figure *a = find_figure(r, setting, NAN, above, "ece"), *b = find_figure(r, setting, NAN, below, "ece");
     int64_t count = 0;
@@ -489,8 +488,7 @@ static bool print_objects(const run *r) {
     return written;
 }
 
-/* Runs the experiments whose bits are set, for the seeds 0 .. seeds - 1. Returns false if a line could not be written.
- */
+/* Runs the experiments whose bits are set, with seeds 0 .. seeds - 1. Returns false if a line could not be written. */
 static bool run_experiments(mo_context *ctx, int which, int64_t seeds, bool json) {
     run r = {.ctx = ctx, .t = mo_tape_create(ctx, MO_EVAL), .seeds = seeds};
     bool written = true;

@@ -1,6 +1,5 @@
-/* tools/predict/kept.c - the file of a fit that is kept: safetensors with what it was fitted to, and as metadata its
- * settings, as texts. A readout follows from what it was fitted to: what is applied again is fitted again, to the same
- * bits. */
+/* tools/predict/kept.c - the file of a saved fit: safetensors with the data it was fitted to, and its settings as text
+ * metadata. The data and settings determine a readout, so to apply it, it is fitted again, to the same bits. */
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 
@@ -20,7 +19,7 @@ kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const 
         mo_fail(ctx, MO_FORMAT, "%s: kept by an older version, whose readout is gone; keep it anew (--labels)", path);
     else if (mo_ok(ctx) && strcmp(found, format) != 0)
         mo_fail(ctx, MO_FORMAT, "%s: expected a file of %s, found %.40s", path, what, found);
-    if (mo_ok(ctx)) { /* verified by now, where they are there */
+    if (mo_ok(ctx)) { /* digests have been verified, if there are any */
         kept_text(&f, "xxh3_header");
         kept_text(&f, "xxh3_tensors");
     }

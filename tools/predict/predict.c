@@ -1,5 +1,5 @@
-/* tools/predict/predict.c - `mochi predict`: the labels of a graph's nodes, or of the graphs of a set, from a few that
- * are known. */
+/* tools/predict/predict.c - `mochi predict`: predicts the labels of a graph's nodes, or of the graphs of a set, from a
+ * few known ones. */
 #include "tools/predict/predict.h"
 #include "tools/memory.h"
 #include "tools/options.h"
@@ -14,7 +14,7 @@
 
 typedef struct predict_options {
     const char *data, *labels, *pairs, *out, *save, *readout, *cache;
-    int task; /* -1: that of the data */
+    int task; /* -1: the data's */
     double least;
     mo_few_shot_options few_shot;
     names experts;
@@ -90,7 +90,7 @@ static const char about[] =
     "  mochi predict --data cora --task lp --pairs pairs.csv --out links.csv\n"
     "  mochi predict --data mutag --labels y.npy --head logistic --probabilities";
 
-/* What is there, and goes together. */
+/* Checks that the required options are given and fit together. */
 static void check_options(void *options, const struct argp_state *state) {
     const predict_options *o = options;
     bool links = o->pairs, npy = o->out && mo_path_ends_with(o->out, ".npy");
@@ -113,7 +113,7 @@ static void check_options(void *options, const struct argp_state *state) {
 
 const command_line predict_line = {.table = table, .about = about, .end = check_options};
 
-/* Numbers of the examples without a known label; returns how many. */
+/* Lists the examples without a known label; returns their number. */
 static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *id) {
     int64_t n = 0, at = 0; /* known->id rises */
     for (int64_t i = 0; i < examples; i++)
@@ -124,7 +124,7 @@ static int64_t list_unknown(const mo_labels *known, int64_t examples, int64_t *i
     return n;
 }
 
-/* Says on standard error if the weights were trained on the graph, or perhaps were. */
+/* Notes on standard error if the weights were trained on the graph, or may have been. */
 static void say_seen(const mo_graph *graph, const char *file) {
     mo_weights *weights = mo_weights_read(graph->ctx, file);
     mo_seen seen = mo_weights_seen(weights, graph);
@@ -135,7 +135,7 @@ static void say_seen(const mo_graph *graph, const char *file) {
     mo_weights_release(weights);
 }
 
-/* The arrays of --expert, each called as its file; owned. */
+/* The arrays of --expert, each named after its file; owned. */
 static mo_expert *read_experts(mo_context *ctx, const predict_options *o) {
     mo_expert *experts = needed(calloc((size_t)o->experts.count + 1, sizeof *experts));
     for (int i = 0; i < o->experts.count; i++) {
@@ -211,7 +211,7 @@ int predict_command(int argc, char **argv) {
     written = written && (links || predict(ctx, &o, graph, &known));
     phase_end();
     if (written && links && !o.quiet)
-        print_left_out(graph); /* of nodes the summary says it */
+        print_left_out(graph); /* for nodes the summary prints it */
     if (written && !o.quiet)
         say_seen(graph, o.few_shot.weights ? o.few_shot.weights : "best");
     int code = !mo_ok(ctx) ? report_failure(ctx) : written ? EXIT_FINE : EXIT_FAILED;

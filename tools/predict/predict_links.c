@@ -1,4 +1,4 @@
-/* tools/predict/predict_links.c - pairs of nodes in, a score of each out. */
+/* tools/predict/predict_links.c - scores pairs of nodes. */
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 #include "tools/progress.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pairs of a file, with their scores: NaN where nodes are linked already, or the same. */
+/* Pairs of a file with their scores; NaN for linked nodes, or a node paired with itself. */
 typedef struct pair_list {
     int64_t n, *u, *v; /* borrowed */
     double *score;
@@ -46,7 +46,7 @@ static void put_pair(table_file *t, const mo_graph *graph, const pair_list *p, i
         fprintf(t->out, "%c%.6f%cno\n", t->comma, p->score[i], t->comma);
 }
 
-/* The name of an example as a JSON string, or its number; new. */
+/* A new JSON string with an example's name, or its number. */
 static json_t *json_example(const mo_graph *graph, int64_t i) {
     char number[24];
     return graph->names ? json_string(mo_graph_example_name(graph, i, number)) : json_integer(i);

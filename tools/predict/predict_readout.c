@@ -1,25 +1,25 @@
-/* tools/predict/predict_readout.c - a fit that `mochi predict` keeps: the numbers and classes of the labelled examples,
- * or pairs of nodes, links first, with the digests of weights and data. */
+/* tools/predict/predict_readout.c - a fit that `mochi predict` saves: numbers and classes of the labelled examples, or
+ * pairs of nodes, links first; and the digests of weights and data. */
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-/* 2: nodes and graphs are read by a mixture of kernels; a fit that an older version kept would give other predictions.
- */
+/* 2: a mixture of kernels reads nodes and graphs; a fit saved by an older version would give other predictions. */
 static const char format[] = "mochi readout 2", link_format[] = "mochi link readout";
 
 const char *const transductive_names[4] = {"no", "yes", "auto", "never"};
 
-/* ---- what it belongs to ---- */
+/* ---- digests of weights and data ---- */
 
-/* The first number stands first, as `eval --json` prints weights; of a graph it is the second (`data info`). */
+/* For weights the first number is the high half, as `eval --json` prints it; for a graph the second is (`data
+ * info`). */
 static void print_digest(uint64_t first, uint64_t second, char text[33]) {
     snprintf(text, 33, "%016" PRIx64 "%016" PRIx64, first, second);
 }
 
-/* The digests of the weights that an object of these options reads, and of the graph. */
+/* The digests of the weights that these options name, and of the graph. */
 static bool take_digests(const mo_graph *graph, const mo_few_shot_options *o, char weights[33], char data[33]) {
     mo_weights *read = mo_weights_read(graph->ctx, o->weights ? o->weights : "best");
     if (read)
@@ -29,7 +29,7 @@ static bool take_digests(const mo_graph *graph, const mo_few_shot_options *o, ch
     return mo_ok(graph->ctx);
 }
 
-/* The settings of a readout in a new file. */
+/* Adds the settings of a readout to a new file. */
 static json_t *pack_readout(const char *kind, const mo_graph *graph, const mo_few_shot_options *o) {
     char weights[33] = "", data[33], lambda[40];
     take_digests(graph, o, weights, data);
@@ -38,7 +38,7 @@ static json_t *pack_readout(const char *kind, const mo_graph *graph, const mo_fe
         o->head ? o->head->name : "", "lambda", lambda, "transductive", transductive_names[o->transductive]);
 }
 
-/* Raises where a file is of other weights or other data. */
+/* Raises if a file belongs to other weights or other data. */
 static void check_belongs(const kept_fit *f, const mo_graph *graph, const mo_few_shot_options *o) {
     char weights[33] = "", data[33];
     const char *of_weights = kept_text(f, "weights"), *of_data = kept_text(f, "data");
@@ -53,7 +53,7 @@ static void check_belongs(const kept_fit *f, const mo_graph *graph, const mo_few
             f->path, graph->name, of_data, data);
 }
 
-/* Opens a file of these weights and data, and sets the readout in o. */
+/* Opens a file for these weights and data, and sets the readout in o. */
 static kept_fit open_readout(const char *path, const char *kind, const mo_graph *graph, mo_few_shot_options *o) {
     const char *what = kind == format ? "`mochi predict --save`" : "`mochi predict --save` of links";
     kept_fit f = open_kept(graph->ctx, path, kind, what);

@@ -1,4 +1,5 @@
-/* tools/predict/predict_summary.c - what standard error says of predictions: the labels, the accuracy to expect. */
+/* tools/predict/predict_summary.c - the summary of predictions on standard error: the labels, and the expected
+ * accuracy. */
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Examples of the least and the largest class. Returns those of the least. */
+/* The numbers of examples of the smallest and the largest class. Returns the smallest. */
 static int64_t print_counts(const mo_labels *known) {
     int64_t *count = needed(calloc((size_t)known->classes + 1, sizeof *count)), least = INT64_MAX, most = 0;
     for (int64_t i = 0; i < known->n; i++)
@@ -26,7 +27,7 @@ static int64_t print_counts(const mo_labels *known) {
     return least;
 }
 
-/* The data's own labels as a check: the share of predictions that are right. */
+/* Checks by the data's own labels: the share of correct predictions. */
 static void print_truth(const predictions *p) {
     int64_t right = 0, n = 0;
     for (int64_t i = 0; i < p->n; i++) {
@@ -40,7 +41,7 @@ static void print_truth(const predictions *p) {
             100.0 * (double)right / (double)n);
 }
 
-/* Whether predictions lie where no label is near. */
+/* Prints whether predictions lie far from every label. */
 static void print_cover(const mo_few_shot_cover *c) {
     if (c->labelled > 0)
         fprintf(stderr,
@@ -50,7 +51,7 @@ static void print_cover(const mo_few_shot_cover *c) {
             c->far > c->most ? "; `mochi suggest` says which to label next" : "");
 }
 
-/* Which experts the answer rests on. */
+/* Prints the shares of the experts in the predictions. */
 static void print_experts(const mo_few_shot *f) {
     mo_expert_share share[MO_MAX_EXPERTS];
     char text[512];

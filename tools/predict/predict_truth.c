@@ -1,4 +1,4 @@
-/* tools/predict/predict_truth.c - the labels that a user knows, and the data's own beside predictions. */
+/* tools/predict/predict_truth.c - the labels that a user gives, and the data's own to check predictions. */
 #include "tools/predict/predict.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* tools/predict/predict_write.c - predictions as CSV, TSV, JSON lines or an array; whole or not at all. */
+/* tools/predict/predict_write.c - writes predictions as CSV, TSV, JSON lines or an array; whole or not at all. */
 #include "tools/memory.h"
 #include "tools/predict/predict.h"
 #include "tools/table_file.h"
@@ -22,7 +22,7 @@ example predicted_example(const predictions *p, int64_t i) {
         .margin = row[best] - second};
 }
 
-/* Calls visit for every prediction and, beside a picture of the embedding, for every known example, ids rising. */
+/* Calls visit, by rising id, for every prediction and, with a picture of the embedding, for every known example. */
 static void visit_examples(
     const predictions *p, void (*visit)(const predictions *p, const example *e, void *state), void *state) {
     const mo_labels *known = p->known;

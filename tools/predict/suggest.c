@@ -1,4 +1,4 @@
-/* tools/predict/suggest.c - `mochi suggest`: which nodes of a graph, or graphs of a set, to label next. */
+/* tools/predict/suggest.c - `mochi suggest`: suggests which nodes of a graph, or graphs of a set, to label next. */
 #include "tools/memory.h"
 #include "tools/options.h"
 #include "tools/predict/predict.h"

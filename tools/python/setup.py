@@ -1,4 +1,4 @@
-"""Builds the library, the extensions on it, mochi/ops.py, which is written from the headers, and tensor.pyi."""
+"""Builds the library, its extensions, and mochi/ops.py and tensor.pyi from the headers."""
 
 import os
 import pathlib
@@ -43,7 +43,7 @@ class BuildPython(build_py):
     """Writes the ops beside the modules, and copies the embedded graphs and weights, where the library looks for them."""
 
     def run(self):
-        """Copies the modules, nothing of an earlier build among them, and mochi-report, then writes mochi/ops.py."""
+        """Copies the modules (none from an earlier build) and mochi-report, then writes mochi/ops.py."""
         target = pathlib.Path(self.build_lib) / "mochi" / "ops.py"
         for old in target.parent.rglob("*.*"):
             if old.name.partition(".")[0] not in extension.KERNELS:
@@ -62,10 +62,10 @@ class BuildPython(build_py):
 
 
 class Sources(sdist):
-    """The package with the library's sources, in library/, so that it builds where there is no clone."""
+    """The package with the library's sources, in library/, so that it builds without a clone."""
 
     def make_release_tree(self, base_dir, files):
-        """Adds the files of the library that git knows, but the code of its tests and of this folder, and door/."""
+        """Adds the library's files in git, except test code and this folder's code, and door/."""
         super().make_release_tree(base_dir, [file for file in files if not file.startswith("..")])  # no egg-info beside it
         shutil.copytree(HERE / "door", pathlib.Path(base_dir) / "door", ignore=shutil.ignore_patterns("__pycache__"))
         listed = subprocess.run(["git", "ls-files", "-z"], cwd=extension.ROOT, check=True, capture_output=True, text=True).stdout

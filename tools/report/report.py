@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""mochi-report: one page of trainings, evaluations, predictions and measurements, for others to read.
+"""mochi-report: one HTML page of trainings, evaluations, predictions and measurements.
 
-Reads folders of `mochi train`, tables of `mochi predict` and the lines that other commands print with --json, and writes one
-HTML file without a script, which fetches nothing. Each section is a method of Report that yields blocks, which TEMPLATE writes.
+Reads folders of `mochi train`, tables of `mochi predict` and the lines that other commands print with --json, and writes one HTML
+file that has no script and loads nothing. Each section is a method of Report that yields blocks, which TEMPLATE writes.
 """
 
 import argparse
@@ -21,10 +21,10 @@ NAN = math.nan
 
 
 class Refused(Exception):
-    """An input that is not what it should be; the text names the file and the line."""
+    """An invalid input; the text names the file and the line."""
 
 
-# ---- what a line of --json must have ----
+# ---- required members of --json lines ----
 
 # A line is of the first kind whose member `sign` it has, with the given value unless that is None; then the members that the page
 # reads, each with its type, behind : or, of those that need not be there, ?.
@@ -46,7 +46,7 @@ KINDS = {
     "conditioning": ("kappa", None, "arithmetic:t kappa:n value_error:n gradient_error:n"),
     "truncation": ("radius", None, "radius:t steps:i solution_error:n unrolled_error:n implicit_error:n neumann_error:n"),
 }
-# What the page calls the baselines of a cell or a pair.
+# The page's names for the baselines of a cell or a pair.
 BASELINES = {"random": "untrained", "x0": "raw features", "hop": "best hop"}
 LABS = ("adjoint", "conditioning", "truncation")
 
@@ -108,7 +108,7 @@ def parse(data, place):
 
 
 def read_bytes(path):
-    try:  # a pipe that nobody writes to is empty: nothing waits for it
+    try:  # a pipe without a writer reads as empty, without waiting
         with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
             os.set_blocking(file.fileno(), True)
             return file.read()
@@ -127,7 +127,7 @@ def digest(data):
 
 
 def read_run(folder):
-    """A folder of `mochi train`."""
+    """Reads a folder of `mochi train`."""
     about_path, log_path, weights = (os.path.join(folder, name) for name in ("run.json", "log.jsonl", "weights.safetensors"))
     run, log = parse(read_bytes(about_path), about_path), []
     check(run, "settings:o pool:l version:t blas_core:t", about_path)
@@ -151,7 +151,7 @@ PLACED = ["label", "probability", "margin", "known", "truth", "x", "y"]
 
 
 def read_table(path, data):
-    """A table of `mochi predict`."""
+    """Reads a table of `mochi predict`."""
     def typed(field):
         try:
             return float(field) if field else None
@@ -193,7 +193,7 @@ PAPER_LINKS_K = 512
 
 
 def read_paper():
-    """The paper's figures, as cells, and its hours of training."""
+    """Reads the paper's figures, as cells, and its hours of training."""
     here = os.path.dirname(os.path.realpath(__file__))
     folders = [os.environ[name] for name in ("MOCHI_EMBEDDED",) if name in os.environ] or [
         f"{here}/mochi-data", f"{here}/../../train/data", f"{here}/../share/mochi/data", f"{sys.prefix}/share/mochi/data"]
@@ -214,8 +214,8 @@ def aggregate(lists):
 
         S_t = 1/|C_t| sum_c v_c / v*_c,    S = mean_t S_t,
 
-    v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. Cells are those for which
-    every list has a figure; beside the paper, links of k = 512 or without shots alone. NaN if the method lacks a cell.
+    v_c a method's accuracy (nodes, graphs) or AUC (links) on cell c, v*_c the best v_c of all methods. Only cells for which every
+    list has a figure count; beside the paper, only links with k = 512 or without a k. NaN if the method lacks a cell.
     """
     published = any(x.get("paper") for cells in lists for x in cells)
     values: dict = {}  # of a method: its figure of each cell
@@ -296,7 +296,7 @@ def draw(axes, colour, style, dash, points, bounds):
 
 
 def page_svg(svg):
-    """What stands in matplotlib's SVG, in the page's colours and font."""
+    """The content of matplotlib's SVG, in the page's colours and font."""
     svg = svg[svg.index(">", svg.index("<svg")) + 1:svg.rindex("</svg>")]
     for pattern, by in ((r"<metadata>.*?</metadata>|<!--.*?-->|<style.*?</style>", ""), ("#fade00", "var(--ink)"),
                         ("#fade09", "var(--grid)"), (r"#fade0(\d)", r"var(--s\1)"), (r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px"),
@@ -326,7 +326,7 @@ def reliability(title, lines, colour):
 
 
 class Left(str):
-    """The head of a column whose texts stand at the left."""
+    """The head of a left-aligned column."""
 
     left = True
 
@@ -342,8 +342,7 @@ def is_main(cell):
 
 
 def seen_of(cell):
-    """Whether the weights' own record has the graph; None where that is unknown: lines of older versions do not say it. A baseline
-    has no weights.
+    """Whether the weights' record lists the graph; None if unknown (lines of older versions lack it). A baseline has no weights.
     """
     if isinstance(cell.get("seen"), bool):
         return cell["seen"]
@@ -383,7 +382,7 @@ PAPER_ECE = {("shifted", "prototype_inner"): 0.44, ("shifted", "temperature"): 0
 
 
 class Report:
-    """All that was read, and the sections of the page. A line has its file's number as #file, the run line before it as #run."""
+    """The input lines, and the sections of the page. A line has its file's number as #file and the preceding run line as #run."""
 
     def __init__(self, paths):
         self.lines: dict[str, list] = {kind: [] for kind in KINDS}
@@ -438,7 +437,7 @@ class Report:
         return fixed.get(features) or (1, 2, 7, 6)[[c for c in self.columns if c not in fixed].index(features) % 4]
 
     def paper_at(self, cell, features, k=None):
-        """The paper's figure by MOCHI or MOCHI++ for a cell, or at another k; None if it has none."""
+        """The paper's figure of MOCHI or MOCHI++ for a cell, possibly at another k; None if it has none."""
         k = cell["k"] if k is None else k
         head = "ridge" if cell["head"] == "mixture" else cell["head"]  # the closest of the paper's readouts
         of_cell = (x for x in self.paper if x["features"] == features and x["data"].lower() == cell["data"].lower() and
@@ -477,7 +476,7 @@ class Report:
             yield f"Predictions: {t['path']}"
 
     def class_row(self, c, rows, judged):
-        """What share of a class's examples was found, and what share of the predictions of it are right."""
+        """Recall and precision of one class."""
         of_it = [r for r in rows if r["label"] == c]
         right, true = sum(r["right"] for r in of_it), sum(r["truth"] == c for r in judged)
         return [c, sum(r["known"] for r in of_it), sum(not r["known"] for r in of_it), true,
@@ -505,7 +504,7 @@ class Report:
 
     def eval_chart(self, cells, flat, columns):
         first, ks = flat[0], sorted(k for k in cells if k > 0)
-        aside = (ks[-1] / ks[0]) ** (1 / 60) if len(ks) > 1 else 1.02  # so that no bar hides another
+        aside = (ks[-1] / ks[0]) ** (1 / 60) if len(ks) > 1 else 1.02  # offset, so that bars do not overlap
         series: list = [(column, self.colour(column), "line+", sorted(
             (c["k"] * aside ** (j - (len(columns) - 1) / 2), c["mean"], c["ci95"]) for c in flat if c["features"] == column))
             for j, column in enumerate(columns)]
@@ -553,13 +552,13 @@ class Report:
         yield "Few-shot accuracy" + ("" if seen or unknown else " on graphs that were not trained on")
 
     def aggregates(self):
-        """([((list, features, head), S)], best first, and whether they stand beside the paper's), which else has none of the figures."""
+        """([((list, features, head), S)], best first, and whether the paper's are among them, which needs common cells)."""
         own = list(self.by_file("cell").values())
         beside = aggregate([*own, self.paper])
         return sorted((beside or aggregate(own)).items(), key=lambda m: (math.isnan(m[1]), -m[1])), bool(beside)
 
     def costs(self):
-        """The paper's figure "Training cost (hours) vs. performance". Weights whose run is not an input have no cost here."""
+        """The paper's figure "Training cost (hours) vs. performance". Weights without their run among the inputs have no cost."""
         own = list(self.by_file("cell").values())
         methods, beside = self.aggregates()
         trained = {(i, w["features"]): run for i, cells in enumerate(own) for c in cells if c["#run"] for w in c["#run"].get("weights", [])
@@ -625,7 +624,7 @@ class Report:
             middle = [fmean(p[i] for p in corners) if corners else NAN for i in (0, 1)]
             corners.sort(key=lambda p: math.atan2(p[1] - middle[1], p[0] - middle[0]))
             where = ["flagged" if x["flagged"] else "on the outer hull" if x["outer"] else "interior" for x in lines]
-            few = len(lines) <= 40  # more names would hide each other
+            few = len(lines) <= 40  # more names would overlap
             yield ("figures", [
                 chart("Prototypes in the plane of their principal components", "first", "second", [("", 8, "thin", corners + corners[:1])] + [
                     (label, colour, style, [x["plane"] for x, w in zip(lines, where) if w == label]) for label, colour, style in (
@@ -667,7 +666,7 @@ class Report:
         yield "Where prototypes fail: synthetic"
 
     def labs(self):
-        """Tables of `mochi lab`: the first member names the line of a chart, the second is x, the others have a chart each."""
+        """Tables of `mochi lab`: the first member names a chart's line, the second is x, each other one gets a chart."""
         for lab in LABS:
             series, x, *panels = (pair.split(":")[0] for pair in KINDS[lab][2].split())
             for path, lines in self.by_file(lab).items():
@@ -681,7 +680,7 @@ class Report:
         yield ("p", "Digests are XXH3-128, as xxhsum -H2 prints them. Equal seeds give equal bits at any thread count, on one set of BLAS "
                "kernels.", "soft")
         for run in self.runs:
-            options = [(name, value) for name, value in run["settings"].items() if name != "lr_min"]  # which the recipe settles
+            options = [(name, value) for name, value in run["settings"].items() if name != "lr_min"]  # fixed by the recipe
             yield ("h3", run["path"])
             yield ("pre", ["mochi train"] + [
                 word for name, value in options for word in (shlex.quote("--" + name.replace("_", "-")), setting(value))] + ["--out", "RUN"])
@@ -702,7 +701,7 @@ class Report:
         yield "To repeat it"
 
     def sections(self):
-        """[(heading, blocks)]; a section yields its heading last, one with nothing to show yields nothing."""
+        """[(heading, blocks)]; a section yields its heading last, or nothing if it is empty."""
         for section in (self.predictions, self.evaluations, self.costs, self.trainings, self.fits, self.hulls, self.pitfalls, self.labs,
                         self.repeat):
             blocks: list = []
@@ -714,7 +713,7 @@ class Report:
                     blocks.append(part)
 
     def opening(self):
-        """What came out, in sentences; the page has the first five."""
+        """The results in sentences; the page shows the first five."""
         for run in self.runs[:1]:
             losses, more = [step["loss"] for step in run["log"]] or [NAN], len(self.runs) - 1
             yield (f"Training {run['path']} took {len(run['log'])} of {run['settings']['steps']} steps of recipe {run['settings']['recipe']} "
@@ -835,7 +834,7 @@ def page_of(paths):
 
 
 def main(words=None):
-    """The command."""
+    """Runs the command."""
     parser = argparse.ArgumentParser(prog="mochi-report", description=__doc__.split("\n\n")[0].partition(": ")[2], epilog="Example: mochi "
                                      "train --out runs/a; mochi eval --weights runs/a/weights.safetensors --json > eval.jsonl; mochi-report "
                                      "runs/a eval.jsonl --out report.html")

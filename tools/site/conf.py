@@ -1,4 +1,4 @@
-"""Sphinx's settings of the site that tools/docs makes: the guides as they are, the C API from the public headers, the Python
+"""Sphinx settings for the site that tools/docs makes: the guides as they are, the C API from the public headers, the Python
 API from the package."""
 
 import pathlib
@@ -39,7 +39,7 @@ def contents(caption, pages):
 
 
 def add_contents(app, name, text):
-    """The README carries the contents of the whole site."""
+    """Adds the site's table of contents to the README."""
     if name != root_doc:
         return
     written = set(PAGES["Reference"]) | {f"tools/guides/{page}" for page in PAGES["Guides"]} | {root_doc}
@@ -55,7 +55,7 @@ DECLARATION = re.compile(r"(?:/\*.*?\*/|[^;{/]|/(?!\*))*(?:\{(?:[^{}]|\{[^{}]*\}
 
 
 def prose(comment):
-    """The text of a comment as reStructuredText: nothing in it means markup; indented lines are shown as they are."""
+    """A comment's text as reStructuredText: markup characters are escaped; indented lines are shown verbatim."""
     out, literal = [], False
     for line in re.sub(r"\n[ \t]*\* ?", "\n", comment).strip().split("\n"):
         indented = line.startswith("  ")
@@ -67,7 +67,7 @@ def prose(comment):
 
 
 def directive(code):
-    """What a declaration is to Sphinx: (directive, signature), or None for one that is shown as it is written."""
+    """Sphinx's (directive, signature) for a declaration, or None if it is shown as written."""
     plain = re.sub(r"/\*.*?\*/|MO_API|MO_HIDDEN|__attribute__ *\(\(.*?\)\)\)?|extern", "", code, flags=re.S)
     plain = " ".join(plain.split()).rstrip(";")
     if found := re.match(r"typedef (struct|enum|union) \w+ \{.*\} (\w+)$", plain):
@@ -139,7 +139,7 @@ def write_references(app):
 
 
 def plain_docstring(app, what, name, obj, options, lines):
-    """Formulas in docstrings are text: |x| is no substitution and * no emphasis. Examples stay as they are."""
+    """Escapes formulas in docstrings: |x| is no substitution and * no emphasis. Examples stay unchanged."""
     example = False
     for i, line in enumerate(lines):
         example = bool(line.strip()) and (example or line.lstrip().startswith(">>>"))

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Returns false, with one line that names every missing graph, if any is missing. */
+/* Returns false, after one line that names all of them, if graphs are missing. */
 static bool all_there(const char *text, const mo_pool_file *file, char *why, size_t bytes) {
     int absent = 0;
     size_t used = 0;

@@ -1,5 +1,5 @@
 /* tools/train/recipe.c - the settings of a training run: the paper's, the paper's with three episodes per step
- * ("MOCHI++"), the settings of the program that its authors released, and the best we know, whose encoder does not see
+ * ("MOCHI++"), the settings of the authors' released program, and the best we know, whose encoder does not depend on
  * the basis of an SVD.
  *
  *                      paper      paper++     released                  best
@@ -15,8 +15,8 @@
  *   steps, schedule    10,000, cosine to 0    12,991, cosine to 1e-5    400, cosine to 0
  *
  * Side by side each SVD has half of the width, as the hop layers are square: d/2 columns of structure, then d/2 of
- * attributes, which are 0 if a graph has none. Dropout is 0: the article names no rate. What it says, and where it is
- * silent: tests/cli/article.json. */
+ * attributes, which are 0 if a graph has none. Dropout is 0: the article gives no rate. tests/cli/article.json lists
+ * what the article gives and omits. */
 #include "tools/train/recipe.h"
 
 #include "tools/data/default_data.h"
@@ -37,7 +37,7 @@ static void make_best(recipe *r) {
     r->invariant = mo_invariant_defaults();
     r->model.head = &mo_head_mixture;
     snprintf(r->head, sizeof r->head, "%s", r->model.head->name);
-    r->model.lambda = 3; /* as for the ridge on single hops: rows of unit norm */
+    r->model.lambda = 3; /* as for the ridge on single hops: rows have unit norm */
     r->steps = 400;
     r->adamw.lr = 1e-2;
     r->plan =
@@ -81,7 +81,7 @@ bool reads_itself(const recipe *r) {
     return r->number == RECIPE_BEST && !r->encoder && r->model.head == &mo_head_mixture;
 }
 
-/* Finds the widths of the tasks' embeddings by encoding one example of each. */
+/* Finds the width of each task's embeddings by encoding one example. */
 static void measure_embeddings(mo_model *encoder, const mo_pool *pool, int64_t width[MO_TASKS]) {
     for (int i = 0; i < mo_pool_size(pool); i++) {
         const mo_source *source = mo_pool_source(pool, i);
@@ -97,7 +97,7 @@ static mo_readout_options readout_of(const recipe *r) {
         .smoothing = r->number == RECIPE_BEST ? r->invariant.smoothing : r->model.smoothing};
 }
 
-/* The tensors of a head over the user's encoder, or that of best, have the width of its embeddings. */
+/* Sizes the tensors of a head over the user's encoder, or the encoder of best, by the width of its embeddings. */
 mo_model *recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     mo_encoder_rows rows = {r->features.hops, r->features.dim};
     mo_readout_options ridge = {.smoothing = 0}, o = readout_of(r);

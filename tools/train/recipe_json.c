@@ -1,6 +1,7 @@
 /* tools/train/recipe_json.c - the settings of a training run as the JSON object "settings" of its run.json.
  *
- * An object that lacks a member was written before that setting existed; the value is then what such a run did. */
+ * An object without a member was written before that setting existed; the setting then gets the value that such a run
+ * used. */
 #include "tools/train/recipe.h"
 
 #include "tools/input.h"
@@ -11,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Names no head where the recipe reads by its own readout. */
+/* Packs the settings of best; the head only if it replaces the own readout. */
 static json_t *pack_best(const recipe *r) {
     json_t *o = json_object();
     char parts[128];
@@ -51,7 +52,7 @@ static json_t *pack_steps(const recipe *r) {
     return steps;
 }
 
-/* The recipe's own encoder is not named. */
+/* Names the encoder only if it is the user's. */
 static json_t *pack_encoder(const recipe *r) {
     return r->encoder ? json_pack("{s:s}", "encoder", r->encoder_file) : json_object();
 }
@@ -65,7 +66,7 @@ char *recipe_text(const recipe *r) {
         r->number == RECIPE_BEST ? r->invariant.hops : r->model.encoder.hops, "power_iterations",
         r->features.power_iterations, "link_share", r->link_share);
     char *text = NULL;
-    /* fifteen digits give back every number that was typed with as many */
+    /* fifteen digits restore every number typed with at most fifteen */
     if (o && !json_object_update_new(o, pack_model(r)) && !json_object_update_new(o, pack_encoder(r)) &&
         !json_object_update_new(o, features) && !json_object_update_new(o, pack_steps(r)))
         text = json_dumps(o, JSON_COMPACT | JSON_REAL_PRECISION(15));
@@ -191,7 +192,7 @@ static bool unpack_recipe(recipe *r, json_t *o, json_error_t *error) {
     return (number == RECIPE_BEST ? unpack_best : unpack_model)(r, o, error) && unpack_encoder(r, o, error);
 }
 
-/* Runs of float32 products, and of versions that had no others, do not name them. */
+/* run.json lacks `math` if products are float32, and in versions without other modes. */
 static bool unpack_math(json_t *run, mo_math *math, json_error_t *error) {
     const char *name = math_names[MO_MATH_FP32];
     if (json_unpack_ex(run, error, 0, "{s?s}", "math", &name))
@@ -203,7 +204,7 @@ static bool unpack_math(json_t *run, mo_math *math, json_error_t *error) {
     return number >= 0;
 }
 
-/* A run whose run.json is lost: what its checkpoint still has, and what to do. */
+/* Reports that run.json is lost, with what the checkpoint still contains and what to do. */
 static bool report_lost_settings(const char *folder, const char *path) {
     char checkpoint[4096], log[4096];
     snprintf(checkpoint, sizeof checkpoint, "%s/checkpoint.safetensors", folder);

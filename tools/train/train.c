@@ -43,13 +43,13 @@ static bool run_leads(const run *now) {
     return now->ranks.rank == 0;
 }
 
-/* Of several processes, which have agreed on the failure, the first reports it. */
+/* Of several processes, which all have the same failure, the first reports it. */
 static int report_run(const mo_context *ctx, const run *now) {
     return run_leads(now) ? report_failure(ctx) : EXIT_FAILED;
 }
 
-/* Reports why a step failed, what is kept, and how to go on: a resumed run would repeat the failing step, so at another
- * rate. */
+/* Reports why a step failed, what is saved, and how to continue: at another rate, since a resumed run would repeat the
+ * failing step. */
 static int report_step(const mo_context *ctx, const run *now) {
     const train_options *o = now->options;
     bool numerical = mo_context_status(ctx)->code == MO_NUMERICAL;
@@ -70,7 +70,8 @@ static uint64_t first_held_out(const recipe *r) {
     return trained > usual ? trained : usual;
 }
 
-/* Reports where the trained model is below the untrained one on episodes of the pool outside its training. */
+/* Reports tasks on which the trained model is below the untrained one, on episodes of the pool that training has not
+ * seen. */
 static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_pool *pool, mo_model *model) {
     const recipe *r = &now->options->recipe;
     mo_model *models[2] = {model, recipe_model(ctx, r, pool)};
@@ -88,7 +89,7 @@ static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_
     return mo_context_status(ctx)->code;
 }
 
-/* Where the run is to go on after an interruption of this process or of another one. Returns the exit code. */
+/* Reports how to continue after an interruption of this or another process. Returns the exit code. */
 static int report_interruption(const run *now) {
     if (run_leads(now))
         fprintf(stderr, "mochi: interrupted after step %lld; continue with: mochi train --out %s --resume\n",
@@ -96,7 +97,7 @@ static int report_interruption(const run *now) {
     return *interruption() ? interrupted_code() : 128 + SIGTERM;
 }
 
-/* Trains to the end or to an interruption. Returns the exit code. */
+/* Trains to the end or until interrupted. Returns the exit code. */
 static int run_trainer(mo_context *ctx, const mo_pool *pool, mo_model *model, mo_trainer *trainer, run *now) {
     const train_options *o = now->options;
     now->progress = progress_start(now->progress.form, o->recipe.steps);
@@ -149,7 +150,7 @@ static int train_on_pool(mo_context *ctx, mo_pool *pool, run *now) {
     return code;
 }
 
-/* Opens the pool; a process that shares the run leaves the folder to the first one. NULL on failure. */
+/* Opens the pool; of several processes only the first one handles the folder. NULL on failure. */
 static mo_pool *open_run_pool(mo_context *ctx, run *now) {
     const train_options *o = now->options;
     mo_feature_options features = o->recipe.features;
@@ -164,7 +165,7 @@ static mo_pool *open_run_pool(mo_context *ctx, run *now) {
     mo_pool *pool = mo_pool_open(ctx, (const char *const *)o->recipe.pool.items, o->recipe.pool.count, &features,
         o->recipe.link_share, print_train_notice, now);
     if (new_folder && (!pool || !share_is_used(o, pool)))
-        rmdir(o->out); /* nothing is in it yet */
+        rmdir(o->out); /* the folder is still empty */
     if (pool) {
         if (run_leads(now))
             refuse_given(
@@ -182,7 +183,7 @@ static int train_in_context(mo_context *ctx, run *now) {
     return code;
 }
 
-/* Without a number in --device, the processes of a host take its devices in turn. */
+/* Without a number in --device, the processes of a host use its devices in turn. */
 static void choose_device(train_options *o, const mo_ranks *ranks) {
     bool free_choice = ranks->size > 1 && o->device.device == MO_CUDA && !o->numbered;
     int devices = free_choice ? mo_device_count(MO_CUDA) : 0;

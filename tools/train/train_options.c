@@ -1,5 +1,5 @@
-/* tools/train/train_options.c - the command line of `mochi train`: its table, options that have no effect on a run or
- * contradict the one that is resumed.
+/* tools/train/train_options.c - the command line of `mochi train`: its table, and the refusal of options without effect
+ * or in conflict with a resumed run.
  *
  * The words are read twice: first for the options that decide the defaults (--recipe, --resume, --out), then for those
  * that change them, so that their order does not matter. */
@@ -211,20 +211,20 @@ const command_line train_line = {.table = table, .about = about, .end = check_ou
 
 /* Refuses options of the recipe's encoder if --encoder replaces it. */
 static void refuse_by_encoder(const train_options *o) {
-    refuse_given(&o->given, "layers hop-activation dropout without", true,
-        "expected no --encoder, which stands in place of the recipe's");
+    refuse_given(
+        &o->given, "layers hop-activation dropout without", true, "expected no --encoder: it replaces the recipe's");
     refuse_given(&o->given, "feature-norm combine", o->recipe.encoder->of_examples,
-        "the encoder reads rows of examples, which keep structure and attributes apart");
+        "the encoder reads rows of examples, which always keep structure and attributes separate");
 }
 
-/* Refuses options of encoders other than the recipe `best`'s; options of a head if the encoder's own readout is used;
- * and options of that readout if it is not used. */
+/* Refuses options of encoders that the recipe `best` does not use; options of a head if the encoder's own readout is
+ * used; and options of that readout if a head is used. */
 static void refuse_by_recipe(const train_options *o) {
     bool best = o->recipe.number == RECIPE_BEST;
     refuse_given(&o->given, "layers combine feature-norm hop-activation dropout", best, BEST_HAS_OTHERS);
     refuse_given(&o->given, "lambda temperature", reads_itself(&o->recipe),
         "the recipe best's own readout, mixture, has its own; name another --head or --recipe");
-    refuse_given(&o->given, "without", !best, "expected --recipe best, which alone has parts to leave out");
+    refuse_given(&o->given, "without", !best, "expected --recipe best: only its encoder has parts to leave out");
 }
 
 static void refuse_train_options(const train_options *o) {
@@ -239,7 +239,7 @@ static void refuse_train_options(const train_options *o) {
 }
 
 bool share_is_used(const train_options *o, const mo_pool *pool) {
-    int links = 0, own = 0; /* graphs with links; graphs with a share of their own */
+    int links = 0, own = 0; /* links: sources with links; own: graphs with their own share */
     for (int i = 0; i < mo_pool_size(pool); i++)
         links += mo_pool_source(pool, i)->task == MO_TASK_LP;
     for (int i = 0; i < o->recipe.pool.count; i++)
@@ -253,8 +253,7 @@ static char *encode_effect(const json_t *value) {
     return value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
 }
 
-/* Reports in one line the setting of run.json that differs, by the name of its option, with both values. Returns
- * true. */
+/* Reports in one line a setting of run.json that differs, by its option's name, with both values. Returns true. */
 static bool tell_contradiction(const train_options *o, const char *key, const json_t *kept, const json_t *now) {
     char option[64], *before = encode_effect(kept), *after = encode_effect(now);
     snprintf(option, sizeof option, "%s", strcmp(key, "families") ? key : "pool");
@@ -267,14 +266,13 @@ static bool tell_contradiction(const train_options *o, const char *key, const js
     return true;
 }
 
-/* Whether a setting is compared as text. Graphs are compared by content once they are open, as another machine may name
- * them differently. */
+/* Whether a setting is compared as text. Graphs are compared by content once they are open, since names can differ
+ * between machines. */
 static bool is_compared(const char *key) {
     return strcmp(key, "pool") != 0;
 }
 
-/* Ends the program if an option differs from the settings of the resumed run, as they were before options changed them.
- */
+/* Ends the program if an option differs from the resumed run's settings, as they were before options changed them. */
 static void refuse_contradictions(const train_options *o, const char *kept_text) {
     char *text = recipe_text(&o->recipe);
     json_t *kept = json_loads(kept_text, 0, NULL), *now = json_loads(text, 0, NULL), *value;
@@ -295,7 +293,7 @@ static void refuse_contradictions(const train_options *o, const char *kept_text)
         exit(EXIT_USAGE);
 }
 
-/* The products of a run that goes on are those that it began with; refuses another --math. */
+/* A resumed run keeps the arithmetic of its products; refuses another --math. */
 static void take_math_of_run(train_options *o, mo_math kept) {
     char why[4200];
     snprintf(why, sizeof why, "the run in %s has \"%s\", found \"%s\"; a resumed run keeps its settings", o->out,

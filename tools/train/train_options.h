@@ -12,7 +12,7 @@ typedef struct train_options {
     mo_feature_place place;
     bool replay, deterministic;
     bool numbered;   /* --device has a number */
-    char *kept_text; /* resumed runs: the settings as in run.json, owned */
+    char *kept_text; /* for resumed runs: the settings in run.json, owned */
     bool resume, json, quiet;
     mo_context_options device; /* device, math mode and threads */
     int64_t checkpoint_every;

@@ -1,5 +1,4 @@
-/* train/episodes/division_file.c - a division of examples by a user's own lists of those to learn from and to test on.
- */
+/* train/episodes/division_file.c - divides examples by a user's lists of training and test examples. */
 #include "tensor/hidden.h"
 #include "train/graphs/table_reader.h"
 #include "train/inside.h"
@@ -11,7 +10,7 @@
 typedef struct example_list {
     const mo_graph *graph;
     const char *path, *what;
-    int64_t *id, *line; /* [n]; line: of the file, of an array the position */
+    int64_t *id, *line; /* [n]; line: in the file, or position in an array */
     int64_t n, ids, lines;
 } example_list;
 
@@ -25,7 +24,7 @@ static bool add_example(example_list *l, int64_t id, int64_t line) {
     return true;
 }
 
-/* The first column of a table, whose first row may be a header. */
+/* Reads the first column of a table, with or without a header. */
 static void read_list_table(example_list *l) {
     mo_table row;
     bool fine = mo_table_open(&row, l->graph->ctx, l->path, false);
@@ -68,7 +67,7 @@ static void read_list_array(example_list *l) {
 
 static void refuse_repeated(const example_list *l, bool array) {
     mo_context *ctx = l->graph->ctx;
-    int64_t *first = mo_host_array(ctx, mo_graph_examples(l->graph), sizeof *first); /* its place in the list, from 1 */
+    int64_t *first = mo_host_array(ctx, mo_graph_examples(l->graph), sizeof *first); /* its position, from 1 */
     char number[24];
     for (int64_t i = 0; first && i < l->n && mo_ok(ctx); i++) {
         int64_t before = first[l->id[i]];
@@ -81,7 +80,7 @@ static void refuse_repeated(const example_list *l, bool array) {
     free(first);
 }
 
-/* Gives the examples of a list the part, which no other list may have given. */
+/* Assigns a list's examples to the part; raises if one is in the other list. */
 static bool take_list(const mo_graph *graph, const char *path, const char *what, mo_division part, uint8_t *division) {
     mo_context *ctx = graph->ctx;
     example_list l = {.graph = graph, .path = path, .what = what};

@@ -1,9 +1,9 @@
-/* train/episodes/episode_build.c - from a plan (which examples) to rows of features, and on to an episode (tensors on a
- * tape).
+/* train/episodes/episode_build.c - turns a plan (which examples) into a list of feature rows, and these into an episode
+ * (tensors on a tape).
  *
- * Only rows that the plan names are read, each once, in rising order of their nodes; for graphs, all nodes of each
- * graph, one graph after another. Indices then count these rows or graphs. If the features are resident, the encoder
- * gathers the rows itself. */
+ * Only the plan's rows are read, each once, in rising order of their nodes; for graphs, all nodes of each graph, one
+ * graph after another. Indices then count these rows or graphs. If the features are resident, the encoder gathers the
+ * rows itself. */
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 
@@ -29,7 +29,7 @@ void *mo_tape_scratch(mo_tape *t, int64_t count, size_t element) {
 
 /* ---- lists ---- */
 
-/* The distinct examples that a plan names. */
+/* Lists the plan's distinct examples. */
 static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     int64_t ends = plan->task == MO_TASK_LP ? 2 : 1, n = 0;
     int64_t *id = r->example = episode_scratch(ctx, host, ends * (plan->n_support + plan->n_query), sizeof *id);
@@ -43,7 +43,7 @@ static bool list_examples(mo_context *ctx, mo_host_arena *host, const mo_plan *p
     return id != NULL;
 }
 
-/* All nodes of the graphs, one graph after another, and the first row of each graph. */
+/* Lists all nodes of the graphs, one graph after another, and the first row of each graph. */
 static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     const int64_t *offset = r->source->graph->graph_offset;
     int64_t *segment = r->segment = episode_scratch(ctx, host, r->examples + 1, sizeof *segment);
@@ -58,7 +58,7 @@ static bool list_graphs(mo_context *ctx, mo_host_arena *host, mo_row_list *r) {
     return r->row != NULL;
 }
 
-/* The support's examples, then the queries'. */
+/* The ids of the support's examples, then of the queries'. */
 static bool list_pairs_or_nodes(mo_context *ctx, mo_host_arena *host, const mo_plan *plan, mo_row_list *r) {
     bool links = plan->task == MO_TASK_LP;
     r->n = plan->n_support + plan->n_query;
@@ -119,7 +119,7 @@ mo_tensor *mo_fetch_episode_rows(mo_tape *t, mo_tensor *X, const int64_t *row, i
     return T;
 }
 
-/* Rows of nodes at every hop: the rows themselves, or an index into the rows of all nodes. */
+/* Rows of nodes at every hop: fetched rows, or, if all rows are resident, an index into them. */
 static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fetched) {
     mo_context *ctx = t->ctx;
     mo_tensor *hops = mo_arrays_find(r->source->features->arrays, "hops");
@@ -137,7 +137,7 @@ static mo_named hop_rows(mo_tape *t, const mo_row_list *r, const mo_fetched *fet
     return (mo_named){"hops", hops, mo_from(t, MO_I64, 2, (int64_t[]){K, r->n}, row)};
 }
 
-/* Positions among the distinct examples, as a tensor. */
+/* The position of each example among the distinct ones, as a tensor. */
 static mo_tensor *example_positions(mo_tape *t, const mo_row_list *r, const int64_t *id, int64_t n) {
     int64_t *at = mo_tape_scratch(t, n, sizeof *at);
     for (int64_t i = 0; at && i < n; i++)
@@ -155,7 +155,7 @@ mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n
         int64_t distinct = mo_sort_distinct(sorted, n);
         for (int64_t i = 0; i < n; i++)
             times[mo_find_sorted(sorted, distinct, own[i])]++;
-        for (int64_t i = 0; i < n; i++) { /* the first takes all, so that `times` is 0 again */
+        for (int64_t i = 0; i < n; i++) { /* the first row of an example takes its whole count and resets `times` */
             int64_t *left = &times[mo_find_sorted(sorted, distinct, own[i])];
             weight[b * n + i] = *left;
             *left = 0;

@@ -1,6 +1,6 @@
-/* train/episodes/episode_kernels.c - the kernels between the examples of an episode, as tensors of its tape: those of
- * the support with itself and with the queries, and no others, so that an episode costs as much on any graph. A large
- * support is stood for by some of its rows. */
+/* train/episodes/episode_kernels.c - the kernels between the examples of an episode, as tensors of its tape: only
+ * support against support and queries against support, so that the cost does not grow with the graph. Some rows, the
+ * centres, stand for a large support. */
 #include "train/episodes/episode_kernels.h"
 
 #include "autograd/tape.h"
@@ -30,7 +30,7 @@ static bool mark_first(mo_context *ctx, const int64_t *id, int64_t n, uint8_t *f
     return seen != NULL;
 }
 
-/* The largest number q that no class exceeds, with which all classes together give at most MO_MOST_CENTRES rows. */
+/* The largest q such that min(q, distinct rows of c), summed over classes c, is at most MO_MOST_CENTRES. */
 static int64_t rows_of_each_class(const int64_t *count, int64_t classes) {
     int64_t q = 0;
     for (int64_t sum = 0; sum <= MO_MOST_CENTRES && q <= MO_MOST_CENTRES; q++) {
@@ -51,7 +51,7 @@ int64_t mo_choose_centres(
     uint8_t *first = mo_host_array(ctx, n, 1);
     int64_t *count = first ? mo_host_array(ctx, 2 * classes, sizeof *count) : NULL;
     if (count && mark_first(ctx, id, n, first)) {
-        int64_t *within = count + classes; /* distinct rows of a class that were passed */
+        int64_t *within = count + classes; /* distinct rows of each class seen so far */
         for (int64_t i = 0; i < n; i++)
             count[label[i]] += first[i];
         int64_t q = rows_of_each_class(count, classes);
@@ -61,7 +61,7 @@ int64_t mo_choose_centres(
             if (!first[i])
                 continue;
             int64_t j = within[label[i]]++;
-            if ((j + 1) * wanted / all > j * wanted / all) /* `wanted` of the j = 0 .. all - 1 */
+            if ((j + 1) * wanted / all > j * wanted / all) /* spreads `wanted` choices evenly over j = 0 .. all - 1 */
                 at[chosen++] = i;
         }
     }
@@ -98,7 +98,7 @@ void mo_put_query_kernels(mo_tape *t, const mo_source *source, const mo_kernel_e
         put_kernels_between(t, source, "query kernels", of->query, of->n_q, of, e);
 }
 
-/* Writes the positions of a plan's centres, and returns their number. */
+/* Writes the positions of a plan's centres; returns their number. */
 static int64_t choose_plan_centres(mo_tape *t, const mo_plan *plan, int64_t at[MO_MOST_CENTRES]) {
     const int64_t *id = plan->task == MO_TASK_LP ? plan->support_pair : plan->support[0];
     return id ? mo_choose_centres(t->ctx, id, plan->support_label, plan->n_support, plan->classes, at) : 0;

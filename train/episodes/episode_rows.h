@@ -7,9 +7,9 @@
 #include "train/episodes/pool.h"
 #include "train/features/row_stack.h"
 
-enum { MO_MOST_PIECES = 8 /* arrays that an episode has rows of */ };
+enum { MO_MOST_PIECES = 8 /* most arrays that an episode reads rows of */ };
 
-/* The rows of an episode; the lists lie in a host arena. */
+/* The rows of an episode; the lists are in a host arena. */
 typedef struct mo_row_list {
     const mo_source *source;
     int64_t n, *row;            /* nodes or examples, in the order of the episode's rows */
@@ -20,31 +20,31 @@ typedef struct mo_row_list {
 /* Returns false on failure. The source and the arena must outlive the list; the plan need not. */
 bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *plan, mo_row_list *r, mo_context *ctx);
 
-/* Rows that have been fetched. */
+/* Fetched rows. */
 typedef struct mo_fetched {
     const mo_pinned *buffer;
     int n;
-    const mo_tensor *array[MO_MOST_PIECES]; /* the array of each piece, and the piece's offset in the buffer */
+    const mo_tensor *array[MO_MOST_PIECES]; /* [i]: the array of piece i, and its offset in the buffer */
     size_t offset[MO_MOST_PIECES];
 } mo_fetched;
 
-/* Lists the arrays that an episode has rows of and that are not resident; returns their number. */
+/* Lists the non-resident arrays that an episode reads rows of; returns their number. */
 int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]);
 /* The tensors of the episode. Rows that are not resident come from `fetched`; if it is NULL, they are fetched now. */
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e);
-/* The weights int64 [B, n] of the rows of B supports, as mo_episode has them, from the numbers [B, n] of their
- * examples; NULL where no support has an example twice, or on failure. mo_plan_weight: [n_support]. */
+/* The weights int64 [B, n] of the rows of B supports, as in mo_episode, from the ids [B, n] of their examples; NULL if
+ * no support repeats an example, or on failure. mo_plan_weight: [n_support]. */
 mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n);
 mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
 /* Weights float64 [n] of rows with these labels, mean 1: a class with n_c rows of n gets s (n_c + 32) in all. Without
- * them a ridge calls most queries by the class with most labels, which say little of how large the classes are while
- * they are few. Of 25 graphs (accuracy and mean negative log-likelihood of plain queries; balanced accuracy):
+ * weights a ridge predicts mostly the class with most labels; but few labels tell little about class sizes. Of 25
+ * graphs (accuracy and mean negative log-likelihood of plain queries; balanced accuracy):
  *     labels of a class             1 to 4 at random     3 on average, in proportion    30, in proportion
  *     every row counts 1            50.3 1.20  47.9      61.7 1.05  43.8                77.4 .596  59.4
  *     these weights                 52.1 1.13  50.2      63.3 .96   47.1                77.6 .582  61.9
  *     every class counts as much    52.2 1.13  50.4      63.5 .95   47.4                76.8 .596  63.1
- * NULL where all classes have equally many, or on failure. */
+ * NULL if all classes have equally many rows, or on failure. */
 mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes);
 /* example_tensors.c: the tensors of rows of examples. */
 void mo_example_tensors(

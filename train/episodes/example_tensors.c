@@ -1,4 +1,4 @@
-/* train/episodes/example_tensors.c - rows of examples, those of one episode, as tensors of its tape. */
+/* train/episodes/example_tensors.c - rows of the examples of one episode, as tensors of its tape. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/episodes/episode_rows.h"
@@ -25,7 +25,7 @@ static mo_tensor *gather_examples(
     return mo_reshape(t, mo_gather_rows(t, mo_reshape(t, X, 2, (int64_t[]){outer * E, w}), index), mo_ndim(X), shape);
 }
 
-/* Parts of the rows that a task may have beside the first three. */
+/* Optional parts of the rows, depending on the task, beside the first three. */
 const mo_part_row mo_part_rows[] = {{"statistics", 0}, {"subtrees", 0}, {"waves", 0}, {"walks", MO_EXTRAS_LIMIT},
     {"matches", MO_EXTRAS_LIMIT}, {NULL, 0}};
 

@@ -1,4 +1,4 @@
-/* train/episodes/lists.c - pools and suites as text files (lists.h says what they hold). */
+/* train/episodes/lists.c - pools and suites as text files (their content: lists.h). */
 #include "train/lists.h"
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
@@ -17,7 +17,7 @@ typedef struct list {
     char path[PATH_MAX];
 } list;
 
-/* Opens NAME.kind of the embedded data, or a path. Close in any case. */
+/* Opens NAME.kind of the embedded data, or a path. Close it even on failure. */
 static bool list_open(list *l, mo_context *ctx, const char *kind, const char *name_or_path) {
     char ending[16];
     *l = (list){.text = {.ctx = ctx}};
@@ -33,7 +33,7 @@ static bool list_open(list *l, mo_context *ctx, const char *kind, const char *na
     return mo_text_open(&l->text, ctx, l->path);
 }
 
-/* Moves to the next line that says something. */
+/* Moves to the next line that is neither blank nor a comment. */
 static bool list_line(mo_text_reader *r) {
     while (mo_text_line(r))
         if (mo_text_data(r))
@@ -53,7 +53,7 @@ static char *list_word(mo_text_reader *r) {
     return word;
 }
 
-/* Whether the line is a setting of that name, which is passed over. */
+/* Whether the line is a setting of that name; if so, skips the name. */
 static bool list_setting(mo_text_reader *r, const char *name) {
     size_t n = strlen(name);
     if (strncmp(r->cursor, name, n) != 0 || (r->cursor[n] && !strchr(" \t", r->cursor[n])))
@@ -72,7 +72,7 @@ static bool list_number(mo_text_reader *r, const char *what, double least, doubl
     return true;
 }
 
-/* A copy of the word behind the n others of a list that grows. */
+/* Appends a copy of the word to a growing list of n words. */
 static bool list_append(mo_context *ctx, char ***words, int64_t *room, int *n, const char *word) {
     if (!mo_host_array_grow(ctx, words, room, *n + 1, sizeof **words) || !((*words)[*n] = mo_text_copy(ctx, word)))
         return false;
@@ -133,7 +133,7 @@ void mo_pool_file_release(mo_pool_file *file) {
 
 /* ---- suites ---- */
 
-/* Room of the lists that grow as a suite is read. */
+/* Capacities of the lists that grow while a suite is read. */
 typedef struct suite_room {
     int64_t heads, tasks;
 } suite_room;
@@ -181,7 +181,7 @@ static bool read_shots(mo_text_reader *r, mo_suite_task *task) {
     return true;
 }
 
-/* The task of a word NAME:TASK, of which it leaves the name; -1: it has none. */
+/* Splits NAME:TASK: cuts the word to the name and returns the task; -1 if it has none. */
 static int split_task(char *word) {
     char *colon = strrchr(word, ':');
     for (int task = 0; colon && colon > word && task < MO_TASKS; task++)

@@ -1,7 +1,7 @@
 /* train/episodes/plan.c - which examples take part in episode `number`: a function of (seed, number) alone.
  *
- * Drawn from one stream in this order: k, q, the classes in the order of their labels, then the members class by class,
- * and last the order of support and of query. */
+ * One stream gives, in this order: k, q, the classes in the order of their labels, the members class by class, and the
+ * order of support and of query. */
 #include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
@@ -30,8 +30,8 @@ static bool check_plan_options(const mo_graph *graph, const mo_plan_options *o) 
         (long long)o->max_classes);
 }
 
-/* The classes that take part, in the order of their labels: at most max_classes of those with two or more members.
- * Links keep theirs, since label 1 means an edge. Returns NULL after raising. */
+/* The classes that take part, in the order of their labels: at most max_classes classes with two or more members. Links
+ * keep both, since label 1 means an edge. Returns NULL after raising. */
 static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_classes) {
     mo_plan *plan = d->plan;
     int64_t *class_drawn = mo_host_array(d->ctx, d->members->classes, sizeof *class_drawn);
@@ -59,7 +59,7 @@ static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_clas
     return class_drawn;
 }
 
-/* One side of a plan while it is filled. */
+/* One side of a plan while it is being filled. */
 typedef struct side {
     int64_t **ends, *label, *pair;
 } side;
@@ -93,15 +93,15 @@ static int64_t support_part(const drawing *d, int64_t n) {
 }
 
 /* Draws k support and q query examples of class c under a label. A class with fewer than k + q members is split into
- * two parts, which are drawn from with replacement, so that support and query never share an example; with
- * support_first, members repeat only after all of their part have been drawn. */
+ * two parts, so that support and query share no example; each part is drawn from with replacement. support_first:
+ * support members repeat only after all of their part have been drawn. */
 static void draw_members(drawing *d, int64_t c, int64_t label) {
     mo_plan *plan = d->plan;
     int64_t k = plan->k, q = plan->q, n = mo_members_count(d->members, c);
     int64_t *member = d->members->member + d->members->start[c];
     bool small = n < k + q;
     int64_t part = small ? support_part(d, n) : k, rest = small ? n - part : q;
-    int64_t once[2] = {part, rest}; /* draws of each part that repeat nothing */
+    int64_t once[2] = {part, rest}; /* number of draws from each part without repetition */
     if (small && !d->support_first)
         once[0] = once[1] = 0;
     plan->small_classes += small;

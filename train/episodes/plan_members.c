@@ -1,4 +1,4 @@
-/* train/episodes/plan_members.c - the classes of a few-shot problem, their examples, and the room that a plan needs. */
+/* train/episodes/plan_members.c - the classes of a few-shot problem, their examples, and the memory of a plan. */
 #include "train/episodes/plan_members.h"
 #include "tensor/hidden.h"
 
@@ -10,7 +10,7 @@ void mo_members_release(mo_members *members) {
     *members = (mo_members){0};
 }
 
-/* Raises if an example is out of range or listed twice: support and query could then share it. */
+/* Raises if an id is out of range or repeated: support and query could share a repeated example. */
 static bool check_examples(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n) {
     bool *listed = mo_host_array(graph->ctx, graph->n_labels, sizeof *listed);
     for (int64_t i = 0; listed && i < n; i++) {

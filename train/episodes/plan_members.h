@@ -12,9 +12,9 @@ typedef struct mo_members {
 } mo_members;
 
 /* Groups labelled examples by class: all of the graph's (example NULL), or the listed ones, which must be distinct and
- * in range; skips unlabelled ones. Returns false after raising; release in any case. */
+ * in range; skips unlabelled ones. Returns false after raising; release even then. */
 bool mo_members_group(const mo_graph *graph, mo_task task, const int64_t *example, int64_t n, mo_members *members);
-/* The two classes of links: class 0 holds the numbers of the negatives, class 1 those of the positives. */
+/* The two classes of links: class 0 has the negatives' numbers, class 1 the positives'. */
 bool mo_members_of_links(const mo_graph *graph, const mo_links *links, mo_members *members);
 void mo_members_release(mo_members *members);
 static inline int64_t mo_members_count(const mo_members *members, int64_t c) {

@@ -1,5 +1,5 @@
-/* train/episodes/plan_public.c - protocol "public": a division of the nodes that came with the graph, as other methods
- * report their accuracy on it; or divisions drawn as GraphAny draws them for graphs that came with none. */
+/* train/episodes/plan_public.c - protocol "public": the division of nodes that came with the graph, on which other
+ * methods report accuracy; for graphs without one, divisions drawn as in GraphAny. */
 #include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The labelled nodes of a part whose class has a number, in the order of the nodes: node and label (NULL: counted
- * alone). Returns how many. */
+/* Lists the labelled nodes of a part whose class has a number, in order: node and label (NULL: counts only). Returns
+ * their number. */
 static int64_t take_part(
     const mo_graph *graph, const uint8_t *division, mo_division part, const int64_t *number, mo_plan *plan) {
     int64_t n = 0, *node = part == MO_DIVISION_TRAIN ? plan->support[0] : plan->query[0],
@@ -26,7 +26,7 @@ static int64_t take_part(
     return n;
 }
 
-/* Numbers the classes that have a training node, -1 for others; and the number of training nodes in the smallest. */
+/* Numbers the classes that have a training node (-1: none); returns the training nodes of the smallest class. */
 static void number_classes(const mo_graph *graph, const uint8_t *division, int64_t *number, mo_plan *plan) {
     for (int64_t i = 0; i < graph->nodes; i++)
         if (division[i] == MO_DIVISION_TRAIN && graph->label[i] >= 0)
@@ -77,8 +77,8 @@ mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan) {
 
 enum { LABELS_A_CLASS = 20, DRAWN_STREAM = 1 << 20 };
 
-/* Training nodes of each class: n in proportion to the classes, by largest remainders, at least one of each class and
- * never all of one. */
+/* The number of training nodes of each class: n in all, in proportion to class sizes, by largest remainders; at least
+ * one per class and never all of it. */
 static void share_training(const mo_members *class, int64_t n, int64_t *train) {
     int64_t all = class->start[class->classes], given = 0;
     for (int64_t c = 0; c < class->classes; c++) {
@@ -105,7 +105,7 @@ static void share_training(const mo_members *class, int64_t n, int64_t *train) {
     }
 }
 
-/* Of each class the first nodes drawn are learned from; of the others every second one is tested on. */
+/* In each class the first drawn nodes are training nodes; every second of the others is a test node. */
 static void draw_division(mo_members *class, const int64_t *train, uint64_t seed, uint8_t *division) {
     int64_t other = 0;
     for (int64_t c = 0; c < class->classes; c++) {

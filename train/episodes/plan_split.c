@@ -1,7 +1,7 @@
 /* train/episodes/plan_split.c - protocol "split": a test part at natural frequencies, the support from the rest.
  *
- * The test part is a tenth of the labelled examples, independent of class and k. The support of k is the beginning of
- * the support of any larger k; a class with fewer training members has all of them, then draws them again. */
+ * The test part is a tenth of the labelled examples, independent of class and k. The support for k begins the support
+ * for any larger k; a class with fewer training members uses all of them, then repeats them. */
 #include "tensor/hidden.h"
 #include "train/episodes/plan_members.h"
 #include "train/graphs/draw.h"
@@ -11,7 +11,7 @@
 
 #define TEST_SHARE 0.1
 
-/* Streams of MO_PURPOSE_SPLIT: 0 the test part, 1 + c the support of class c. */
+/* Streams of MO_PURPOSE_SPLIT: 0 for the test part, 1 + c for the support of class c. */
 static mo_random split_stream(uint64_t seed, int64_t number) {
     return mo_random_at(seed, MO_PURPOSE_SPLIT, (uint64_t)number);
 }
@@ -36,7 +36,7 @@ static int64_t *draw_test(const mo_graph *graph, uint64_t seed, int64_t *n, int6
  * for the others. Returns NULL after raising. */
 static int64_t *number_split_classes(
     const mo_graph *graph, const mo_members *train, const int64_t *test, int64_t n_test, mo_plan *plan) {
-    int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* at first: test members per class */
+    int64_t *number = mo_host_array(graph->ctx, graph->classes, sizeof *number); /* first: test members per class */
     for (int64_t i = 0; number && i < n_test; i++)
         number[graph->label[test[i]]]++;
     for (int64_t c = 0; number && c < graph->classes; c++) {

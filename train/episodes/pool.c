@@ -1,7 +1,7 @@
-/* train/episodes/pool.c - the graphs of a run, opened once, each for the tasks it can serve, with frozen features.
+/* train/episodes/pool.c - the graphs of a run, each opened once for the tasks it supports, with frozen features.
  *
- * Features for links are computed from the graph without the links that episodes ask about; nodes and graphs use the
- * full graph. A graph named twice is kept once. */
+ * Features for links are computed from the graph without the links that are episodes' examples; nodes and graphs use
+ * the full graph. A graph named twice is kept once. */
 #include "train/episodes/pool.h"
 
 #include "tensor/files/number_text.h"
@@ -23,8 +23,8 @@ static bool parse_share(mo_context *ctx, const char *item, const char *text, dou
     return mo_ok(ctx);
 }
 
-/* Parses "name:nc+lp@0.1": returns the tasks as bits (0: none named), the length of the name, and the share if there is
- * one. Returns -1 on failure. */
+/* Parses "name:nc+lp@0.1": returns the tasks as bits (0: none given), the length of the name, and the share if given.
+ * Returns -1 on failure. */
 static int parse_item(mo_context *ctx, const char *item, size_t *length, double *share) {
     const char *colon = strrchr(item, ':'), *at = strrchr(item, '@');
     size_t stop = strlen(item);
@@ -71,7 +71,7 @@ static mo_source *add_pool_source(mo_pool *pool) {
     return s;
 }
 
-/* The graph of equal content that the pool has already, or NULL. */
+/* The pool's graph with equal content, or NULL. */
 static mo_graph *find_graph(const mo_pool *pool, const mo_graph *graph) {
     for (int i = 0; i < pool->n; i++)
         if (memcmp(pool->source[i].graph->hash, graph->hash, sizeof graph->hash) == 0)
@@ -96,7 +96,7 @@ static void drop_last(mo_pool *pool) {
         mo_graph_release(s->graph);
 }
 
-/* A new source for that task of a graph that is in the pool or about to join it. Returns NULL on failure. */
+/* Adds a source for one task of a graph that is in the pool or about to join it. Returns NULL on failure. */
 static mo_source *add_task(mo_pool *pool, mo_graph *graph, mo_task task) {
     mo_context *ctx = pool->ctx;
     if (!mo_graph_has_task(graph, task))
@@ -241,7 +241,7 @@ mo_pool *mo_pool_for(mo_context *ctx, mo_model *model, const char *const *names,
     double dim = mo_model_setting(model, "dim");
     mo_feature_options options = {
         .form = model->encoder.of_examples ? MO_FEATURES_OF_EXAMPLES : MO_FEATURES_OF_NODES,
-        .dim = dim >= 1 ? (int)dim : 256, /* rows of examples are read at any width: that of the recipe `best` */
+        .dim = dim >= 1 ? (int)dim : 256, /* any width can read rows of examples: take that of the recipe `best` */
         .hops = (int)mo_model_setting(model, "hops"),
         .power_iterations = 2,
     };

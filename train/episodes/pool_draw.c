@@ -3,10 +3,10 @@
 #include "tensor/hidden.h"
 #include "train/episodes/pool.h"
 
-/* Several episodes per step take the families in this order, as the released program does. */
+/* With several episodes per step the families take turns in this order, as in the released program. */
 static const mo_task family_order[MO_TASKS] = {MO_TASK_LP, MO_TASK_NC, MO_TASK_GC};
 
-/* Family and source are drawn from this index on, far beyond the numbers that mo_plan_draw takes from 0 on. */
+/* Family and source are drawn at indices from here on, far above the indices from 0 that mo_plan_draw uses. */
 static const uint64_t choice_index = (uint64_t)1 << 48;
 
 static int count_sources(const mo_pool *pool, mo_task task) {
@@ -23,7 +23,7 @@ static const mo_source *find_source(const mo_pool *pool, mo_task task, int64_t r
     return NULL;
 }
 
-/* Draws one of the present families: at equal weights as a whole number, else by the running sum of the weights. */
+/* Draws one of the present families: with equal weights by an integer draw, else by cumulative weights. */
 static int64_t draw_family(const mo_pool *pool, mo_random *r, const mo_task *present, int families) {
     double sum = 0;
     bool equal = true;
@@ -40,7 +40,7 @@ static int64_t draw_family(const mo_pool *pool, mo_random *r, const mo_task *pre
     return family;
 }
 
-/* The source of an episode; NULL if no family has both sources and a weight. */
+/* The source of an episode; NULL if no family has both sources and a positive weight. */
 static const mo_source *choose_source(const mo_pool *pool, uint64_t number, mo_family_order order, uint64_t seed) {
     mo_task present[MO_TASKS];
     int families = 0;

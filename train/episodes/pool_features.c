@@ -1,7 +1,8 @@
-/* train/episodes/pool_features.c - the features of a pool's sources: of which graph, and where they are made and kept.
+/* train/episodes/pool_features.c - chooses for each source of a pool the graph of its features, and the place where
+ * they are made and kept.
  *
- * Features that are not kept on the device belong to a context of the CPU that the pool owns. A graph is host memory,
- * so the same arrays serve both contexts, through a copy of its struct in the other one. */
+ * Features outside the device belong to a CPU context that the pool owns. A graph is in host memory, so a copy of its
+ * struct in that context shares its arrays. */
 #include "train/episodes/pool.h"
 
 #include "tensor/files/number_text.h"
@@ -37,7 +38,7 @@ static mo_feature_place choose_place(const mo_pool *pool, const mo_graph *graph,
     return MO_FEATURES_ON_HOST;
 }
 
-/* The context of features at that place. Returns NULL on failure. */
+/* The context for features at that place. Returns NULL on failure. */
 static mo_context *context_of(mo_pool *pool, mo_feature_place place) {
     mo_context *ctx = pool->ctx;
     if (place == MO_FEATURES_ON_DEVICE || mo_context_device(ctx) == MO_CPU)

@@ -1,11 +1,11 @@
 /* train/episodes/prefetch.c - planning and fetching episodes ahead, in four slots: while the device computes on one, a
  * thread gathers the rows of the next ones into page-locked memory. With two slots each episode would have to be
- * fetched in the time that the one before it is computed; with four, episodes of many and of few rows even out.
+ * fetched while the one before it is computed; with four, large and small episodes average out.
  *
- * The i-th episode that is taken has slot i mod 4. When its work has been queued, its slot is planned for episode
- * i + 4; before that, the host waits for the upload of episode i alone (which precedes that work), so that no row is
- * overwritten on its way. Sources whose rows are resident need no fetching; their episodes are planned ahead as well.
- */
+ * The i-th taken episode uses slot i mod 4. Once its work is queued, its slot is planned for episode i + 4; before
+ * that, the host waits only for the upload of episode i (which precedes that work), so that no row is overwritten
+ * during its upload. Episodes with resident rows need no fetching; they are planned ahead as well.
+ **/
 #include "train/episodes/prefetch.h"
 
 #include "tensor/storage.h"
@@ -17,9 +17,9 @@
 
 enum { SLOTS = 4, ALIGNMENT = 256 };
 
-/* ---- the thread: it takes orders in turn, knows no context and raises no errors ---- */
+/* ---- the thread: runs orders in turn, has no context and raises no errors ---- */
 
-/* Rows of one array, to be fetched. */
+/* Rows of one array to fetch. */
 typedef struct row_piece {
     mo_row_stack stack;
     const int64_t *row;
@@ -32,7 +32,7 @@ typedef struct row_order {
     row_piece piece[MO_MOST_PIECES];
     int n;
     bool done;
-    char failure[512]; /* one line; "" on success */
+    char failure[512]; /* one line; "" after success */
     struct row_order *next;
 } row_order;
 
@@ -73,7 +73,7 @@ static void *read_rows(void *state) {
     return NULL;
 }
 
-/* The thread blocks all signals: they are for the program's own threads. */
+/* The thread blocks all signals: the program's own threads handle them. */
 static bool start_reader_thread(row_reader *r) {
     sigset_t all;
     pthread_attr_t attributes;
@@ -91,7 +91,7 @@ static bool start_reader_thread(row_reader *r) {
     return !failure;
 }
 
-/* NULL on failure. The thread starts with the first order. */
+/* Returns NULL on failure. The first order starts the thread. */
 static row_reader *row_reader_create(mo_context *ctx) {
     row_reader *r = mo_host_alloc(ctx, sizeof *r);
     if (!r)
@@ -117,7 +117,7 @@ static void row_reader_release(row_reader *r) {
     mo_host_free(r->ctx, r, sizeof *r);
 }
 
-/* Queues an order, which the caller keeps until the reader is released; raises if no thread can be started. */
+/* Queues an order, which must live until the reader is released; raises if no thread can be started. */
 static mo_code row_reader_order(row_reader *r, row_order *order) {
     if (!mo_ok(r->ctx) || !start_reader_thread(r))
         return mo_context_status(r->ctx)->code;
@@ -147,7 +147,7 @@ static mo_code row_reader_wait(row_reader *r, const row_order *order) {
 /* ---- the slots ---- */
 
 typedef struct slot {
-    bool planned, ordered; /* ordered: the thread may be working for this slot */
+    bool planned, ordered; /* ordered: the thread can be working on this slot */
     uint64_t number, version;
     const mo_source *source;
     mo_plan plan;
@@ -165,7 +165,7 @@ struct mo_prefetch {
     mo_family_order order;
     mo_plan_options options;
     uint64_t end;
-    uint64_t stride, first, count; /* of each `stride` episodes, those from `first` on that are taken */
+    uint64_t stride, first, count; /* of each `stride` episodes, `count` are taken from number `first` on */
     row_reader *reader;
     slot slot[SLOTS];
 };
@@ -206,7 +206,7 @@ void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t
     p->count = count;
 }
 
-/* The place of an episode among those that are taken, and the number of the one at a place. */
+/* prefetch_place: the position of an episode among the taken ones; prefetch_number: the inverse. */
 static uint64_t prefetch_place(const mo_prefetch *p, uint64_t number) {
     return number / p->stride * p->count + number % p->stride - p->first;
 }
@@ -215,7 +215,7 @@ static uint64_t prefetch_number(const mo_prefetch *p, uint64_t place) {
     return place / p->count * p->stride + p->first + place % p->count;
 }
 
-/* Empties a slot, in any state of its order. */
+/* Empties a slot, whatever the state of its order. */
 static void prefetch_clear(mo_prefetch *p, slot *s) {
     mo_status before = p->ctx->status;
     if (s->ordered)
@@ -236,7 +236,7 @@ static bool prefetch_reserve(mo_prefetch *p, slot *s, size_t bytes) {
     return mo_pin(p->ctx, bytes > more ? bytes : more, &s->buffer);
 }
 
-/* Lets the thread fetch the rows that are not in memory. */
+/* Orders the rows that are not in memory from the thread. */
 static void order_rows(mo_prefetch *p, slot *s) {
     mo_fetched *f = &s->fetched;
     size_t bytes = 0;

@@ -1,6 +1,5 @@
-/* train/episodes/prefetch.h - the episodes of a run, planned and their rows fetched before they are needed (library
- * internal).
- */
+/* train/episodes/prefetch.h - plans a run's episodes and fetches their rows ahead (library internal).
+ **/
 #ifndef MO_PREFETCH_H
 #define MO_PREFETCH_H
 
@@ -12,12 +11,13 @@ typedef struct mo_prefetch mo_prefetch;
  * failure. */
 mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_plan_options *options, uint64_t end);
 void mo_prefetch_release(mo_prefetch *p);
-/* Episode `number` as mo_pool_draw gives it, with the same bits; its errors are raised here. */
+/* Episode `number` with the same bits as by mo_pool_draw; raises the errors of planning and fetching it. */
 mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source);
-/* From now on, of each `stride` episodes, `count` are taken, from number `first` on. Called before the first is. */
+/* From now on takes only `count` of each `stride` episodes, from number `first` on. Call it before the first
+ * episode. */
 void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count);
-/* Starts fetching ahead. The caller calls it when the work of episode `number`, the last one taken, has been queued; it
- * begins with the fourth episode after it; those before are on their way. Raises no error. */
+/* Fetches ahead; call it when the work of episode `number`, the last one taken, is queued. Plans the fourth episode
+ * after it; those between are under way. Raises no error. */
 void mo_prefetch_ahead(mo_prefetch *p, uint64_t number);
 
 #endif

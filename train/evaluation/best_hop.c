@@ -1,5 +1,5 @@
-/* train/evaluation/best_hop.c - the hop whose raw rows serve a head best, chosen on the training pool and on nothing
- * else. */
+/* train/evaluation/best_hop.c - the hop on whose raw rows a head is most accurate, chosen on the training pool
+ * alone. */
 #include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
@@ -35,15 +35,15 @@ static void add_source_accuracies(
     }
 }
 
-/* The examples of an episode at one hop: their rows, or the means over the nodes of each graph. */
+/* The examples' rows at one hop or, for graphs, means over each graph's nodes. */
 static mo_tensor *episode_hop(mo_tape *t, const mo_episode *e, int hop) {
     mo_tensor *hops = e->rows[0].tensor, *X = mo_slice(t, hops, MO_AXIS(0), hop, hop + 1);
     X = mo_reshape(t, X, 2, (int64_t[]){mo_dim(hops, 1), mo_dim(hops, 2)});
     return e->segment ? mo_segment_mean(t, X, e->segment) : X;
 }
 
-/* The same figures where the hop stack is not resident: the rows of each episode are fetched, as a whole hop may not
- * fit into memory. */
+/* Adds the same accuracies if the hop stack is not resident: fetches the rows of each episode, as a whole hop can
+ * exceed memory. */
 static void add_fetched_accuracies(
     mo_tape *t, const mo_source *s, mo_candidate candidate, uint64_t seed, double *total) {
     mo_context *ctx = mo_tape_context(t);

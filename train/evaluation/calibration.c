@@ -1,4 +1,4 @@
-/* train/evaluation/calibration.c - class probabilities against what came true: accuracy, cross-entropy, Brier score,
+/* train/evaluation/calibration.c - compares class probabilities with labels: accuracy, cross-entropy, Brier score,
  * expected calibration error. All in float64. */
 #include "train/metrics.h"
 
@@ -22,7 +22,7 @@ void mo_softmax_logits(double *logits, int64_t n, double temperature) {
         logits[c] /= sum;
 }
 
-/* Bins are closed above: a confidence of 1 lies in the last bin. */
+/* Bins include their upper end: a confidence of 1 is in the last bin. */
 static int bin_of(double confidence) {
     int bin = (int)ceil(confidence * MO_ECE_BINS) - 1;
     return bin < 0 ? 0 : bin >= MO_ECE_BINS ? MO_ECE_BINS - 1 : bin;

@@ -1,5 +1,6 @@
-/* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, whose differences are paired.
- */
+/* train/evaluation/compare_models.c - two models on the same numbered episodes of a pool, compared by paired
+ * differences.
+ **/
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 
@@ -41,7 +42,7 @@ static mo_paired pair_accuracies(const accuracies *a, int task) {
     return f;
 }
 
-/* The number of families that the pool draws from in turn. */
+/* The number of families that take turns in the pool. */
 static int count_families(const mo_pool *pool) {
     unsigned present = 0;
     for (int i = 0; i < pool->n; i++)

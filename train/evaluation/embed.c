@@ -1,5 +1,5 @@
-/* train/evaluation/embed.c - the embeddings of every node or graph of a data set, encoded in blocks of rows, each graph
- * once. */
+/* train/evaluation/embed.c - the embeddings of every node or graph of a data set, in blocks of rows; each graph is
+ * encoded once. */
 #include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
@@ -9,18 +9,18 @@
 
 #include <inttypes.h>
 
-/* Examples first .. last - 1; of a model of nodes also its rows, which are nodes. */
+/* Examples first .. last - 1 and, if the model encodes nodes, their rows (nodes). */
 typedef struct embed_block {
     int64_t first, last, rows, first_node;
 } embed_block;
 
-/* What an embedding of all examples is done with: a visit gets each block. */
+/* How embeddings of all examples are processed; a visit gets each block. */
 typedef struct embedding {
     mo_model *model;
     const mo_source *source;
     int64_t max_rows;
-    bool ones;         /* behind each row of a model of examples */
-    mo_tensor *sketch; /* a matrix that the rows are multiplied with, or NULL */
+    bool ones;         /* append a 1 to each row of a model of examples */
+    mo_tensor *sketch; /* a matrix to multiply the rows with, or NULL */
     mo_embed_visit visit;
     void *state;
 } embedding;
@@ -29,7 +29,7 @@ static bool is_set(const mo_source *source) {
     return source->task == MO_TASK_GC;
 }
 
-/* The next block from example `first` on: at most max_rows rows, but at least one example. */
+/* The next block, from example `first` on: at most max_rows rows, but at least one example. */
 static embed_block next_block(const mo_source *source, int64_t first, int64_t max_rows) {
     const mo_graph *graph = source->graph;
     embed_block b = {.first = first, .last = first, .first_node = is_set(source) ? graph->graph_offset[first] : first};
@@ -74,11 +74,11 @@ static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *
     return mo_ok(ctx);
 }
 
-/* Embeddings of n examples: [n, d], each followed by a 1 if asked for. */
+/* Embeddings [n, d] of n examples, with a 1 appended to each row if asked for. */
 static mo_tensor *embed_listed(
     mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n, bool ones) {
     mo_episode e = {.task = source->task, .classes = 2};
-    int64_t *zero = mo_tape_scratch(t, n, sizeof *zero); /* as labels: no head is fitted */
+    int64_t *zero = mo_tape_scratch(t, n, sizeof *zero); /* placeholder labels: no head is fitted */
     mo_tensor *Z, *none;
     if (!zero)
         return mo_null_tensor(mo_tape_context(t));
@@ -92,7 +92,7 @@ mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source,
     return embed_listed(t, model, source, id, n, false);
 }
 
-/* Those of examples first .. first + n - 1. */
+/* Embeddings of examples first .. last - 1. */
 static mo_tensor *embed_some(
     mo_tape *t, mo_model *model, const mo_source *source, int64_t first, int64_t n, bool ones) {
     int64_t *id = mo_tape_scratch(t, n, sizeof *id);
@@ -152,7 +152,7 @@ static mo_code embed_source(const embedding *e) {
     return mo_code_of(ctx);
 }
 
-/* Keeps the blocks in *all, one tensor. */
+/* Copies the blocks into one tensor, *all. */
 static bool keep_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *all) {
     mo_tensor **kept = all;
     mo_context *ctx = mo_tape_context(t);

@@ -1,12 +1,12 @@
-/* train/evaluation/embed_hop.c - the rows of a source that a head reads without a model. */
+/* train/evaluation/embed_hop.c - the rows of a source that a head reads if there is no model. */
 #include "tensor/hidden.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
 
-/* The rows that a head without a model reads at one hop. Nodes: the attributes at unit length (structure if there
- * is one column or none: at unit length only the sign of a single number is left). Graphs: the mean of both blocks over
- * the hops so far, with the extras, at unit length. Links: the sum of the cosines of both blocks. */
+/* Rows at one hop, as a head reads them without a model. Nodes: the attributes at unit length (structure if there is at
+ * most one column: at unit length a single number keeps only its sign). Graphs: the mean of both blocks over the hops
+ * so far, with the extras, at unit length. Links: the sum of the cosines of both blocks. */
 static mo_tensor *example_hop(mo_tape *t, const mo_source *source, int hop) {
     const mo_arrays *arrays = source->features->arrays;
     mo_tensor *blocks = mo_arrays_find(arrays, "blocks"), *extras = mo_arrays_find(arrays, "extras");

@@ -1,9 +1,8 @@
-/* train/evaluation/eval_link_rows.c - rows of links for an evaluation: what the head is fitted on and what it is asked
- * about.
+/* train/evaluation/eval_link_rows.c - rows of links for an evaluation: the head's support and its queries.
  *
- * The source's rows come from the graph without any held-out link. A test link may be seen from a larger graph: all
- * edges except the test links. Its rows are computed from that graph and appended to the source's, and all columns are
- * standardised by the rows on which heads are fitted, so that no statistic of the test part enters them. */
+ * The source's rows come from the graph without any held-out link. Test links can use a larger graph: all edges except
+ * the test links. Their rows are computed from it and appended to the source's. All columns are standardised by the
+ * rows that heads are fitted on, so no statistic of the test part enters. */
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_rows.h"
@@ -12,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The test pairs as links of the graph that lacks them: positives, then negatives. */
+/* The test pairs as links of a graph without them: positives, then negatives. */
 static bool list_test(const mo_source *s, const mo_link_test *test, mo_links *seen) {
     mo_context *ctx = s->graph->ctx;
     *seen = (mo_links){.n_positive = test->n_positive, .n_negative = test->n_negative};
@@ -50,7 +49,7 @@ static bool put_raw(const mo_features *f, const char *name, const char *moments,
     return mo_ok(ctx);
 }
 
-/* The rows of one name from both features, one after the other, standardised by the reference. */
+/* Concatenates the rows of one name from both features, standardised by the reference. */
 static void join_link_rows(mo_features *out, const mo_features *const parts[2], const char *name, const char *moments,
     const mo_link_test *test, double epsilon) {
     mo_context *ctx = out->arrays->ctx;

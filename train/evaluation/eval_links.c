@@ -1,11 +1,11 @@
 /* train/evaluation/eval_links.c - link prediction: a head fitted on k links and k non-edges scores held-out links
  * against as many non-edges.
  *
- * Features come from a graph without any of the source's positives. These are divided, by seed, into the test (5/7: a
- * fifth of the edges) and the links on which heads are fitted (2/7: a tenth of the remaining edges). So a support link
- * is absent from the features' graph, like a test link: if it were an edge there, its rows would carry its own
- * existence, and the head would learn a signal that test links lack. Rows of examples can be computed twice: a test
- * link's rows come from all edges except the test links (eval_link_rows.c). */
+ * Features come from a graph without any of the source's positives. The seed divides these into the test (5/7: a fifth
+ * of the edges) and the links for the heads' support (2/7: a tenth of the remaining edges). So the features' graph
+ * lacks support links as it lacks test links: an edge there would show in its own rows, and the head would learn a
+ * signal that test links lack. Rows of examples can be computed twice: a test link's rows come from all edges except
+ * the test links (eval_link_rows.c). */
 #include "train/evaluation/evaluation.h"
 
 #include "tensor/hidden.h"
@@ -43,20 +43,20 @@ static void release_pairs(pairs *p) {
     free(p->score);
 }
 
-/* The share 5/7, leaving at least one pair on either side. */
+/* 5/7 of n, leaving at least one pair on either side. */
 static int64_t test_size(int64_t n) {
     int64_t test = (5 * n + 3) / 7;
     return test < 1 ? 1 : test > n - 1 ? n - 1 : test;
 }
 
-/* Pair i of the support: the pairs after the test part in order; if there are too few, the rest with replacement. */
+/* Pair i of the support: the pairs after the test part in order; once these are used up, drawn with replacement. */
 static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
     int64_t pool = p->n - p->test;
     return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
 }
 
-/* One seed's division of the pairs, and its rows: those of the evaluation, or, for rows of examples, its own, in which
- * the rows of the test pairs follow those of all pairs. */
+/* One seed's division of the pairs, and its rows: the evaluation's, or, for rows of examples, its own: all pairs, then
+ * the test pairs. */
 typedef struct division {
     const mo_evaluation *ev;
     uint64_t seed;
@@ -66,7 +66,7 @@ typedef struct division {
     bool owns;        /* features and rows */
 } division;
 
-/* Writes pair `at` of a class as example `i` of a side of the plan. */
+/* Writes pair `at` of a class as example i of one side of the plan. */
 static void put_pair(const division *d, int side, int64_t at, int64_t i, int64_t *const ends[2], int64_t *number) {
     ends[0][i] = d->kind[side].end[0][at];
     ends[1][i] = d->kind[side].end[1][at];
@@ -106,7 +106,7 @@ static mo_tensor *link_margin(mo_tape *t, mo_tensor *logits) {
     return mo_sub(t, mo_slice(t, logits, MO_AXIS(1), 1, 2), mo_slice(t, logits, MO_AXIS(1), 0, 1));
 }
 
-/* <z_u, z_v>, which needs no support. */
+/* The score <z_u, z_v>, which needs no support. */
 static mo_tensor *inner_products(mo_tape *t, mo_tensor *rows, const mo_plan *plan) {
     mo_tensor *end[2];
     for (int side = 0; side < 2; side++)
@@ -140,7 +140,7 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
     const double *pos = kind[0].score, *neg = kind[1].score;
     int64_t np = kind[0].test, nn = kind[1].test;
     mo_scores s = {pos, np, neg, nn};
-    errno = 0; /* a metric without memory for its ranks is NAN, as one without a value is */
+    errno = 0; /* NAN: no value, or no memory for the ranks, which sets errno */
     const double value[MO_LINK_METRICS] = {mo_auc(s), mo_average_precision(s), mo_mean_reciprocal_rank(s),
         mo_hits(s, HITS_K), mo_hits(s, OGB_K), mo_hits_pooled(s, HITS_K)};
     if (errno == ENOMEM)
@@ -149,7 +149,7 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
         mo_eval_values(d->ev, c, shot, metric)[repeat] = 100 * value[metric];
 }
 
-/* Shows the support and all queries of a shot, by their numbers among the source's pairs. */
+/* Calls on_plan with the support and all queries of a shot, numbered among the source's pairs. */
 static void show_plan(const division *d, int64_t k, int64_t repeat) {
     const mo_evaluation *ev = d->ev;
     const pairs *kind = d->kind;
@@ -167,7 +167,7 @@ static void show_plan(const division *d, int64_t k, int64_t repeat) {
     mo_plan_release(&plan);
 }
 
-/* Opens the rows of examples: test pairs are seen from all edges except the test links. */
+/* Opens the rows of examples: test pairs get theirs from all edges except the test links. */
 static void open_rows(division *d) {
     const mo_evaluation *ev = d->ev;
     const pairs *kind = d->kind;
@@ -203,7 +203,7 @@ static void close_division(division *d) {
     }
 }
 
-/* Notes a shot of a problem, and shows its plan to a caller who wants it. */
+/* Records a shot of a problem, and calls on_plan if given. */
 static void note_shot(mo_evaluation *ev, const division *d, int shot, int64_t repeat) {
     int64_t small = 0, k = ev->options->shots[shot];
     for (int side = 0; side < 2; side++)

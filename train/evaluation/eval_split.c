@@ -1,6 +1,6 @@
-/* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs by each protocol: `split`, whose test part
- * keeps the natural frequencies, `episode`, balanced, and `public`, the divisions that came with a graph. A plan is
- * drawn once and given to every candidate, so that differences between them are paired. */
+/* train/evaluation/eval_split.c - few-shot accuracy on nodes and graphs under each protocol: `split` (test part at
+ * natural frequencies), `episode` (balanced) and `public` (the graph's own divisions). Each plan is drawn once for all
+ * candidates, so that their differences are paired. */
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 #include "train/metrics.h"
@@ -28,7 +28,7 @@ static mo_code draw_split(const mo_evaluation *ev, int64_t k, int64_t repeat, mo
     return mo_plan_draw(s->graph, NULL, s->task, (uint64_t)repeat, &options, NULL, 0, plan);
 }
 
-/* Cross-entropy and calibration error of the logits, as the metrics behind accuracy. */
+/* Cross-entropy and calibration error of the logits: the metrics that follow accuracy. */
 static void put_calibration(const mo_evaluation *ev, mo_tensor *logits, const mo_plan *plan, double figure[]) {
     int64_t C = plan->classes, count = plan->n_query * C;
     double *host = mo_ok(ev->ctx) ? mo_host_array(ev->ctx, count, sizeof *host) : NULL;
@@ -42,7 +42,7 @@ static void put_calibration(const mo_evaluation *ev, mo_tensor *logits, const mo
     free(host);
 }
 
-/* The figures of a candidate on one problem, of every metric. */
+/* The figures of a candidate on one problem, for every metric. */
 static void put_figures(mo_evaluation *ev, int c, int shot, int64_t repeat, const mo_plan *plan) {
     const mo_candidate *candidate = &ev->candidate[c];
     double figure[MO_CLASS_METRICS] = {NAN, NAN, NAN};

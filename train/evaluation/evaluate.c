@@ -1,5 +1,5 @@
-/* train/evaluation/evaluate.c - evaluation of candidates on one source: each encodes every node or graph once, then
- * heads are fitted on rows of that, on the same plans for all. */
+/* train/evaluation/evaluate.c - evaluation of candidates on one source: each candidate encodes every node or graph
+ * once, then its head is fitted on these rows, with the same plans for all. */
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
 
@@ -111,7 +111,7 @@ void mo_eval_release_rows(mo_tensor **rows, int n) {
     }
 }
 
-/* The kernels of the source's nodes or graphs, where a readout reads them. */
+/* Makes the kernels of the source's nodes or graphs, if a readout reads them. */
 static void open_kernels(mo_evaluation *ev) {
     bool read = false;
     for (int i = 0; i < ev->n; i++)
@@ -177,7 +177,7 @@ static void finish_evaluation(mo_evaluation *ev) {
     free(ev->failure);
 }
 
-/* Mean shares of a candidate at a shot; returns their number, 0 where its readout has none. */
+/* Mean shares of a candidate's experts at a shot; returns their number, 0 if its readout has none. */
 static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share out[MO_MAX_EXPERTS]) {
     const mo_candidate *candidate = &ev->candidate[c];
     if (!candidate->model || !candidate->model->readout || candidate->transductive || candidate->inductive)

@@ -1,4 +1,4 @@
-/* train/evaluation/evaluation.h - what the parts of an evaluation share (library internal). */
+/* train/evaluation/evaluation.h - shared by the parts of an evaluation (library internal). */
 #ifndef MO_EVALUATION_H
 #define MO_EVALUATION_H
 
@@ -6,8 +6,8 @@
 
 enum { MO_EVAL_REASON = 256 };
 
-/* What the rows say of the last problem, and of all up to it: the most classes that one left out, and of protocol
- * public the smallest k of a division (else 0). */
+/* Figures of the last problem, and over all so far: left_out, the most classes left out; public_k, the smallest k of a
+ * division (0 outside protocol public). */
 typedef struct mo_eval_problem {
     int64_t n_test, classes;
     int64_t left_out, public_k;
@@ -16,44 +16,45 @@ typedef struct mo_eval_problem {
 /* One evaluation: candidates x shots x metrics x repeats of one source. */
 typedef struct mo_evaluation {
     mo_context *ctx;
-    const mo_source *source; /* `own`: the caller's, with the kernels that readouts read */
+    const mo_source *source; /* points to `own`: the caller's source, with the kernels that readouts read */
     mo_source own;
     struct mo_example_kernels *kernels; /* owned; NULL: the caller's, or none */
-    mo_source inductive; /* the same source with inductive kernels, owned; they are NULL if no candidate reads them */
+    mo_source inductive; /* the source with inductive kernels, owned; NULL kernels if no candidate reads them */
     const mo_candidate *candidate;
     int n; /* candidates */
     const mo_eval_options *options;
     mo_tape *t;
-    mo_tensor **rows;   /* per candidate: the examples that it encoded [E, d], owned, or NULL */
+    mo_tensor **rows;   /* per candidate: its embeddings [E, d], owned, or NULL */
     mo_population *all; /* per candidate: its population if it is transductive, owned; else null tensors */
     int metrics;
-    int experts; /* of readouts of nodes or graphs, 0 if no candidate has one */
+    int experts; /* in readouts of nodes or graphs; 0 if no candidate has any */
     int64_t repeats;
     mo_eval_problem last;
-    double *value;  /* [n, n_shots, metrics + experts, repeats]: in percent, then shares */
-    int64_t *small; /* [n_shots]: the most classes of a problem with too few examples for the support */
+    double *value;                   /* [n, n_shots, metrics + experts, repeats]: metrics in percent, then shares */
+    int64_t *small;                  /* [n_shots]: the most classes in a problem that have too few examples */
     char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the first error of a candidate; "": none */
 } mo_evaluation;
 
-/* A numerical failure of a candidate at a shot leaves its figure without a value and does not end the evaluation.
- * Returns whether one occurred; its reason is kept and the error cleared. */
+/* Handles a candidate's numerical failure at a shot: its figure stays without a value, and the evaluation goes on.
+ * Returns whether there was one; keeps its reason and clears the error. */
 bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
 
-/* Notes a problem of that shot, and how many of its classes have too few examples for the support. */
+/* Records a problem of that shot; small: number of its classes with too few examples for the support. */
 void mo_eval_note(mo_evaluation *ev, int shot, mo_eval_problem problem, int64_t small);
 
-/* The rows of an earlier candidate with the same encoder as candidate c, or NULL; and the release of all rows, each
- * once. */
+/* mo_eval_known_rows: the rows of an earlier candidate with the same encoder as candidate c, or NULL.
+ * mo_eval_release_rows: releases all rows, each once. */
 mo_tensor *mo_eval_known_rows(const mo_evaluation *ev, mo_tensor *const *rows, int c);
 void mo_eval_release_rows(mo_tensor **rows, int n);
-/* The first of the values of one candidate, shot and metric; behind the metrics come the experts' shares. */
+/* Pointer to the first value of one candidate, shot and metric; experts' shares follow the metrics. */
 double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int metric);
 
-/* expert_shares.c: how many experts a readout of the source's nodes or graphs has, and what expert e is called: those
- * of its embeddings before the source's kernels. */
+/* expert_shares.c: the number of experts in a readout of the source's nodes or graphs, and the name of expert e:
+ * experts on the embeddings come first, then the source's kernels. */
 int mo_expert_count(const mo_source *source);
 const char *mo_expert_name(const mo_source *source, int e);
-/* Their shares [E, R], added up over penalties, by name; returns E, or 0 where there are none (NULL) and on failure. */
+/* The shares by expert name, from share [E, R] summed over penalties; returns E, or 0 if there are none (NULL) and on
+ * failure. */
 int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_expert_share out[MO_MAX_EXPERTS]);
 /* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
  * a gradient. */
@@ -62,30 +63,30 @@ mo_tensor *mo_count_wrong(mo_tape *t, mo_tensor *logits, mo_tensor *label);
  * rows of examples, which embeds them itself, max_rows at a time (0: all). share (may be NULL): as mo_model_readout. */
 mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_candidate *candidate, mo_tensor *rows,
     const mo_plan *plan, int64_t max_rows, mo_tensor **share);
-/* Logits of the episode's queries; rows: the candidate's embeddings of the examples that its indices count [E, d]. */
+/* Logits of the episode's queries; rows: the candidate's embeddings [E, d] that the episode's indices refer to. */
 mo_tensor *mo_episode_logits(
     mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows, mo_tensor **share);
 /* Logits of the plan's queries by the model's transductive readout. */
 mo_tensor *mo_population_logits(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);
-/* Share of the plan's queries whose first largest logit is at the label, in percent. NaN on failure. */
+/* The percentage of the plan's queries whose first largest logit is the label's. NaN on failure. */
 double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan);
 
-/* embed.c: mo_embed_all with every row multiplied by a matrix [d, r] (NULL: as it is), block by block. */
+/* embed.c: mo_embed_all, with every row multiplied by a matrix [d, r] (NULL: unchanged), block by block. */
 mo_tensor *mo_embed_sketched(mo_model *model, const mo_source *source, int64_t max_rows, mo_tensor *sketch);
 /* embed.c: rows [n, d] of listed examples by a model of rows of examples, on the tape. The null tensor on failure. */
 mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n);
-/* embed.c: all nodes or graphs as a model embeds them, each followed by a one, and their Gram matrix; release both.
- * Null tensors on failure. */
+/* embed.c: a model's embeddings of all nodes or graphs, a 1 appended to each, and their Gram matrix; release both. Null
+ * tensors on failure. */
 mo_population mo_embed_population(mo_model *model, const mo_source *source, int64_t max_rows);
 
-/* eval_link_rows.c: the test part of a source's links, as numbers of its positives and of its negatives, and the pairs
- * (positives, then negatives) on which heads are fitted. */
+/* eval_link_rows.c: the test part of a source's links (indices of its positives and its negatives), and the pairs,
+ * positives then negatives, on which heads are fitted. */
 typedef struct mo_link_test {
     const int64_t *positive, *negative, *reference;
     int64_t n_positive, n_negative, n_reference;
 } mo_link_test;
-/* For rows of examples: rows of all the source's pairs, then of the test's positives and negatives. Returns NULL on
+/* For rows of examples: the rows of all the source's pairs, then of the test's positives and negatives. Returns NULL on
  * failure. */
 mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test);
 

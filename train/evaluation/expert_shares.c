@@ -1,11 +1,11 @@
-/* train/evaluation/expert_shares.c - how much each expert of a readout of nodes or graphs had to say, in words. */
+/* train/evaluation/expert_shares.c - the shares of the experts in a readout of nodes or graphs, in words. */
 #include "train/evaluation/evaluation.h"
 #include "train/features/example_kernels.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { SMALL = 5 /* percent: experts below it are named together */ };
+enum { SMALL = 5 /* percent; smaller shares are summed as "others" */ };
 
 const char *mo_expert_words(const char *name) {
     static const char *const words[][2] = {

@@ -1,5 +1,5 @@
-/* train/evaluation/readout.c - a candidate's head on rows that were embedded once: rows of nodes or graphs, products of
- * two rows for links; or rows of examples. */
+/* train/evaluation/readout.c - a candidate's head on rows that are embedded once: rows of nodes or graphs, or for links
+ * products of two rows; or rows of examples. */
 #include "models/model.h"
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* The plan's examples as numbers of rows. */
+/* The plan's examples as row numbers. */
 static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
     bool links = plan->task == MO_TASK_LP, pairs = links && mo_has_example_rows(source);
     *e = (mo_episode){.task = plan->task, .classes = plan->classes};
@@ -21,7 +21,7 @@ static void plan_episode(mo_tape *t, const mo_source *source, const mo_plan *pla
     e->query_label = mo_from(t, MO_I64, 1, &plan->n_query, plan->query_label);
 }
 
-/* The logits of a model that embeds the episode's own rows. */
+/* Logits of a model that embeds the episode's rows itself. */
 static mo_tensor *embed_and_read(
     mo_tape *t, const mo_source *source, mo_model *model, const mo_plan *plan, int64_t max_rows, mo_tensor **share) {
     mo_source of_readout = *source;
@@ -63,7 +63,7 @@ mo_tensor *mo_candidate_logits(mo_tape *t, const mo_source *source, const mo_can
     return mo_episode_logits(t, c, &e, rows, share);
 }
 
-/* The kernels of the support with all examples. */
+/* Kernels between the support and all examples. */
 static bool put_kernels_of_all(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e) {
     int64_t N = mo_graph_examples(source->graph), *all = mo_tape_scratch(t, N, sizeof *all);
     for (int64_t i = 0; all && i < N; i++)

@@ -1,10 +1,9 @@
-/* train/evaluation/temperature.c - the temperature that mends the sharpness of class probabilities (Guo et al. 2017).
- * In float64.
+/* train/evaluation/temperature.c - the temperature that calibrates class probabilities (Guo et al. 2017). In float64.
  *
  * The cross-entropy f(beta) = mean_i (log sum_c exp(beta x_ic) - beta sum_c t_ic x_ic) is convex in beta = 1 / T:
  *     f'  = mean_i (E_p x - E_t x),   f'' = mean_i Var_p x,   p = softmax(beta x), t the (smoothed) target.
  * Newton's method, kept inside a shrinking interval on which f' changes sign. Every episode of `mochi fit` waits for
- * this, so blocks of rows go through the exponentials side by side: the file is compiled like the kernels. */
+ * this, so the exponentials of several rows are computed in SIMD lanes: the file is compiled like the kernels. */
 #include "train/metrics.h"
 
 typedef double real;
@@ -17,11 +16,11 @@ typedef struct problem {
     const int64_t *label;
     int64_t n, classes;
     double smoothing;
-    double target; /* sum of E_t x, each row minus its largest logit */
+    double target; /* sum of E_t x, after subtracting each row's largest logit */
     double spread; /* the largest difference between two logits of a row */
 } problem;
 
-/* Up to LANES rows; the lanes after the last row repeat it and do not count. */
+/* Up to LANES rows; unused lanes repeat the last row and do not count. */
 typedef struct block {
     const double *x[LANES];
     double largest[LANES];
@@ -84,15 +83,15 @@ static void temperature_derivatives(const problem *q, double beta, double *slope
         *f = logs - beta * q->target;
 }
 
-/* A step out of the interval is replaced by a bisection of log beta; so is every step if Newton's do not converge:
- * along the tail of f, where its slope keeps one sign, they move towards an end. */
+/* A step that leaves the interval becomes a bisection of log beta. If Newton's steps do not converge, every step does:
+ * in the tail of f the slope keeps its sign, and they only move towards an end. */
 static double least_beta(const problem *q, double low, double high) {
     double beta = sqrt(low * high), slope, curvature;
     for (int step = 0; step < STEPS && high > low * (1 + 1e-14); step++) {
         temperature_derivatives(q, beta, &slope, &curvature, NULL);
         *(slope > 0 ? &high : &low) = beta;
         double next = beta - slope / curvature;
-        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* the remaining error is the square of that */
+        if (fabs(next - beta) <= 1e-8 * beta && step <= NEWTON_STEPS) /* the remaining error is its square */
             return next;
         beta = next > low && next < high && step <= NEWTON_STEPS ? next : sqrt(low * high);
     }

@@ -1,7 +1,8 @@
 /* train/features/cache.c - one safetensors file for a graph and its settings, named by the XXH3-128 of both.
  *
- * Files are written beside their final path and renamed, and their checksums are verified when read, so that processes
- * may share a folder: a later process replaces a file by equal content. A file's modification time is its last use. */
+ * Files are written beside their final path and renamed, and their checksums are verified on reading, so that processes
+ * can share a folder: a later process replaces a file by equal content. A file's modification time records its last
+ * use. */
 #include "train/features/cache.h"
 
 #include "tensor/files/number_text.h"
@@ -25,7 +26,7 @@ mo_cache mo_cache_of(mo_context *ctx, const mo_feature_options *options) {
     return (mo_cache){ctx, folder, options->notice, options->notice_state};
 }
 
-/* Sends the context's error to the notice and clears it. */
+/* Passes the context's error to the notice and clears it. */
 static void tell_and_forget(const mo_cache *cache, const char *consequence) {
     char line[1200];
     snprintf(line, sizeof line, "cache: %s; %s", mo_context_status(cache->ctx)->message, consequence);
@@ -93,7 +94,7 @@ bool mo_cache_made_of(const char *metadata, const char *key) {
     return same;
 }
 
-/* The arrays of an entry that is whole and of that key; NULL on failure. */
+/* The arrays of an intact entry with that key; NULL on failure. */
 static mo_arrays *read_cache_entry(mo_context *ctx, const char *path, const char *key) {
     mo_arrays *kept = mo_safetensors_read(ctx, path);
     if (kept && mo_require_digests(ctx, path, kept->metadata) && !mo_cache_made_of(kept->metadata, key))

@@ -1,7 +1,6 @@
-/* train/features/closed_walks.c - the random walk P = D^-1 A from a node and back to it: probabilities, triangles,
- * cycles of four.
+/* train/features/closed_walks.c - return walks of P = D^-1 A at one node: probabilities, triangles, cycles of four.
  *
- * Row u of Q = P^2 is enough, as walks are reversible: Q_ju = Q_uj d_u / d_j. */
+ * Row u of Q = P^2 is enough, as the walk is reversible: Q_ju = Q_uj d_u / d_j. */
 #include "train/features/closed_walks.h"
 
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_walk_ends *w) {

@@ -1,4 +1,4 @@
-/* train/features/example_kernels.c - kernels between nodes or between graphs, as the source has them. */
+/* train/features/example_kernels.c - kernels between nodes or between graphs, depending on the source. */
 #include "train/features/example_kernels.h"
 
 #include "tensor/hidden.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 struct mo_example_kernels {
-    mo_node_kernels *nodes; /* one of both */
+    mo_node_kernels *nodes; /* one of the two is set */
     mo_set_kernels *graphs;
 };
 

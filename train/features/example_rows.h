@@ -7,15 +7,16 @@
 enum { MO_BLOCKS = 2 };     /* structure, attributes */
 #define MO_LEAST_RATIO 1e-6 /* least ratio of a singular value to the largest, in the log-spectrum */
 
-/* Adds a zeroed float32 tensor of that name to the features, which own it. Returns the null tensor on failure. */
+/* Adds a zeroed float32 tensor of that name; the features own it. Returns the null tensor on failure. */
 mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape);
 
-/* Rows [E, p] beside "blocks" and "extras", by name, and the bound at which episodes clip them (0: none). */
+/* A part of the rows, [E, p], beside "blocks" and "extras": its name, and the bound to which episodes clip it (0:
+ * none). */
 typedef struct mo_part_row {
     const char *name;
     double limit;
 } mo_part_row;
-extern const mo_part_row mo_part_rows[]; /* example_tensors.c; the last has no name */
+extern const mo_part_row mo_part_rows[]; /* example_tensors.c; the last entry has no name */
 
 /* The number of neighbours of node u. */
 static inline int64_t degree(const mo_graph *graph, int64_t u) {
@@ -24,7 +25,7 @@ static inline int64_t degree(const mo_graph *graph, int64_t u) {
 
 /* blocks.c: "basis" [2, nodes, d], of mean norm 1, and "spectrum" [2, d], from the cache or computed. */
 bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
-/* blocks.c, pairs/pair_rows.c, sets/graph_rows.c: "blocks", "spectrum", "extras" and the parts of a task. */
+/* blocks.c, pairs/pair_rows.c, sets/graph_rows.c: add "blocks", "spectrum", "extras" and the parts for their task. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
 bool mo_pair_rows(const mo_links *links, const mo_feature_options *o, mo_features *f);
 bool mo_graph_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f);
@@ -39,7 +40,7 @@ typedef struct mo_rows {
 void mo_standardize(mo_rows rows, const int64_t *reference, int64_t m, double epsilon, float *moments);
 #define MO_BLOCK_EPSILON 1e-4
 #define MO_EXTRAS_EPSILON 1e-3
-/* The bound at which episodes clip standardised values. */
+/* The bound to which episodes clip standardised values. */
 #define MO_BLOCK_LIMIT 5
 #define MO_EXTRAS_LIMIT 4
 

@@ -1,10 +1,10 @@
-/* train/features/feature_memory.c - what features take, against what they may take.
+/* train/features/feature_memory.c - the memory that features need, compared with the memory allowed.
  *
- * The SVD of the adjacency takes three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
- * result is held while the SVD of the features takes three more. To that add some fifty small matrices of float64
- * (ritz.c), as measured, and the memory of the libraries. The hop stack is made when these are freed. With the stack on
- * disk one hop stays in memory. Blocks that are kept apart also need the basis of both until their hops are made. Then
- * the features are held, and beside them what their user takes (mo_feature_options.beside). */
+ * The SVD of the adjacency needs three matrices of n rows and d + 16 columns (svd_symmetric.c). With node features, its
+ * result is held while their SVD needs three more. Add about fifty small float64 matrices (ritz.c), as measured, and
+ * the libraries' memory. The hop stack is made after these are freed. With the stack on disk one hop stays in memory.
+ * Separate blocks also keep both bases until their hops are made. Afterwards the features are held, beside the memory
+ * of their user (mo_feature_options.beside). */
 #include "train/features/feature_memory.h"
 
 #include "tensor/files/foreign_text.h"
@@ -25,7 +25,7 @@ double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
 }
 
 typedef struct needs {
-    double inside, outside, stack; /* bytes with all in memory; with the hop stack on disk; of that stack */
+    double inside, outside, stack; /* bytes with everything in memory; with the stack on disk; of the hop stack */
 } needs;
 
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
@@ -35,8 +35,8 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     double base = matrices + LIBRARIES, beside = (double)o->beside + mo_encoding_bytes(o, o->encoded);
     bool blocks = sides > 1;
     double basis = blocks ? sides * hop : 0, stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
-    double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or what diffuses, and what is made of it */
-    rows += n < BLOCK ? hop : hop / n * BLOCK;                /* and what is written of it at once */
+    double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or diffused rows, and the product of them */
+    rows += n < BLOCK ? hop : hop / n * BLOCK;                /* and the block being written */
     double making = basis + fmax(svd, stack + (blocks ? 2 * hop : 0));
     return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside), stack};
 }
@@ -45,7 +45,8 @@ static bool lacks_folder(const mo_feature_options *o) {
     return !o->cache || !*o->cache;
 }
 
-/* Raises: the features fit neither in memory nor with the stack on disk. limit: of the options, or what is free. */
+/* Raises: the features fit neither in memory nor with the stack on disk. limit: the options' limit, or the free
+ * memory. */
 static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     mo_context *ctx = graph->ctx;
     const char *bound = o->memory > 0 ? "the limit of memory is" : "free memory is";
@@ -82,7 +83,7 @@ bool mo_hops_go_to_disk(const mo_graph *graph, const mo_feature_options *o, int 
     needs n = count_needs(graph, o, sides);
     bool host = mo_context_device(graph->ctx) == MO_CPU, placed = o->place == MO_FEATURES_ON_DISK;
     double with_swap = INFINITY, left = host ? mo_free_memory("", &with_swap) : INFINITY;
-    double limit = o->memory > 0 ? (double)o->memory : placed ? INFINITY : with_swap; /* it may be there already */
+    double limit = o->memory > 0 ? (double)o->memory : placed ? INFINITY : with_swap; /* the file may exist already */
     bool beyond = n.inside > limit, squeezed = !beyond && n.inside > left && !lacks_folder(o);
     if (!mo_ok(graph->ctx) || !(placed || beyond || squeezed))
         return false;

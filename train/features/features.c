@@ -1,14 +1,14 @@
-/* train/features/features.c - the features of a task, made or taken from the cache: rows of examples, or the hop stack
+/* train/features/features.c - makes a task's features or reads them from the cache: rows of examples, or the hop stack
  * of a graph or of a set of graphs.
  *
  * hops[0] = LayerNorm(X0), or X0 if the options say so, hops[k] = A~ hops[k-1], all in one tensor. The cache holds
- * hops[0]; the other hops take less time to compute than to read. A stack above the limit of memory is a file
+ * hops[0]; the other hops are faster to compute than to read. A stack above the limit of memory is a file
  * (stack_file.c).
  *
- * Every graph of a set has its own SVD, so that the graphs of a set are handed out to threads, each with a context of
- * one thread: kernels give the same bits at any thread count, so what is computed of a graph has the same bits too. For
- * a device too: an SVD there queues a hundred pieces of work and waits twenty times for one, whatever the size of the
- * graph. Hop 0 of the set is computed in host memory and copied over at once. */
+ * Every graph of a set has its own SVD, so threads share the graphs, each thread with a context of one thread: kernels
+ * give the same bits at any thread count, so each graph's features do too. This holds for a device as well, where an
+ * SVD of even a small graph would queue a hundred kernels and wait twenty times: hop 0 of a set is computed in host
+ * memory and copied to the device at once. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
@@ -29,7 +29,7 @@
 
 #define NORM_EPSILON 1e-5 /* of LayerNorm */
 
-enum { FORMAT = 7 }; /* FORMAT rises when the values of the same settings change */
+enum { FORMAT = 7 }; /* increase FORMAT when equal settings give other values */
 
 mo_tensor *mo_hop_stack(mo_tape *t, const mo_csr *A, mo_tensor *X0, int hops) {
     mo_context *ctx = mo_tape_context(t);
@@ -59,16 +59,16 @@ static mo_view rows_of_hop(const mo_tensor *hops, int64_t k, int64_t first, int6
     return v;
 }
 
-/* ---- hop 0: X0 under the norm of the options, each graph by itself ---- */
+/* ---- hop 0: X0, normalised as the options ask, for each graph ---- */
 
 /* One computation of features, shared by its threads. */
 typedef struct first_hop {
     const mo_graph *graph;
     const mo_feature_options *options;
-    mo_tensor *hops;          /* [1 or more, nodes, dim]: hop 0 is filled */
+    mo_tensor *hops;          /* [.., nodes, dim]: hop 0 is to be filled */
     mo_basis_quality quality; /* the worst over all graphs */
-    mo_status failure;        /* of the first graph that failed, in their order */
-    int64_t failed;           /* that graph; the number of graphs: none */
+    mo_status failure;        /* of the first failed graph, in the order of graphs */
+    int64_t failed;           /* number of that graph; the number of graphs if none failed */
 } first_hop;
 
 static void worsen_quality(first_hop *j, mo_basis_quality quality) {
@@ -80,7 +80,7 @@ static int64_t nodes_of(const mo_graph *graph, int64_t g) {
     return graph->graph_offset[g + 1] - graph->graph_offset[g];
 }
 
-/* Hop 0 of graph g, which may have no nodes, on the tape of any context on the device of `hops`. */
+/* Computes hop 0 of graph g, which can have no nodes, on a tape of any context on the device of `hops`. */
 static mo_basis_quality compute_graph(const first_hop *j, mo_tape *t, int64_t g, const mo_tensor *hops) {
     mo_context *ctx = mo_tape_context(t);
     mo_basis_quality quality = {0};
@@ -97,7 +97,7 @@ static mo_basis_quality compute_graph(const first_hop *j, mo_tape *t, int64_t g,
     return quality;
 }
 
-/* Keeps the failure of the first graph in order, independent of the threads. */
+/* Keeps the failure of the first graph in order, whatever the order of the threads. */
 static void settle_graph(first_hop *j, mo_context *own, int64_t g, mo_basis_quality quality) {
 #pragma omp critical(mo_first_hop)
     {
@@ -128,7 +128,7 @@ static sized *by_size(const mo_graph *graph) {
     return order;
 }
 
-/* The graphs of a set, the largest first, by the threads of a context of the CPU, which owns `hops`. */
+/* Computes the graphs of a set, largest first, on the threads of the CPU context that owns `hops`. */
 static bool compute_set(first_hop *j, const mo_context *host, const mo_tensor *hops) {
     mo_context *ctx = j->graph->ctx;
     sized *order = by_size(j->graph);
@@ -161,7 +161,7 @@ static bool compute_set(first_hop *j, const mo_context *host, const mo_tensor *h
     return mo_ok(ctx);
 }
 
-/* By threads of the CPU, for a device. */
+/* Computes hop 0 on CPU threads, for a device. */
 static void compute_staged(first_hop *j, mo_tape *t) {
     mo_context *ctx = j->graph->ctx;
     mo_context *host = mo_context_create(&(mo_context_options){.threads = mo_context_threads(ctx)});
@@ -176,7 +176,7 @@ static void compute_staged(first_hop *j, mo_tape *t) {
     mo_context_release(host);
 }
 
-/* Fills hop 0; returns false on failure. A single graph is worked on in its own context. */
+/* Fills hop 0; returns false on failure. A single graph is computed in its own context. */
 static bool compute_first_hop(first_hop *j) {
     mo_context *ctx = j->graph->ctx;
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
@@ -274,7 +274,7 @@ static bool hold_first_hop(first_hop *j, mo_features *f) {
     return mo_arrays_take(f->arrays, "hops", j->hops) == MO_OK && fill_hop_features(j, f);
 }
 
-/* Rows of nodes: hop 0 and its hops, in memory or in a file. */
+/* Computes rows of nodes: hop 0 and the other hops, in memory or in a file. */
 static bool make_hops(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_graph scaled = *graph;
     float *own = NULL;
@@ -322,7 +322,7 @@ static mo_features *open_rows(
         .power_iterations = o->power_iterations,
         .seed = o->seed};
     mo_math math = ctx->math;
-    ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
+    ctx->math = MO_MATH_FP32; /* the basis needs products of unrounded factors */
     bool done = f->arrays && (!of_examples            ? make_hops(graph, o, f)
                                  : task == MO_TASK_LP ? mo_pair_rows(links, o, f)
                                  : task == MO_TASK_GC ? mo_graph_rows(graph, o, f)

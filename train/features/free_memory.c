@@ -1,6 +1,6 @@
-/* train/features/free_memory.c - the memory that a process may still take: what the system says is available, and what
- * the limits of its control group, and of those above it, leave. Memory of files that were read and may be forgotten
- * counts as free. */
+/* train/features/free_memory.c - the memory still available to a process: the least of the system's available memory
+ * and the rest under the limits of its control group and the groups above. Page cache that can be dropped counts as
+ * free. */
 #include "train/features/feature_memory.h"
 
 #include <limits.h>
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The number behind a name at the start of a line ("": of the first line); NaN where there is none. */
+/* The number that follows a name at the start of a line ("": in the first line); NaN if there is none. */
 static double read_number(const char *path, const char *name) {
     char line[256];
     double value = NAN;
@@ -43,10 +43,10 @@ static double group_left(const char *root, const group_files *v, const char *gro
         figure[i] = read_number(path, name[i]);
     }
     double left = figure[0] - figure[1] + (isnan(figure[2]) ? 0 : figure[2]);
-    return isnan(left) ? INFINITY : left; /* no such group, or no limit: "max" */
+    return isnan(left) ? INFINITY : left; /* no such group, or the limit is "max" */
 }
 
-/* What the group and those above it leave. The group of a container may have its files in the folder's root. */
+/* The least rest of the group and all groups above it. A container's group can have its files in the folder's root. */
 static double groups_left(const char *root, const group_files *v, char *group) {
     double least = INFINITY;
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {

@@ -1,4 +1,4 @@
-/* train/features/gram_blocks.c - kernels between listed rows of a matrix, and its columns at one scale. */
+/* train/features/gram_blocks.c - kernels between listed rows of a matrix, and standardised columns. */
 #include "train/features/gram_blocks.h"
 #include "tensor/hidden.h"
 
@@ -35,13 +35,13 @@ static double inverse_length(const mo_sparse_rows *X, int64_t i) {
     return squares > 0 ? 1 / sqrt(squares) : 0;
 }
 
-/* The rows of b by column: columns that one of them has are numbered by place[]. */
+/* The rows of b by column: place[] numbers the columns in which one of them has an entry. */
 typedef struct column_lists {
     int64_t n;
     int64_t *column; /* [n] */
     int64_t *first;  /* [n + 1] */
     int32_t *row;    /* places in b */
-    double *value;   /* of rows of unit length */
+    double *value;   /* entries of rows of unit length */
 } column_lists;
 
 static bool list_columns(
@@ -132,9 +132,10 @@ void mo_gaussian_block(
         }
 }
 
-/* ---- columns at one scale ---- */
+/* ---- standardised columns ---- */
 
-/* A column whose standard deviation is below this share of its mean, or below it, is the same in all rows. */
+/* A column counts as constant if its standard deviation is at most this, times its mean if that exceeds 1 in
+ * magnitude. */
 static const double CONSTANT = 1e-7;
 
 double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {

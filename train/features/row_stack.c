@@ -1,8 +1,8 @@
 /* train/features/row_stack.c - fetching rows from host memory or a file.
  *
- * Consecutive rows are copied at once. All reads of a file are announced to the system before the first one, so that a
- * disk can work on many. The file is not read through its map: the map's pages would count as the process's memory, and
- * a file that is truncated meanwhile would end the process. */
+ * Consecutive rows are copied at once. All reads of a file are announced to the system before the first one, so that
+ * the disk can queue them. The file is not read through its map: mapped pages would count as the process's memory, and
+ * truncating the file would kill the process. */
 #include "train/features/row_stack.h"
 
 #include "autograd/tape.h"
@@ -37,12 +37,12 @@ mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis) {
     return s;
 }
 
-/* A run of consecutive rows of one outer. */
+/* A run of consecutive rows of one outer slice. */
 typedef struct row_run {
     int64_t outer, i, n; /* rows row[i] .. row[i] + n - 1 */
 } row_run;
 
-/* Moves *at to the next run, from zeros to the first one; returns false after the last. */
+/* Moves *at to the next run (from zeros: to the first); returns false after the last. */
 static bool next_run(const mo_row_stack *s, const int64_t *row, int64_t n, row_run *at) {
     at->i += at->n;
     if (at->i == n) {
@@ -82,7 +82,7 @@ bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, ch
     return true;
 }
 
-/* Fetches the rows into T, directly if its memory is the host's. */
+/* Fetches the rows into T, directly if T is in host memory. */
 static void fetch_into(mo_tensor *T, const mo_row_stack *s, const int64_t *row, int64_t n) {
     mo_context *ctx = T->ctx;
     size_t bytes = (size_t)(s->outer * n) * s->width;

@@ -5,29 +5,30 @@
 
 #include "train/inside.h"
 
-/* An array [outer, rows, width bytes], contiguous; borrowed from its tensor. */
+/* An array [outer, rows] of rows of `width` bytes, contiguous; borrowed from its tensor. */
 typedef struct mo_row_stack {
     int64_t outer, rows;
     size_t width;     /* bytes of a row */
     const char *data; /* the array, if it lies in memory; NULL: in a file */
-    int fd;           /* of the file; the array starts at offset */
+    int fd;           /* of the file; the array starts at `offset` */
     int64_t offset;
     const char *path;
 } mo_row_stack;
 
-/* Returns whether X lies in memory of the context, so that its ops can read X directly. */
+/* Returns whether X is in memory of the context, so that ops can read it directly. */
 bool mo_rows_resident(const mo_context *ctx, const mo_tensor *X);
 /* The slices along an axis of X, a contiguous tensor of the CPU, as rows; the axes before it are `outer`. */
 mo_row_stack mo_row_stack_of(const mo_tensor *X, int axis);
-/* out [outer, n, width] = the listed rows of each outer. Needs no context, so any thread may call it. Returns false on
- * failure, with one line in `why`. */
+/* out [outer, n, width] = the listed rows of each outer slice. Needs no context: any thread can call it. Returns false
+ * on failure, with one line in `why`. */
 bool mo_fetch_rows_into(const mo_row_stack *s, const int64_t *row, int64_t n, char *out, char *why, size_t bytes);
 
 /* The listed rows of X [.., E, w] as a tensor [.., n, w] of the tape; waits until they are read. */
 mo_tensor *mo_fetch_rows(mo_tape *t, mo_tensor *X, const int64_t *row, int64_t n);
 /* Slices first .. last - 1 of X along an axis: a view if X is resident, else a fetched copy. */
 mo_tensor *mo_fetch_range(mo_tape *t, mo_tensor *X, int axis, int64_t first, int64_t last);
-/* Rows first .. last - 1 [last - first, w] of one outer of X [outer, rows, w]; a view or a copy, as above. */
+/* Rows first .. last - 1 [last - first, w] of one outer slice of X [outer, rows, w]: a view if X is resident, else a
+ * fetched copy. */
 mo_tensor *mo_fetch_block(mo_tape *t, mo_tensor *X, int64_t outer, int64_t first, int64_t last);
 
 #endif

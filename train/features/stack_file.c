@@ -2,8 +2,8 @@
  * that the rows can be mapped.
  *
  * The page ends in a comment: the digest (XXH3) of the page itself, with zeros in the digest's place, and of the rows;
- * the quality of the SVDs; the key. It is written last. While rows are filled in through a map, the file has another
- * name and a lock. A file that is not the one its page promises is made again. */
+ * the quality of the SVDs; the key. It is written last. While rows are written through a map, the file has another name
+ * and is locked. A file that does not match its page is made again. */
 #include "train/features/stack_file.h"
 
 #include "tensor/files/file.h"
@@ -44,7 +44,7 @@ static void write_page(const mo_stack_file *s, uint64_t digest, char page[PAGE])
     page[PAGE - 1] = '\n';
 }
 
-/* Takes the quality from a page; what is no page of ours leaves it as it is. */
+/* Reads the quality from a page; leaves it unchanged if the page is not ours. */
 static void read_quality(mo_stack_file *s, const char page[PAGE]) {
     uint64_t quality[2];
     const char *mark = memmem(page, PAGE, MARK, strlen(MARK));
@@ -63,7 +63,7 @@ static int64_t row_bytes(const mo_stack_file *s) {
     return bytes;
 }
 
-/* The page of the rows that the file holds; false where they cannot be read. */
+/* Computes the page for the rows in the file; false if they cannot be read. */
 static bool find_page(const mo_stack_file *s, char page[PAGE]) {
     mo_context *ctx = s->cache.ctx;
     XXH3_state_t *sum = XXH3_createState();
@@ -109,7 +109,7 @@ static void close_fd(mo_stack_file *s) {
     s->fd = -1;
 }
 
-/* open, again if a signal interrupts it: a stack that is there must not be computed again. */
+/* open, repeated if a signal interrupts it: an existing stack must not be computed again. */
 static int open_uninterrupted(const char *path, int flags) {
     int fd;
     do
@@ -118,7 +118,7 @@ static int open_uninterrupted(const char *path, int flags) {
     return fd;
 }
 
-/* The file under its own name. One that is damaged stays there until another takes its place. */
+/* Opens the finished file. A damaged one stays until another replaces it. */
 static bool open_whole(mo_stack_file *s) {
     struct stat st;
     char found[PAGE], page[PAGE];
@@ -139,7 +139,7 @@ static bool open_whole(mo_stack_file *s) {
     return false;
 }
 
-/* Waits for the lock on the partial file; false where the file has another name by then. */
+/* Waits for the lock on the partial file; false if the file has been renamed meanwhile. */
 static bool lock_partial(const mo_stack_file *s) {
     struct stat held, named;
     if (flock(s->fd, LOCK_EX | LOCK_NB) < 0) {
@@ -150,8 +150,8 @@ static bool lock_partial(const mo_stack_file *s) {
     return fstat(s->fd, &held) == 0 && stat(s->partial, &named) == 0 && held.st_ino == named.st_ino;
 }
 
-/* Empties the file and gives it its full size, each again if a signal interrupts it: no page is without a place then.
- */
+/* Empties the file and allocates its full size, repeating interrupted calls: writing to a mapped page cannot run out of
+ * disk. */
 static bool reserve(const mo_stack_file *s) {
     int64_t bytes = PAGE + row_bytes(s);
     int reason;
@@ -166,7 +166,7 @@ static bool reserve(const mo_stack_file *s) {
     return !reason;
 }
 
-/* Opens the whole file, or an empty one of full size under its lock. */
+/* Opens the finished file, or an empty one of full size, locked. */
 static bool open_either(mo_stack_file *s) {
     mo_context *ctx = s->cache.ctx;
     char label[MO_LABEL];
@@ -216,7 +216,7 @@ static bool write_exactly(const mo_stack_file *s, const char *bytes, size_t n, i
     return true;
 }
 
-/* Syncs the folder of the file, so that its new name lasts; some file systems cannot (EINVAL). */
+/* Syncs the file's folder, so that the new name survives a crash; some file systems cannot (EINVAL). */
 static bool sync_folder(const char *path) {
     char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
     if (slash)
@@ -242,7 +242,7 @@ static bool complete(mo_stack_file *s) {
     if (rename(s->partial, s->path) < 0)
         return stack_failed(s, "rename");
     s->whole = true;
-    flock(s->fd, LOCK_UN); /* a map would hold it as long as the rows are in use, and those who wait with it */
+    flock(s->fd, LOCK_UN); /* the map would keep the lock, and waiting processes, as long as the rows are used */
     return sync_folder(s->path) || stack_failed(s, "sync the folder");
 }
 
@@ -254,7 +254,7 @@ mo_tensor *mo_stack_close(mo_stack_file *s) {
         mo_tensor_release(rows);
         rows =
             filled ? mo_tensor_map(ctx, MO_F32, s->ndim, s->shape, s->fd, PAGE, s->path, false) : mo_null_tensor(ctx);
-        if (!s->whole) /* a part of a stack helps no other run */
+        if (!s->whole) /* a partial stack is useless to other runs */
             unlink(s->partial);
     }
     close_fd(s);

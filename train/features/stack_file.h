@@ -1,5 +1,4 @@
-/* train/features/stack_file.h - hop stacks that are larger than the memory a run may use: kept in a file, mapped
- * (library internal). */
+/* train/features/stack_file.h - hop stacks that exceed the memory of a run, in mapped files (library internal). */
 #ifndef MO_STACK_FILE_H
 #define MO_STACK_FILE_H
 
@@ -11,21 +10,21 @@ typedef struct mo_stack_file {
     const char *key; /* everything that the values depend on */
     int64_t shape[MO_MAX_AXES];
     int ndim;
-    double quality[2]; /* residual and orthogonality of the SVDs, kept with the rows */
-    bool whole;        /* the rows were there: nothing is to be computed */
+    double quality[2]; /* residual and orthogonality of the SVDs, stored with the rows */
+    bool whole;        /* the rows already exist: nothing to compute */
     mo_tensor *rows;
-    int fd; /* of the file, the partial one until it is whole; its lock is held then */
+    int fd; /* of the file; until it is whole, of the partial file, with its lock held */
     char *path, *partial;
 } mo_stack_file;
 
-#define MO_STACK_ENDING ".npy" /* of the file's name; while it is written, MO_STACK_ENDING ".partial" */
+#define MO_STACK_ENDING ".npy" /* ending of the file's name; while it is written, MO_STACK_ENDING ".partial" */
 enum { MO_STACK_PAGE = 4096 /* bytes before the data */ };
 
-/* Opens the rows, float32, of that key: read-only where they are whole; else to be filled, and other processes that
- * open them wait. Borrowed until mo_stack_close, which is called in any case; the null tensor on failure. */
+/* Opens the float32 rows of that key: read-only if they exist; else writable, and other processes that open them wait.
+ * Borrowed until mo_stack_close, which must be called even on failure; returns the null tensor on failure. */
 mo_tensor *mo_stack_open(mo_stack_file *s);
-/* Completes a file that was filled, with the quality, or removes it after a failure. Returns the rows, read-only,
- * owned; the null tensor on failure. */
+/* Finishes a file that was filled, with the quality, or removes it after a failure. Returns the rows, read-only, owned;
+ * the null tensor on failure. */
 mo_tensor *mo_stack_close(mo_stack_file *s);
 
 #endif

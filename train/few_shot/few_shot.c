@@ -1,5 +1,5 @@
-/* train/few_shot/few_shot.c - labels of a graph's examples from a few of them: features and embeddings once, then a
- * readout for every set of labels. */
+/* train/few_shot/few_shot.c - predicts the labels of a graph's examples from a few given ones: computes features and
+ * embeddings once, then fits a readout to every set of labels. */
 #include "train/few_shot/few_shot.h"
 
 #include "tensor/hidden.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHOSEN = 100000 /* examples whose rows, 8 KB each for those of best, are kept for a choice */ };
+enum { MOST_CHOSEN = 100000 /* most examples for which a readout is chosen; with best a row takes 8 KB */ };
 
 static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task) {
     bool set = graph && graph->graphs > 1;
@@ -69,16 +69,16 @@ mo_code mo_few_shot_candidate(
     return mo_code_of(ctx);
 }
 
-/* Bytes of a mixture of kernels, fitted on that many labels and applied to a block of queries: measured per pair of
- * centres, of label and centre, and of query and centre (22,470 nodes, 256 to 6,000 labels). */
+/* Bytes of a mixture of kernels, fitted on `labels` examples and applied to `queries`: bytes per pair of centres, per
+ * label and centre, and per query and centre, as measured (22,470 nodes, 256 to 6,000 labels). */
 static double bytes_of_mixture(double labels, double queries) {
     const double of_systems = 450, of_rows = 150, of_queries = 100;
     double m = fmin(labels, MO_MOST_CENTRES);
     return fmax(of_systems * m * m + (labels > m ? of_rows * labels * m : 0), of_queries * queries * m);
 }
 
-/* Bytes that are taken beside the features: of a block of rows that are encoded, and of what is made of them. The
- * factors are measured: those of a readout's kernel and systems on the recipe best. */
+/* Bytes needed beside the features: for a block of rows that are encoded, and for the readout. The factors of the
+ * readout's kernel and systems are measured on the recipe best. */
 static double bytes_beside(
     const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features, bool transductive) {
     const double of_kernel = 14, of_systems = 150, population = 3, gathered = 0.1, together = 65536, of_all = 90;
@@ -87,10 +87,10 @@ static double bytes_beside(
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (transductive) /* also the kernels of all with the support */
+    if (transductive) /* also the kernels of all examples with the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
                of_all * n * fmin(labels, MO_MOST_CENTRES);
-    if (!o->labels) /* of suggestions: all rows, shortened */
+    if (!o->labels) /* for suggestions: all rows, shortened */
         return kept + n * shorter * sizeof(float) +
                fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
     if (mo_few_shot_mixes_kernels(f))
@@ -99,14 +99,15 @@ static double bytes_beside(
     return kept + fmax(encoded, fmax(read + of_kernel * (double)queries * labels, of_systems * labels * labels));
 }
 
-/* Whether there is a transductive readout to choose, for few enough examples and with room for their rows. */
+/* Whether a transductive readout can be chosen: the model has one, the examples are few enough and their rows fit in
+ * memory. */
 static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
     double swap, room = o->memory > 0 ? (double)o->memory : mo_free_memory("", &swap);
     return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
            bytes_beside(f, o, features, true) <= room / 2; /* the features are beside them */
 }
 
-/* Model, features and, of rows of nodes, the embeddings of all examples. */
+/* Makes the model and the features and, if rows are nodes, embeds all examples. */
 static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
     mo_feature_options features;
     if (o->rows) {
@@ -158,7 +159,7 @@ static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task
 mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
     mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
     mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
-    mo_try(ctx); /* a cache that fails is done without */
+    mo_try(ctx); /* goes on without the cache if it fails */
     mo_few_shot *f = open_few_shot(ctx, graph, task, o);
     mo_tried(ctx);
     return f;
@@ -197,8 +198,8 @@ bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n) {
     return mo_ok(f->ctx);
 }
 
-/* Ids and labels in their ranges, no example twice, and at least two classes, each with an example. Returns the number
- * of classes; 0 on failure. */
+/* Checks that ids and labels are in range, that no example is given twice and that there are at least two classes, each
+ * with an example. Returns the number of classes; 0 on failure. */
 static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const int64_t *label, int64_t n) {
     int64_t examples = mo_graph_examples(f->source.graph), most = -1, present = 0;
     uint8_t *seen = mo_few_shot_are_examples(f, id, n) ? mo_host_array(f->ctx, examples + 1, 1) : NULL;
@@ -228,7 +229,7 @@ static int64_t few_shot_check_labels(mo_few_shot *f, const int64_t *id, const in
     return mo_ok(f->ctx) ? most + 1 : 0;
 }
 
-/* Takes the labels in the order of an episode: class by class, and within a class as given. */
+/* Copies the labels in the order of an episode: by class, and within a class as given. */
 static bool few_shot_sort(mo_few_shot *f, const int64_t *id, const int64_t *label) {
     int64_t *next = mo_host_array(f->ctx, f->classes + 1, sizeof *next); /* the place of the class's next example */
     for (int64_t i = 0; next && i < f->n; i++)
@@ -257,7 +258,7 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         return mo_code_of(f->ctx);
     f->classes = classes;
     f->n = n;
-    mo_try(f->ctx); /* what is held out of a fit that does not exist has no figure, which is no error */
+    mo_try(f->ctx); /* if the fit fails, the missing held-out figures are no error of their own */
     if (few_shot_sort(f, id, label))
         mo_few_shot_hold_out(f);
     mo_tried(f->ctx);

@@ -10,19 +10,19 @@ struct mo_few_shot {
     mo_context *ctx;
     mo_source source;       /* owns its features and kernels */
     mo_candidate candidate; /* owns its model */
-    mo_graph *own;          /* of rows without a graph: one without edges; else NULL */
+    mo_graph *own;          /* a graph without edges, made if the caller gives rows alone; else NULL */
     mo_tensor *rows;        /* embeddings of all examples [N, d]; NULL: the model embeds rows of examples itself */
-    mo_population all;      /* of a transductive readout; else null */
-    bool chooses;           /* at each fit, whether candidate.transductive is set */
+    mo_population all;      /* for a transductive readout; else null */
+    bool chooses;           /* each fit decides whether to set candidate.transductive */
     mo_tape *t;             /* MO_EVAL */
     int64_t max_rows;
     int64_t n;      /* labelled examples, in rising order of their classes and, within a class, as they were given */
     int64_t *id;    /* [n] */
     int64_t *label; /* [n]: 0 .. classes - 1 */
     int64_t classes;
-    int n_experts; /* of the logits that were read last, of the mixture of kernels; else 0 */
+    int n_experts; /* experts in the mixture of kernels behind the last logits; 0: no mixture */
     mo_expert_share expert[MO_MAX_EXPERTS];
-    double temperature; /* of the probabilities; 1 without held-out examples */
+    double temperature; /* applied to the probabilities; 1 without held-out examples */
     mo_few_shot_estimate estimate;
 };
 
@@ -31,18 +31,18 @@ struct mo_few_shot {
 mo_code mo_few_shot_candidate(
     mo_context *ctx, const mo_few_shot_options *options, mo_candidate *candidate, mo_feature_options *features);
 
-/* few_shot.c: whether n ids are examples; raises the first that is not. */
+/* few_shot.c: whether n ids are examples; raises at the first that is not. */
 bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n);
-/* few_shot.c: raises where lambda is no penalty, or where it is above 0 and the head (NULL: a readout that is no head)
- * has no parameter of that name. Returns whether it is fine. */
+/* few_shot.c: raises if lambda is negative or not finite, or if it is above 0 and the head has no such parameter (NULL:
+ * a readout without a head). Returns whether lambda is accepted. */
 bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *head);
 
 /* few_shot_given.c: takes a copy of the options' rows in place of a model's; makes a graph without edges where there is
  * none. */
 void mo_few_shot_take_rows(mo_few_shot *f, const mo_few_shot_options *options);
 
-/* few_shot_logits.c: logits [n_query, classes] of examples by the readout that is fitted on those of a support,
- * computed in blocks of MO_FEW_SHOT_ROWS examples. Returns the status. */
+/* few_shot_logits.c: logits [n_query, classes] of examples by a readout fitted on `support`, computed in blocks of
+ * MO_FEW_SHOT_ROWS examples. Returns the status. */
 typedef struct mo_few_shot_support {
     const int64_t *id, *label;
     int64_t n, classes;
@@ -52,13 +52,13 @@ mo_code mo_few_shot_read(
 
 /* few_shot_logits.c: whether the readout is the mixture of kernels, not transductive. */
 bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
-/* few_shot_logits.c: whether some of the labelled examples stand for all of them in the readout. */
+/* few_shot_logits.c: whether the readout lets some labelled examples (centres) stand for all of them. */
 bool mo_few_shot_reads_centres(const mo_few_shot *f);
 
-/* few_shot_logits.c: a fit of all labelled examples, from which the fit without some of them is read for less
- * than a fit of its own; NULL where the readout has no such, or rows stand for others, and on failure. Then the logits
- * [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them, and those of a ridge on the features
- * two hops away alone (NaN where there are none); returns the status. */
+/* few_shot_logits.c: mo_few_shot_fit_whole fits all labelled examples once, so that fits without some of them are
+ * cheap; NULL if the readout has no such shortcut, if centres stand for the examples, or on failure.
+ * mo_few_shot_without: logits [n, classes] of the labelled examples at at[0 .. n - 1] by the fit without them, and hop:
+ * logits of a ridge on the features two hops away alone (NaN if there is none); returns the status. */
 typedef struct mo_few_shot_whole mo_few_shot_whole;
 mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f);
 mo_code mo_few_shot_without(
@@ -68,7 +68,7 @@ void mo_few_shot_whole_release(mo_few_shot_whole *whole);
 /* few_shot_rows.c: owned embeddings [N, d] of all examples, with d at most 512. The null tensor on failure. */
 mo_tensor *mo_few_shot_short_rows(mo_few_shot *f);
 
-/* few_shot_held_out.c: temperature and estimate from the labelled examples alone. Returns the status. */
+/* few_shot_held_out.c: sets the temperature and the estimate from the labelled examples alone. Returns the status. */
 mo_code mo_few_shot_hold_out(mo_few_shot *f);
 
 #endif

@@ -1,12 +1,12 @@
-/* train/few_shot/few_shot_cover.c - how far the labelled examples cover the others.
+/* train/few_shot/few_shot_cover.c - how well the labelled examples cover the unlabelled ones.
  *
- * An example is near another one where the cosine of their embeddings is large. Of every labelled example and of every
- * other one we take the cosine with the nearest labelled example besides itself. If all examples are drawn from one
- * distribution, the cosine of an unlabelled one is as likely to fall anywhere in the order of the n labelled ones as
- * theirs are, so that it lies below the r-th smallest of them with probability r / (n + 1) (the argument of conformal
- * prediction: Vovk, Gammerman and Shafer 2005; but for one neighbour more). Over draws of the labels the share of the
- * others below it has the distribution Beta(r, n + 1 - r), whose mean this is. With r a tenth of n, a share far above a
- * tenth says that labels are missing where the others are.
+ * Two examples are near if the cosine of their embeddings is large. Every example, labelled or not, gets its cosine
+ * with the nearest labelled example besides itself. If all examples are drawn from one distribution, the cosine of an
+ * unlabelled example has every rank among the n labelled ones with equal probability, so it lies below the r-th
+ * smallest of them with probability r / (n + 1) (the argument of conformal prediction: Vovk, Gammerman and Shafer 2005;
+ * here up to one neighbour). Over draws of the labels the share of unlabelled examples below it has the distribution
+ * Beta(r, n + 1 - r), with that mean. With r = n / 10, a share far above 10% means that whole regions of the examples
+ * have no label.
  *
  * At most MOST examples of each kind are compared, evenly spaced in their order, so that neither time nor memory grows
  * with the graph; the share's standard error is at most 0.8%. */
@@ -20,7 +20,7 @@
 
 enum { MOST = 4096, BLOCK = 512 };
 
-/* Numbers of at most MOST of n examples: [*few], owned; NULL on failure. */
+/* The ids of at most MOST of n examples: [*few], owned; NULL on failure. */
 static int64_t *cover_spread(mo_context *ctx, const int64_t *id, int64_t n, int64_t *few) {
     *few = n < MOST ? n : MOST;
     int64_t *some = mo_host_array(ctx, *few, sizeof *some);
@@ -36,7 +36,7 @@ static mo_tensor *cover_rows(mo_few_shot *f, mo_tape *t, const int64_t *id, int6
     return mo_l2_normalize(t, mo_cast(t, Z, MO_F32), 1e-12);
 }
 
-/* An owned copy of them. */
+/* An owned copy of cover_rows. */
 static mo_tensor *cover_kept_rows(mo_few_shot *f, const int64_t *id, int64_t n) {
     mo_tape *t = mo_tape_create(f->ctx, MO_EVAL);
     mo_tensor *Z = cover_rows(f, t, id, n),
@@ -47,8 +47,8 @@ static mo_tensor *cover_kept_rows(mo_few_shot *f, const int64_t *id, int64_t n) 
     return kept;
 }
 
-/* Of each of n examples the largest cosine with a labelled row of L [few, d]; self: the examples are the labelled ones,
- * whose own row does not count. */
+/* nearest[i]: the largest cosine of example id[i] with a labelled row of L [few, d]. self: the examples are the
+ * labelled ones; the row itself does not count. */
 static bool cover_nearest(mo_few_shot *f, mo_tensor *L, const int64_t *id, int64_t n, bool self, double *nearest) {
     mo_tape *t = mo_tape_create(f->ctx, MO_EVAL);
     int64_t few = mo_dim(L, 0);
@@ -74,7 +74,7 @@ static int cover_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* The shares from the cosines of n labelled and m other examples; sorts the first. */
+/* Computes the shares from the cosines of n labelled and m unlabelled examples; sorts the first. */
 static void cover_count(double *labelled, int64_t n, const double *other, int64_t m, mo_few_shot_cover *cover) {
     int64_t r = (n + 5) / 10, far = 0;
     r = r > 1 ? r : 1;

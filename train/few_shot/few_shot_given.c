@@ -1,5 +1,5 @@
-/* train/few_shot/few_shot_given.c - embeddings that the caller brings: a head reads them as they are, and no model and
- * no feature is made. */
+/* train/few_shot/few_shot_given.c - embeddings given by the caller: a head reads them unchanged; no model and no
+ * features are made. */
 #include "train/few_shot/few_shot.h"
 
 #include "models/inside.h"

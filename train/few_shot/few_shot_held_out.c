@@ -1,20 +1,19 @@
-/* train/few_shot/few_shot_held_out.c - what the labelled examples say of a readout that has not seen them: its accuracy
- * and the temperature of its probabilities.
+/* train/few_shot/few_shot_held_out.c - estimates accuracy and temperature by fits that hold labelled examples out.
  *
  * One example of every class is left out at a time: fold j holds the j-th example of each class that has another one,
  * so that every fit stays as balanced as the labels are; there are as many folds as the largest class has examples, at
- * most 64 (then fold j holds every 64th), or 8 where a large support is stood for by some of its rows, as a fit then
- * takes seconds and misses no eighth of its labels. The accuracy is the mean over classes of the share that is right.
+ * most 64 (then fold j holds every 64th), or 8 if centres stand for a large support: such a fit takes seconds and loses
+ * little without an eighth of its labels. The accuracy is averaged over classes.
  *
- * These fits lack one label of each class, which matters where there are few. So, with 3 to 8 labels of each class, two
- * of each are left out as well, and the accuracy is carried on to all k labels along error = a + b / k:
- * b / (k - 1) - b / k is (k - 2) / k times b / (k - 2) - b / (k - 1).
+ * Each fit lacks one label per class, which matters if there are few. So, with 3 to 8 labels per class, fits without
+ * two per class follow, and the accuracy is extrapolated to all k labels along error = a + b / k: b / (k - 1) - b / k
+ * is (k - 2) / k times b / (k - 2) - b / (k - 1).
  *
  * The 95% interval is Wilson's (1927) for fewer trials than examples were held out, since the folds share most of their
  * examples, so that their errors vary together. No estimate of that covariance is unbiased (Bengio and Grandvalet
- * 2004); the factor below is measured (train/few_shot/README.md): so that 90 of 100 intervals and more hold the
- * accuracy of the examples that have no label. The temperature minimises the held-out cross-entropy with Platt's
- * targets (mo_fit_temperature); a mixture of kernels has chosen its own, from all labels. Predictions play no part. */
+ * 2004); the factor below is measured (train/few_shot/README.md): at least 90 of 100 intervals then contain the
+ * accuracy on the unlabelled examples. The temperature minimises the held-out cross-entropy with Platt's targets
+ * (mo_fit_temperature); a mixture of kernels has fitted its own to all labels. Predictions do not change. */
 #include "tensor/hidden.h"
 #include "train/few_shot/few_shot.h"
 
@@ -26,15 +25,15 @@ enum { MOST_FOLDS = 64, FOLDS_OF_MANY = 8, LEAST_CORRECTED = 3, MOST_CORRECTED =
 /* Held-out examples per independent trial. */
 static const double shared = 1.6;
 
-/* Examples of one fold and the others; room for all. */
+/* Examples of one fold and the rest; each array has room for all. */
 typedef struct partition {
-    int64_t *id, *label, *held, *at; /* at: where in f->id a held example stands */
+    int64_t *id, *label, *held, *at; /* at: positions in f->id of the held examples */
     int64_t n, n_held;
-    int64_t folds;            /* at most */
-    mo_few_shot_whole *whole; /* a fit of all labelled examples, from which the others' is read; or NULL */
+    int64_t folds;            /* at most this many */
+    mo_few_shot_whole *whole; /* a fit of all labelled examples, which gives the fits of the folds; or NULL */
 } partition;
 
-/* Whether fold j holds an example of a class of n; two: it and the one before. */
+/* Whether fold j holds example `within` of a class of n; two: whether it is the j-th or the one after (mod n). */
 static bool few_shot_held(int64_t within, int64_t n, int64_t j, bool two, int64_t folds) {
     return two ? j < n && (within == j || within == (j + 1) % n) : n > 1 && within % folds == j;
 }
@@ -55,8 +54,8 @@ static void few_shot_split(const mo_few_shot *f, const int64_t *count, int64_t j
     }
 }
 
-/* Whether a fit on these examples gave `logits`; one without a solution leaves its examples out of the estimate. hop:
- * those of features two hops away alone, or NaN. */
+/* Fits the rest and reads the held examples: `logits`, and hop: logits from the features two hops away alone, or NaN.
+ * Returns whether it succeeded; a fit without a solution leaves its examples out of the estimate. */
 static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logits, double *hop) {
     if (p->whole)
         return mo_few_shot_without(f, p->whole, p->at, p->n_held, logits, hop) == MO_OK;
@@ -66,8 +65,8 @@ static bool few_shot_read_fold(mo_few_shot *f, const partition *p, double *logit
     return mo_few_shot_read(f, &rest, p->held, p->n_held, logits) == MO_OK;
 }
 
-/* The accuracies of the readout and of the features two hops away, without two labels of each class; NaN where they are
- * not asked for, or a fit has no solution. */
+/* The accuracies of the readout and of the features two hops away by fits without two labels per class; NaN if a class
+ * has too few or too many labels, or a fit has no solution. */
 static void few_shot_accuracy_without_two(
     mo_few_shot *f, const int64_t *count, partition *p, double *logits, double two[2]) {
     int64_t C = f->classes, most = 0;
@@ -92,7 +91,7 @@ static void few_shot_accuracy_without_two(
         two[r] = share[r] / (double)C;
 }
 
-/* The mean over classes of the share of held-out logits [n, classes] that are right; NaN rows were not held out. */
+/* The accuracy on held-out logits [n, classes], averaged over classes; NaN rows were not held out. */
 static double few_shot_class_accuracy(const mo_few_shot *f, const double *logits, const int64_t *count) {
     int64_t C = f->classes, classes = 0;
     double share = 0;
@@ -108,14 +107,14 @@ static double few_shot_class_accuracy(const mo_few_shot *f, const double *logits
     return classes ? share / (double)classes : NAN;
 }
 
-/* The accuracy of all labels from those without one and without two of each class. */
+/* Extrapolates to all labels from the accuracies without one and without two labels per class. */
 static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
     double k = (double)f->n / (double)f->classes;
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
-/* The estimate from held-out logits [n, classes], which it moves together, and those of the features two hops away
- * behind them; NaN rows were not held out. two: the accuracies without two labels of each class, or NaN. */
+/* Makes the estimate from held-out logits [n, classes], which it compacts in place; those of the features two hops away
+ * follow them; NaN rows were not held out. two: the accuracies without two labels per class, or NaN. */
 static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
     int64_t C = f->classes, held = 0;
     double one = few_shot_class_accuracy(f, logits, count), interval[2];
@@ -144,7 +143,7 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
     f->estimate.nll = sums.nll / (double)held;
 }
 
-/* logits, buffer [2, n, classes]: of the readout, then of the features two hops away. */
+/* logits, buffer [2, n, classes]: part 0 of the readout, part 1 of the features two hops away. */
 static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition *p, double *logits, double *buffer) {
     int64_t C = f->classes, all = f->n * C;
     for (int64_t i = 0; i < 2 * all; i++)
@@ -164,7 +163,7 @@ static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition 
     return true;
 }
 
-/* Estimate and temperature of the candidate as it is. */
+/* Sets estimate and temperature for the current candidate. */
 static mo_code few_shot_estimate(mo_few_shot *f) {
     int64_t *numbers = mo_host_array(f->ctx, 5 * f->n + f->classes, sizeof *numbers);
     double *logits = mo_host_array(f->ctx, 4 * f->n * f->classes, sizeof *logits);

@@ -1,6 +1,6 @@
 /* train/few_shot/few_shot_logits.c - logits and probabilities of examples, in blocks, so that memory does not grow with
- * the graph. The blocks do not depend on the number of threads, so neither do the bits. A readout of the model's own is
- * fitted once for all blocks. */
+ * the graph. Neither the blocks nor the bits depend on the number of threads. A readout of the model's own is fitted
+ * once for all blocks. */
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 #include "train/evaluation/evaluation.h"
@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Logits of at most MO_FEW_SHOT_ROWS examples, or of any number by a transductive readout, which computes those of all.
- * zero: labels of queries, which nothing reads. */
+/* Logits of at most MO_FEW_SHOT_ROWS examples; of any number by a transductive readout, which computes the logits of
+ * all. zero: placeholder labels of the queries, never read. */
 static mo_code few_shot_head_block(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n, int64_t *zero, double *logits) {
     mo_plan plan = {.task = f->source.task,
@@ -34,10 +34,10 @@ static mo_code few_shot_head_block(
 
 /* ---- a readout of the model's own ---- */
 
-/* The support's embeddings, what was learned from them, and the rows that stand for a large support; owned. */
+/* The support's embeddings, the readout's solution, and the centres that stand for a large support; owned. */
 typedef struct fitted {
     mo_tensor *Zs, *alpha;
-    int64_t m, *centre, *id; /* [m]: positions in the support, examples; m = 0: all rows stand for themselves */
+    int64_t m, *centre, *id; /* [m]: positions and ids of the centres; m = 0: every row stands for itself */
 } fitted;
 
 static bool few_shot_choose_centres(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
@@ -137,7 +137,7 @@ mo_few_shot_whole *mo_few_shot_fit_whole(mo_few_shot *f) {
     return NULL;
 }
 
-/* The number of the expert H, the features two hops away; -1: there is none. */
+/* The index of the expert on H, the features two hops away; -1: there is none. */
 static int find_hop(const mo_few_shot *f) {
     int e = mo_expert_count(&f->source) - 1;
     while (e >= 0 && strcmp(mo_expert_name(&f->source, e), "H") != 0)
@@ -145,7 +145,8 @@ static int find_hop(const mo_few_shot *f) {
     return e;
 }
 
-/* Writes the logits [n, classes] of one expert under the middle penalty, of each [E, R, n, classes]. */
+/* Writes the logits [n, classes] of one expert under the middle penalty, taken from the logits `each` [E, R, n,
+ * classes]. */
 static void read_expert(mo_few_shot *f, mo_tensor *each, int expert, int64_t n, double *logits) {
     for (int64_t i = 0; i < n * f->classes; i++)
         logits[i] = NAN;
@@ -188,7 +189,7 @@ static void forget_fitted(fitted *r) {
     free(r->centre);
 }
 
-/* A transductive readout is not fitted by few_shot_learn, but its experts' shares are those of that fit. */
+/* A transductive readout does not use the fit of few_shot_learn, but that fit gives the shares of its experts. */
 static void few_shot_find_shares(mo_few_shot *f, const mo_few_shot_support *s) {
     fitted r = {0};
     few_shot_learn(f, s, &r);

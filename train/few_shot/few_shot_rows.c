@@ -1,7 +1,7 @@
 /* train/few_shot/few_shot_rows.c - the embeddings of all examples as short rows, and as points of a plane.
  *
  * Rows of more than `MOST_COLUMNS` numbers are multiplied with a random matrix, which keeps inner products to about 4%
- * (Johnson and Lindenstrauss 1984). The plane is that of the first two principal components: with centred rows Z and
+ * (Johnson and Lindenstrauss 1984). The plane is spanned by the first two principal components: with centred rows Z and
  * the eigenvectors v1, v2 of the largest eigenvalues of Z^T Z, an example's point is (z v1, z v2). */
 #include "train/evaluation/evaluation.h"
 #include "train/few_shot/few_shot.h"
@@ -25,7 +25,7 @@ static mo_tensor *few_shot_sketch(mo_context *ctx, int64_t d) {
     return S;
 }
 
-/* Rows of the caller's, in float32. */
+/* The caller's rows in float32. */
 static mo_tensor *few_shot_short_given(mo_few_shot *f) {
     int64_t n = mo_dim(f->rows, 0), d = mo_dim(f->rows, 1);
     mo_tensor *S = few_shot_sketch(f->ctx, d),

@@ -1,16 +1,15 @@
-/* train/few_shot/link_scores.c - which pairs of nodes lack a link: a readout fitted on a few of the graph's own links,
- * asked about pairs that are none.
+/* train/few_shot/link_scores.c - link prediction: a readout fitted on a few of the graph's own links scores pairs of
+ * nodes without a link.
  *
- * The links that the readout is fitted on are held out of the graph that their rows come from, as many non-edges beside
- * them; else these rows would carry the answer. The pairs asked about are seen from the whole graph, where they are no
- * links either. All columns are standardised by the rows that are fitted, so that a score does not depend on the other
- * pairs, beyond rounding.
+ * The readout is fitted on links, and as many non-edges, whose rows come from a graph without these links: else the
+ * rows would contain the answer. The rows of the scored pairs come from the whole graph, where they are no links
+ * either. All columns are standardised by the fitted rows, so that a score does not depend on the other pairs, beyond
+ * rounding.
  *
  * Pairs are scored a block of queries at a time. The rows of a block are those of the support, then those of the
- * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to parts of a block: of
- * the queries its kernels take as many matrices as they have steps. Without a limit of memory a part is a whole
- * block; the rounding of a product depends on its number of rows, so that scores of smaller parts may differ in their
- * last digits.
+ * queries. A readout in two steps (mo_own_readout) learns from the support once and is applied to parts of a block: its
+ * kernels take one matrix over the queries per step. Without a limit of memory a part is a whole block; the rounding of
+ * a product depends on its number of rows, so that scores of smaller parts may differ in their last digits.
  *
  * The pairs of the fit come from a table, or are drawn from the graph itself. */
 #include "tensor/hidden.h"
@@ -30,16 +29,16 @@
 #include <string.h>
 
 enum {
-    MOST_SUPPORT = 512,   /* links, and other pairs, that are drawn for the fit */
-    PAIR_MATRICES = 7,    /* of all nodes, held at once: the SVD's, or the basis and a pass over the hops */
+    MOST_SUPPORT = 512,   /* most links, and most other pairs, drawn for the fit */
+    PAIR_MATRICES = 7,    /* matrices of all nodes held at once: for the SVD, or the basis and a pass over the hops */
     LINK_QUERIES = 16384, /* pairs that the readout scores at once */
-    MOST_PAIRS = 1 << 20, /* whose columns are computed together */
+    MOST_PAIRS = 1 << 20, /* most pairs whose columns are computed together */
     LEAST_PAIRS = 1 << 16,
-    LEAST_PART = 1024,      /* queries that a kept readout is applied to at once; without a limit a whole block */
-    BYTES_PER_PAIR = 640,   /* of columns */
-    BYTES_PER_QUERY = 8192, /* of its embedding, and what that takes */
-    BYTES_PER_KERNEL = 40,  /* of a query and an example that stands for the support: ten matrices */
-    BYTES_PER_SYSTEM = 160  /* of an example and one that stands for the support: systems of all penalties, solutions */
+    LEAST_PART = 1024,      /* fewest queries that a kept readout reads at once; without a limit a whole block */
+    BYTES_PER_PAIR = 640,   /* its columns */
+    BYTES_PER_QUERY = 8192, /* of its embedding and the temporaries that make it */
+    BYTES_PER_KERNEL = 40,  /* per query and centre: ten matrices */
+    BYTES_PER_SYSTEM = 160  /* per support example and centre: systems of all penalties, solutions */
 };
 
 struct mo_link_scorer {
@@ -48,18 +47,18 @@ struct mo_link_scorer {
     mo_candidate candidate;
     int64_t memory;          /* bytes, of the options */
     mo_link_support support; /* links before others */
-    mo_links *links;         /* the same */
-    int64_t n_fit, *fit;     /* numbers of the pairs that are fitted, in order, as often as they are */
+    mo_links *links;         /* the support as links */
+    int64_t n_fit, *fit;     /* [n_fit]: fitted pairs in order, each as often as it is fitted */
     mo_features *own;        /* rows of the support, from the graph without its links */
-    mo_pair_reader *reader;  /* of the whole graph */
-    int64_t part;            /* queries of a block that the readout is applied to at once; as memory allows */
+    mo_pair_reader *reader;  /* reads the whole graph */
+    int64_t part;            /* queries of a block that the readout reads at once; as memory allows */
     mo_tape *t;
-    mo_tensor *alpha; /* that a readout in two steps has learned, owned; else NULL */
+    mo_tensor *alpha; /* the solution of a readout in two steps, owned; else NULL */
 };
 
 /* ---- from a table ---- */
 
-/* Node, node, linked (yes, no), how often it is fitted; the last two of labelled pairs. */
+/* Columns: node, node, linked (yes, no), how often it is fitted; the last two only for labelled pairs. */
 typedef struct pair {
     int64_t node[2], linked, fit;
 } pair;
@@ -86,7 +85,7 @@ static bool read_ends(const mo_graph *graph, const mo_table *row, pair *p) {
     return true;
 }
 
-/* What a row says of its pair, which must hold in the graph. */
+/* Reads whether a row's pair is linked and how often it is fitted; the graph must agree. */
 static bool read_link(const mo_graph *graph, const mo_table *row, pair *p) {
     const char *word = row->field[2], *count = row->n > 3 ? row->field[3] : "1";
     char *end;
@@ -160,8 +159,8 @@ static bool reserve_support(mo_context *ctx, int64_t n, mo_link_support *s) {
     return mo_ok(ctx);
 }
 
-/* At most 512 links of the graph and as many other pairs, links first. Fills s, owned also on failure, and returns
- * the links, or NULL. */
+/* Draws at most 512 links of the graph and as many other pairs, links first. Fills s, which the caller releases even on
+ * failure, and returns the links, or NULL. */
 static mo_links *link_support_draw(const mo_graph *graph, mo_link_support *s) {
     int64_t edges = graph->nnz / 2;
     double share = MOST_SUPPORT < edges / 10 ? (double)MOST_SUPPORT / (double)edges : 0.1;
@@ -184,7 +183,7 @@ static mo_links *link_support_draw(const mo_graph *graph, mo_link_support *s) {
     return NULL;
 }
 
-/* Pairs of the graph, none twice, and links and non-links among those that are fitted. */
+/* Checks that the pairs are in the graph, none given twice, and that both links and non-links are fitted. */
 static bool support_fits(const mo_graph *graph, const mo_link_support *s) {
     mo_context *ctx = graph->ctx;
     int64_t *key = mo_host_array(ctx, s->n, sizeof *key), fitted[2] = {0, 0};
@@ -208,7 +207,7 @@ static bool support_fits(const mo_graph *graph, const mo_link_support *s) {
     return mo_ok(ctx);
 }
 
-/* The same of given ones. */
+/* As link_support_draw, for given pairs. */
 static mo_links *link_support_take(const mo_graph *graph, const mo_link_support *from, mo_link_support *s) {
     mo_context *ctx = graph->ctx;
     mo_links *links = support_fits(graph, from) ? mo_host_array(ctx, 1, sizeof *links) : NULL;
@@ -241,7 +240,7 @@ static mo_links *link_support_take(const mo_graph *graph, const mo_link_support 
 
 /* ---- memory ---- */
 
-/* What a block takes in parts of that many queries, which come after the fit. */
+/* Bytes of a block, read in parts of `part` queries, and of the fit before it; the larger of the two. */
 static double block_bytes(const mo_link_scorer *s, int64_t part) {
     double n = (double)s->n_fit, m = fmin(n, MO_MOST_CENTRES);
     bool kept = s->candidate.model->readout;
@@ -250,9 +249,9 @@ static double block_bytes(const mo_link_scorer *s, int64_t part) {
     return fmax(queries, n * m * BYTES_PER_SYSTEM);
 }
 
-/* Divides what the limit of memory leaves beside `base` bytes between the readout and a chunk of pairs, whose columns
- * are computed together, `most` where there is room. Returns the pairs of a chunk, whole blocks; 0, with an error,
- * where the memory does not suffice. */
+/* Divides the memory that the limit leaves beside `base` bytes between the readout and a chunk of pairs, whose columns
+ * are computed together, at most `most`. Returns the pairs of a chunk, a multiple of the block; 0, with an error, if
+ * the memory does not suffice. */
 static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
     double left = (double)s->memory - base, least = LEAST_PAIRS * (double)BYTES_PER_PAIR;
     s->part = LINK_QUERIES;
@@ -271,15 +270,15 @@ static int64_t divide_memory(mo_link_scorer *s, double base, double most) {
 
 /* ---- a block of queries ---- */
 
-/* Queries first .. first + n - 1 of the pairs whose raw columns are in `values`, of `all` pairs. */
+/* Queries first .. first + n - 1 of `pairs`, whose raw columns are in `values`. */
 typedef struct query_block {
     mo_pair_list pairs;
     mo_pair_values values;
     int64_t first, n;
 } query_block;
 
-/* One name of the block's features: the support's rows, then those of the queries x [outer, pairs, w], standardised by
- * the support's moments. */
+/* Adds one named matrix to the block's features: the support's rows, then the queries' x [outer, pairs, w],
+ * standardised by the support's moments. */
 static void put_block_rows(
     mo_link_scorer *s, const query_block *b, const float *x, const char *name, const char *moments, mo_features *f) {
     mo_context *ctx = s->ctx;
@@ -327,7 +326,7 @@ static mo_features *open_block_rows(mo_link_scorer *s, const query_block *b) {
     return NULL;
 }
 
-/* The plan: the support that is fitted, then the queries, by the numbers of their rows. */
+/* The plan: the fitted support, then the queries, by their row numbers. */
 static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *plan) {
     const mo_link_support *p = &s->support;
     *plan = (mo_plan){.task = MO_TASK_LP, .classes = 2, .k = s->links->n_positive};
@@ -348,7 +347,7 @@ static bool plan_block(const mo_link_scorer *s, const query_block *b, mo_plan *p
 
 /* ---- the readout ---- */
 
-/* The logit of a link less that of none, of n queries. */
+/* score = logit of "link" minus logit of "no link", of n queries. */
 static void read_margins(mo_link_scorer *s, mo_tensor *Y, int64_t n, double *score) {
     mo_tensor *margin = mo_sub(s->t, mo_slice(s->t, Y, MO_AXIS(1), 1, 2), mo_slice(s->t, Y, MO_AXIS(1), 0, 1));
     mo_tensor_read(mo_cast(s->t, margin, MO_F64), score, (size_t)n * sizeof *score);
@@ -373,8 +372,8 @@ static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_pla
     return mo_ok(s->ctx);
 }
 
-/* Scores of a block by a readout in two steps, which learns once; a part of the queries at a time, as a kernel has a
- * number for each of them and each example of the support. */
+/* Scores a block by a readout in two steps, which learns once, then reads a part of the queries at a time: its kernel
+ * has a number for each query and each example of the support. */
 static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, double *score) {
     const mo_model *m = s->candidate.model;
     mo_tensor *Z[2];
@@ -405,7 +404,7 @@ static void score_block(mo_link_scorer *s, const query_block *b, double *score) 
     mo_features_release(source.features);
 }
 
-/* Scores of pairs that fit in memory together, which are not checked: they take one pass over all nodes. */
+/* Scores pairs that fit in memory together, without checking them: one pass over all nodes. */
 static void score_pairs(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score) {
     query_block b = {.pairs = {s->graph, n,
                          (int64_t *const[]){mo_host_array(s->ctx, n, sizeof *u), mo_host_array(s->ctx, n, sizeof *v)}}};
@@ -438,7 +437,7 @@ static bool link_scorer_check(mo_context *ctx, const mo_graph *graph, const int6
     return mo_ok(ctx);
 }
 
-/* Numbers of the support's pairs, each as often as it is fitted. */
+/* The support's pairs by number, each repeated as often as it is fitted. */
 static bool list_fit(mo_link_scorer *s) {
     const mo_link_support *p = &s->support;
     int64_t n = 0;

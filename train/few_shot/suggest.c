@@ -1,8 +1,8 @@
 /* train/few_shot/suggest.c - which examples to label next: a design for a ridge readout, in closed form.
  *
- * Rows z_i are the embeddings, centred, of unit length. After labels of a set S a ridge readout of penalty lambda has
- * the posterior covariance M = (lambda I + sum_S z z^T)^-1, whatever the labels are, and the logits of example j the
- * variance z_j^T M z_j. A label of example i takes from the mean of these variances over all N examples
+ * Rows z_i are the embeddings, centred, of unit length. After a set S is labelled, a ridge readout of penalty lambda
+ * has the posterior covariance M = (lambda I + sum_S z z^T)^-1, whatever the labels are, and the logits of example j
+ * have the variance z_j^T M z_j. A label of example i lowers the mean of these variances over all N examples by
  *
  *     g_i = (z_i^T M C M z_i) / (1 + z_i^T M z_i),        C = 1/N sum_j z_j z_j^T
  *
@@ -23,9 +23,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_ROWS = 65536 /* with whose intermediate results memory is shared */ };
+enum { MOST_ROWS = 65536 /* whose intermediate results share one block of memory */ };
 
-/* The penalty on rows of unit length; of 0.1 to 1.5, which choose alike, the one in whose middle most graphs lie. */
+/* The penalty on rows of unit length: 0.1 to 1.5 choose alike; this value lies mid-range for most graphs. */
 static const double penalty = 0.7;
 
 typedef struct design {
@@ -66,7 +66,7 @@ static void suggest_read(design *d, mo_tensor *T, double *host) {
     mo_tensor_read(mo_cast(d->t, T, MO_F64), host, (size_t)mo_numel(T) * sizeof *host);
 }
 
-/* lambda v and lambda^2 w of rows first .. stop - 1 before any label. */
+/* lambda v and lambda^2 w of rows first .. stop - 1 before any example is labelled. */
 static void suggest_spread(design *d, int64_t first, int64_t stop) {
     mo_tensor *Z = mo_slice(d->t, d->Z, MO_AXIS(0), first, stop);
     mo_tensor *C = mo_cast(d->t, mo_from(d->t, MO_F64, 2, (int64_t[]){d->r, d->r}, d->C), MO_F32);
@@ -75,7 +75,7 @@ static void suggest_spread(design *d, int64_t first, int64_t stop) {
     mo_tape_reset(d->t);
 }
 
-/* v, w and C before any label: M = I / lambda. */
+/* v, w and C before any example is labelled: M = I / lambda. */
 static bool suggest_start(design *d, int64_t most) {
     d->N = mo_dim(d->Z, 0);
     d->r = mo_dim(d->Z, 1);
@@ -83,7 +83,7 @@ static bool suggest_start(design *d, int64_t most) {
     d->v = mo_host_array(d->ctx, d->N, sizeof *d->v);
     d->w = mo_host_array(d->ctx, d->N, sizeof *d->w);
     d->used = mo_host_array(d->ctx, d->N, 1);
-    d->u = mo_host_array(d->ctx, (most + 2) * d->r, sizeof *d->u); /* two more: what a step computes with */
+    d->u = mo_host_array(d->ctx, (most + 2) * d->r, sizeof *d->u); /* two extra rows: temporaries of a step */
     d->s = mo_host_array(d->ctx, most, sizeof *d->s);
     if (!mo_ok(d->ctx))
         return false;
@@ -117,7 +117,7 @@ static void suggest_apply(const design *d, const double *x, double *y) {
     }
 }
 
-/* Products of all rows with the two vectors x [2, r]: [2, N], on the tape's memory. */
+/* x Z^T [2, N]: the products of two vectors x [2, r] with all rows, in the tape's memory. */
 static double *suggest_products(design *d, const double *x) {
     double *host = mo_tape_scratch(d->t, 2 * d->N, sizeof *host);
     mo_tensor *X = mo_cast(d->t, mo_from(d->t, MO_F64, 2, (int64_t[]){2, d->r}, x), MO_F32);
@@ -126,7 +126,7 @@ static double *suggest_products(design *d, const double *x) {
     return mo_ok(d->ctx) ? host : NULL;
 }
 
-/* Counts example i among the labelled ones. */
+/* Adds example i to the labelled set. */
 static bool suggest_take(design *d, int64_t i) {
     double *u = d->u + d->n * d->r, *MCu = u + d->r, *x = u + 2 * d->r;
     mo_tape_reset(d->t);
@@ -147,7 +147,7 @@ static bool suggest_take(design *d, int64_t i) {
     return a;
 }
 
-/* The first example of the largest gain. */
+/* The first example with the largest gain. */
 static int64_t suggest_best(const design *d) {
     int64_t best = -1;
     double most = -INFINITY;

@@ -1,5 +1,6 @@
-/* train/fit/boundaries.c - the boundary <z, p_a - p_b> = 0 of two prototypes under inner products misses its data where
- * all rows of both classes lie on one side: one of the two is then never predicted against the other.
+/* train/fit/boundaries.c - finds pairs of classes whose boundary misses their data: under inner products the boundary
+ * of prototypes p_a, p_b is <z, p_a - p_b> = 0; if all rows of both classes lie on one side, one class never wins
+ * against the other.
  *
  * A row is scored by every prototype. The scores of a class are one product Z_c P^T, row after row, each sum in the
  * order of the columns, so that the signs do not depend on the threads. */
@@ -27,7 +28,7 @@ static bool group_rows(const mo_geometry *g, members *m) {
     return mo_ok(g->ctx);
 }
 
-/* score[c] = <z, prototype c>, from their columns [d, C]. */
+/* score[c] = <z, prototype c>. columns: the prototypes as columns [d, C]. */
 static void score_row(const mo_geometry *g, int64_t row, const double *columns, double *score) {
     bool wide = mo_tensor_dtype(g->E->Z) == MO_F64;
     memset(score, 0, (size_t)g->C * sizeof *score);
@@ -38,8 +39,8 @@ static void score_row(const mo_geometry *g, int64_t row, const double *columns, 
     }
 }
 
-/* side [C], of each class b against class c: bit 0: a row of c is on the side of the class of the higher number; bit 1:
- * a row of c is not. */
+/* side [C]: bits for class c against each class b. Bit 0: some row of c scores higher for the class with the higher
+ * number; bit 1: some row of c does not. */
 static void see_sides(
     const mo_geometry *g, const members *m, int64_t c, const double *columns, double *score, uint8_t *side) {
     for (int64_t i = m->start[c]; i < m->start[c + 1]; i++) {
@@ -51,7 +52,7 @@ static void see_sides(
     }
 }
 
-/* Threads take classes in turn, with scores of their own; a class writes only to its own row of side [C, C]. */
+/* Threads take classes in turn, each with its own scores; class c writes only row c of side [C, C]. */
 static void see_all_sides(const mo_geometry *g, const members *m, const double *columns, double *score, uint8_t *side) {
     int64_t done = 0;
 #pragma omp parallel for num_threads(mo_context_threads(g->ctx)) schedule(dynamic)

@@ -1,4 +1,4 @@
-/* train/fit/confusion.c - which classes a head takes for which. */
+/* train/fit/confusion.c - counts which classes a head mistakes for which. */
 #include "tensor/hidden.h"
 #include "train/inside.h"
 

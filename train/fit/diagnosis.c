@@ -1,5 +1,5 @@
-/* train/fit/diagnosis.c - what the geometry of embeddings does to prototypes under inner products (paper, section 2):
- * where their mean lies against the spread of the classes, which boundaries of pairs miss their data, and which
+/* train/fit/diagnosis.c - how the geometry of embeddings affects prototypes under inner products (paper, section 2):
+ * the offset of their mean relative to the spread of the classes, which boundaries of pairs miss their data, and which
  * prototypes lie in or near the convex hull of the others. */
 #include "tensor/hidden.h"
 #include "train/fit/geometry.h"
@@ -91,9 +91,8 @@ static bool project_prototypes(const mo_geometry *g, mo_tape *t, mo_tensor *G, d
     return mo_ok(g->ctx);
 }
 
-/* The positions in the plane, and the corners of the outer hull there: the points that are outside the hull of the
- * others by more than the rounding of the coordinates, which, as roots of eigenvalues, have the rounding of single
- * precision. */
+/* The positions in the plane, and the corners of the outer hull there: points outside the hull of all others by more
+ * than rounding. Coordinates are roots of eigenvalues, so their rounding is that of single precision. */
 static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_prototype *prototype) {
     double *plane = mo_host_array(g->ctx, 3 * g->C, sizeof *plane), *distance = plane ? plane + 2 * g->C : NULL;
     if (plane && project_prototypes(g, t, G, plane) && mo_hull_leave_one_out(g, plane, g->C, 2, distance)) {
@@ -109,7 +108,7 @@ static void mark_outer(const mo_geometry *g, mo_tape *t, mo_tensor *G, mo_protot
     free(plane);
 }
 
-/* The distances of the prototypes to the hull of the others, and their positions in the plane. */
+/* The distance of each prototype to the hull of the others, and its position in the plane. */
 static void place_prototypes(const mo_geometry *g, mo_prototype *prototype, double *distance) {
     mo_tape *t = mo_tape_create(g->ctx, MO_EVAL);
     if (mo_hull_leave_one_out(g, g->P, g->C, g->d, distance))

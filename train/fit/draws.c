@@ -1,5 +1,5 @@
-/* train/fit/draws.c - the problems that heads are compared on: plans of embeddings, laid side by side for batches, or
- * one from a user's own lists of rows. */
+/* train/fit/draws.c - the problems that heads are compared on: planned episodes, stored side by side for batches, or
+ * one split given by the user. */
 #include "tensor/hidden.h"
 #include "train/inside.h"
 
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for the rows of that many problems. */
+/* Allocates the rows and labels of `episodes` problems. */
 static bool reserve_draws(mo_context *ctx, mo_draws *d, int64_t n_support, int64_t n_query, int64_t episodes) {
     int64_t **arrays[] = {&d->support, &d->support_label, &d->query, &d->query_label};
     for (int i = 0; i < 4; i++) {
@@ -56,9 +56,9 @@ mo_code mo_draws_create(const mo_embeddings *E, int64_t k, const mo_fit_options 
     return mo_context_status(ctx)->code;
 }
 
-/* ---- a split of the user's own ---- */
+/* ---- a split given by the user ---- */
 
-/* The kept rows of a part, and their classes among all. */
+/* Lists the kept rows of one part, with their class numbers in E. */
 static int64_t take_split_part(
     const mo_embeddings *E, const uint8_t *division, mo_division part, int64_t *row, int64_t *label) {
     int64_t n = 0, kept = mo_dim(E->Z, 0);
@@ -70,8 +70,8 @@ static int64_t take_split_part(
     return n;
 }
 
-/* Numbers the classes of the support from 0, in their order. number: [classes of E], count: the same, of the support.
- */
+/* Numbers the classes that occur in the support from 0, in order. number: [classes of E]; count: rows of each class in
+ * the support. */
 static void number_split_classes(const mo_embeddings *E, const int64_t *count, int64_t *number, mo_draws *d) {
     mo_context *ctx = mo_tensor_context(E->Z);
     d->k = INT64_MAX;

@@ -1,5 +1,5 @@
-/* train/fit/embeddings.c - rows and labels from array files, checked once, so that heads meet finite numbers and
- * classes numbered from 0. */
+/* train/fit/embeddings.c - rows and labels from array files, checked once, so that heads get finite numbers and classes
+ * numbered from 0. */
 #include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
@@ -87,8 +87,7 @@ static void take_embedding_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype d
 
 /* ---- labels ---- */
 
-/* Checks for one label per row; the error for another number suggests that the rows may be transposed, or that a header
- * was taken for none. */
+/* Checks for one label per row; if there are d labels, the error suggests that the rows are transposed. */
 static bool check_label_count(mo_label_column *column, const mo_tensor *Z, const char *name) {
     int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
     if (!mo_label_column_fits(column, n))
@@ -111,7 +110,7 @@ static int64_t keep_labelled(mo_embeddings *E, int64_t *label, int64_t n) {
     return kept;
 }
 
-/* What a class is called: its text, or its number. */
+/* The name of a class: its text, or its number. */
 static char *name_class(mo_context *ctx, const mo_label_column *column, int64_t value) {
     char number[24];
     snprintf(number, sizeof number, "%" PRId64, value);
@@ -137,7 +136,7 @@ static void take_labels(mo_embeddings *E, const mo_label_column *column, int64_t
         E->name[c] = name_class(ctx, column, E->value[c]);
 }
 
-/* Raises unless the kept labels have two classes. */
+/* Raises unless the kept labels have at least two classes. */
 static void check_classes(mo_context *ctx, const mo_label_column *column, int64_t kept, const char *name) {
     const int64_t *label = column->value, n = column->n;
     char found[64] = "none", unlabelled[128] = "";
@@ -158,7 +157,7 @@ static void check_classes(mo_context *ctx, const mo_label_column *column, int64_
     mo_fail(ctx, MO_INVALID, "%s: expected labels of two classes or more, found %s%s", name, found, unlabelled);
 }
 
-/* Embeddings of these rows and labels, whose values are moved. */
+/* Makes embeddings from rows and labels; takes over the labels' values. */
 static mo_embeddings *make_embeddings(const mo_tensor *Z, mo_label_column *column, const char *name) {
     mo_context *ctx = mo_tensor_context(Z);
     mo_embeddings *E = mo_host_array(ctx, 1, sizeof *E);

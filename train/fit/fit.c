@@ -1,5 +1,5 @@
-/* train/fit/fit.c - heads side by side on the same episodes of labelled embeddings: accuracy, calibration, and both
- * after what the support itself can teach: the regularisation and a temperature. */
+/* train/fit/fit.c - heads side by side on the same episodes of labelled embeddings: measures accuracy and calibration,
+ * also after regularisation and temperature are fitted to the support alone. */
 #include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
@@ -20,9 +20,9 @@ typedef struct run {
     mo_status first;  /* the error of the first head that had no fit */
 } run;
 
-/* ---- the regularisation of a head, and the values that are tried ---- */
+/* ---- a head's regularisation and the values to try ---- */
 
-/* Returns whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
+/* Whether a parameter is a share: a scalar between 0 and 1, such as a shrinkage. */
 static bool is_share(const mo_head_parameter *p) {
     return p->ndim == 0 && p->low >= 0 && p->low < p->high && p->high <= 1;
 }
@@ -39,8 +39,8 @@ int mo_fit_regularisation(const mo_head *head) {
     return share;
 }
 
-/* Shares: a fixed grid. Penalties: six decades about the scale of the rows, strong ones last; in finer steps if they
- * come from one system in closed form. */
+/* Values of a share: a fixed grid. Of a penalty: six decades about the scale of the rows, rising; in finer steps if one
+ * system in closed form gives them all. */
 static void choose_values(const run *r, bool tune, mo_fit_job *job) {
     static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
     const mo_head_parameter *p = r->crew.own.tuned >= 0 ? &r->crew.own.head->parameters[r->crew.own.tuned] : NULL;
@@ -57,8 +57,8 @@ static void choose_values(const run *r, bool tune, mo_fit_job *job) {
 
 /* ---- one head at one k ---- */
 
-/* As many episodes per batch as the cache of a core holds, but few enough that every thread gets one; on a device as
- * many as a few megabytes hold. One episode if rows repeat (held_out.c). */
+/* The number of episodes per batch: as many as a core's cache holds, but few enough that every thread gets one; on a
+ * device, as many as fit in a few megabytes. One if rows repeat (held_out.c). */
 static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
     const mo_draws *d = job->draws;
     bool cpu = mo_context_device(mo_tensor_context(E->Z)) == MO_CPU;
@@ -70,7 +70,7 @@ static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
     job->batches = (d->episodes + job->B - 1) / job->B;
 }
 
-/* A head without a fit ends only its own row: moves the status to *status and keeps the first one. */
+/* A head without a fit ends only its own row: moves the failure to *status and keeps the first one. */
 static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
     *status = *mo_context_status(ctx);
     if (status->code != MO_NUMERICAL)
@@ -108,7 +108,7 @@ static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
     row->ece_temperature = tempered ? mo_calibration_ece(&scaled) : NAN;
 }
 
-/* The outcomes that are paired between heads, and predictions as classes of the embeddings. outcome: [n_query] of a
+/* Fills the outcomes that are paired between heads, and turns predictions into classes of E. outcome [n_query]: for a
  * split. */
 static void name_predictions(
     const mo_embeddings *E, const mo_fit_job *job, double *outcome, int64_t *class_of, mo_fit_row *row) {
@@ -129,7 +129,7 @@ static void name_predictions(
     row->n_outcomes = d->split ? d->n_query : d->episodes;
 }
 
-/* What the rows of one head at one k are made of. */
+/* Buffers for the rows of one head at one k. */
 typedef struct head_space {
     double *outcome;   /* [n_query] of a split */
     int64_t *class_of; /* [classes] */
@@ -161,8 +161,8 @@ static bool measure_job(run *r, mo_fit_job *job, head_space *s, mo_fit_row *row)
     return fine || unfit;
 }
 
-/* A row for every value that tuning tries, each fixed for all episodes, after the job has run. A value without a fit is
- * no failure of the head. */
+/* Measures every value that tuning tries, one row each, with the value fixed for all episodes; call it after the job. A
+ * value without a fit is no failure of the head. */
 static void sweep_head(run *r, mo_fit_job *job, head_space *s, mo_fit_visit visit, void *state) {
     mo_status first = r->first;
     int64_t chosen[MO_FIT_VALUES] = {0}, episodes = job->draws->episodes;

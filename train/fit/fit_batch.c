@@ -42,9 +42,9 @@ bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters
     return mo_ok(f->ctx);
 }
 
-/* ---- rows as a head meets them: scaled by what the support alone says, so that no query depends on another ---- */
+/* ---- rows scaled by the support alone, so that no query depends on another ---- */
 
-/* z / |z|; a row of zeroes stays. */
+/* z / |z|; a zero row stays zero. */
 static mo_tensor *scale_normalise(mo_tape *t, mo_tensor *Z) {
     return mo_div_or_zero(t, Z, mo_row_norm(t, Z));
 }
@@ -66,7 +66,7 @@ void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq) {
     if (f->scaling == MO_SCALING_CENTRE)
         return;
     mo_tensor *spread = mo_sqrt(t, mo_mean(t, mo_square(t, *Zs), MO_AXIS(1), MO_KEEP_AXES));
-    *Zs = mo_div_or_zero(t, *Zs, spread); /* a column that is constant in the support says nothing of a query */
+    *Zs = mo_div_or_zero(t, *Zs, spread); /* a column that is constant in the support carries no information */
     if (Zq)
         *Zq = mo_div_or_zero(t, *Zq, spread);
 }

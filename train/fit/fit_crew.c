@@ -1,8 +1,8 @@
-/* train/fit/fit_crew.c - batches of episodes, taken in turn by threads with a context each.
+/* train/fit/fit_crew.c - threads, each with its own context, take batches of episodes in turn.
  *
- * The products of one episode are small: if each op were shared out to threads, most of the time would pass at
- * barriers. Whole episodes have no barriers, and their data stay in the cache of a core. Episodes too large for each
- * thread to hold one, and those on a device, go one after another with all threads inside an op. */
+ * The products of one episode are small: threads that share one op would mostly wait at barriers. With whole episodes
+ * there are no barriers, and the data stay in one core's cache. Episodes too large for each thread to hold one, and
+ * those on a device, go one after another with all threads inside an op. */
 #include "train/fit/fit_parts.h"
 
 #include "tensor/storage.h"
@@ -10,7 +10,7 @@
 #include <omp.h>
 #include <stdlib.h>
 
-enum { CREW_NUMBERS = 1 << 27 }; /* limit of the doubles in the rows and matrices of all members */
+enum { CREW_NUMBERS = 1 << 27 }; /* bound on the doubles in the rows and matrices of all members */
 
 static bool open_member(mo_fitting *f, mo_tensor *Z) {
     if (!f->ctx)
@@ -90,7 +90,7 @@ static void crew_settle(progress *p, mo_context *ctx, int64_t number) {
     mo_clear_error(ctx);
 }
 
-/* A member's part of the work. Returns false if it could not start. */
+/* A member's share of the work. Returns false if it could not start. */
 static bool crew_work(mo_fitting *f, const mo_fit_job *job, progress *p) {
     mo_fit_space space = {0};
     bool ready = mo_fit_space_create(f->ctx, job, &space);

@@ -1,5 +1,5 @@
-/* train/fit/fit_episodes.c - a batch of episodes under one head: what each of them chooses by its support,
- * temperatures, queries. */
+/* train/fit/fit_episodes.c - runs one head on a batch of episodes: each episode chooses a value and a temperature by
+ * its support, then predicts its queries. */
 #include "train/fit/fit_parts.h"
 
 #include "tensor/hidden.h"
@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cross-entropies that differ by less than this share count as equal: a strong penalty often only scales the logits,
- * and the temperature undoes that, up to rounding. */
+/* Cross-entropies that differ by less than this share count as equal: a stronger penalty often only scales the logits,
+ * and the temperature undoes the scaling up to rounding. */
 static const double same = 1e-6;
 
 /* The temperature of one episode from its held-out rows, and their cross-entropy; NaN if there are none. */
@@ -23,7 +23,7 @@ static double temper_draw(const mo_draws *d, const int64_t *label, const double 
     return n ? mo_fit_temperature(s->rows, s->label, n, C, mo_platt_smoothing(n, C), nll) : NAN;
 }
 
-/* Chooses the value of each episode from `first` on by its held-out rows; of equal ones the stronger penalty. */
+/* Chooses the value of each episode from `first` on by its held-out rows; among equal values the stronger penalty. */
 static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t first, int64_t B, mo_fit_space *s) {
     const mo_draws *d = job->draws;
     for (int64_t e = 0; e < B; e++)
@@ -50,7 +50,7 @@ static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int6
     return true;
 }
 
-/* What an episode chose, and how its held-out rows came out at it. */
+/* Records an episode's choice and the figures of its held-out rows at that choice. */
 static mo_fit_choice describe_choice(
     const mo_draws *d, const int64_t *label, const double *held, double value, double temperature, double nll) {
     mo_fit_choice choice = {.value = value, .temperature = temperature, .held_nll = isnan(temperature) ? NAN : nll};

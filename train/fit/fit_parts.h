@@ -12,8 +12,8 @@ typedef struct mo_fitting {
     mo_tensor *Z;
     const mo_head *head;
     int64_t classes;
-    const double *lambda; /* for a head that has a lambda; NULL: its own */
-    int tuned;            /* the number of the parameter that tuning sets; -1: none */
+    const double *lambda; /* [1]: a value for a head that has a lambda; NULL: the head's own */
+    int tuned;            /* index of the parameter that tuning sets; -1: none */
     uint64_t seed;
     mo_scaling scaling;
 } mo_fitting;
@@ -24,7 +24,8 @@ typedef struct mo_fit_batch {
     const int64_t *support, *support_label, *query;
 } mo_fit_batch;
 
-/* Writes the logits [B, n_q, classes]. value: of the tuned parameter; NaN: the head's own. Returns false on failure. */
+/* Writes the logits [B, n_q, classes]. value: for the tuned parameter; NaN: the head's own. Returns false on
+ * failure. */
 bool mo_fit_logits(const mo_fitting *f, const mo_fit_batch *b, double value, double *logits);
 
 /* held_out.c: both functions write logits [values, B, n_s, classes] of the support rows, each by a fit that has not
@@ -40,22 +41,23 @@ bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
     int n_values, double *logits, double *query);
 
-/* Parts of both: the head's parameters with that value of the tuned one, on a tape that is reset first; row numbers as
- * rows [B, m, d] of Z, labels as one-hot [B, m, C]; a tensor as doubles. */
+/* Parts of both functions. mo_fit_parameters: the head's parameters, the tuned one set to value, on a tape that is
+ * reset first. mo_fit_rows: rows [B, m, d] of Z by number. mo_fit_one_hot: labels as [B, m, C]. mo_fit_read: a tensor
+ * as doubles. */
 bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters);
 mo_tensor *mo_fit_rows(const mo_fitting *f, const int64_t *row, int64_t B, int64_t m);
 mo_tensor *mo_fit_one_hot(const mo_fitting *f, const int64_t *label, int64_t B, int64_t m);
 bool mo_fit_read(mo_tensor *T, double *host);
-/* The number of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none (fit.c). */
+/* The index of the head's parameter lambda, else of its first share (a scalar from 0 to 1); -1: none (fit.c). */
 int mo_fit_regularisation(const mo_head *head);
-/* fit_batch.c: rows [B, m, d] as the head meets them, scaled by the support Zs; Zq may be NULL. */
+/* fit_batch.c: scales rows [B, m, d] by the support Zs, as the head reads them; Zq may be NULL. */
 void mo_fit_scale(const mo_fitting *f, mo_tensor **Zs, mo_tensor **Zq);
-/* The mean squared norm of a row of [Z | 1] after scaling, about; row_scale: before it. */
+/* The approximate mean squared norm of a row of [Z | 1] after scaling; row_scale: before scaling. */
 double mo_fit_scaled_norm(const mo_fitting *f, double row_scale);
-/* part [n]: the quarter of each row of Z by its norm; row_scale: the mean squared norm of a row of [Z | 1]. */
+/* part [n]: the quarter (by norm) of each row of Z; row_scale: the mean squared norm of a row of [Z | 1]. */
 bool mo_fit_quarters(const mo_fitting *f, uint8_t *part, double *row_scale);
 
-/* ---- fit_episodes.c: the episodes of one head at one k, in batches that do not depend on one another ---- */
+/* ---- fit_episodes.c: the episodes of one head at one k, in independent batches ---- */
 
 enum { MO_FIT_VALUES = 13 };
 
@@ -78,10 +80,10 @@ typedef struct mo_fit_job {
     mo_fit_tally *tally;   /* [batches] */
     mo_progress progress;  /* called with the episodes done, or NULL */
     void *state;
-    char title[96]; /* k and head, for progress */
+    char title[96]; /* k and head, for progress messages */
 } mo_fit_job;
 
-/* Buffers of a batch, and the choices of its episodes. */
+/* Buffers of a batch, and its episodes' choices. */
 typedef struct mo_fit_space {
     double *held, *logits;                              /* [values, B, n_s, C], [B, n_q, C] */
     double *rows;                                       /* [n_s, C]: the held-out rows of one episode */
@@ -90,23 +92,23 @@ typedef struct mo_fit_space {
     int *choice;                                        /* [B] */
 } mo_fit_space;
 
-/* Makes the buffers; release in any case. Returns false on failure. */
+/* Allocates the buffers; release them even on failure. Returns false on failure. */
 bool mo_fit_space_create(mo_context *ctx, const mo_fit_job *job, mo_fit_space *s);
 void mo_fit_space_release(mo_fit_space *s);
 /* Computes batch `number` of the job; writes job->tally[number] and the accuracies of its episodes. Returns false on
  * failure. */
 bool mo_fit_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t number, mo_fit_space *s);
 
-/* ---- fit_crew.c: the threads that the batches are shared out to ---- */
+/* ---- fit_crew.c: the threads that share the batches ---- */
 
-/* own: fits in the caller's context, with all of its threads inside an op. member [n] (n may be 0): each fits in a
- * context of one thread that borrows the rows, opened by that thread. */
+/* own: computes in the caller's context, with all of its threads inside an op. member [n] (n can be 0): each computes
+ * on a thread of its own, in a context of one thread that borrows the rows. */
 typedef struct mo_fit_crew {
     mo_fitting own, *member;
     int n;
 } mo_fit_crew;
 
-/* Makes a crew for the rows Z; release it in any case, before Z. Returns false on failure. */
+/* Makes a crew for the rows Z; release it even on failure, before Z. Returns false on failure. */
 bool mo_fit_crew_create(mo_tensor *Z, mo_fit_crew *crew);
 void mo_fit_crew_release(mo_fit_crew *crew);
 /* Runs all batches of the job under the head of crew->own, with its settings; the bits do not depend on which member

@@ -12,14 +12,14 @@ typedef struct mo_geometry {
     double *P;       /* [C, d]: the prototypes */
     double *mean;    /* [d], of all rows */
     double *scratch; /* [d] */
-    void *rows;      /* Z as it is stored */
+    void *rows;      /* the rows Z, in their dtype */
 } mo_geometry;
 
-/* Tells the caller of mo_diagnose, from its thread alone, that one more of `of` is done; done counts for all threads.
- */
+/* Counts one more of `of` in done, over all threads; reports it to the caller of mo_diagnose, from its own thread
+ * only. */
 void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
 
-/* boundaries.c: counts the pairs whose boundary misses their rows, to x->pairs and missed. False on failure. */
+/* boundaries.c: counts pairs of classes whose boundary misses their rows: x->pairs and x->missed. False on failure. */
 bool mo_count_missed(const mo_geometry *g, mo_diagnosis *x);
 
 /* hull.c: writes the distance of each of the n >= 2 points X [n, d] to the convex hull of the others. False on failure.

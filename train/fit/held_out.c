@@ -1,14 +1,13 @@
-/* train/fit/held_out.c - what a head says of support rows that it has not been fitted on: the only labelled rows of an
- * episode from which its regularisation and temperature may be learned.
+/* train/fit/held_out.c - predicts support rows by fits without them: only these labelled rows of an episode may be used
+ * to choose its regularisation and temperature.
  *
  * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
- * any head: class by class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a held-out
- * row is fitted; a class of one distinct row keeps it in every fit. Rows are scaled (fit_batch.c) by the rows of the
- * fit, and by all of the support, whose labels scaling does not read, where all fits come from one call. A head that
- * has its folds for less than their fits (mo_head.cross_validate) is asked for all at once, its queries with them;
- * where that finds no solution, and for other heads, every fold is a fit of its own. Leaving one row of a balanced
- * support out tips the balance against its own class: good enough to rank penalties, too pessimistic to fit a
- * temperature to. */
+ * any head: within each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a
+ * held-out row is fitted; a class with one distinct row keeps it in every fit. Rows are scaled (fit_batch.c) by the
+ * fitted rows or, if one call gives all fits, by the whole support (scaling reads no labels). A head with cheap folds
+ * (mo_head.cross_validate) computes all folds and the queries in one call; if that finds no solution, and for other
+ * heads, each fold is fitted separately. Leaving one row out of a balanced support biases the fit against its class:
+ * good enough to rank penalties, too pessimistic to fit a temperature. */
 #include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
@@ -27,7 +26,7 @@ static void set_nan(double *x, int64_t n) {
 
 /* ---- leave-one-out ---- */
 
-/* The penalties values[0 .. R - 1] at once: Yloo [B, R, n_s, C] to logits [R, B, n_s, C]. */
+/* Logits of the penalties values[0 .. R - 1] at once: copies Yloo [B, R, n_s, C] to logits [R, B, n_s, C]. */
 static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int64_t R, double *logits) {
     int64_t block = b->n_s * f->classes;
     double own = f->lambda ? *f->lambda : f->head->parameters[0].value;
@@ -50,7 +49,7 @@ static void leave_out(const mo_fitting *f, const mo_fit_batch *b, const double *
     free(Y);
 }
 
-/* As many penalties at once as a few megabytes of systems hold. */
+/* The number of penalties whose systems fit in a few megabytes. */
 bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *values, int n_values, double *logits) {
     int64_t block = b->B * b->n_s * f->classes, width = mo_dim(f->Z, 1) + 1;
     int64_t order = b->n_s < width ? b->n_s : width, most = 1 + SYSTEM_NUMBERS / (b->B * b->n_s * order);
@@ -65,7 +64,7 @@ bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *
 
 /* ---- cross-validation, by the head's shortcut ---- */
 
-/* Fold of each support row of one episode; -1: fitted always. count: [classes]. */
+/* The fold of each support row of one episode; -1: in every fit. count: [classes]. */
 static void assign_folds(
     const int64_t *row, const int64_t *label, int64_t n, int folds, bool repeated, int64_t *count, int8_t *fold) {
     for (int64_t i = 0; i < n; i++)
@@ -81,11 +80,11 @@ static void assign_folds(
             fold[i] = -1;
 }
 
-/* Support rows in the order of their folds, fold[] as assign_folds has it, those without one last. */
+/* Support rows sorted by fold (fold[]: from assign_folds), rows without a fold last. */
 typedef struct sorted {
-    int64_t *at, *row, *label; /* [B, n_s]: where a row was, its number and its class */
+    int64_t *at, *row, *label; /* [B, n_s]: a row's position, number and class */
     int64_t stop[MOST_FOLDS];
-    mo_folds folds; /* those that have rows */
+    mo_folds folds; /* folds that have rows */
 } sorted;
 
 static bool sort_by_fold(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, sorted *s) {
@@ -114,7 +113,7 @@ static bool sort_by_fold(const mo_fitting *f, const mo_fit_batch *b, const int8_
     return true;
 }
 
-/* Held-out logits [B, held, C] of one value to where their rows are. */
+/* Copies the held-out logits [B, held, C] of one value to the positions of their rows. */
 static bool take_held(const mo_fitting *f, const mo_fit_batch *b, const sorted *s, mo_tensor *held, double *logits) {
     int64_t C = f->classes, n = s->stop[s->folds.n - 1];
     double *buffer = mo_host_array(f->ctx, b->B * n * C, sizeof *buffer);
@@ -143,7 +142,7 @@ static bool apply_shortcut(
     return mo_ok(f->ctx) && take_held(f, b, s, held, logits) && (!query || mo_fit_read(all, query));
 }
 
-/* False where the head has none, or where one of its fits fails: then each has to be tried. */
+/* False if the head has no shortcut, or if one of its fits fails: then each fold must be tried. */
 static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_batch *b, const int8_t *fold, const double *values,
     int n_values, double *logits, double *query) {
     sorted s = {0};
@@ -156,10 +155,10 @@ static bool validate_by_shortcut(const mo_fitting *f, const mo_fit_batch *b, con
 
 /* ---- cross-validation, fold by fold ---- */
 
-/* One fold: the rows that are fitted and those held out. */
+/* One fold: fitted rows and held-out rows. */
 typedef struct split {
     int64_t *fitted, *fitted_label, *held;
-    int64_t *at; /* where in the batch's support a held row is */
+    int64_t *at; /* positions of the held rows in the batch's support */
 } split;
 
 static bool reserve_split(mo_context *ctx, split *s, int64_t rows) {
@@ -170,7 +169,7 @@ static bool reserve_split(mo_context *ctx, split *s, int64_t rows) {
     return s->fitted;
 }
 
-/* The fold as a batch: the held rows are its queries. Episodes without repeated rows have folds of equal sizes. */
+/* Makes a batch of the fold: the held rows are its queries. If no row repeats, an episode's folds have equal sizes. */
 static mo_fit_batch divide_fold(const mo_fit_batch *b, const int8_t *fold, int number, split *s) {
     int64_t fitted = 0, held = 0;
     for (int64_t i = 0; i < b->B * b->n_s; i++)

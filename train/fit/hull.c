@@ -1,17 +1,17 @@
-/* train/fit/hull.c - the distance of a point to the convex hull of others, by Wolfe's algorithm for the nearest point
- * of a polytope (Wolfe 1976, Finding the nearest point in a polytope, Mathematical Programming 11).
+/* train/fit/hull.c - the distance of a point to the convex hull of other points, by Wolfe's algorithm for the nearest
+ * point of a polytope (Wolfe 1976, Finding the nearest point in a polytope, Mathematical Programming 11).
  *
  *     minimise |x|, x = sum_j w_j q_j, w >= 0, sum w = 1,   q_j = points_j - p
  *
  * The corral is a set of affinely independent points whose nearest point x to the origin lies inside their hull. While
  * some q_j has x q_j < |x|^2, it enters; then x goes to the nearest point of the affine hull, stopping at the border
- * and dropping the points whose weights vanish, until that nearest point is inside. |x| falls every time, so no
- * corral returns, and the end is exact. x is optimal where x q_j >= |x|^2 for all j (the Karush-Kuhn-Tucker
+ * and dropping the points whose weights vanish, until that nearest point is inside. |x| falls every time, so no corral
+ * occurs twice, and the result is exact. x is optimal where x q_j >= |x|^2 for all j (the Karush-Kuhn-Tucker
  * conditions).
  *
  * The nearest point of the affine hull is a least-squares problem in the differences to the first point, solved by an
- * orthonormal basis that grows by one vector an entry (Gram-Schmidt, twice): no Gram matrix squares the condition, so
- * that a distance of 0 comes out at rounding, not at its root. */
+ * orthonormal basis that grows by one vector per point (Gram-Schmidt, twice). No Gram matrix squares the condition
+ * number, so a distance of 0 is computed as rounding error, not as its root. */
 #include "tensor/hidden.h"
 #include "train/fit/geometry.h"
 
@@ -26,10 +26,10 @@
 typedef struct corral {
     const double *q; /* [n, d] */
     int64_t n, d, room, size;
-    double *memory, *found;  /* what all arrays but member lie in, q first; [n]: the weights of the nearest point */
+    double *memory, *found;  /* memory: q, then all arrays but member; found [n]: the answer's weights */
     int64_t *member;         /* [room] */
-    double *weight, *affine; /* [room]: of x, and of the nearest point of the affine hull */
-    double *Q;               /* [room, d]: row i >= 1, orthonormal, from the difference of member i to member 0 */
+    double *weight, *affine; /* [room]: weights of x, and of the affine hull's nearest point */
+    double *Q;               /* [room, d]: row i >= 1 orthonormalises member i minus member 0 */
     double *R;               /* [room, room]: difference i = sum over j <= i of R[i, j] Q[j] */
     double *x;               /* [d] */
     double scale;            /* the largest |q_j| */
@@ -130,9 +130,9 @@ static double corral_place(corral *c) {
     return sqrt(corral_dot(c->x, c->x, c->d));
 }
 
-/* ---- the corral that is optimal ---- */
+/* ---- the optimal corral ---- */
 
-/* The point with the least x q_j; -1 if x is optimal to rounding or that point can make no progress. */
+/* The point with the least x q_j; -1 if x is optimal to rounding or that point makes no progress. */
 static int64_t hull_entering(const corral *c, double length) {
     int64_t best = 0;
     double least = INFINITY;
@@ -176,9 +176,9 @@ static double hull_descend(corral *c, double *weight) {
     }
 }
 
-/* ---- one point and others; each point and the others ---- */
+/* ---- one point and all others ---- */
 
-/* Makes room for n points [n, d] in q, followed by the weights of the answer. Free c->memory and c->member. */
+/* Allocates n points [n, d] in q, followed by the weights of the answer. Free c->memory and c->member. */
 static bool hull_reserve(mo_context *ctx, int64_t n, int64_t d, corral *c) {
     int64_t room = (n < d + 1 ? n : d + 1) + 1;
     *c = (corral){.n = n, .d = d, .room = room};

@@ -1,5 +1,5 @@
-/* train/fit/row_readout.c - a head fitted on rows that are kept with it, for rows that come later. A head is a function
- * of the rows it learns from, so it is fitted again with each block of rows that it predicts, to the same bits. */
+/* train/fit/row_readout.c - a head, kept with the rows it is fitted on, that predicts rows given later. A head is a
+ * function of its support, so every block of predicted rows fits it again, to the same bits. */
 #include "tensor/hidden.h"
 #include "train/fit/fit_parts.h"
 
@@ -17,7 +17,7 @@ static void keep_choice(const mo_fit_row *row, void *state) {
         *(mo_fit_choice *)state = *row->choice;
 }
 
-/* One problem whose support is that of a split, or all rows. Its one query is there because a problem has one. */
+/* One problem whose support is the split's, or all rows. A problem needs a query: it gets the first support row. */
 static bool readout_problem(const mo_embeddings *E, const mo_draws *split, mo_draws *d) {
     mo_context *ctx = mo_tensor_context(E->Z);
     int64_t n = split ? split->n_support : mo_dim(E->Z, 0), *count = NULL;

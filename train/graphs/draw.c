@@ -12,8 +12,8 @@ void mo_draw_front(mo_random *r, int64_t *items, int64_t n, int64_t m) {
     }
 }
 
-/* m distinct numbers below n, rising. Draws the missing count and removes repetitions until none are missing: the first
- * m distinct numbers of an endless sequence, so every set is equally likely. m is at most half of n. */
+/* m distinct numbers below n, rising: draws the missing count and drops repetitions until none is missing. They are the
+ * first m distinct numbers of an endless sequence, so every set is equally likely. m is at most n / 2. */
 static void draw_sparse(mo_random *r, int64_t n, int64_t m, int64_t *drawn) {
     for (int64_t have = 0; have < m;) {
         for (int64_t i = have; i < m; i++)

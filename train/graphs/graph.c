@@ -1,4 +1,4 @@
-/* train/graphs/graph.c - the graph: made from host arrays, asked, hashed, released. */
+/* train/graphs/graph.c - makes a graph from host arrays; accessors, hash, release. */
 #include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/node_names.h"
@@ -59,7 +59,7 @@ void mo_graph_leave_out(mo_graph *graph, const char *format, ...) {
     mo_note_left_out(graph->ctx, &graph->left_out, NULL, what);
 }
 
-/* Whether each node has one feature, a 1 in a column of its own: the nodes' numbers, in any order. */
+/* Whether the features are one-hot node numbers, in any order: each node has a 1 in a column of its own. */
 static bool is_identity(const mo_graph *graph) {
     bool *taken = graph->nodes > 1 && graph->features >= graph->nodes
                       ? mo_host_array(graph->ctx, graph->features, sizeof *taken)
@@ -80,7 +80,7 @@ static bool is_identity(const mo_graph *graph) {
     return identity;
 }
 
-/* Whether there is one column, and the same value in it for every node. */
+/* Whether there is one feature column with one value for all nodes. */
 static bool is_constant(const mo_graph *graph) {
     float first = 0;
     for (int64_t i = 0; i < graph->nodes && graph->features == 1; i++) {
@@ -94,8 +94,8 @@ static bool is_constant(const mo_graph *graph) {
     return graph->features == 1;
 }
 
-/* Leaves out features that say nothing about a node: the identity says no more than that all nodes differ, and as
- * features it costs accuracy. */
+/* Leaves out features that carry no information about a node: the identity only tells nodes apart, and as features it
+ * costs accuracy. */
 static void leave_out_features(mo_graph *graph) {
     bool identity = is_identity(graph);
     if (!identity && !is_constant(graph))
@@ -113,7 +113,7 @@ static void leave_out_features(mo_graph *graph) {
     graph->features = graph->feature_nnz = graph->attributes = 0;
 }
 
-/* Hashes the content of the graph; name, source and dropped counts do not enter. */
+/* Hashes the content of the graph, without name, source and dropped counts. */
 static bool hash_content(mo_graph *graph) {
     XXH3_state_t *state = XXH3_createState();
     if (!state)

@@ -1,8 +1,8 @@
-/* train/graphs/graph_build.c - from directed edges, as files list them, to the adjacency of a graph.
+/* train/graphs/graph_build.c - builds a graph's adjacency from directed edges as files list them.
  *
  * Every edge is kept as (low end, high end, direction). Two stable counting sorts, by high end and then by low end,
- * leave each row of the upper triangle in rising order; one sweep drops repetitions and one more mirrors the triangle.
- */
+ * sort each row of the upper triangle; one sweep drops repetitions, another mirrors the triangle.
+ **/
 #include "train/graphs/graph_build.h"
 
 #include "tensor/files/file.h"
@@ -55,8 +55,8 @@ static void sort_by_low(
             by_low[start[by_high[i] >> 1]++] = (uint32_t)high << 1 | (by_high[i] & 1);
 }
 
-/* Keeps one entry per neighbour in every row, without its direction, and moves the row ends (`end`) accordingly. Counts
- * the repetitions: entries beyond the first in each direction. Returns the number of remaining entries. */
+/* Keeps one entry per neighbour in every row, without its direction, and updates the row ends (`end`). Counts
+ * repetitions: entries beyond the first of each direction. Returns the number of remaining entries. */
 static int64_t drop_repeated(uint32_t *by_low, int64_t *end, int64_t nodes, int64_t *repeated) {
     int64_t kept = 0;
     for (int64_t low = 0, i = 0; low < nodes; low++) {
@@ -75,8 +75,8 @@ static int64_t drop_repeated(uint32_t *by_low, int64_t *end, int64_t nodes, int6
     return kept;
 }
 
-/* Writes both triangles from the upper one (row ends `end`). Rows are visited in rising order, so a row has all its
- * lower neighbours, rising, before its own upper ones follow. */
+/* Writes both triangles from the upper one (row ends `end`). Rows are visited in rising order, so that a row gets its
+ * lower neighbours, rising, before its own upper ones. */
 static bool mirror_upper(mo_graph *graph, const uint32_t *upper, const int64_t *end, int64_t edges) {
     int64_t nodes = graph->nodes;
     graph->row_pointer = mo_host_array(graph->ctx, nodes + 1, sizeof *graph->row_pointer);
@@ -104,7 +104,7 @@ static bool mirror_upper(mo_graph *graph, const uint32_t *upper, const int64_t *
     return true;
 }
 
-/* Five arrays of int64: of features, the ends of both sorts, the rows and the next free place of each. */
+/* Five int64 arrays per node: feature offsets, bucket ends of both sorts, row starts, next free places. */
 enum { BYTES_A_NODE = 5 * sizeof(int64_t) };
 
 int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes) {
@@ -127,7 +127,7 @@ bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
     if (done) {
         int64_t count = sort_by_high(edges, nodes, high_end, by_high);
         graph->dropped_loops += edges->count - count;
-        uint32_t *by_low = edges->u; /* no longer needed as ends, and long enough */
+        uint32_t *by_low = edges->u; /* its ends are no longer needed, and it is long enough */
         sort_by_low(by_high, high_end, nodes, low_end, by_low);
         free(by_high);
         by_high = NULL;
@@ -177,7 +177,7 @@ bool mo_graph_set_labels(mo_graph *graph, int64_t *label, int64_t n, const char 
     return label;
 }
 
-/* Room for the rows of features of all nodes, in CSR. */
+/* Allocates the row offsets of all nodes' features, in CSR. */
 static bool allocate_features(mo_graph *graph, int64_t columns, int64_t nnz) {
     graph->features = columns;
     graph->feature_nnz = nnz;

@@ -1,15 +1,15 @@
-/* train/graphs/graph_build.h - what every loader shares: from directed edges to the adjacency of a graph (library
+/* train/graphs/graph_build.h - shared by all loaders: builds a graph's adjacency from directed edges (library
  * internal).
- */
+ **/
 #ifndef MO_GRAPH_BUILD_H
 #define MO_GRAPH_BUILD_H
 
 #include "tensor/hidden.h"
 #include "train/inside.h"
 
-#define MO_GRAPH_LARGEST ((int64_t)INT32_MAX) /* nodes, features: columns are int32 */
+#define MO_GRAPH_LARGEST ((int64_t)INT32_MAX) /* bound of nodes and of features, as columns are int32 */
 
-/* Directed edges in the order they were read; ends are node numbers below MO_GRAPH_LARGEST. */
+/* Directed edges in the order of the file; both ends are node numbers below MO_GRAPH_LARGEST. */
 typedef struct mo_edges {
     int64_t count, capacity_u, capacity_v;
     uint32_t *u, *v;
@@ -28,29 +28,29 @@ static inline bool mo_edges_add(mo_context *ctx, mo_edges *edges, int64_t u, int
 
 void mo_edges_release(mo_edges *edges);
 
-/* An empty graph without nodes, to be released by mo_graph_release; NULL on failure. */
+/* An empty graph without nodes; the caller releases it with mo_graph_release. NULL on failure. */
 mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
-/* Returns the largest number of nodes that a file of `file_bytes` bytes may declare without listing the nodes; below
- * MO_GRAPH_LARGEST. A graph of that number of nodes takes no more memory than a compressed file of `file_bytes` bytes
- * may unfold to (tensor/files/file.h). */
+/* The largest number of nodes, below MO_GRAPH_LARGEST, that a file of `file_bytes` bytes can declare without listing
+ * them: a graph of so many nodes takes no more memory than a compressed file of `file_bytes` bytes can unfold to
+ * (tensor/files/file.h). */
 int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
 /* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
  * loops and directed edges listed more than once. Takes over the edges. */
 bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges);
 /* Sets the labels: the n values (copied) become classes 0.. in the order of the sorted distinct values. */
 bool mo_graph_set_classes(mo_graph *graph, const int64_t *value, int64_t n);
-/* Sets the labels [n], which it takes over (NULL: those that failed to be read): classes numbered from 0, at most n; a
- * negative number is none. path begins the message; of_lines: label i stands in line i + 1. */
+/* Sets the labels [n], which it takes over (NULL: reading them failed): classes numbered from 0, at most n; a negative
+ * number means unlabelled. path starts the error message; of_lines: label i is on line i + 1. */
 bool mo_graph_set_labels(mo_graph *graph, int64_t *label, int64_t n, const char *path, bool of_lines);
-/* Gives the graph these labels of some of its examples; the others have none. */
+/* Sets the labels of some examples of the graph; all others are unlabelled. */
 bool mo_graph_take_labels(mo_graph *graph, const mo_labels *labels);
-/* Sets the node features: the columns of value [nodes, columns], and behind them one column for each of the sorted
- * distinct kinds (one a node; NULL: none), 1 for the nodes of that kind. */
+/* Sets the node features: the columns of value [nodes, columns], then one-hot columns of kind [nodes] (NULL: none), one
+ * per distinct kind, sorted. */
 bool mo_graph_set_features(mo_graph *graph, const float *value, int64_t columns, const int64_t *kind);
 /* Adds to graph->left_out. */
 void mo_graph_leave_out(mo_graph *graph, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The last step of a loader: leaves out features that say nothing about a node; the offsets of a graph that is not a
- * set, and the hash of the content. Returns the graph; in the error state releases it and returns NULL. */
+/* The last step of a loader: leaves out features that carry no information, sets the offsets of a graph that is not a
+ * set, and hashes the content. Returns the graph; in the error state releases it and returns NULL. */
 mo_graph *mo_graph_finish(mo_graph *graph);
 
 #endif

@@ -1,9 +1,9 @@
 /* train/graphs/graph_names.c - the names of known data sets and where each lies.
  *
  * Embedded graphs are NAME.npz in the first of these folders that has it: $MOCHI_EMBEDDED (alone, where it is set), the
- * folder mochi-data beside the object that holds the library (the Python package has it), the installed data folder,
- * the source tree. The others are looked for below mo_data_folder; a text may lie gzipped. train/data/manifest.json
- * says of the same names where they come from. */
+ * folder mochi-data beside the shared library (in the Python package), the installed data folder, the source tree. All
+ * other graphs are searched below mo_data_folder, text also gzipped. train/data/manifest.json lists the origin of each
+ * name. */
 #include "train/graphs/graph_names.h"
 #include "train/data_folders.h"
 #include "train/graph.h"

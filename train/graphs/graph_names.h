@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* A name that mo_graph_open knows. */
+/* A name that mo_graph_open accepts. */
 typedef struct mo_graph_name {
     const char *name;
     const char *path; /* below mo_data_folder */
@@ -18,9 +18,9 @@ const mo_graph_name *mo_find_graph_name(const char *name); /* ignores case; NULL
  * in neither place. */
 bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool *embedded);
 
-/* The same for embedded weights: NAME.safetensors. */
+/* Writes the path of embedded weights, NAME.safetensors; returns false if there are none. */
 bool mo_locate_weights(const char *name, char *path, size_t bytes);
-/* The same for embedded lists, pools and suites, by their ending: NAME.pool. */
+/* Writes the path of an embedded list, pool or suite, NAME with its ending, such as NAME.pool; false if none. */
 bool mo_locate_list(const char *name, const char *ending, char *path, size_t bytes);
 
 #endif

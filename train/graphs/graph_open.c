@@ -1,4 +1,4 @@
-/* train/graphs/graph_open.c - opens a data set by name or path, whatever its form. */
+/* train/graphs/graph_open.c - opens a data set of any format by name or path. */
 #include "tensor/hidden.h"
 #include "train/graphs/graph_names.h"
 #include "train/graphs/loaders.h"
@@ -31,7 +31,7 @@ static void name_of_path(const char *path, char *name, size_t bytes) {
     snprintf(name, bytes, "%.*s", (int)(stop - start), path + start);
 }
 
-/* The first bytes of a file, unpacked where it is gzipped; false raises. */
+/* Reads the first bytes of a file, unpacked if it is gzipped; raises and returns false on failure. */
 static bool read_head(mo_context *ctx, const char *path, char *head, size_t bytes) {
     gzFile file = gzopen(path, "rb");
     if (!file)
@@ -57,7 +57,7 @@ static bool lone_integer(const char *head) {
     return digits > 0 && (*head == '\n' || *head == '\0');
 }
 
-/* ---- files that become .npz first ---- */
+/* ---- files that must be converted to .npz first ---- */
 
 static const char *const foreign[] = {".graphml", ".graphml.gz", ".json", ".mtx", ".mtx.gz", NULL};
 
@@ -90,7 +90,7 @@ void mo_fail_foreign(mo_context *ctx, const char *path) {
         path, script, features ? "features" : "graph", path, (int)stop, made, features ? ".npy" : ".npz");
 }
 
-/* A folder of graphs as GraphML or JSON; the JSON of a run's folder is none. */
+/* Whether the folder has graphs as GraphML or JSON; a run's folder, which has JSON too, does not count. */
 static bool has_foreign(const char *folder) {
     char run[PATH_MAX];
     DIR *listing = opendir(folder);
@@ -113,7 +113,7 @@ static mo_graph *open_folder(mo_context *ctx, const char *name, const char *fold
     return NULL;
 }
 
-/* train.txt and test.txt are LightGCN's names: their content is that of no other form for certain. */
+/* train.txt and test.txt are known as LightGCN's by name: their content alone could be another format's. */
 static mo_graph *open_text(mo_context *ctx, const char *name, const char *path, const char *head) {
     if (strcmp(name, "train") == 0 || strcmp(name, "test") == 0)
         return mo_load_interactions(ctx, name, path, false);
@@ -149,7 +149,7 @@ static mo_graph *open_path(mo_context *ctx, const char *name, const char *path, 
     return open_text(ctx, name, path, head);
 }
 
-/* Adds the available names to a message that has room for them. */
+/* Adds the available names to a message, as far as there is room. */
 static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name *entry) {
     char known[512] = "", path[PATH_MAX];
     size_t used = 0;
@@ -165,7 +165,7 @@ static void fail_unknown(mo_context *ctx, const char *name, const mo_graph_name 
             used ? known : " none (set MOCHI_DATA)");
 }
 
-/* Whether what lies at a path has the form of a graph: a file, or a folder with the files of one. */
+/* Whether a path can be a graph: a file, or a folder with the files of one. */
 static bool may_be_graph(const char *path) {
     struct stat status;
     if (stat(path, &status) != 0)
@@ -173,8 +173,8 @@ static bool may_be_graph(const char *path) {
     return S_ISREG(status.st_mode) || mo_is_features(path) || mo_is_interactions(path) || mo_is_tu(path);
 }
 
-/* Raises where a name is that of the known graph at `path` and of another one in the current folder: neither is taken
- * for the other. */
+/* Raises if the known graph at `path` and another graph in the current folder have this name, so that neither is
+ * mistaken for the other. */
 static bool is_alone(mo_context *ctx, const char *name, const char *path) {
     struct stat known, here;
     if (!may_be_graph(name) || stat(path, &known) != 0 || stat(name, &here) != 0 ||
@@ -205,7 +205,8 @@ mo_graph *mo_graph_open(mo_context *ctx, const char *name_or_path) {
     if (!mo_ok(ctx))
         return NULL;
     const mo_graph_name *entry = mo_find_graph_name(name_or_path);
-    /* A name means one graph, embedded or not, and embedded copies of TU sets have no node attributes. */
+    /* A name means one graph, embedded or not; embedded TU sets lack node attributes, so no set opened by name has
+     * them. */
     if (entry && mo_locate_graph(entry, path, sizeof path, &embedded))
         return is_alone(ctx, name_or_path, path) ? open_path(ctx, entry->name, path, false) : NULL;
     if (strchr(name_or_path, '/') || (*name_or_path && access(name_or_path, F_OK) == 0)) {

@@ -1,5 +1,5 @@
 /* train/graphs/graph_write.c - a graph as .npz in the form that load_npz.c describes: the upper triangle of the
- * adjacency, no values where all are 1. */
+ * adjacency, without values if all are 1. */
 #include "tensor/hidden.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/words.h"
@@ -42,7 +42,7 @@ static void add_features(mo_arrays *arrays, const mo_graph *graph) {
         add_member(arrays, "attr_data", MO_F32, graph->feature_nnz, graph->feature_value);
 }
 
-/* The nodes of every part of the division; of several, masks. */
+/* Adds the nodes of every part of the division as lists; of several divisions, as masks. */
 static void add_division(mo_arrays *arrays, const mo_graph *graph) {
     const char *const *keys = mo_division_keys[graph->divisions > 1];
     int64_t all = graph->divisions * graph->nodes, *node = mo_host_array(graph->ctx, graph->nodes, sizeof *node);
@@ -64,7 +64,7 @@ static void add_division(mo_arrays *arrays, const mo_graph *graph) {
     free(mask);
 }
 
-/* Adds what n things are called: KEY_number, or KEY_text. */
+/* Adds the names of n things, as KEY_number or KEY_text. */
 static void add_names(mo_arrays *arrays, const mo_graph *graph, const char *key, int64_t n, bool numbers,
     const char *(*name)(const mo_graph *graph, int64_t i, char number[24])) {
     char member[40], text[24];
@@ -96,7 +96,7 @@ mo_arrays *mo_graph_arrays(const mo_graph *graph) {
         add_member(arrays, "labels", MO_I64, graph->n_labels, graph->label);
     if (graph->division)
         add_division(arrays, graph);
-    if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, be it of one graph */
+    if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, even of one graph */
         add_member(arrays, "graph_offset", MO_I64, graph->graphs + 1, graph->graph_offset);
     }
     if (graph->names)

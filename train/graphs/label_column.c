@@ -1,5 +1,6 @@
-/* train/graphs/label_column.c - one label for each row or example: an array of numbers, or texts, which become numbers.
- */
+/* train/graphs/label_column.c - one label for each row or example: read from numbers, or from texts, which are
+ * numbered.
+ **/
 #include "train/graphs/label_column.h"
 
 #include "tensor/files/arrays.h"
@@ -31,7 +32,7 @@ bool mo_label_column_fits(mo_label_column *column, int64_t n) {
 
 /* ---- one array of a file ---- */
 
-/* The array of that name, or the only one; the error lists the names in the file. */
+/* Finds the array of that name, or the only one; the error lists the names in the file. */
 static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const char *path, const char *name) {
     mo_tensor *T = name ? mo_arrays_find(arrays, name) : arrays->count == 1 ? arrays->items[0].tensor : NULL;
     char names[256] = "";
@@ -44,7 +45,7 @@ static mo_tensor *choose_array(mo_context *ctx, const mo_arrays *arrays, const c
     return T;
 }
 
-/* Splits FILE:NAME where FILE ends in one of the suffixes; returns NAME, or NULL where there is none. */
+/* Splits FILE:NAME if FILE has one of the suffixes; returns NAME, or NULL if there is none. */
 static const char *split_member(const char *path, const char *const *suffixes, int n, char *file, size_t bytes) {
     const char *colon = strrchr(path, ':');
     snprintf(file, bytes, "%s", path);
@@ -78,7 +79,8 @@ mo_tensor *mo_array_read(mo_context *ctx, const char *path) {
 
 /* ---- numbers ---- */
 
-/* Labels of a real dtype, which must be whole numbers: NumPy writes labels so if they came from a table of floats. */
+/* Converts labels of a real dtype, which must be whole: NumPy writes labels as reals if they came from a table of
+ * floats. */
 static void read_whole_numbers(const mo_tensor *label, int64_t n, int64_t *value, const char *name) {
     mo_context *ctx = mo_tensor_context(label);
     mo_tensor *wide = mo_tensor_create(ctx, MO_F64, mo_ndim(label), (int64_t[]){n, 1});
@@ -120,12 +122,12 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
 
 /* ---- texts ---- */
 
-/* The texts of a file, and where they stand. */
+/* The texts of a file, and their lines. */
 typedef struct label_texts {
     mo_context *ctx;
     const char *path, *wanted; /* wanted: the name of a table's column, or NULL */
     mo_words words;
-    int64_t *line, lines; /* [words.n] of the file; of an array the row; capacity */
+    int64_t *line, lines; /* line [words.n]: in the file, or row of an array; lines: its capacity */
     bool of_array;
 } label_texts;
 
@@ -174,7 +176,7 @@ bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_c
     return mo_ok(ctx);
 }
 
-/* A label that is a number but no whole one is a value to regress on, not a class. */
+/* A label that is a number but not whole is a value for regression, not a class. */
 static bool refuse_real_numbers(const label_texts *t) {
     for (int64_t i = 0; i < t->words.n; i++) {
         const char *text = mo_words_get(&t->words, i);
@@ -204,7 +206,7 @@ static bool read_label_lines(label_texts *t) {
     return mo_ok(t->ctx);
 }
 
-/* The place of the wanted column in a table's header; -1 after an error. */
+/* The column of a table that holds the labels, found by the header; -1 after an error. */
 static int64_t find_label_column(const label_texts *t, const mo_table *header) {
     for (int64_t i = 0; i < header->n; i++)
         if (!strcmp(header->field[i], t->wanted ? t->wanted : "label"))
@@ -228,7 +230,7 @@ static bool read_label_table(label_texts *t) {
     return mo_ok(t->ctx);
 }
 
-/* Reads the array of a .npy file: texts into t, or else numbers into the column. */
+/* Reads the array of a .npy file: texts into t, numbers into the column. */
 static bool read_label_npy(label_texts *t, mo_label_column *column) {
     char label[MO_LABEL];
     mo_file_bytes content;

@@ -1,4 +1,4 @@
-/* train/graphs/labels.c - the classes of a few examples, from a table of example and class, or from an array. */
+/* train/graphs/labels.c - the classes of a few examples, from a table (example, class) or from an array. */
 #include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
 #include "train/graphs/graph_build.h"
@@ -12,9 +12,9 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* A label as it stands in the file. */
+/* A label as the file has it. */
 typedef struct label_entry {
-    int64_t id, line, word; /* word: the class's text among the table's words */
+    int64_t id, line, word; /* word: index of the class's text in the table's words */
     const char *path;       /* borrowed */
 } label_entry;
 
@@ -25,7 +25,7 @@ typedef struct label_table {
     mo_words words;
 } label_table;
 
-/* A number that is not whole is a value to regress on, not a class. */
+/* Whether a text is a number that is not whole: a value for regression, not a class. */
 static bool is_real_number(const char *text) {
     char *end, *whole;
     strtoll(text, &whole, 10);
@@ -39,7 +39,7 @@ static bool is_label_header(const mo_graph *graph, const mo_table *row) {
     return !mo_is_number_text(row->field[0]) && mo_graph_find_example(graph, row->field[0]) < 0;
 }
 
-/* Adds the label of a row; one without a class adds none. */
+/* Adds the label of a row, unless its class is empty. */
 static bool take_label(label_table *t, const mo_table *row, const char *path) {
     const char *class = row->field[1];
     int64_t id = mo_table_example(row, t->graph, t->graph->graphs > 1 ? "graphs" : "nodes");
@@ -58,7 +58,7 @@ static int entry_by_id(const void *a, const void *b) {
     return x->id != y->id ? (x->id > y->id) - (x->id < y->id) : (x->line > y->line) - (x->line < y->line);
 }
 
-/* Leaves each example once; two classes of one example are an error that names both lines. */
+/* Keeps each example once; an example with two classes is an error that names both lines. */
 static bool join_repeats(label_table *t) {
     int64_t n = 0;
     char number[24];
@@ -78,14 +78,14 @@ static bool join_repeats(label_table *t) {
     return true;
 }
 
-/* Room for n labels; false on failure. */
+/* Allocates n labels; false on failure. */
 static bool reserve_labels(mo_context *ctx, int64_t n, mo_labels *labels) {
     labels->id = mo_host_array(ctx, n, sizeof *labels->id);
     labels->label = mo_host_array(ctx, n, sizeof *labels->label);
     return mo_ok(ctx);
 }
 
-/* Numbers the classes 0 .. classes - 1 in the order of their values, which stand in labels->label. Returns the values
+/* Numbers the classes 0 .. classes - 1 in the order of their values, given in labels->label. Returns the values
  * [classes]; NULL on failure. */
 static int64_t *number_classes(mo_context *ctx, mo_labels *labels) {
     int64_t *value = mo_host_array(ctx, labels->n, sizeof *value);
@@ -101,7 +101,7 @@ static int64_t *number_classes(mo_context *ctx, mo_labels *labels) {
     return NULL;
 }
 
-/* Numbers are in their own order, other texts in that of their bytes; a class is called as its first example has it. */
+/* Sorts numeric labels as numbers, other texts by their bytes; a class is named as its first example has it. */
 static void take_entries(const label_table *t, mo_labels *labels) {
     mo_context *ctx = t->graph->ctx;
     mo_label_column column = {0};
@@ -138,7 +138,8 @@ static bool read_label_file(label_table *t, const char *path, mo_labels *labels)
     return mo_ok(ctx) && (!open || mo_note_left_out(ctx, &labels->left_out, path, what));
 }
 
-/* Reads the file of that name, or else those with commas between, whose names stay in `names`. */
+/* Reads the file at `path` or, if there is none, the files that commas separate. names: a copy of path, which is
+ * cut. */
 static bool read_label_files(label_table *t, const char *path, char *names, mo_labels *labels) {
     bool fine = true;
     if (access(path, F_OK) == 0 || !strchr(path, ','))
@@ -204,7 +205,7 @@ bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *l
             mo_graph_examples(graph), column.n);
     if (mo_ok(ctx) && mo_labels_of(ctx, column.value, NULL, column.n, labels) && labels->n == 0)
         mo_fail(ctx, MO_INVALID, "%s: expected at least one label, found none", path);
-    for (int64_t c = 0; mo_ok(ctx) && column.name && c < labels->classes; c++) { /* a text in place of its number */
+    for (int64_t c = 0; mo_ok(ctx) && column.name && c < labels->classes; c++) { /* text for number */
         free(labels->name[c]);
         labels->name[c] = column.name[c];
         column.name[c] = NULL;

@@ -1,8 +1,8 @@
 /* train/graphs/links.c - link prediction without a leak: edges held out of the adjacency, and a fixed pool of
  * non-edges.
  *
- * Edges and non-edges u < v are numbered row by row; a rank becomes a pair by two binary searches, so that the pairs of
- * a large graph are never listed and a dense graph rejects no draws. */
+ * Edges and non-edges u < v are numbered row by row; two binary searches turn such a rank into a pair, so that the
+ * pairs of a large graph are never listed and a dense graph rejects no draws. */
 #include "tensor/hidden.h"
 #include "train/graphs/draw.h"
 #include "train/graphs/graph_build.h"
@@ -69,7 +69,7 @@ static void non_edge_of_rank(const upper_triangle *upper, int64_t rank, int64_t 
 
 typedef void (*pair_of_rank)(const upper_triangle *upper, int64_t rank, int64_t *u, int64_t *v);
 
-/* The pairs of drawn ranks, into two arrays of the links. */
+/* Writes the pairs of the drawn ranks into two arrays of the links. */
 static bool write_pairs(
     const upper_triangle *upper, pair_of_rank pair, const int64_t *rank, int64_t count, int64_t *ends[2]) {
     ends[0] = mo_host_array(upper->graph->ctx, count, sizeof **ends);
@@ -103,7 +103,7 @@ static void copy_content(mo_graph *masked, const mo_graph *graph) {
     masked->label = copy_array(ctx, graph->label, graph->n_labels, sizeof *graph->label);
 }
 
-/* The graph without the edges of these ranks. */
+/* A copy of the graph without the edges of these ranks. */
 static mo_graph *mask_edges(const upper_triangle *upper, const int64_t *rank, int64_t count) {
     const mo_graph *graph = upper->graph;
     int64_t n_edges = upper->edges[graph->nodes];

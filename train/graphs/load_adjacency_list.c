@@ -1,4 +1,4 @@
-/* train/graphs/load_adjacency_list.c - a set of graphs as adjacency lists, the text form that DGCNN and GIN read.
+/* train/graphs/load_adjacency_list.c - a set of graphs as adjacency lists, the text format of DGCNN and GIN.
  *
  * Line 1: the number of graphs. Then, for each: a line "n class" and n lines "tag degree m1 .. m_degree", neighbours
  * numbered from 0 within the graph. Classes become 0.. in the order of their sorted values. Tags become one-hot

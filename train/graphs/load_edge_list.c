@@ -1,8 +1,8 @@
-/* train/graphs/load_edge_list.c - SNAP's edge list: lines "u v" with blanks or tabs between, comments from '#' on
- * and, above the first edge, from '%' or "//" on; LF or CR LF.
+/* train/graphs/load_edge_list.c - SNAP's edge list: lines "u v" with blanks or tabs between; a comment starts at '#'
+ * or, above the first edge, at '%' or "//"; LF or CR LF.
  *
- * Ids are any non-negative integers; they become 0..n-1 in rising order, and stay the names of the nodes. Where the
- * first edge joins words, load_named_edges.c reads the file. */
+ * Ids are any non-negative integers; they become 0..n-1 in rising order and are kept as the nodes' names. If the first
+ * edge joins words, load_named_edges.c reads the file. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/node_names.h"
@@ -41,8 +41,7 @@ bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edg
     return mo_ok(ctx);
 }
 
-/* The ranks of the ids become the ends of the edges; ids that are not their own ranks become names. False on failure.
- */
+/* Replaces ids by their ranks as ends of the edges; ids that differ from their ranks become names. False on failure. */
 static bool rank_ids(mo_graph *graph, const mo_edge_ids *ids, mo_edges *edges) {
     mo_context *ctx = graph->ctx;
     int64_t *sorted = mo_host_array(ctx, ids->count, sizeof *sorted);

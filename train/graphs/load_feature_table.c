@@ -1,5 +1,5 @@
-/* train/graphs/load_feature_table.c - node features as CSV or TSV: the name of a node, then one number per column,
- * below a header or none. The rows are the graph's nodes, in their order. */
+/* train/graphs/load_feature_table.c - node features as CSV or TSV: the name of a node, then one number per column, with
+ * or without a header. The rows give the order of the nodes. */
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -9,11 +9,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* What grows as the table is read: the names, and the capacities of the graph's arrays. */
+/* The arrays that grow as the table is read: names, and the capacities of the graph's arrays. */
 typedef struct feature_table {
     mo_graph *graph;
     mo_words names;
-    int64_t columns; /* of the first line, the name's included; 0: not read yet */
+    int64_t columns; /* fields of the first line, with the name; 0: not read yet */
     int64_t values, pointers, capacity;
 } feature_table;
 
@@ -28,7 +28,7 @@ static bool keep_feature(feature_table *t, int64_t column, float value) {
     return true;
 }
 
-/* Whether the first line is a header: it lacks a name, or one of the others is no number, or no edge has its name. */
+/* Whether the first line is a header: its name field is missing or in no edge, or another field is no number. */
 static bool is_feature_header(const mo_table *row, const char *edges) {
     for (int64_t i = 1; i < row->n; i++)
         if (!mo_is_number_text(row->field[i]))

@@ -1,8 +1,8 @@
-/* train/graphs/load_features.c - a folder of edges and, if there, node features and labels (load_labels.c).
+/* train/graphs/load_features.c - a folder with edges and optionally node features and labels (load_labels.c).
  *
- * features.npy [nodes, columns] has any numbers, and its rows number the nodes; features.csv or .tsv name them
- * (load_feature_table.c); features.mtx is refused with the command that makes features.npy of it.
- * edges.txt, .csv or .tsv have lines of two numbers or names. */
+ * features.npy [nodes, columns] has any numbers, row i for node i; features.csv or .tsv name them
+ * (load_feature_table.c); for features.mtx the error gives the command that makes features.npy. edges.txt, .csv or .tsv
+ * have lines of two numbers or names. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/table_reader.h"
@@ -61,7 +61,7 @@ static bool read_edges_file(mo_graph *graph, const char *path) {
     return fine;
 }
 
-/* Finds a file of the folder under one of some names; raises where there are several. Returns whether there is one. */
+/* Finds a file of the folder under one of some names; raises if there are several. Returns whether there is one. */
 static bool find_one(mo_context *ctx, const char *folder, const char *const *names, char *path, size_t bytes) {
     char other[PATH_MAX];
     const char *found = NULL;
@@ -87,7 +87,7 @@ bool mo_is_features(const char *folder) {
     return found;
 }
 
-/* The edges; without features, the nodes too. */
+/* Reads the edges and, if there are no features, the nodes. */
 static bool load_edges(mo_graph *graph, const char *path) {
     bool numbered = graph->nodes > 0 && !graph->names;
     if (!mo_is_table(path) && numbered)

@@ -1,9 +1,9 @@
-/* train/graphs/load_gml.c - GML (Himsolt 1997), as network collections use it: graph [ node [ id .. ] edge [ source ..
- * target .. ] ]. Texts end on the line they start on, comments run from '#' to the line's end.
+/* train/graphs/load_gml.c - GML (Himsolt 1997), in the form of network collections: graph [ node [ id .. ] edge [
+ * source .. target .. ] ]. Texts end on the line they start on, comments run from '#' to the line's end.
  *
- * Ids are any integers; they become 0..n-1 in rising order. A node's `value`, or else its `club`, is its class: numbers
- * are ordered as numbers, texts as texts; a node without a class or with a negative number is unlabelled. Names
- * and all other content of a file are skipped, weights with a notice; directed edges count as undirected. */
+ * Ids are any integers; they become 0..n-1 in rising order. A node's class is its `value`, or else its `club`: numbers
+ * in numeric order, texts in text order; a node without a class or with a negative number is unlabelled. Names and all
+ * other content are skipped, weights with a notice; directed edges become undirected. */
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
@@ -20,10 +20,10 @@ enum { DEEPEST = 32 };
 
 typedef enum gml_kind { GML_END, GML_KEY, GML_NUMBER, GML_TEXT, GML_OPEN, GML_CLOSE } gml_kind;
 
-/* A number stands as it was written, a text without its quotes. */
+/* A token: a number as written, a text without its quotes. */
 typedef struct gml_token {
     gml_kind kind;
-    bool cut; /* the text was longer; this is its beginning */
+    bool cut; /* the text was longer and is cut off */
     char word[256];
 } gml_token;
 
@@ -81,7 +81,7 @@ static bool gml_unexpected(mo_text_reader *r, const char *expected, const gml_to
         token->kind == GML_END ? "the end of the file" : shown);
 }
 
-/* Skips a value whose first token is given, a list to its end; returns false after raising. */
+/* Skips a value with the given first token; a list, to its end. Returns false after raising. */
 static bool gml_skip(mo_text_reader *r, const gml_token *value) {
     if (value->kind != GML_OPEN)
         return value->kind == GML_NUMBER || value->kind == GML_TEXT || gml_unexpected(r, "a value", value);
@@ -96,13 +96,13 @@ static bool gml_skip(mo_text_reader *r, const gml_token *value) {
     return true;
 }
 
-/* ---- what the file says ---- */
+/* ---- the content of a file ---- */
 
 typedef struct gml_node {
     int64_t id, line;
     bool has_id;
     int rank;   /* the source of the class: 2 `value`, 1 `club`, 0 none */
-    char *text; /* of the class, NULL: none */
+    char *text; /* the class's text; NULL: none */
 } gml_node;
 
 typedef struct gml_edge {
@@ -115,7 +115,7 @@ typedef struct gml {
     gml_node *node;
     gml_edge *edge;
     int64_t nodes, node_capacity, edges, edge_capacity;
-    int64_t weights; /* of edges, other than 1 */
+    int64_t weights; /* number of edge weights other than 1 */
 } gml;
 
 static bool is_integer(const char *text, int64_t *value) {
@@ -172,13 +172,13 @@ static bool add_edge(gml *g) {
     return fine;
 }
 
-/* Reads a key and the first token of its value; returns false at the list's end, which is left in `key`, and on
- * failure. */
+/* Reads a key and the first token of its value; returns false on failure and at the list's end (`key` is then its
+ * bracket). */
 static bool next_pair(gml *g, gml_token *key, gml_token *value) {
     return gml_next(&g->reader, key) && key->kind == GML_KEY && gml_next(&g->reader, value);
 }
 
-/* The list of a node or an edge, after its opening bracket. */
+/* Reads the list of a node or an edge, after its opening bracket. */
 static bool read_item(gml *g, bool is_node) {
     gml_token key, value;
     if (!(is_node ? add_node(g) : add_edge(g)))
@@ -258,7 +258,7 @@ static bool rank_ends(gml *g, mo_edges *edges) {
     return mo_ok(ctx);
 }
 
-/* Classes of the nodes in the order of their ids. Of a file without a class the graph has no labels. */
+/* Sets the nodes' classes in the order of their ids. If no node has a class, the graph has no labels. */
 static void set_classes(const gml *g, mo_graph *graph) {
     mo_context *ctx = graph->ctx;
     mo_words texts = {0};

@@ -1,21 +1,21 @@
-/* train/graphs/load_interactions.c - interactions of users with items, as LightGCN (He et al. 2020) lists them: a line
+/* train/graphs/load_interactions.c - interactions of users with items, in LightGCN's format (He et al. 2020): lines
  * "user item item ..", users rising.
  *
  * A bipartite graph: users and items are numbered separately, so that item i becomes node (users + i). A folder holds
- * train.txt and optionally test.txt: their union is the graph; a split of it is the evaluation's task. */
+ * train.txt and optionally test.txt: the graph is their union; evaluation splits it anew. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
 #include "train/graphs/text_reader.h"
 
 #include <limits.h>
 
-/* Pairs of user and item; items are not yet shifted. */
+/* Pairs of user and item; items are not yet offset by the number of users. */
 typedef struct interactions {
     mo_edges pairs;
-    int64_t users, items, file_bytes; /* of both files */
+    int64_t users, items, file_bytes; /* both files together */
 } interactions;
 
-/* A user may have no items here: all interactions may be in the other file. */
+/* A user can be without items here: all of its interactions can be in the other file. */
 static bool add_user(mo_text_reader *r, interactions *list, int64_t *last) {
     int64_t user, item;
     if (!mo_text_integer_in(r, "a user above that of the line before", *last + 1, MO_GRAPH_LARGEST - 2, &user))
@@ -65,7 +65,8 @@ mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *pa
         return NULL;
     interactions list = {0};
     if (folder ? read_folder(ctx, path, &list) : read_interactions_file(ctx, path, &list)) {
-        /* The graph has a row for every number below the highest, so that a few lines could ask for all memory. */
+        /* Bounds the highest number: the graph has a row for every number below it, so a few lines could demand all
+         * memory. */
         if (list.users + list.items > mo_graph_claimable(ctx, list.file_bytes)) {
             mo_fail(ctx, MO_FORMAT,
                 "%s: expected users and items numbered without wide gaps, found numbers up to %lld and %lld for %lld "

@@ -1,6 +1,6 @@
-/* train/graphs/load_labels.c - the classes of nodes beside features: labels.npy or labels.txt, one for each node, its
- * number from 0 or its name (label_column.c); or labels.csv or .tsv, of nodes and classes (labels.c). A file with
- * another such name is refused, so that labels are never ignored in silence. */
+/* train/graphs/load_labels.c - the classes of nodes beside features: labels.npy or labels.txt, one label per node, a
+ * class number from 0 or a class name (label_column.c); or labels.csv or .tsv with columns node and class (labels.c). A
+ * label file with another name raises, so that labels are never silently ignored. */
 #include "train/graphs/graph_build.h"
 #include "train/graphs/label_column.h"
 #include "train/graphs/loaders.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* A label for each node: numbers are the classes, names become them. */
+/* Reads a label for each node: class numbers, or names, which are numbered. */
 static bool take_label_column(mo_graph *graph, const char *path, bool of_lines) {
     int64_t n = mo_graph_examples(graph);
     mo_label_column column = {0};
@@ -25,20 +25,20 @@ static bool take_label_column(mo_graph *graph, const char *path, bool of_lines) 
     if (fine) {
         fine = mo_graph_set_labels(graph, column.value, n, path, of_lines);
         graph->class_name = column.name;
-        column.value = NULL; /* the graph's from here on, as are the names */
+        column.value = NULL; /* now owned by the graph, as are the names */
         column.name = NULL;
     }
     mo_label_column_release(&column);
     return fine;
 }
 
-/* Labels of some nodes by their names; the others have none. */
+/* Reads the labels of some nodes by name; all others are unlabelled. */
 static bool take_label_table(mo_graph *graph, const char *path) {
     mo_labels labels;
     bool fine = mo_labels_read(graph, path, &labels) && mo_graph_take_labels(graph, &labels);
     if (fine) {
         graph->class_name = labels.name;
-        labels.name = NULL; /* the graph's from here on */
+        labels.name = NULL; /* now owned by the graph */
         fine = !labels.left_out || mo_note_left_out(graph->ctx, &graph->left_out, NULL, labels.left_out);
     }
     mo_labels_release(&labels);
@@ -47,7 +47,7 @@ static bool take_label_table(mo_graph *graph, const char *path) {
 
 /* ---- which file ---- */
 
-/* Raises if the folder has a file of labels under another name. */
+/* Raises if the folder has a label file with another name. */
 static bool refuse_others(mo_context *ctx, const char *folder) {
     DIR *listing = opendir(folder);
     if (!listing)

@@ -1,8 +1,7 @@
-/* train/graphs/load_named_edges.c - edges, or pairs, of nodes that have names: CSV or TSV of the two ends, whose first
- * line may be a header, or text of two words per line with comments.
+/* train/graphs/load_named_edges.c - edges, or pairs, of named nodes: CSV or TSV with two columns, with or without a
+ * header, or text with two words per line and comments.
  *
- * Nodes are those of the features beside the edges, if there are any; else every name that an edge has, in the order of
- * their bytes. */
+ * The nodes are the rows of the features beside the edges or, without features, all names in edges, in byte order. */
 #include "tensor/files/file.h"
 #include "tensor/inside.h"
 #include "train/graphs/graph_build.h"
@@ -94,8 +93,8 @@ static bool read_edge_table(mo_context *ctx, const char *path, named_edges *e) {
     return mo_ok(ctx);
 }
 
-/* Whether the first line of a table is a header: a usual one, or two fields that are no nodes. Without features beside
- * the edges, nodes are numbers, and what comes again below. */
+/* Whether the first line of a table is a header: a usual heading, or two fields that are no nodes. Without features a
+ * node is a number, or a name that occurs again below. */
 static bool begins_with_header(const mo_graph *graph, const named_edges *e) {
     if (e->words.n == 0)
         return false;
@@ -112,7 +111,7 @@ static bool begins_with_header(const mo_graph *graph, const named_edges *e) {
     return true;
 }
 
-/* The edges below the header, borrowed. */
+/* Borrows the edges below the header. */
 static named_edges below_header(mo_graph *graph, const char *path, const named_edges *e) {
     named_edges below = *e;
     if (!mo_is_table(path) || !begins_with_header(graph, e))
@@ -127,7 +126,7 @@ static named_edges below_header(mo_graph *graph, const char *path, const named_e
 
 /* ---- nodes ---- */
 
-/* The names that edges have become the graph's nodes. */
+/* Makes the names in the edges the graph's nodes. */
 static bool take_nodes(mo_graph *graph, const mo_words *ends) {
     mo_context *ctx = graph->ctx;
     mo_word *sorted = mo_words_sort(ctx, ends);
@@ -147,7 +146,7 @@ static bool take_nodes(mo_graph *graph, const mo_words *ends) {
     return mo_ok(ctx);
 }
 
-/* The nodes of pair i. of: what they should be a node of, for the message. */
+/* Finds the nodes of pair i. of: the graph's name in the error message. */
 static bool find_named_ends(
     const mo_graph *graph, const char *path, const named_edges *e, int64_t i, const char *of, int64_t node[2]) {
     for (int end = 0; end < 2; end++) {

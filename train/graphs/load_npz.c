@@ -1,12 +1,12 @@
-/* train/graphs/load_npz.c - graphs in the npz form of gnn-benchmark, which train/data/ uses too.
+/* train/graphs/load_npz.c - graphs in gnn-benchmark's npz format, as in train/data/.
  *
- * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; entries whose
- * adj_data is 0 are not edges, other values are left out). attr_*: node features in the same form. If *_data is
- * missing, all values are 1. labels: one class per node, a negative number for none; idx_unlabelled: positions without
- * a class. idx_train, idx_val, idx_test: the nodes of the division that came with a graph, if each has one axis; else
- * splits_train, splits_val, splits_test [divisions, nodes]: masks of several. graph_offset makes it a set of graphs,
- * with the nodes of graph g from graph_offset[g] on and one class per graph. names_number or names_text: what the
- * nodes, or the graphs of a set, are called; class_names_number or class_names_text: the classes. Integers may have any
+ * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; an adj_data of
+ * 0 means no edge, other values are ignored). attr_*: node features as CSR too. If *_data is missing, all values are 1.
+ * labels: one class per node, a negative number for none; idx_unlabelled: positions without a class. idx_train,
+ * idx_val, idx_test: lists of nodes, the division that came with the graph, if each has one axis; else splits_train,
+ * splits_val, splits_test [divisions, nodes]: masks of several divisions. With graph_offset the file is a set of
+ * graphs: graph g has the nodes from graph_offset[g] on, and one class. names_number or names_text: names of the nodes,
+ * or of the graphs of a set; class_names_number or class_names_text: names of the classes. Integers may have any
  * width. */
 #include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
@@ -35,7 +35,7 @@ typedef struct npz_csr {
     float *value;
 } npz_csr;
 
-/* Whether there is a member of that name; raises where it is of text. */
+/* Whether there is a member of that name; raises if it holds text. */
 static bool npz_has(const npz_members *m, const char *key) {
     size_t n = strlen(key);
     for (const char *at = m->arrays->texts; at; at = strchr(at + 1, '\n'))
@@ -47,7 +47,7 @@ static bool npz_has(const npz_members *m, const char *key) {
     return mo_arrays_find(m->arrays, key) != NULL;
 }
 
-/* The member, one-dimensional and of the expected length; raises and returns NULL if it is not. */
+/* The member, which must be one-dimensional with the expected length; else raises and returns NULL. */
 static mo_tensor *find_vector(const npz_members *m, const char *key, int64_t expected) {
     char shape[160];
     mo_tensor *T = mo_arrays_find(m->arrays, key);
@@ -64,7 +64,7 @@ static mo_tensor *find_vector(const npz_members *m, const char *key, int64_t exp
     return NULL;
 }
 
-/* The bytes of a member, in its dtype. */
+/* Reads a member's bytes, in its dtype. */
 static void *read_member(const npz_members *m, const mo_tensor *T) {
     int64_t n = mo_numel(T);
     size_t element = mo_dtype_size(mo_tensor_dtype(T));
@@ -123,7 +123,7 @@ static int64_t *npz_masks(const npz_members *m, const char *key, int64_t rows, i
     return value;
 }
 
-/* Adds the texts of a member of bytes, UTF-8 and each ended by a zero; `expected`: how many. False on failure. */
+/* Adds the texts of a member of bytes, each UTF-8 and zero-terminated; `expected`: their number. False on failure. */
 static bool npz_texts(const npz_members *m, const char *key, int64_t expected, mo_words *words) {
     mo_tensor *T = find_vector(m, key, -1);
     int64_t n = T ? mo_dim(T, 0) : 0, first = words->n;
@@ -165,7 +165,7 @@ static float real_at(const void *bytes, mo_dtype dtype, int64_t i) {
     }
 }
 
-/* The values of a CSR matrix, finite as float32. */
+/* Reads the values of a CSR matrix, which must be finite as float32. */
 static float *read_values(const npz_members *m, const char *key, const npz_csr *csr) {
     mo_tensor *T = find_vector(m, key, csr->nnz);
     mo_dtype dtype = T ? mo_tensor_dtype(T) : MO_DTYPES;
@@ -305,7 +305,7 @@ static bool add_entries(const npz_members *m, const mo_graph *graph, const npz_c
     return true;
 }
 
-/* Says that values of entries which are not 1 are not read. */
+/* Notes that edge weights (values other than 0 and 1) are ignored. */
 static void leave_out_weights(const npz_csr *csr, mo_graph *graph) {
     int64_t weights = 0;
     for (int64_t i = 0; csr->value && i < csr->nnz; i++)
@@ -365,7 +365,7 @@ static bool read_npz_features(const npz_members *m, mo_graph *graph) {
     return mo_ok(m->ctx);
 }
 
-/* Marks the positions of idx_unlabelled. */
+/* Marks the nodes listed in idx_unlabelled. */
 static bool read_unlabelled(const npz_members *m, mo_graph *graph) {
     int64_t count;
     int64_t *index = npz_integers(m, "idx_unlabelled", -1, &count);
@@ -387,7 +387,7 @@ const char *const mo_division_keys[2][MO_DIVISIONS] = {
         [MO_DIVISION_VALIDATION] = "splits_val",
         [MO_DIVISION_TEST] = "splits_test"}};
 
-/* Marks the nodes of one part, which no earlier part may have. */
+/* Marks the nodes of one part; raises if a node is in an earlier part. */
 static bool read_part(const npz_members *m, const char *key, mo_division part, mo_graph *graph) {
     int64_t count;
     int64_t *index = npz_integers(m, key, -1, &count);
@@ -405,7 +405,7 @@ static bool read_part(const npz_members *m, const char *key, mo_division part, m
     return mo_ok(m->ctx);
 }
 
-/* Whether the file has lists for every part, but perhaps for validation. Lists of two axes are left aside. */
+/* Whether the file has one-dimensional lists for every part; validation may be missing. */
 static bool has_lists(const npz_members *m) {
     for (int part = MO_DIVISION_TRAIN; part < MO_DIVISIONS; part++) {
         const mo_tensor *T = mo_arrays_find(m->arrays, mo_division_keys[0][part]);
@@ -429,7 +429,7 @@ static bool read_masks(const npz_members *m, const char *key, mo_division part, 
     return mo_ok(m->ctx);
 }
 
-/* Reads the division of a graph's nodes, or several. */
+/* Reads one or several divisions of a graph's nodes. */
 static bool read_division(const npz_members *m, mo_graph *graph) {
     bool one = has_lists(m);
     const char *const *keys = mo_division_keys[!one];
@@ -450,7 +450,7 @@ static bool read_npz_labels(const npz_members *m, mo_graph *graph) {
            (!npz_has(m, "idx_unlabelled") || read_unlabelled(m, graph));
 }
 
-/* Names as texts: KEY_number or KEY_text, n of them. Returns whether they are numbers. */
+/* Reads n names as texts, from KEY_number or KEY_text. Returns whether they are numbers. */
 static bool read_texts(const npz_members *m, const char *key, int64_t n, mo_words *words) {
     char member[40], text[24];
     int64_t count;
@@ -468,7 +468,7 @@ static bool read_texts(const npz_members *m, const char *key, int64_t n, mo_word
     return numbers;
 }
 
-/* Names of the nodes, or of the graphs of a set; rising numbers stay numbers. */
+/* Reads the names of the nodes, or of the graphs of a set; rising numbers stay numbers. */
 static bool read_names(const npz_members *m, mo_graph *graph) {
     int64_t n = mo_graph_examples(graph), count, repeated = -1;
     mo_words words = {0};

@@ -1,12 +1,11 @@
 /* train/graphs/load_tu.c - a folder of the TU collection: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt
- * and, where they are there, NAME_node_attributes.txt and NAME_node_labels.txt. All ids count from 1 over the whole
- * set.
+ * and, optionally, NAME_node_attributes.txt and NAME_node_labels.txt. All ids count from 1 over the whole set.
  *
  * Classes become 0.. in the order of the sorted distinct graph labels; -1 is a label like any other, since the
- * collection's binary sets have -1 and 1. Node attributes are the first features, as they are; node labels become
- * one-hot features behind them, one column per distinct label. Labels and attributes of edges and attributes of graphs
- * are left out, with a notice, as are graphs without a node (of Fingerprint); the others keep their numbers as names.
- */
+ * collection's binary sets have -1 and 1. Node attributes are the first features, unchanged; node labels follow as
+ * one-hot features, one column per distinct label. Labels and attributes of edges and attributes of graphs are left
+ * out, with a notice, as are graphs without nodes (in Fingerprint); the other graphs keep their numbers as names.
+ **/
 #include "tensor/files/number_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"
@@ -22,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Finds FOLDER/PREFIX, from the one file that ends in _A.txt; the set's files are PREFIX_A.txt and so on. */
+/* Finds FOLDER/PREFIX by the one file that ends in _A.txt; the set's other files also begin with PREFIX. */
 static bool find_prefix(mo_context *ctx, const char *folder, char *prefix, size_t bytes) {
     static const char ending[] = "_A.txt";
     DIR *listing = opendir(folder);
@@ -61,7 +60,7 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
     *count = 0;
     while (fine && mo_text_line(&r)) {
         if (mo_text_blank(&r)) {
-            ended = true; /* blank lines may only end a file: otherwise entries and line numbers would differ */
+            ended = true; /* blank lines are allowed only at the end: otherwise entries and line numbers would differ */
             continue;
         }
         if (ended) {
@@ -82,8 +81,8 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
     return value;
 }
 
-/* graph_offset from the graph of every node: the numbers start at 1 and never fall; those that are skipped are graphs
- * without a node. id: receives the numbers from 0 of the others, [graphs], owned by the caller. */
+/* Sets graph_offset from the graph number of every node: numbers start at 1 and never fall; a skipped number is a graph
+ * without nodes. id: receives the numbers, from 0, of the graphs with nodes, [graphs], owned by the caller. */
 static bool read_indicator(mo_graph *graph, const char *path, int64_t *nodes, int64_t **id) {
     mo_context *ctx = graph->ctx;
     int64_t *member = read_column(ctx, path, "the graph of a node", nodes), graphs = 0, before = 1;
@@ -136,7 +135,7 @@ static bool read_tu_edges(mo_graph *graph, const char *path, int64_t nodes) {
     return fine;
 }
 
-/* Reads a column of the length that the indicator file gives. */
+/* Reads a column as long as the indicator file. */
 static int64_t *read_counted(mo_context *ctx, const char *path, const char *what, int64_t expected) {
     int64_t count;
     int64_t *value = read_column(ctx, path, what, &count);
@@ -149,8 +148,8 @@ static int64_t *read_counted(mo_context *ctx, const char *path, const char *what
     return value;
 }
 
-/* The classes of the graphs that have nodes; the file says how many graphs there are. Takes the numbers id over, which
- * become names where others are left out. */
+/* Sets the classes of the graphs with nodes; the file tells how many graphs there are. Takes over the numbers id, which
+ * become names if graphs are left out. */
 static void read_graph_labels(mo_graph *graph, const char *path, int64_t *id) {
     int64_t all, g = graph->graphs, *value = read_column(graph->ctx, path, "the class of a graph", &all);
     if (value && all <= id[g - 1])
@@ -173,7 +172,8 @@ static void read_graph_labels(mo_graph *graph, const char *path, int64_t *id) {
     free(value);
 }
 
-/* The real numbers of all nodes, [nodes, columns], a line each; as many in each line as in the first. */
+/* Reads the real numbers of all nodes, [nodes, columns], one line per node; the first line fixes the number of
+ * columns. */
 typedef struct attributes {
     float *value;
     int64_t n, capacity, columns;
@@ -204,7 +204,7 @@ static bool read_node_attributes(mo_text_reader *r, attributes *a) {
     return mo_ok(r->ctx);
 }
 
-/* A line for each of the nodes, and then blank lines alone. */
+/* Reads one line per node; only blank lines may follow. */
 static bool read_attributes(mo_context *ctx, const char *path, int64_t nodes, attributes *a) {
     mo_text_reader r;
     char lines[96];
@@ -222,7 +222,7 @@ static bool read_attributes(mo_context *ctx, const char *path, int64_t nodes, at
     return mo_ok(ctx);
 }
 
-/* The features: attributes, if they are there and wanted, and node labels, if they are there. */
+/* Sets the features: attributes, if present and wanted, then node labels, if present. */
 static void read_node_files(mo_graph *graph, const char *prefix, bool with_attributes) {
     char path[PATH_MAX + 64];
     attributes a = {0};
@@ -239,7 +239,7 @@ static void read_node_files(mo_graph *graph, const char *prefix, bool with_attri
     free(label);
 }
 
-/* Says which of the set's files no feature comes from. */
+/* Notes the files of the set that give no features. */
 static void leave_out_files(mo_graph *graph, const char *prefix) {
     static const char *const unread[] = {"_edge_labels.txt", "_edge_attributes.txt", "_graph_attributes.txt"};
     char path[PATH_MAX + 64];

@@ -1,15 +1,15 @@
-/* train/graphs/loaders.h - one reader a file format (library internal). All return NULL on failure. */
+/* train/graphs/loaders.h - one loader per file format (library internal). All return NULL on failure. */
 #ifndef MO_LOADERS_H
 #define MO_LOADERS_H
 
 #include "train/inside.h"
 
-/* The members of the .npz that hold the parts of one division, as lists of nodes, and of several, as masks. */
+/* Names of .npz members: [0] the parts of one division, as lists of nodes; [1] the parts of several, as masks. */
 extern const char *const mo_division_keys[2][MO_DIVISIONS];
 /* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);
-/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if there, NAME_node_labels.txt and, if
- * wanted too, NAME_node_attributes.txt. */
+/* A TU folder: NAME_A.txt, NAME_graph_indicator.txt, NAME_graph_labels.txt and, if present, NAME_node_labels.txt and,
+ * if also wanted, NAME_node_attributes.txt. */
 mo_graph *mo_load_tu(mo_context *ctx, const char *name, const char *folder, bool with_attributes);
 bool mo_is_tu(const char *folder);
 /* A set of graphs as adjacency lists, plain or gzipped. */
@@ -25,26 +25,26 @@ typedef struct mo_edge_ids {
 bool mo_edge_ids_read(mo_context *ctx, const char *path, int64_t highest, mo_edge_ids *ids);
 /* SNAP's edge list, plain or gzipped. */
 mo_graph *mo_load_edge_list(mo_context *ctx, const char *name, const char *path);
-/* Sets the edges of a graph from a table or words; its nodes too, if it has none yet. False on failure. */
+/* Sets a graph's edges from a table or from words, and its nodes if it has none yet. False on failure. */
 bool mo_load_named_edges(mo_graph *graph, const char *path);
-/* Whether the first edge of a text joins words that are no numbers. */
+/* Whether the first edge of a text joins words that are not numbers. */
 bool mo_edge_list_has_names(mo_context *ctx, const char *path);
-/* Whether an edge of a table or of a text has that name at an end; false on failure too. */
+/* Whether an edge of a table or text has that name as an end; also false on failure. */
 bool mo_edges_have_name(mo_context *ctx, const char *path, const char *name);
-/* Sets a graph's nodes, their names and features; edges: the path of the file beside it. False on failure. */
+/* Sets a graph's nodes, their names and features; edges: the path of the edge file. False on failure. */
 bool mo_load_feature_table(mo_graph *graph, const char *path, const char *edges);
 /* GML, plain or gzipped. */
 mo_graph *mo_load_gml(mo_context *ctx, const char *name, const char *path);
-/* Whether a file's name ends as those of GraphML, node-link JSON or Matrix Market do. */
+/* Whether a file's name has the ending of GraphML, node-link JSON or Matrix Market. */
 bool mo_is_foreign(const char *path);
 /* Raises MO_UNSUPPORTED with the command that converts a file or folder of such files. */
 void mo_fail_foreign(mo_context *ctx, const char *path);
 /* LightGCN's interaction lists: one file, or a folder's train.txt and test.txt together. */
 mo_graph *mo_load_interactions(mo_context *ctx, const char *name, const char *path, bool folder);
 bool mo_is_interactions(const char *folder);
-/* The labels of a folder, if there: labels.npy, or labels.txt, plain or gzipped. False on failure. */
+/* Reads the folder's labels, if present: labels.npy, or labels.txt, plain or gzipped. False on failure. */
 bool mo_load_labels(mo_graph *graph, const char *folder);
-/* A folder of edges and, if there, features and labels (train/FORMATS.md). */
+/* A folder with edges and optionally features and labels (train/FORMATS.md). */
 mo_graph *mo_load_features(mo_context *ctx, const char *name, const char *folder);
 bool mo_is_features(const char *folder);
 

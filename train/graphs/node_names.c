@@ -1,4 +1,4 @@
-/* train/graphs/node_names.c - what the nodes of a graph are called in the file it was read from. */
+/* train/graphs/node_names.c - the names of a graph's nodes in the file it was read from. */
 #include "train/graphs/node_names.h"
 
 #include "tensor/hidden.h"
@@ -38,7 +38,7 @@ struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, i
     return NULL;
 }
 
-/* The number that a text is, or -1. */
+/* The number that a text spells, or -1. */
 static int64_t number_of_text(const char *text) {
     char *end;
     errno = 0;

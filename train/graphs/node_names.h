@@ -1,4 +1,4 @@
-/* train/graphs/node_names.h - what the nodes of a graph are called in the file it was read from (library internal). */
+/* train/graphs/node_names.h - the names of a graph's nodes in the file it was read from (library internal). */
 #ifndef MO_NODE_NAMES_H
 #define MO_NODE_NAMES_H
 
@@ -12,12 +12,12 @@ struct mo_node_names {
     mo_word *sorted; /* [n] */
 };
 
-/* Takes the numbers over. NULL, and the numbers freed, on failure. */
+/* Takes over the numbers. On failure returns NULL and frees them. */
 struct mo_node_names *mo_node_names_of_ids(mo_context *ctx, int64_t *id, int64_t n);
-/* Takes the words over: node i has the name i. NULL, and the words released, on failure, or where a name repeats:
+/* Takes over the words: node i has name i. Returns NULL and releases the words on failure or if a name repeats:
  * *repeated receives its second position then, else -1. */
 struct mo_node_names *mo_node_names_of_words(mo_context *ctx, mo_words *words, int64_t *repeated);
-/* The node of a name, or -1. */
+/* The node with that name, or -1. */
 int64_t mo_node_names_find(const struct mo_node_names *names, const char *name);
 void mo_node_names_release(struct mo_node_names *names);
 

@@ -1,5 +1,4 @@
-/* train/graphs/table_reader.h - rows of CSV and TSV, plain or gzipped, and what their readers say of them (library
- * internal). */
+/* train/graphs/table_reader.h - rows of CSV and TSV, plain or gzipped, and messages about them (library internal). */
 #ifndef MO_TABLE_READER_H
 #define MO_TABLE_READER_H
 
@@ -9,17 +8,17 @@
 
 #include <csv.h>
 
-/* A table that is read a row at a time; opened in any case, to be closed. Fields have commas between them, or tabs
- * where the first line has one; quotes as in RFC 4180. Empty lines are passed over. */
+/* A table that is read row by row; close it even if opening failed. Fields are separated by commas, or by tabs if the
+ * first line has one; quotes as in RFC 4180. Empty lines are skipped. */
 typedef struct mo_table {
     mo_context *ctx;
-    const char *path;     /* as messages name it */
-    const char **field;   /* [n]: of the row, until the next */
+    const char *path;     /* for messages */
+    const char **field;   /* [n]: fields of the row, valid until the next */
     int64_t n, row, line; /* row: its number, from 0; line: where it ends, from 1 */
-    mo_text_reader text;  /* the rest is the reader's own */
+    mo_text_reader text;  /* this and all below: used by the reader only */
     struct csv_parser parser;
     mo_words words; /* the fields of rows that the parser has handed out */
-    int64_t *stop;  /* [rows]: where the fields of each end */
+    int64_t *stop;  /* [rows]: where each row's fields end in words */
     int64_t rows, next, rows_room, fields_room;
     bool parses, ended;
 } mo_table;
@@ -30,23 +29,24 @@ bool mo_table_open(mo_table *t, mo_context *ctx, const char *path, bool pipe);
 bool mo_table_next(mo_table *t);
 void mo_table_close(mo_table *t);
 
-/* Whether a field is written as a number, which no heading is. */
+/* Whether a field is a number; headings never are. */
 bool mo_is_number_text(const char *text);
-/* Whether two fields are the usual heading of pairs: `from` and `to`, or `source` and `target`. */
+/* Whether two fields are a usual heading of pairs: `from` and `to`, or `source` and `target`. */
 bool mo_is_pair_heading(const char *u, const char *v);
-/* Adds to a note of lines that are no data: "header: from, to (edges.csv)"; path NULL: of no file. False when out of
- * memory. */
+/* Adds to a note of lines that are not data: "header: from, to (edges.csv)"; path NULL: without the file's name. False
+ * when out of memory. */
 bool mo_note_left_out(mo_context *ctx, char **note, const char *path, const char *what);
 bool mo_note_header(mo_context *ctx, char **note, const char *path, const char *const *field, int64_t n);
-/* The same of comment lines of an edge list, if there are any. */
+/* Adds the number of comment lines of an edge list to its note, if there are any. */
 bool mo_note_comments(mo_graph *graph, const char *path, int64_t lines);
 /* Whether a file is read as a table: .csv or .tsv, plain or gzipped. */
 bool mo_is_table(const char *path);
 /* Raises MO_FORMAT: "PATH:LINE: expected <expected>, found <found>"; returns false. */
 bool mo_table_unexpected(const mo_table *t, const char *expected, const char *found);
-/* Whether the row has that many columns; raises the form that every complaint about its length has. */
+/* Whether the row has that many columns; raises if not. */
 bool mo_table_columns(const mo_table *t, int64_t columns, const char *names);
-/* The example that field 0 names, or -1 after "expected the name of one of 5 nodes"; what: what examples are called. */
+/* The example named in field 0; else raises "expected the name of one of 5 nodes" and returns -1; what: "nodes" or
+ * "graphs". */
 int64_t mo_table_example(const mo_table *t, const mo_graph *graph, const char *what);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define FIRST_CAPACITY ((size_t)1 << 18)
-#define LONGEST_LINE ((size_t)1 << 24) /* a neighbour list of 2 million nodes; stops a file without line ends */
+#define LONGEST_LINE ((size_t)1 << 24) /* a neighbour list of 2 million nodes; bounds a file without line ends */
 
 bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes) {
     for (const char *const *ending = (const char *const[]){"", ".gz", NULL}; *ending; ending++) {
@@ -23,7 +23,7 @@ bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes
     return false;
 }
 
-/* Takes the open file; NULL: errno says why there is none. */
+/* Takes over the open file; NULL: errno tells why there is none. */
 static bool start_text(mo_text_reader *r, gzFile file) {
     r->file = file;
     if (!file)

@@ -1,6 +1,6 @@
 /* train/graphs/text_reader.h - reads lines of integers from a plain or gzipped text file (library internal).
  *
- * Every complaint has the form "PATH:LINE: expected ..., found ...". */
+ * Every error message has the form "PATH:LINE: expected ..., found ...". */
 #ifndef MO_TEXT_READER_H
 #define MO_TEXT_READER_H
 
@@ -15,37 +15,37 @@ typedef struct mo_text_reader {
     const char *path; /* borrowed */
     gzFile file;
     bool pipe;
-    int64_t file_bytes, unfolded; /* of the file; read from it so far */
+    int64_t file_bytes, unfolded; /* size of the file; unpacked bytes read so far */
     char *buffer;
     size_t capacity, start, end; /* unread bytes are start .. end - 1 */
     bool exhausted;
-    char *cursor; /* what is left of the current line, NUL-terminated, without its line end */
-    int64_t line; /* its number, from 1 */
-    bool begun;   /* a line of data was there */
+    char *cursor; /* the unread rest of the current line, NUL-terminated, without its line end */
+    int64_t line; /* the line's number, from 1 */
+    bool begun;   /* a line of data has been read */
     int64_t comments;
 } mo_text_reader;
 
-/* Where a file of a folder lies, plain or with .gz behind its name; false where neither is there. */
+/* Finds a file of a folder, plain or with .gz behind its name; false if there is neither. */
 bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes);
-/* False on failure; close in any case. */
+/* Opens a file. False on failure; close it even then. */
 bool mo_text_open(mo_text_reader *r, mo_context *ctx, const char *path);
-/* The same, of a pipe too, or of standard input, "-", which r->path calls so; they end after 64 MiB. */
+/* Opens a file, a pipe or "-", standard input (r->path then says so); pipes and standard input end after 64 MiB. */
 bool mo_text_open_pipe(mo_text_reader *r, mo_context *ctx, const char *path);
-/* What the reader has counted stays. */
+/* Closes the file; the counts stay readable. */
 void mo_text_close(mo_text_reader *r);
-/* Moves to the next line. False at the end of the file and on failure: mo_ok tells which. The mark of UTF-8 at the
- * start of the first is no part of it. */
+/* Moves to the next line; skips a UTF-8 byte order mark on the first. False at the end of the file and on failure:
+ * mo_ok tells which. */
 bool mo_text_line(mo_text_reader *r);
-/* Whether the line of an edge list has data: it is neither blank nor a comment, from '#' or, above the first line of
- * data, from '%' or "//". Below it a name may begin so. */
+/* Whether the line of an edge list has data: it is neither blank nor a comment. A comment starts with '#' or, above the
+ * first line of data, with '%' or "//"; below, a name may start with these. */
 bool mo_text_data(mo_text_reader *r);
 /* Whether only blanks are left in the line. */
 bool mo_text_blank(mo_text_reader *r);
 /* Reads one integer of magnitude at most MO_TEXT_LARGEST that blanks, a comma or the line's end follow. */
 bool mo_text_integer(mo_text_reader *r, const char *what, int64_t *value);
-/* The same, within low..high. */
+/* mo_text_integer, within low..high. */
 bool mo_text_integer_in(mo_text_reader *r, const char *what, int64_t low, int64_t high, int64_t *value);
-/* Skips blanks and one comma; raises where there is none. */
+/* Skips blanks and one comma; raises if there is none. */
 bool mo_text_comma(mo_text_reader *r);
 /* Raises unless only blanks are left in the line. */
 bool mo_text_finished(mo_text_reader *r);

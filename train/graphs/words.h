@@ -11,7 +11,7 @@ typedef struct mo_words {
     char *text;                     /* each with its zero byte */
 } mo_words;
 
-/* A text of the list, and its position there. */
+/* A text of the list and its position in the list. */
 typedef struct mo_word {
     const char *text;
     int64_t at;
@@ -22,10 +22,10 @@ bool mo_words_add(mo_context *ctx, mo_words *w, const char *text);
 static inline const char *mo_words_get(const mo_words *w, int64_t i) {
     return w->text + w->start[i];
 }
-/* All texts in the order of their bytes, equal ones in that of the list; free(). The list must not grow afterwards.
- * NULL on failure. */
+/* Sorts all texts by their bytes, equal ones by position; free() the result. The list must not grow afterwards. NULL on
+ * failure. */
 mo_word *mo_words_sort(mo_context *ctx, const mo_words *w);
-/* The first word of that text among n sorted ones; NULL: none. */
+/* The first of n sorted words with that text; NULL: none. */
 const mo_word *mo_words_find(const mo_word *sorted, int64_t n, const char *text);
 void mo_words_release(mo_words *w);
 

@@ -1,6 +1,6 @@
 /* train/run/checkpoint.c - checkpoint.safetensors: weights under their names, moments under adamw.m. and adamw.v., and
  * in the metadata the step, the settings and the BLAS cores. Written all or nothing; on resume everything is checked
- * before the first value is restored. The checkpoint that a new one replaces keeps its bytes under another name. */
+ * before the first value is restored. A new checkpoint replaces the newest one, which stays under another name. */
 #include "tensor/files/file.h"
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
@@ -68,7 +68,7 @@ static void note_core(mo_trainer *trainer) {
     trainer->blas_core = longer;
 }
 
-/* Where a file cannot have two names, as on FAT. */
+/* Copies the checkpoint on a file system where a file cannot have two names, as on FAT. */
 static void copy_checkpoint(mo_context *ctx, const char *from, const char *to) {
     mo_file_bytes content;
     char label[MO_LABEL];
@@ -78,8 +78,8 @@ static void copy_checkpoint(mo_context *ctx, const char *from, const char *to) {
     }
 }
 
-/* Gives the newest checkpoint a second name before the next one takes the first: at no moment is there none. Returns
- * whether it has one that become_previous must take away. */
+/* Links the newest checkpoint to a second name before the next one takes the first, so that one exists at every moment.
+ * Returns whether become_previous has a second name to rename. */
 static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
     mo_context *ctx = trainer->ctx;
     char from[MO_PATH], to[MO_PATH];
@@ -95,17 +95,17 @@ static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
     return held;
 }
 
-/* Once the next one is written, the held checkpoint takes the place of the one before it. */
+/* Once the next checkpoint is written, renames the held one to be the previous checkpoint. */
 static void become_previous(const mo_trainer *trainer, const char *second) {
     mo_context *ctx = trainer->ctx;
     char to[MO_PATH];
     mo_run_path(trainer, MO_PREVIOUS_CHECKPOINT, to);
     if (mo_ok(ctx) && rename(second, to) < 0)
         mo_fail(ctx, MO_IO, "checkpoint: %s: cannot rename it to %s: %s", second, to, strerror(errno));
-    unlink(second); /* after a failure, and where both names are of one file: then rename does nothing */
+    unlink(second); /* after a failure, or if both names are the same file: then rename does nothing */
 }
 
-/* fdatasync, again if a signal interrupts it. */
+/* fdatasync, repeated if a signal interrupts it. */
 static int sync_log(int log) {
     int code;
     do
@@ -145,7 +145,7 @@ static const char *checkpoint_text(const json_t *metadata, const char *key) {
     return json_string_value(json_object_get(metadata, key));
 }
 
-/* Restores the tensors; before they are checked, only checks that they fit. */
+/* Checks that every tensor fits; if `checked`, restores the values instead. */
 static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const char *path, bool checked) {
     mo_context *ctx = trainer->ctx;
     char name[NAME], want[160], got[160];
@@ -166,7 +166,7 @@ static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const 
         }
 }
 
-/* The step of a checkpoint whose settings are those of this run; -1 on failure. */
+/* The step of a checkpoint whose settings equal those of this run; -1 on failure. */
 static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const char *path) {
     mo_context *ctx = trainer->ctx;
     const char *step = checkpoint_text(metadata, "step"), *settings = checkpoint_text(metadata, "settings");
@@ -188,7 +188,7 @@ static int64_t check_metadata(mo_trainer *trainer, const json_t *metadata, const
     return mo_ok(ctx) ? number : -1;
 }
 
-/* A checkpoint and its metadata, once its digests hold; NULL on failure. */
+/* Reads a checkpoint and its metadata and checks its digests; NULL on failure. */
 static mo_arrays *read_whole(mo_context *ctx, const char *path, json_t **metadata) {
     mo_arrays *arrays = mo_ok(ctx) ? mo_safetensors_read(ctx, path) : NULL;
     *metadata = NULL;
@@ -200,7 +200,7 @@ static mo_arrays *read_whole(mo_context *ctx, const char *path, json_t **metadat
     return NULL;
 }
 
-/* Adds to the failure of the newest checkpoint the one before it, if that is whole. */
+/* The newest checkpoint has failed: if the previous one is whole, adds it to the error message. */
 static void offer_previous(mo_context *ctx, const char *folder) {
     mo_status failure = *mo_context_status(ctx);
     char path[MO_PATH];
@@ -220,7 +220,7 @@ static void offer_previous(mo_context *ctx, const char *folder) {
     mo_arrays_release(arrays);
 }
 
-/* The newest checkpoint of a folder, whole; NULL on failure, which names the one before it. */
+/* Reads the newest checkpoint of a folder; NULL on failure, whose message names the previous one. */
 static mo_arrays *read_newest(mo_context *ctx, const char *folder, char path[MO_PATH], json_t **metadata) {
     path_in(ctx, folder, MO_CHECKPOINT, path);
     if (mo_ok(ctx) && access(path, F_OK) < 0)

@@ -20,7 +20,7 @@ double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps) {
     return lr_min + (lr - lr_min) * (1 + cos(3.14159265358979323846 * (double)step / (double)steps)) / 2;
 }
 
-/* A zeroed struct asks for the usual AdamW; a rate is given to every step. */
+/* All fields zero: the usual AdamW. The learning rate is given with every step. */
 static mo_adamw_options with_defaults(mo_adamw_options o) {
     if (o.beta1 == 0 && o.beta2 == 0 && o.epsilon == 0) {
         o.beta1 = 0.9;
@@ -63,7 +63,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     return mo_ok(ctx);
 }
 
-/* Options that both methods have are checked here. */
+/* Checks the options that both methods have. */
 static mo_optimizer *create(
     mo_context *ctx, const char *method, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
     if (mo_ok(ctx) && !(options->weight_decay >= 0 && options->weight_decay < INFINITY))
@@ -146,7 +146,7 @@ static bool check_gradient(const mo_optimizer *o, int i, const mo_tensor *G) {
     return mo_ok(o->ctx);
 }
 
-/* The check of the norm, kept until the device has done it. */
+/* Reports a failed check of the norm, once the device has run it. */
 static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo_found found, mo_found before) {
     (void)before;
     const mo_optimizer *o = note->check.caller;
@@ -155,7 +155,7 @@ static void fail_norm(mo_context *ctx, const mo_note *note, int64_t position, mo
 }
 
 static void describe_adamw_step(const void *caller, mo_note *note) {
-    note->op = ((const mo_optimizer *)caller)->method; /* the parameter's name is looked up when the check fails */
+    note->op = ((const mo_optimizer *)caller)->method; /* the check's failure message looks up the parameter's name */
 }
 
 /* Writes |g| over all parameters and the clip factor to o->scale; if |g| is not finite, the error names the first such
@@ -202,7 +202,7 @@ static void use_sgd(double *factor, double lr) {
     factor[MO_ADAMW_RATE] = lr;
 }
 
-/* All that changes from step to step lies on the device, so that a captured step can be replayed. */
+/* Everything that changes from step to step lies on the device, so that a captured step can be replayed. */
 mo_code mo_optimizer_advance(mo_optimizer *o, double lr) {
     if (!o)
         return MO_INVALID;

@@ -19,13 +19,13 @@ struct mo_optimizer {
     mo_dtype real;
     mo_tensor *squares; /* float64 [n]: the sum of squares of each gradient */
     mo_tensor *scale;   /* float64 [2]: norm and clip factor of the last step */
-    mo_tensor *factors; /* of the step, in the form that kernels read: float64 [MO_ADAMW_FACTORS] */
+    mo_tensor *factors; /* the step's factors, as kernels read them: float64 [MO_ADAMW_FACTORS] */
     mo_view *views;     /* [4, n]: gradients, m, v, parameters of a step */
 };
 
 /* The gradient norm of the last applied step; waits for the step. Returns the status. */
 mo_code mo_optimizer_norm(mo_optimizer *o, double *norm);
-/* Undoes an advance whose step failed, whether the failure was found at once or later: the step has changed nothing. */
+/* Undoes the advance of a failed step, found at once or later; the step itself has changed nothing. */
 void mo_optimizer_withdraw(mo_optimizer *o);
 
 #endif

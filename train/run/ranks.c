@@ -1,5 +1,6 @@
-/* train/run/ranks.c - messages between the processes of one run. They travel along a binomial tree: in round i, ranks
- * with bit i as their lowest one bit send to the rank without it. Their order is fixed; no result depends on time. */
+/* train/run/ranks.c - messages between the processes of one run. They travel along a binomial tree: in round i, each
+ * rank whose lowest set bit is i sends to the rank without that bit. Their order is fixed; no result depends on
+ * time. */
 #include "train/run/ranks.h"
 
 #include "tensor/inside.h"
@@ -28,7 +29,7 @@ void mo_ranks_broadcast(const mo_ranks *ranks, void *data, size_t bytes) {
 }
 
 typedef struct verdict {
-    int32_t code, rank; /* of the lowest rank that failed */
+    int32_t code, rank; /* the error and the number of the lowest rank that failed */
     int32_t stop;       /* whether a rank wants to stop */
 } verdict;
 

@@ -1,11 +1,10 @@
-/* train/run/replay.c - captures by shape: the first two episodes of a shape are computed as they are, which brings the
- * tape's memory to its size; the third is captured; from then on new inputs are copied over those of the capture and
- * it is replayed.
+/* train/run/replay.c - captures steps by the shape of their episodes: the first two episodes of a shape run directly,
+ * which brings the tape's memory to its size; the third is captured; later ones copy their inputs over those of the
+ * capture and replay it.
  *
- * The tensors that an episode reads are copied to tensors that stay in place, except those that no tape holds: frozen
- * features stay in place already. No memory is given back while the trainer lives, as that would make every capture
- * stale. A capture that is stale because memory moved is made anew; work that cannot be captured is done directly,
- * without an error. */
+ * An episode's inputs are copied to tensors that stay in place, unless no tape holds them: frozen features stay in
+ * place already. No memory is freed while the trainer lives, as that would make every capture stale. If memory has
+ * moved, the capture is made again; work that cannot be captured runs directly, without an error. */
 #include "train/run/trainer.h"
 
 #include "autograd/tape.h"
@@ -14,7 +13,7 @@
 
 enum { SHAPES = 64, TRIES = 3, WARM = 2, INPUTS = 2 * MO_MAX_ROWS + 10 };
 
-/* Type and shape of a tensor, zero of an absent one; data: of one that no tape holds. */
+/* Type and shape of a tensor, all zero for an absent one; data: its address if no tape holds it. */
 typedef struct form {
     mo_dtype dtype;
     int ndim;
@@ -26,10 +25,10 @@ typedef struct captured {
     int place, n, n_rows;
     mo_task task;
     int64_t classes, max_rows;
-    double assortativity; /* a number of the host, which a capture keeps */
+    double assortativity; /* a host number, fixed in the capture */
     form form[INPUTS];
     int64_t seen, tries;
-    mo_episode e; /* its inputs; copies of those that a tape would hold */
+    mo_episode e; /* the capture's inputs; copies of the tensors that a tape would hold */
     mo_tensor *own[INPUTS];
     bool has_inputs;
     mo_capture *capture;
@@ -45,7 +44,7 @@ typedef struct replay {
 
 /* ---- shapes ---- */
 
-/* Where the tensors of an episode are, absent ones too; returns their number. */
+/* Lists pointers to the tensors of an episode, absent ones too; returns their number. */
 static int list_inputs(mo_episode *e, mo_tensor **list[INPUTS]) {
     mo_tensor **all[] = {&e->support[0], &e->query[0], &e->support[1], &e->query[1], &e->support_label,
         &e->support_weight, &e->class_weight, &e->query_label, &e->segment, &e->centres};
@@ -98,7 +97,7 @@ static bool same_shape(const captured *a, const captured *b) {
     return same;
 }
 
-/* The entry of the episode's shape, new if the shape is; NULL if there are too many shapes. */
+/* The entry of the episode's shape, made if the shape is new; NULL if there are too many shapes. */
 static captured *find_captured(replay *r, int place, const mo_episode *e) {
     captured now = describe_episode(place, e);
     for (int i = 0; i < r->n; i++)
@@ -112,7 +111,7 @@ static captured *find_captured(replay *r, int place, const mo_episode *e) {
 
 /* ---- inputs ---- */
 
-/* Copies the inputs that lie on the tape to tensors of this entry, which are made the first time. */
+/* Copies the inputs that lie on the tape to tensors of this entry, made at the first call. */
 static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
     mo_context *ctx = r->ctx;
     mo_episode given = e ? *e : (mo_episode){0};
@@ -136,7 +135,7 @@ static bool take_inputs(replay *r, captured *s, const mo_episode *e) {
 
 /* ---- work ---- */
 
-/* Clears a failure of capturing: the work is then done directly and raises its own errors. */
+/* Clears the failure of a capture: the work then runs directly and raises its own errors. */
 static bool forgive_capture(replay *r, captured *s) {
     mo_clear_error(r->ctx);
     s->tries++;
@@ -164,7 +163,7 @@ static bool replay_work(mo_trainer *trainer, void *state, int place, const mo_ep
         work(trainer, place, e);
         return false;
     }
-    own = s->e; /* the tape's reset frees the tensors of e */
+    own = s->e; /* resetting the tape frees the tensors of e */
     mo_tape_reset(trainer->tape);
     if (s->capture && mo_capture_replay(s->capture, trainer->step - s->step))
         return true;

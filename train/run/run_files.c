@@ -1,8 +1,8 @@
-/* train/run/run_files.c - the files of a run, as one watcher: run.json, log, checkpoints and weights.
+/* train/run/run_files.c - the watcher that writes the files of a run: run.json, log, checkpoints and weights.
  *
- * No file is written before the first step, and then only into a folder that is new, empty, or the run's own. A run
- * writes run.json, then its first checkpoint, then opens the log. Where only run.json is there, no step has been taken:
- * the run is resumed from its beginning. */
+ * No file is written before the first step, and the folder must be new, empty, or the run's own. A run writes run.json,
+ * then its first checkpoint, then opens the log. If there is only run.json, no step has been taken: the run resumes
+ * from its beginning. */
 #include "tensor/files/file.h"
 #include "tensor/hidden.h"
 #include "train/run/trainer.h"
@@ -17,7 +17,7 @@
 
 /* ---- the folder ---- */
 
-/* Makes the folder and its missing parents. */
+/* Creates the folder and its missing parents. */
 static void make_folder(mo_context *ctx, const char *folder) {
     char path[MO_PATH];
     snprintf(path, sizeof path, "%s", folder);
@@ -34,7 +34,7 @@ static void make_folder(mo_context *ctx, const char *folder) {
     }
 }
 
-/* Whether the process that makes such a file may still run: .mochi-PID-N.tmp. Without /proc it may. */
+/* Whether the process that writes a temporary file, .mochi-PID-N.tmp, may still run; true without /proc. */
 static bool is_being_written(const char *name) {
     char path[64];
     long process = strtol(name + strlen(".mochi-"), NULL, 10);
@@ -52,7 +52,7 @@ static void tidy_folder(const char *folder) {
         closedir(listing);
 }
 
-/* Raises if the folder is not empty: its files may be of value. */
+/* Raises if the folder is not empty: its files may be valuable. */
 static void require_empty(mo_context *ctx, const char *folder) {
     DIR *listing = opendir(folder);
     if (!listing) {
@@ -87,7 +87,7 @@ bool mo_run_is_begun(const char *folder) {
 
 /* ---- the watcher ---- */
 
-/* Holds the run, unless this process does already. */
+/* Opens and locks the log, unless this process has done so. */
 static void open_log(mo_trainer *trainer, bool make) {
     char path[MO_PATH];
     mo_run_path(trainer, "log.jsonl", path);
@@ -97,7 +97,7 @@ static void open_log(mo_trainer *trainer, bool make) {
 }
 
 static void restore(mo_trainer *trainer) {
-    open_log(trainer, false); /* before the checkpoint is read: none is written in between */
+    open_log(trainer, false); /* first the log's lock: then no other process can write a checkpoint meanwhile */
     char path[MO_PATH];
     if (!mo_ok(trainer->ctx))
         return;
@@ -124,7 +124,7 @@ static void start_files(mo_trainer *trainer, void *state) {
     tidy_folder(trainer->options.out);
     mo_write_run(trainer); /* first: a folder with run.json alone can be resumed, from step 0 */
     if (!trainer->restored)
-        mo_checkpoint_write(trainer); /* from now on there is a checkpoint to resume from */
+        mo_checkpoint_write(trainer); /* from now on a run can resume from a checkpoint */
     open_log(trainer, true);
     mo_log_cut(ctx, trainer->log, mo_run_path(trainer, "log.jsonl", path), trainer->step);
 }
@@ -139,7 +139,7 @@ static void save(mo_trainer *trainer, void *state) {
     mo_checkpoint_write(trainer);
 }
 
-/* The candidate that reads single hops: with the model's own head, or the ridge. */
+/* The baseline that reads single hops: with the model's own head, or the ridge. */
 static mo_candidate hop_candidate(mo_model *model) {
     mo_setting list[MO_MAX_SETTINGS];
     const mo_head *head = NULL;

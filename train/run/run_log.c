@@ -1,7 +1,7 @@
 /* train/run/run_log.c - log.jsonl: one JSON object per step, each written by one call to a file opened for appending.
  *
- * The process that has the log open holds a lock on it, as two that continued one run would write the steps of both.
- * The system lets go of the lock when the process ends, however it ends. */
+ * The process that has the log open holds a lock on it: two processes that continued one run would mix their steps. The
+ * system releases the lock whenever the process ends. */
 #include "train/run/trainer.h"
 
 #include "tensor/files/file.h"
@@ -31,7 +31,7 @@ static bool is_step(mo_context *ctx, const char *label, const char *line, size_t
     return found;
 }
 
-/* The end of the lines of the first `steps` steps; -1 if they are incomplete. */
+/* The offset behind the lines of the first `steps` steps; -1 if they are incomplete. */
 static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     mo_file_bytes content;
     char label[MO_LABEL];
@@ -54,8 +54,8 @@ static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     return mo_ok(ctx) ? (int64_t)at : -1;
 }
 
-/* The process that holds a lock on an open file; 0 where the system does not tell (another machine's). Some file
- * systems give fstat another device than they give to /proc/locks. */
+/* The process that holds a lock on an open file; 0 if the system does not know it (a process of another machine). Some
+ * file systems report one device by fstat and another in /proc/locks. */
 static long holder_of(int fd) {
     struct stat st;
     char line[256];
@@ -76,7 +76,7 @@ static long holder_of(int fd) {
     return holder;
 }
 
-/* Takes the lock on the log. A file system without locks is no failure: a notice says so. */
+/* Locks the log. A file system without locks only causes a notice. */
 static bool lock_log(mo_context *ctx, int log, const char *path, mo_notice notice, void *state) {
     int code;
     do
@@ -136,7 +136,7 @@ static char *encode_log_line(const mo_trainer *trainer, const mo_step_report *r)
     return text;
 }
 
-/* Writes text and a line feed, for which it takes the place of the closing zero. */
+/* Writes text and a line feed, which replaces the terminating zero. */
 static void write_log_line(const mo_trainer *trainer, int64_t step, char *text) {
     size_t length = strlen(text);
     text[length] = '\n';

@@ -1,5 +1,5 @@
-/* train/run/settings.c - everything that decides the result of a run as one JSON object, and where two of them differ.
- */
+/* train/run/settings.c - everything that decides the result of a run as one JSON object, and how two such objects
+ * differ. */
 #include "train/run/description.h"
 #include "train/run/ranks.h"
 #include "train/run/trainer.h"
@@ -21,7 +21,7 @@ const char *mo_blas_core(void) {
     return openblas_get_corename ? openblas_get_corename() : "unknown";
 }
 
-/* Kind and settings of a model; a number that is not finite is null. */
+/* A model's kind and settings; a number that is not finite becomes null. */
 static mo_description describe_model(mo_model *model) {
     mo_setting list[MO_MAX_SETTINGS];
     int n = mo_model_settings(model, list);
@@ -45,7 +45,7 @@ static json_t *describe_features(const mo_pool *pool) {
         mo_feature_form_name(o->form), "dim", o->dim, "hops", o->hops, "power_iterations", o->power_iterations,
         "combine", o->combine == MO_COMBINE_CONCAT ? "concat" : "sum", "seed", (json_int_t)o->seed, "link_share",
         pool->link_share));
-    if (o->norm == MO_FEATURE_NORM_NONE) /* a run without this member uses LayerNorm */
+    if (o->norm == MO_FEATURE_NORM_NONE) /* a run.json without this member means LayerNorm */
         mo_describe(&all, "norm", json_string("none"));
     return mo_description_end(&all);
 }
@@ -84,7 +84,7 @@ static json_t *describe_trainer(const mo_trainer_options *o) {
     return mo_description_end(&all);
 }
 
-/* fp32 is not written: a run without the word, of an older version too, is of fp32. */
+/* fp32 is not written: a run.json without the member, also of an older version, means fp32. */
 static const char *const math_names[] = {[MO_MATH_FP32] = "fp32", [MO_MATH_TF32] = "tf32", [MO_MATH_BF16] = "bf16"};
 
 json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options) {
@@ -129,7 +129,7 @@ static bool is_rate(const char *path) {
     return false;
 }
 
-/* Compares the members of that name, one level down. */
+/* Compares two members of that name and everything below them. */
 static bool differ_below(difference *d, const char *key, const json_t *kept, const json_t *now) {
     size_t length = strlen(d->path);
     snprintf(d->path + length, sizeof d->path - length, "%s%s", length ? "." : "", key);
@@ -168,7 +168,7 @@ static char *encode_settings(const json_t *value) {
     return value ? mo_json_encode(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(17)) : NULL;
 }
 
-/* file: that which was written with other settings; NULL: rank 0 has other ones. */
+/* file: the file written with the other settings; NULL: the other settings are rank 0's. */
 static void fail_difference(mo_context *ctx, const char *file, const difference *d) {
     char *before = encode_settings(d->kept), *after = encode_settings(d->now);
     const char *kept = before ? before : "nothing", *now = after ? after : "nothing";
@@ -199,7 +199,7 @@ mo_code mo_write_run(const mo_trainer *trainer) {
     char *text = whole ? mo_json_encode(run, JSON_INDENT(2) | JSON_REAL_PRECISION(17)) : NULL;
     if (text) {
         size_t length = strlen(text);
-        text[length] = '\n'; /* replaces the closing zero: the file holds bytes */
+        text[length] = '\n'; /* the line feed replaces the terminating zero: the file holds bytes */
         mo_file_replace(ctx, mo_run_path(trainer, "run.json", path), text, length + 1);
     } else {
         mo_fail(ctx, MO_MEMORY, "train: out of memory for run.json");
@@ -235,7 +235,7 @@ json_t *mo_read_run(mo_context *ctx, const char *path) {
 
 /* ---- whether the processes of a run have the same program and settings ---- */
 
-/* The object with what else must be the same on every rank. NULL on failure. */
+/* The settings and everything else that must be equal on every rank. NULL on failure. */
 static char *describe_rank(mo_context *ctx, const mo_ranks *ranks, const char *mine) {
     json_error_t error;
     mo_description d = mo_description_of(mine ? mo_json_decode(mine, strlen(mine), 0, &error) : NULL);

@@ -1,8 +1,9 @@
-/* train/run/share.c - a run that several processes share: each has the same weights and takes some of the episodes of a
- * step. Their gradients are joined along the tree of one process (sum_tree.c), and every process takes the same step
- * with the sum: the bits do not depend on the number of processes. Devices that can add up the gradients themselves
- * (NCCL) do so, unless equal bits are asked for: one sum a step, of one buffer, in the library's own order, so that the
- * weights agree with those of one process to rounding; all ranks have the same bits. Rank 0 alone has the files. */
+/* train/run/share.c - several processes share a run: each has the same weights and computes some of the episodes of a
+ * step. The gradients are added along the tree that one process would use (sum_tree.c), and every process takes the
+ * same step with the sum: the bits do not depend on the number of processes. Devices that can add up the gradients
+ * themselves (NCCL) do so, unless equal bits are asked for: one sum of one buffer per step, in that library's order;
+ * the weights then agree with those of one process to rounding, and all ranks have the same bits. Only rank 0 writes
+ * files. */
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/run/trainer.h"
@@ -10,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What this process holds. */
+/* The state of this process. */
 typedef struct shared {
     mo_ranks ranks;
-    char *message; /* `bytes` of host memory for the sums of a device; NULL on a CPU */
+    char *message; /* `bytes` of host memory to exchange a device's sums; NULL on a CPU */
     size_t bytes;
-    const mo_collective *sums; /* NULL: the devices have none */
-    bool on_devices;           /* they add up the gradients, not messages */
-    bool parted;               /* what ranks.parted points to where the caller has none */
+    const mo_collective *sums; /* NULL: the devices cannot add up */
+    bool on_devices;           /* the devices add up the gradients; else messages do */
+    bool parted;               /* target of ranks.parted if the caller's is NULL */
 } shared;
 
 static void agree(mo_trainer *trainer, void *state) {
@@ -27,7 +28,7 @@ static void agree(mo_trainer *trainer, void *state) {
 
 /* ---- devices ---- */
 
-/* Whether this rank's gradients can be added up by the devices. */
+/* Whether devices can add up this rank's gradients. */
 static bool can_add(const mo_trainer *trainer, const shared *s) {
     bool can = !s->ranks.deterministic && s->sums;
     for (int i = 0; i < trainer->n; i++)
@@ -35,7 +36,7 @@ static bool can_add(const mo_trainer *trainer, const shared *s) {
     return can;
 }
 
-/* Raises where two ranks have one device, which NCCL may answer with silence. */
+/* Raises if two ranks use one device: NCCL can then hang. */
 static void compare_devices(mo_context *ctx, const shared *s) {
     const mo_ranks *ranks = &s->ranks;
     unsigned char mine[MO_DEVICE_BYTES];
@@ -63,7 +64,7 @@ static void compare_devices(mo_context *ctx, const shared *s) {
     free(all);
 }
 
-/* Decides whether the devices of the ranks add up the gradients, the same on every rank, and joins them. */
+/* Decides, equally on every rank, whether the devices add up the gradients, and if so connects them. */
 static void join_devices(mo_trainer *trainer, shared *s) {
     mo_context *ctx = trainer->ctx;
     unsigned char name[MO_GROUP_BYTES] = {0};
@@ -82,7 +83,7 @@ static void join_devices(mo_trainer *trainer, shared *s) {
         s->sums->leave(ctx, true);
 }
 
-/* The sums of all episodes on every rank; NULL, and nothing left queued, where a rank has failed. */
+/* The sum over all episodes, on every rank; NULL, with nothing left queued, if a rank has failed. */
 static mo_tensor *const *add_on_devices(mo_trainer *trainer, shared *s) {
     mo_context *ctx = trainer->ctx;
     mo_tensor *const *total = mo_sum_tree_join(trainer->tree, trainer->tape, trainer->first, trainer->end);
@@ -94,14 +95,14 @@ static mo_tensor *const *add_on_devices(mo_trainer *trainer, shared *s) {
     }
     if (mo_trainer_agree(trainer, total))
         return total;
-    s->sums->leave(ctx, true); /* a rank that has queued its sum would wait for the one that failed */
+    s->sums->leave(ctx, true); /* a rank that has queued its sum would wait for the failed one */
     s->on_devices = false;
     return NULL;
 }
 
 /* ---- the start of a run ---- */
 
-/* Rank 0's values, on every rank; `message` has room for the largest of the tensors. */
+/* Copies rank 0's values to every rank; `message` has room for the largest of the tensors. */
 static void share_state(mo_trainer *trainer, const mo_ranks *ranks, mo_tensor *const *state, char *message) {
     for (int i = 0; i < trainer->n; i++) {
         if (!ranks->rank)
@@ -112,7 +113,7 @@ static void share_state(mo_trainer *trainer, const mo_ranks *ranks, mo_tensor *c
     }
 }
 
-/* The step, weights and moments of rank 0, on every rank, once its files are written. */
+/* Copies step, weights and moments from rank 0 to every rank, once its files are written. */
 static void share_start(mo_trainer *trainer, void *state) {
     shared *s = state;
     size_t bytes = mo_sum_tree_bytes(trainer->parameter, trainer->n);
@@ -129,7 +130,7 @@ static void share_start(mo_trainer *trainer, void *state) {
 
 /* ---- a step ---- */
 
-/* The records of all episodes, on every rank. */
+/* Gives every rank the records of all episodes. */
 static void share_records(mo_trainer *trainer, const mo_ranks *ranks) {
     mo_episode_record *record = trainer->record;
     int E = trainer->options.episodes_per_step, W = ranks->size;
@@ -182,7 +183,7 @@ static void check_shared(mo_trainer *trainer, const mo_ranks *ranks) {
         mo_fail(trainer->ctx, MO_INVALID, "train: replay is asked for on %d processes, expected one", ranks->size);
 }
 
-/* Takes this rank's part of each step. */
+/* Assigns this rank its episodes of each step. */
 static void take_part(mo_trainer *trainer, shared *s) {
     mo_context *ctx = trainer->ctx;
     int E = trainer->options.episodes_per_step;
@@ -196,7 +197,7 @@ static void take_part(mo_trainer *trainer, shared *s) {
         trainer->episodes, (uint64_t)E, (uint64_t)trainer->first, (uint64_t)(trainer->end - trainer->first));
 }
 
-/* What run.json says of the processes of a run and where they run. */
+/* Sets the member of run.json that lists the run's processes and their hosts. */
 static void note_processes(mo_trainer *trainer, const shared *s) {
     json_t *hosts = json_array();
     bool whole = true;

@@ -1,13 +1,12 @@
-/* train/run/sum_tree.c - sums along a binary tree over the episodes of a step, as a binary counter carries. The sums,
- * and with them the rounding, are those of the whole tree whoever computed its parts: a process that has all episodes,
- * or several that have some of them each. */
+/* train/run/sum_tree.c - sums along a binary tree over the episodes of a step, joined as a binary counter carries. Sums
+ * and rounding are the same whether one process computes the whole tree or several processes compute parts of it. */
 #include "train/run/sum_tree.h"
 
 #include "tensor/storage.h"
 
 enum { PART_ALIGNMENT = 256 };
 
-/* Bytes of a part, with the zeros behind it: parts begin where memory of their own would. */
+/* Bytes of one tensor's part with the zeros behind it: each part is aligned as an allocation would be. */
 static size_t part_bytes(const mo_tensor *like) {
     size_t bytes = mo_gradient_bytes(like);
     return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
@@ -20,7 +19,7 @@ size_t mo_sum_tree_bytes(mo_tensor *const *like, int n) {
     return bytes;
 }
 
-/* Returns false if there is no memory. */
+/* Allocates a node's memory at its first use. Returns false if there is no memory. */
 static bool make_node(mo_sum_tree *tree, mo_tree_node *node) {
     mo_context *ctx = tree->ctx;
     size_t at = 0, bytes = mo_sum_tree_bytes(tree->like, tree->n);
@@ -63,7 +62,7 @@ mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n) 
 
 /* ---- nodes ---- */
 
-/* The level of the first of the largest nodes that together are the episodes first .. end - 1. */
+/* Episodes first .. end - 1 are a row of nodes, as large as fit; returns the level of the first node. */
 static int level_of(int64_t first, int64_t end) {
     int level = 0;
     while (first % ((int64_t)2 << level) == 0 && first + ((int64_t)2 << level) <= end)
@@ -71,7 +70,7 @@ static int level_of(int64_t first, int64_t end) {
     return level;
 }
 
-/* The number of these nodes. */
+/* The number of nodes in that row. */
 static int count_nodes(int64_t first, int64_t end) {
     int n = 0;
     for (; first < end; n++)
@@ -99,7 +98,7 @@ void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t at, 
         for (int i = 0; i < tree->n && mo_ok(tree->ctx); i++)
             mo_tensor_copy(next->sum[i], X[i]);
     } else {
-        add_to_node(tree, t, before - 1, X); /* both have one parent, which may join the node before it */
+        add_to_node(tree, t, before - 1, X); /* both have one parent; merges equal-sized neighbours after it */
         for (int k = before - 1; k >= after; k--)
             add_to_node(tree, t, k - 1, tree->node[k].sum);
     }
@@ -117,24 +116,24 @@ bool mo_sum_tree_reserve(mo_sum_tree *tree) {
     return make_node(tree, &tree->spare);
 }
 
-/* A sum in host memory: its own on a CPU, else the message, into which `read` copies it. */
+/* The bytes of a sum in host memory: in place on a CPU; else `message`, which receives the sum if `read`. */
 static char *bytes_of_sum(mo_tensor *whole, char *message, bool read) {
     if (message && read)
         mo_tensor_read(whole, message, (size_t)mo_numel(whole) * sizeof(float));
     return message ? message : mo_tensor_view(whole).data;
 }
 
-/* Sends the nodes of the episodes first .. end - 1, all that this rank has, to the rank below. */
+/* Sends this rank's nodes, for its episodes first .. end - 1, to the rank below. */
 static void send_nodes(
     const mo_sum_tree *tree, const mo_ranks *ranks, int to, int64_t first, int64_t end, char *message) {
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
     for (int k = 0, n = count_nodes(first, end); k < n; k++) {
-        mo_tensor *whole = tree->node[k].sum ? tree->node[k].whole : tree->spare.whole; /* a rank that has failed */
+        mo_tensor *whole = tree->node[k].sum ? tree->node[k].whole : tree->spare.whole; /* if this rank has failed */
         ranks->send(ranks->state, to, bytes_of_sum(whole, message, true), bytes);
     }
 }
 
-/* Takes the nodes of the episodes at .. end - 1 behind those that the tree has, from `first` on. */
+/* Receives the nodes of episodes at .. end - 1 and adds them behind this rank's episodes first .. at - 1. */
 static void receive_nodes(mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int from, int64_t first, int64_t at,
     int64_t end, char *message) {
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
@@ -147,7 +146,7 @@ static void receive_nodes(mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, 
     }
 }
 
-/* Nodes go up the binomial tree of ranks to rank 0 (ranks.c), which joins them; the total comes down. */
+/* Ranks send their nodes up the binomial tree (ranks.c); rank 0 joins them and sends the total down. */
 mo_tensor *const *mo_sum_tree_share(
     mo_sum_tree *tree, mo_tape *t, const mo_ranks *ranks, int64_t episodes, char *message) {
     int E = (int)episodes, rank = ranks->rank;

@@ -1,4 +1,4 @@
-/* train/run/trainer.c - a run: created, started or resumed, stepped, finished; and what watches it. */
+/* train/run/trainer.c - a run: created, started or resumed, stepped, finished; and its watchers. */
 #include "train/run/trainer.h"
 #include "tensor/hidden.h"
 
@@ -14,7 +14,7 @@ static bool check_trainer_options(mo_context *ctx, mo_model *model, const mo_poo
     else if (o->episodes_per_step < 1 || o->episodes_per_step >= 1 << MO_TREE_LEVELS)
         mo_fail(ctx, MO_INVALID, "train: episodes_per_step is %d, expected 1 to %d", o->episodes_per_step,
             (1 << MO_TREE_LEVELS) - 1);
-    else if (of_examples && pool->options.dim > MO_LARGEST_UNPROVEN_DIM) /* or no one could read the weights */
+    else if (of_examples && pool->options.dim > MO_LARGEST_UNPROVEN_DIM) /* a reader would refuse the weights */
         mo_fail(ctx, MO_INVALID, "train: rows of examples are %d wide, expected 1 to %d", pool->options.dim,
             MO_LARGEST_UNPROVEN_DIM);
     else if (o->checkpoint_every < 0)
@@ -176,7 +176,7 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     return mo_code_of(trainer->ctx);
 }
 
-/* The failed step has changed nothing, since the CPU does all work in order: the state is that of the step before. The
+/* The failed step has changed nothing, since the CPU works in order: the state is that after the last good step. The
  * failure stays in the context. */
 static void keep_last_good(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
@@ -214,7 +214,7 @@ mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report 
 mo_code mo_trainer_finish(mo_trainer *trainer) {
     if (!trainer)
         return MO_INVALID;
-    mo_trainer_start(trainer); /* a run of zero steps may be finished too */
+    mo_trainer_start(trainer); /* starts a run of zero steps, which can be finished too */
     mo_tell(trainer, MO_FINISHES);
     mo_trainer_agree(trainer, true);
     return mo_code_of(trainer->ctx);

@@ -9,45 +9,46 @@
 
 #include <jansson.h>
 
-/* ---- watchers: what follows the steps of a run, each in a file of its own ---- */
+/* ---- watchers: hooks that follow the steps of a run, each in a file of its own ---- */
 
 typedef enum mo_moment {
     MO_STARTS,   /* before the first step */
-    MO_SUMMED,   /* the gradients of this process's episodes are added up, or it has failed */
+    MO_SUMMED,   /* this process has added up the gradients of its episodes, or has failed */
     MO_TAKEN,    /* the step's report is made */
-    MO_AGREES,   /* whether to go on: trainer->go_on */
+    MO_AGREES,   /* watchers decide whether to go on: trainer->go_on */
     MO_SAVES,    /* a checkpoint is due */
     MO_FINISHES, /* the weights are wanted */
     MO_RELEASED,
     MO_MOMENTS
 } mo_moment;
 
-/* What a moment names stands in the trainer: place and episode, report, gradient. */
+/* A hook finds the moment's data in the trainer: place and episode, report, gradient. */
 typedef void (*mo_hook)(mo_trainer *trainer, void *state);
-/* The work of one episode of a step, or (e: NULL) of its end. It depends on the episode's shape and its place in the
- * step alone: it reads no value, and all that changes from step to step lies on the device. */
+/* The work of one episode of a step, or (e: NULL) of the step's end. It depends only on the episode's shape and its
+ * place in the step: it reads no value, and everything that changes from step to step lies on the device. */
 typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e);
 
 typedef struct mo_watcher {
-    mo_hook on[MO_MOMENTS]; /* NULL where it does nothing */
-    /* Does the work at a place of a step in its own way, or NULL. The work leaves no value on the tape that is read
-     * later; e may lie on the tape, which is reset. Returns whether it was replayed. */
+    mo_hook on[MO_MOMENTS]; /* NULL: does nothing at that moment */
+    /* Does the work at a place of a step in its own way; NULL: the trainer does it. No value of the work on the tape is
+     * read later; e may lie on the tape, which is reset. Returns whether the work was replayed. */
     bool (*perform)(mo_trainer *trainer, void *state, int place, const mo_episode *e, mo_step_work work);
 } mo_watcher;
 
-/* In the order in which they are told. */
+/* Watchers, in the order in which they are called. */
 extern const mo_watcher mo_run_files; /* run_files.c: run.json, log, checkpoints, weights; without state */
-/* Of the option of the trainer. Raises and adds nothing on failure. */
+/* Adds the watcher that the trainer's options ask for; on failure it raises and adds nothing. */
 void mo_watch_replay(mo_trainer *trainer);
 
-/* Adds a watcher with its state behind the others, MO_WATCHERS in all; takes it away, untold; tells all of them. */
+/* mo_watch adds a watcher with its state behind the others, at most MO_WATCHERS; mo_unwatch removes it without a call;
+ * mo_tell calls every watcher's hook for a moment. */
 void mo_watch(mo_trainer *trainer, const mo_watcher *watcher, void *state);
 void mo_unwatch(mo_trainer *trainer, const mo_watcher *watcher);
 void mo_tell(mo_trainer *trainer, mo_moment moment);
 
 /* ---- trainer ---- */
 
-/* What is known of an episode of a step. */
+/* The figures of one episode of a step. */
 typedef struct mo_episode_record {
     double loss, wrong;
     int64_t asked, source; /* query rows; index in the pool */
@@ -61,26 +62,26 @@ struct mo_trainer {
     mo_pool *pool;
     mo_trainer_options options; /* out and settings are owned copies */
     json_t *settings;           /* everything that decides the result; compared on resume */
-    json_t *processes;          /* what run.json says of several; NULL: one */
+    json_t *processes;          /* member of run.json that lists several processes; NULL: one */
     mo_optimizer *optimizer;
     mo_tape *tape;
     mo_prefetch *episodes;
     int64_t step; /* steps taken */
     int n;        /* parameters */
     mo_tensor **parameter, **grad;
-    mo_sum_tree *tree;         /* of the gradients; NULL: a step is one episode */
+    mo_sum_tree *tree;         /* adds up the gradients; NULL: a step is one episode */
     int first, end;            /* the episodes of a step that this process takes */
-    int place;                 /* of the episode in its step */
+    int place;                 /* of the current episode in its step */
     mo_episode_record *record; /* [episodes] of a step */
-    mo_tensor *figures;        /* float64 [episodes, 2] of a step: loss, query rows that are wrong; read at its end */
+    mo_tensor *figures;        /* float64 [episodes, 2]: loss, number of wrong query rows; read at the step's end */
     double *host_figures;
-    mo_tensor *const *gradient; /* of the step's loss, once it is summed, up to the next step; NULL under replay */
+    mo_tensor *const *gradient; /* of the step's loss, from its sum until the next step; NULL under replay */
     mo_step_report report;      /* of the last step */
     bool go_on;                 /* see MO_AGREES */
     bool started;
-    bool resumed, restored; /* restored: from a checkpoint, not from the beginning */
+    bool resumed, restored; /* restored: the run continues from a checkpoint, not from its beginning */
     int log;                /* file descriptor of log.jsonl, -1 before the first step */
-    char *blas_core;        /* cores the run was computed with, in order: "SkylakeX", "Haswell,SkylakeX" */
+    char *blas_core;        /* BLAS cores that have computed the run, in order: "SkylakeX", "Haswell,SkylakeX" */
     int n_watchers;
     struct {
         const mo_watcher *hooks;
@@ -93,9 +94,9 @@ static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int 
     return trainer->pool->source + trainer->record[j].source;
 }
 
-/* Before the first step: tells MO_STARTS. */
+/* Tells MO_STARTS, before the first step. */
 mo_code mo_trainer_start(mo_trainer *trainer);
-/* Whether all processes of the run are well and want to go on. */
+/* Whether every process of the run is well and wants to go on. */
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* Waits for the figures of this process's episodes. */
 void mo_read_figures(mo_trainer *trainer);
@@ -106,18 +107,18 @@ void mo_read_figures(mo_trainer *trainer);
 
 #define MO_CHECKPOINT "checkpoint.safetensors"
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
-/* Whether the folder holds a run whose first save was cut short: run.json, and no file that is written after it. */
+/* Whether the folder holds a run whose first save was cut short: run.json, and none of the later files. */
 bool mo_run_is_begun(const char *folder);
 
 /* ---- settings.c ---- */
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
 json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options);
-/* Raises MO_INVALID naming the first setting in which two runs differ; rates count unless other_rate. */
+/* Raises MO_INVALID naming the first setting in which two runs differ; other_rate ignores the rates. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
-/* The hash of a graph's content as digits: its name may differ from machine to machine. */
+/* The hash of a graph's content as digits; a graph's name can differ between machines. */
 const char *mo_hash_digits(const mo_graph *graph, char digits[40]);
-/* "SkylakeX", or "unknown" where the BLAS does not tell. */
+/* "SkylakeX", or "unknown" if the BLAS does not report it. */
 const char *mo_blas_core(void);
 /* Writes run.json. */
 mo_code mo_write_run(const mo_trainer *trainer);
@@ -126,13 +127,13 @@ json_t *mo_read_run(mo_context *ctx, const char *path);
 
 /* ---- run_log.c ---- */
 
-/* Opens the log for appending and locks it against other processes that would continue the run; raises where one has
- * the lock. Where the file system has no locks, a notice says so. Returns -1 on failure, and where there is no log and
- * `make` is false. */
+/* Opens the log for appending and locks it against other processes that would continue the run; raises if another
+ * process has the lock. Without file locks, only a notice. Returns -1 on failure, and if there is no log and `make` is
+ * false. */
 int mo_log_open(mo_context *ctx, const char *path, bool make, mo_notice notice, void *state);
-/* Cuts it back to its first `steps` lines, which must be there. */
+/* Cuts the log to its first `steps` lines, which must exist. */
 mo_code mo_log_cut(mo_context *ctx, int log, const char *path, int64_t steps);
-/* One line a step, written at once. */
+/* Writes one line per step, at once. */
 mo_code mo_log_step(const mo_trainer *trainer, const mo_step_report *r);
 
 /* ---- checkpoint.c ---- */
@@ -153,10 +154,10 @@ const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path)
 #define MO_KIND_MOCHI "mochi"
 #define MO_KIND_INVARIANT "invariant"
 
-/* The largest d that a weights file may claim where none of its tensors has an axis of that size. */
+/* The largest d that a weights file may claim if none of its tensors has an axis of size d. */
 enum { MO_LARGEST_UNPROVEN_DIM = 2048 };
 
-/* What a weights file says beside its parameters. */
+/* The contents of a weights file beside its parameters. */
 typedef struct mo_weights_about {
     const mo_feature_options *features;
     const int *best_hop; /* [MO_TASKS] */

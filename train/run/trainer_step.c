@@ -1,10 +1,10 @@
-/* train/run/trainer_step.c - one optimizer step: each episode is drawn and fetched, encoded, and read out to its loss
- * on one tape; backward gives its gradients, which are added along a fixed binary tree over the episodes (sum_tree.c);
- * the optimizer takes the step with their sum. Log, solve health, replay and other processes watch
- * (trainer.h).
+/* train/run/trainer_step.c - one optimizer step: draws and fetches each episode, encodes it and computes its loss on
+ * one tape; backward gives its gradients, which are added along a fixed binary tree over the episodes (sum_tree.c); the
+ * optimizer takes the step with their sum. Watchers (trainer.h) do the log, solve health, replay and exchange with
+ * other processes.
  *
  * The loss is the mean over episodes. With one episode the optimizer reads the tape's gradients; with several, memory
- * holds one episode and one gradient per level of the tree. */
+ * holds one episode and one sum of gradients per level of the tree. */
 #include "train/evaluation/evaluation.h"
 #include "train/run/trainer.h"
 
@@ -26,7 +26,7 @@ static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo
 }
 
 static void describe_training_step(const void *caller, mo_note *note) {
-    (void)caller; /* its names are looked up when the check fails */
+    (void)caller; /* looks up the parameters' names when the check fails */
     note->op = "train";
 }
 
@@ -35,7 +35,7 @@ static mo_tensor *step_figure(mo_trainer *trainer, int j, int k) {
     return mo_tape_window(trainer->tape, trainer->figures, 0, NULL, NULL, 2 * j + k);
 }
 
-/* Keeps loss and wrong rows of episode j; raises if the loss is not finite. */
+/* Keeps the loss and the number of wrong rows of episode j; raises if the loss is not finite. */
 static void note_figures(mo_trainer *trainer, int j, mo_tensor *loss, mo_tensor *logits, mo_tensor *label) {
     mo_context *ctx = trainer->ctx;
     if (!mo_ok(ctx))
@@ -77,7 +77,7 @@ static void report_step(mo_trainer *trainer, double start) {
     r->seconds = mo_clock(CLOCK_MONOTONIC) - start;
 }
 
-/* Adds the step to the message of a failed op, if it is missing. */
+/* Adds the step's number to a failed op's message, if it is missing. */
 static void name_step(const mo_trainer *trainer) {
     mo_status *status = &trainer->ctx->status;
     char text[sizeof status->message];
@@ -93,8 +93,8 @@ static uint64_t episode_number(const mo_trainer *trainer, int j) {
     return (uint64_t)trainer->step * (uint64_t)trainer->options.episodes_per_step + (uint64_t)j;
 }
 
-/* Encodes episode j, computes its loss and goes backward. Its gradients are added to the tree; of a single episode they
- * are those of the step. */
+/* Encodes episode j, computes its loss and goes backward. With several episodes per step, adds its gradients to the
+ * tree; with one, updates the weights. */
 static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
     mo_tape *t = trainer->tape;
     int E = trainer->options.episodes_per_step;
@@ -115,7 +115,7 @@ static void queue_episode(mo_trainer *trainer, int j, const mo_episode *e) {
     mo_optimizer_apply(trainer->optimizer, trainer->gradient);
 }
 
-/* The step of several episodes; where other processes took some, the gradients are added up already (share.c). */
+/* Updates the weights after several episodes; if other processes computed some, share.c has added the gradients. */
 static void queue_update(mo_trainer *trainer, int episodes, const mo_episode *e) {
     (void)e;
     if (trainer->end - trainer->first == episodes)
@@ -123,7 +123,7 @@ static void queue_update(mo_trainer *trainer, int episodes, const mo_episode *e)
     mo_optimizer_apply(trainer->optimizer, trainer->gradient);
 }
 
-/* Queues work at a place of the step: itself, or as a watcher does it. */
+/* Does the work at a place of the step directly, or lets a watcher do it. */
 static void perform(mo_trainer *trainer, int place, const mo_episode *e, mo_step_work work) {
     for (int i = 0; i < trainer->n_watchers; i++)
         if (trainer->watcher[i].hooks->perform) {

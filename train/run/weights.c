@@ -1,9 +1,9 @@
-/* train/run/weights.c - weights.safetensors read: digests first, then each setting, then that the tensors are of the
- * sizes that the settings claim; and the model that they are of: MOCHI, the invariant encoder or an encoder from
- * outside, under the readout it was trained with or a head of the caller's choice.
+/* train/run/weights.c - reads weights.safetensors: checks the digests, then each setting, then that the tensors have
+ * the sizes that the settings claim. Makes their model: MOCHI, the invariant encoder or an encoder from outside, with
+ * the readout it was trained with or a head of the caller's choice.
  *
- * Weights converted from the released program carry no metadata of ours: their sizes are read off the tensors and the
- * rest is that program's settings. */
+ * Weights converted from the released program carry no metadata of ours: their sizes come from the tensors, the other
+ * settings from that program. */
 #include "train/graphs/graph_names.h"
 #include "train/run/trainer.h"
 
@@ -27,7 +27,7 @@ static bool weights_kind_is(const mo_weights *w, const char *kind) {
     return strcmp(w->kind, kind) == 0;
 }
 
-/* The metadata being read; the first value that is missing or out of its domain raises. */
+/* The metadata being read; raises at the first value that is missing or out of its domain. */
 typedef struct reading {
     mo_context *ctx;
     const char *path;
@@ -70,7 +70,7 @@ static uint64_t get_seed(const reading *r, const char *key) {
     return seed;
 }
 
-/* Reads one of two words; returns whether it is `yes`. */
+/* Reads one of two words, `yes` or the other; returns whether it is `yes`. */
 static bool get_word(const reading *r, const char *key, const char *no, const char *yes) {
     const char *text = get_text(r, key);
     if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
@@ -83,8 +83,8 @@ static mo_temperature get_temperature(const reading *r) {
     return get_word(r, "temperature", "logit", "embed") ? MO_TEMPERATURE_EMBED : MO_TEMPERATURE_LOGIT;
 }
 
-/* Raises where a tensor is not there with that last axis: sizes in the metadata are only claims, and features and
- * models of that size are made before the tensors are copied. */
+/* Raises if a tensor is missing or its last axis has another size. Sizes in the metadata are only claims, and features
+ * and models of that size are made before the tensors are copied. */
 static void require_width(const reading *r, const mo_weights *w, const char *name, int64_t width) {
     const mo_tensor *X = mo_arrays_find(w->arrays, name);
     char got[160] = "absent";
@@ -127,7 +127,7 @@ static void read_mochi(const reading *r, mo_weights *w) {
     o->head = mo_find_head(w->head);
 }
 
-/* How many numbers the tensors of the head have that read a task's embeddings. */
+/* The number of values in the tensors of the head that reads a task's embeddings. */
 static int64_t elements_of_head(const mo_weights *w, mo_task task) {
     char prefix[32];
     int64_t n = 0;
@@ -138,7 +138,7 @@ static int64_t elements_of_head(const mo_weights *w, mo_task task) {
     return n;
 }
 
-/* Reads the readout of an encoder under a head. */
+/* Reads the readout of an encoder that was trained with a head. */
 static void read_readout(const reading *r, mo_weights *w) {
     mo_readout_options *o = &w->readout;
     char key[32];
@@ -164,7 +164,7 @@ static void read_weights_features(const reading *r, mo_weights *w) {
     w->features.hops = get_integer(r, "hops", 0, 64);
     w->features.power_iterations = get_integer(r, "power_iterations", -1, 10000);
     w->features.combine = get_word(r, "combine", "sum", "concat") ? MO_COMBINE_CONCAT : MO_COMBINE_SUM;
-    if (json_object_get(r->metadata, "feature_norm")) /* files without it have LayerNorm */
+    if (json_object_get(r->metadata, "feature_norm")) /* a file without the member means LayerNorm */
         w->features.norm = get_word(r, "feature_norm", "layer", "none") ? MO_FEATURE_NORM_NONE : MO_FEATURE_NORM_LAYER;
     w->features.seed = get_seed(r, "feature_seed");
     for (int task = 0; task < MO_TASKS; task++) {
@@ -182,7 +182,7 @@ static void read_invariant(const reading *r, mo_weights *w) {
     unsigned parts;
     char word[64];
     if (!mo_invariant_read_parts(
-            list ? list : "", &parts, word, sizeof word)) /* files of the first form have no list */
+            list ? list : "", &parts, word, sizeof word)) /* files of the first format have no list */
         mo_fail(
             r->ctx, MO_FORMAT, "weights: %s: expected parts of the invariant encoder, found \"%.40s\"", r->path, word);
     w->invariant.without = MO_ALL_PARTS & ~parts;
@@ -192,7 +192,7 @@ static void read_invariant(const reading *r, mo_weights *w) {
     const mo_tensor *hop = mo_arrays_find(w->arrays, "encoder.hop");
     if (mo_ok(r->ctx) && mo_ndim(hop) == 3)
         mo_fail(r->ctx, MO_FORMAT,
-            "weights: %s has the two experts and the learned readout of an older version, which this one has not; "
+            "weights: %s has the two experts and the learned readout of an older version, which this version lacks; "
             "train it again",
             r->path);
 }
@@ -352,7 +352,7 @@ static mo_model *make_mochi(const mo_weights *w, const mo_model_choice *c) {
     return mo_mochi_create(w->ctx, MO_F32, &o, c->seed);
 }
 
-/* Raises where weights of an encoder from outside come without it, or with another one. */
+/* Raises if weights of an encoder from outside are opened without that encoder, or with another one. */
 static bool check_encoder(const mo_weights *w, const mo_encoder *encoder) {
     bool own = weights_kind_is(w, MO_KIND_MOCHI) || weights_kind_is(w, MO_KIND_INVARIANT);
     if (!own && !encoder)
@@ -365,14 +365,14 @@ static bool check_encoder(const mo_weights *w, const mo_encoder *encoder) {
     return mo_ok(w->ctx);
 }
 
-/* What reads an encoder: as it was trained with, or the head that was chosen. */
+/* Chooses the readout of an encoder: the one it was trained with, or the caller's head. */
 static mo_readout_options choose_readout(const mo_weights *w, const mo_model_choice *c) {
     mo_readout_options o = w->readout;
     if (!w->head[0])
         o.smoothing = w->invariant.smoothing;
     if (c->head)
         o.head = c->head;
-    if (c->head && strcmp(c->head->name, w->head) != 0) { /* nothing that the other head learned is of use */
+    if (c->head && strcmp(c->head->name, w->head) != 0) { /* parameters learned with another head are of no use */
         memset(o.width, 0, sizeof o.width);
         o.lambda = w->head[0] ? 0 : w->lambda;
     }
@@ -381,7 +381,7 @@ static mo_readout_options choose_readout(const mo_weights *w, const mo_model_cho
     return o;
 }
 
-/* An encoder under its own readout or, where one was chosen or trained with, a head. */
+/* Makes an encoder with its own readout or, if one was trained or chosen, with a head. */
 static mo_model *make_weights_encoder(const mo_weights *w, const mo_model_choice *c) {
     mo_context *ctx = w->ctx;
     mo_readout_options o = choose_readout(w, c);

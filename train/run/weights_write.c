@@ -1,5 +1,5 @@
-/* train/run/weights_write.c - weights.safetensors written: the parameters, and in the metadata what is needed to use
- * them, and which graphs they were trained on. No time, path or thread count, so equal runs write equal bytes. */
+/* train/run/weights_write.c - writes weights.safetensors: the parameters, and metadata to use them, with the graphs
+ * they were trained on. It holds no time, path or thread count, so equal runs write equal bytes. */
 #include "tensor/files/number_text.h"
 #include "tensor/storage.h"
 #include "train/run/description.h"
@@ -16,7 +16,7 @@ static void put_number(mo_description *metadata, const char *key, double value) 
     mo_describe(metadata, key, json_string(text));
 }
 
-/* Whether an earlier source is of the same graph, or of one of the same content. */
+/* Whether an earlier source has the same graph, or one with equal content. */
 static bool is_listed(const mo_pool *pool, int i) {
     int j = 0;
     while (memcmp(pool->source[j].graph->hash, pool->source[i].graph->hash, sizeof pool->source[i].graph->hash) != 0)
@@ -24,8 +24,8 @@ static bool is_listed(const mo_pool *pool, int i) {
     return j < i;
 }
 
-/* The graphs of a pool, each once, as JSON text: [{"data": NAME, "xxh3": DIGEST of its content}, ..]. Of a name that is
- * a path only the last part is kept. */
+/* The graphs of a pool, each once, as JSON text: [{"data": NAME, "xxh3": DIGEST of its content}, ..]. A name that is a
+ * path is cut to its last part. */
 static void put_pool(mo_description *metadata, const mo_pool *pool) {
     mo_description list = mo_description_of(json_array());
     for (int i = 0; i < pool->n; i++) {

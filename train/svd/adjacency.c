@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The rows of a block, counted from the block's own first row and node. */
+/* Row pointers of a block, relative to the block's first row and node. */
 typedef struct block {
     int64_t *row_pointer;
     int32_t *column;
@@ -35,7 +35,7 @@ static bool cut_block(mo_context *ctx, int64_t first, int64_t n, const int64_t *
     return true;
 }
 
-/* The product under the root is equal for (i, j) and (j, i): the result is symmetric to the last bit. */
+/* The product under the root is the same for (i, j) and (j, i): the result is symmetric to the last bit. */
 double mo_normalized_entry(const int64_t *row_pointer, int64_t i, int64_t j) {
     double product = (double)(row_pointer[i + 1] - row_pointer[i]) * (double)(row_pointer[j + 1] - row_pointer[j]);
     return product > 0 ? 1 / sqrt(product) : 0;
@@ -94,7 +94,7 @@ mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, 
     block b = {0};
     mo_csr *X = NULL;
     if (cut_block(ctx, first, n, graph->feature_pointer, graph->feature_column, 0, sizeof(float), &b)) {
-        if (b.row_pointer[n] > 0) /* else there may be no array */
+        if (b.row_pointer[n] > 0) /* without entries there may be no array */
             memcpy(b.value, graph->feature_value + graph->feature_pointer[first],
                 (size_t)b.row_pointer[n] * sizeof(float));
         X = mo_csr_create(ctx, n, graph->features, b.row_pointer, b.column, MO_F32, b.value);
@@ -104,7 +104,7 @@ mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, 
 }
 
 bool mo_features_fit_products(const mo_graph *graph) {
-    static const double most = 1e18; /* float32 ends at 3e38, and a product sums squares */
+    static const double most = 1e18; /* float32 ends at 3e38, and products sum up squares */
     char number[24];
     for (int64_t i = 0; graph->features > 0 && i < graph->nodes; i++)
         for (int64_t e = graph->feature_pointer[i]; e < graph->feature_pointer[i + 1]; e++)

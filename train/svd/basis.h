@@ -6,15 +6,15 @@
 #include "train/inside.h"
 #include "train/svd/svd.h"
 
-/* The quality of decompositions: mo_svd's residual and orthogonality, the worst of several. */
+/* The quality of several decompositions: the worst residual and orthogonality by mo_svd. */
 typedef struct mo_basis_quality {
     double residual, orthogonality;
 } mo_basis_quality;
 
-/* Sends the quality of a graph's features to the notice of the options. */
+/* Reports the quality of a graph's features to the options' notice. */
 void mo_tell_quality(const mo_feature_options *options, const mo_graph *graph, const mo_features *features);
 
-/* The input and the results of one of the two decompositions. */
+/* Input and results of one of the two decompositions. */
 typedef struct mo_basis_side {
     mo_tape *t;
     int64_t width; /* columns wanted */
@@ -28,8 +28,8 @@ typedef struct mo_basis_side {
 mo_tensor *mo_structure_basis(mo_basis_side *s, const mo_csr *A);
 mo_tensor *mo_attribute_basis(mo_basis_side *s, const mo_csr *X, bool reversed);
 
-/* X0 [nodes of graph g, dim] float32 on the tape, in whose context everything is computed. quality: that of the worse
- * of the two decompositions. */
+/* X0 [nodes of graph g, dim] float32 on the tape; all work is done in the tape's context. quality: the worse of the two
+ * decompositions. */
 mo_tensor *mo_node_basis(
     mo_tape *t, const mo_graph *graph, int64_t g, const mo_feature_options *options, mo_basis_quality *quality);
 

@@ -1,4 +1,4 @@
-/* train/svd/column_signs.c - a convention for the signs of singular vectors, which a decomposition leaves open. */
+/* train/svd/column_signs.c - fixes the signs of singular vectors, which a decomposition leaves arbitrary. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"

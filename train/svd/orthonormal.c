@@ -3,7 +3,8 @@
  * Y^T Y = L L^T,  Q = Y L^-T: almost all of the work is two matrix products. Q is orthonormal up to eps cond(Y)^2; a
  * second pass over Q, whose condition is near 1, brings that to eps. If Y is too ill-conditioned for it (a graph of low
  * rank, an eigenvector already found), its columns are first rotated by the eigenvectors of Y^T Y, which makes them
- * orthogonal, though of very different norms, and scaled. Directions that were only rounding become random ones. */
+ * orthogonal, with very different norms, then scaled. Directions that consist of rounding error are replaced by random
+ * ones. */
 #include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
@@ -17,13 +18,13 @@
 #include <stdlib.h>
 
 enum { ROUNDS = 8, FILL_ROWS = 4096 };
-static const uint64_t fill_stream = (uint64_t)1 << 47; /* of random numbers: beyond those of test matrices */
+static const uint64_t fill_stream = (uint64_t)1 << 47; /* stream of random numbers beyond those of the test matrices */
 
 static double orthonormal_epsilon(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
-/* A window onto the diagonal of a square matrix. */
+/* A view of a diagonal block of a square matrix. */
 static mo_tensor *diagonal_of(mo_tape *t, mo_tensor *M) {
     return mo_is_null(M) ? M : mo_tape_window(t, M, 1, M->shape, &(int64_t){M->shape[1] + 1}, 0);
 }
@@ -56,7 +57,7 @@ static bool cholesky_pass(mo_tape *t, mo_tensor *Y, double *condition) {
     return true;
 }
 
-/* For every column of Y: its factor, and the factor of the random column that is added. */
+/* For every column of Y: its factor, and the factor of the random column added to it. */
 static int64_t column_weights(mo_tape *t, mo_tensor *Y, mo_tensor **scale, mo_tensor **fill) {
     int64_t n = mo_dim(Y, 1), filled = 0;
     double *norm = mo_host_array(t->ctx, n, sizeof *norm), *random = mo_host_array(t->ctx, n, sizeof *random);

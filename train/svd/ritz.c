@@ -1,15 +1,14 @@
 /* train/svd/ritz.c - Rayleigh-Ritz on K = [Q, A Q], a block Krylov space of two blocks, by Gram matrices.
  *
- * On Q alone it would fail: before convergence Q holds mixtures a u + b v of eigenvectors of s and -s, whose Ritz
- * values (a^2 - b^2) s are far too small; A gives a u - b v, and the two together span both.
+ * With Q alone it fails: before convergence Q holds mixtures a u + b v of eigenvectors of s and -s, whose Ritz values
+ * (a^2 - b^2) s are far too small; A gives a u - b v, and the two together span both.
  *
  * K is never made orthonormal: with W = A Q - Q C, C = Q^T A Q, the Gram matrices G of K = [Q, W] and H = K^T A K are
- * enough. W is small where Q has converged; directions in which it is only rounding are left out. For a basis change B
- * with B^T G B = I the eigenpairs of B^T H B = Y theta Y^T give U = K (B Y): one product with K. As
- * A Q = W + Q C,
+ * enough. W is small where Q has converged; directions in which it is rounding error are left out. For a basis change B
+ * with B^T G B = I the eigenpairs of B^T H B = Y theta Y^T give U = K (B Y): one product with K. As A Q = W + Q C,
  *     H = [ C                 W^T W + C^T Q^T W ]
  *         [ .                 W^T A W           ].
- * The accuracy that float32 loses in G shows as U^T U - I; one pass of Cholesky QR restores it if necessary. */
+ * The accuracy that float32 loses in G appears in U^T U - I; one pass of Cholesky QR restores it if necessary. */
 #include "train/svd/svd_parts.h"
 
 #include "autograd/tape.h"
@@ -22,21 +21,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROUNDING 16          /* times epsilon: share of the largest |A q|^2 below which a direction of W is left out */
+#define ROUNDING 16          /* times epsilon: a direction of W is left out below this share of the largest |A q|^2 */
 #define WELL_CONDITIONED 100 /* Cholesky factors up to this ratio of pivots are used as they are */
 
 static double ritz_epsilon(const mo_tensor *X) {
     return X->dtype == MO_F64 ? DBL_EPSILON : (double)FLT_EPSILON;
 }
 
-/* Orders the n values w (rising) by falling magnitude; of +-s, equal to rounding, s comes first. */
+/* Sorts the n values w (rising) by falling magnitude; of a pair +-s, equal to rounding, s comes first. */
 static void order_by_magnitude(const double *w, int64_t n, int64_t wanted, double rounding, int64_t *order) {
     int64_t low = 0, high = n - 1;
     for (int64_t j = 0; j < wanted; j++)
         order[j] = fabs(w[high]) >= fabs(w[low]) * (1 - rounding) || low == high ? high-- : low++;
 }
 
-/* Values of T, rising; T becomes its eigenvectors. */
+/* Eigenvalues of T, rising; overwrites T with the eigenvectors. */
 static mo_tensor *decompose_in_place(mo_tape *t, mo_tensor *T) {
     int64_t n = mo_dim(T, 0);
     mo_tensor *w = mo_full(t, T->dtype, 1, &n, 0);
@@ -124,8 +123,8 @@ static mo_tensor *ritz_projected(mo_tape *t, mo_tensor *C, mo_tensor *G12, mo_te
     return H;
 }
 
-/* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. The small matrices would together take more memory
- * than a panel of a medium graph: each is freed as soon as it has been used. */
+/* B and T = B^T H B of the space [Q, W]; W replaces A Q in panel[1]. Each small matrix is freed right after its use:
+ * together they would exceed a panel of a medium graph. */
 static mo_tensor *ritz_project(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], mo_tensor *C, mo_tensor **B) {
     mo_tensor *Q = panel[0], *W = panel[1];
     int64_t mark = t->n_tensors;

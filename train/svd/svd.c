@@ -22,7 +22,7 @@ static double sum_of_squares(mo_tape *t, mo_tensor *X) {
     return mo_item(mo_sum(t, mo_square(t, mo_cast(t, X, MO_F64)), MO_ALL, MO_DROP_AXES));
 }
 
-/* |A|_F, by blocks of rows. */
+/* |A|_F, in blocks of rows. */
 static double matrix_norm(mo_svd_problem *p) {
     const mo_csr *A = p->A;
     mo_tape *t = p->t;
@@ -95,7 +95,7 @@ mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x) {
     return mo_cast(p->t, mo_from(p->t, MO_F64, 1, &p->r, x), p->real);
 }
 
-/* Works on blocks of rows, since the difference is as large as U. */
+/* In blocks of rows, since the difference is as large as U. */
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s) {
     mo_tape *t = p->t;
     int64_t blocks = (p->n + ROW_BLOCK - 1) / ROW_BLOCK;

@@ -1,4 +1,4 @@
-/* train/svd/svd.h - the truncated SVD with all that features and tests want to know of it (library internal). */
+/* train/svd/svd.h - the truncated SVD, with the figures that features and tests need (library internal). */
 #ifndef MO_SVD_H
 #define MO_SVD_H
 
@@ -27,11 +27,11 @@ enum {
     MO_SVD_OVERSAMPLING = 16
 };
 
-/* Computes on tape t, and leaves only the result on it. Returns the status. */
+/* Computes on tape t; only the result stays on it. Returns the status. */
 mo_code mo_svd_compute(mo_tape *t, const mo_csr *A, const mo_svd_options *options, mo_svd *svd);
 
-/* [r] of 1 and -1: multiplied by these, the entry of largest magnitude of each column of U [n, r] is positive. Among
- * entries that are equal to rounding, which symmetric graphs have, the first one decides. */
+/* [r] of 1 and -1: multiplied by these, the entry of largest magnitude of each column of U [n, r] is positive. If
+ * several entries are equal to rounding, as in symmetric graphs, the first one decides. */
 mo_tensor *mo_column_signs(mo_tape *t, mo_tensor *U);
 
 #endif

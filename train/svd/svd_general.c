@@ -11,14 +11,14 @@
 
 #include <math.h>
 
-/* A X, or A^T X, leaving nothing else on the tape. */
+/* A X or A^T X; no other tensor stays on the tape. */
 static mo_tensor *svd_general_product(mo_svd_problem *p, bool transposed, mo_tensor *X) {
     mo_tensor *Y = transposed ? mo_spmm(p->t, p->At, X) : mo_spmm(p->t, p->A, X);
     mo_tape_sweep(p->t, p->mark, &Y, 1);
     return Y;
 }
 
-/* orth(A X), or orth(A^T X); leaves nothing else on the tape. */
+/* orth(A X) or orth(A^T X); no other tensor stays on the tape. */
 static mo_tensor *orthonormal_product(mo_svd_problem *p, bool transposed, mo_tensor *X, int passes) {
     mo_tensor *Q = svd_general_product(p, transposed, X);
     mo_orthonormalize(p->t, Q, passes, &p->condition);

@@ -1,5 +1,5 @@
-/* train/svd/svd_parts.h - one truncated SVD while it is computed, and the parts that it is made of (library internal).
- */
+/* train/svd/svd_parts.h - the state of a truncated SVD while it is computed, and its parts (library internal).
+ **/
 #ifndef MO_SVD_PARTS_H
 #define MO_SVD_PARTS_H
 
@@ -21,7 +21,7 @@ typedef struct mo_svd_problem {
     double epsilon;
     double rounding;  /* singular values below this share of the largest are zeros */
     double norm;      /* |A|_F */
-    double condition; /* of the latest A Q */
+    double condition; /* cond of the latest A Q */
     int64_t mark;     /* the tape's position at the start: later tensors are dropped */
 } mo_svd_problem;
 
@@ -29,9 +29,9 @@ typedef struct mo_svd_problem {
  * (both are sub-Gaussian) at a third of the cost.
  */
 void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega);
-/* Singular values s [r] from theta: zero below the level of rounding, and never rising. */
+/* Singular values s [r] from theta, falling; values below the level of rounding become zero. */
 void mo_singular_values(const mo_svd_problem *p, const double *theta, double *s);
-/* x [r] in the type of A. */
+/* x [r] in A's dtype. */
 mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x);
 /* |AV - U diag(s)|_F / |A|_F. */
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s);
@@ -43,11 +43,11 @@ bool mo_svd_converged(const mo_svd_problem *p, double residual, double before);
 void mo_svd_symmetric(mo_svd_problem *p, double *theta, double *s, mo_svd *svd);
 void mo_svd_general(mo_svd_problem *p, double *theta, double *s, mo_svd *svd);
 
-/* ---- tall.c: matrices of many rows and a few hundred columns, worked on in place ---- */
+/* ---- tall.c: in-place operations on matrices with many rows and a few hundred columns ---- */
 
-enum { MO_TALL_ROWS = 32768 /* of a block; a BLAS rounds a row by the number of rows around it */ };
+enum { MO_TALL_ROWS = 32768 /* rows of a block; in BLAS a row's rounding depends on the number of rows */ };
 
-/* An uninitialised matrix on the tape; its memory is returned to the system as soon as it is dropped. */
+/* An uninitialised matrix on the tape; dropping it returns its memory to the system. */
 mo_tensor *mo_tall_create(mo_tape *t, mo_dtype real, int64_t rows, int64_t columns);
 /* X^T Y [columns of X, columns of Y] in float64, summed over blocks of rows; X may be Y. */
 mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y);
@@ -55,7 +55,8 @@ mo_tensor *mo_tall_gram(mo_tape *t, mo_tensor *X, mo_tensor *Y);
 void mo_tall_squares(mo_tape *t, mo_tensor *X, double *square);
 /* X := X R for an upper triangular R of X's type, or for a full one. */
 void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper);
-/* Z := alpha X B + beta Z, in blocks of rows: a row's last digits may depend on how many rows a product has. */
+/* Z := alpha X B + beta Z, in blocks of rows: the last digits of a row can depend on the number of rows in a
+ * product. */
 void mo_tall_product_into(mo_tape *t, double alpha, mo_tensor *X, const mo_tensor *B, double beta, mo_tensor *Z);
 /* Y := A X. */
 void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y);
@@ -64,12 +65,12 @@ void mo_tall_spmm(const mo_csr *A, mo_tensor *X, mo_tensor *Y);
 
 /* Y [m, n], m >= n, contiguous, becomes Q with Q^T Q = I whose columns span those of Y. passes 1: orthonormal up to eps
  * cond(Y)^2, enough between the products of a power iteration; 2: to rounding. If Y is rank-deficient to rounding,
- * random columns complete it. Columns that are independent enough stay in order: Y = Q R with R upper triangular,
- * diagonal positive. No gradient flows. condition (may be NULL): receives a lower bound of cond(Y), infinite if that is
- * too large for Cholesky. */
+ * random columns complete it. If the columns are independent enough, their order is kept: Y = Q R with R upper
+ * triangular, diagonal positive. No gradient flows. condition (may be NULL): receives a lower bound of cond(Y),
+ * infinite if that is too large for Cholesky. */
 void mo_orthonormalize(mo_tape *t, mo_tensor *Y, int passes, double *condition);
 /* Scales columns to norm 1, in place; replaces those that are zero to rounding, relative to the largest, by random
- * ones, which differ from attempt to attempt. Returns the number of replaced columns. */
+ * ones, which differ per attempt. Returns the number of replaced columns. */
 int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt);
 /* L of M = L L^T in the lower triangle of M; returns max L_ii / min L_ii <= cond(L), infinite if M is not positive
  * definite. */
@@ -79,10 +80,10 @@ mo_tensor *mo_inverse_factor(mo_tape *t, mo_tensor *L);
 
 /* ---- ritz.c: eigenpairs of a symmetric matrix from a subspace and its image ---- */
 
-/* Rayleigh-Ritz on the columns of Q = panel[0], nearly orthonormal, or (images) on those of [Q, A Q]. The panels are
- * [n, q]; the first `wanted` columns of panel[2] become the Ritz vectors, orthonormal to rounding, of the values theta
- * [wanted] of largest magnitude in falling order; of values +-s, equal up to the share `rounding`, s comes first. The
- * other two panels are scratch. Returns the largest |U^T U - I|. */
+/* Rayleigh-Ritz on the columns of Q = panel[0], nearly orthonormal, or, if images, on the columns of [Q, A Q]. The
+ * panels are [n, q]; the first `wanted` columns of panel[2] become the Ritz vectors, orthonormal to rounding, of the
+ * values theta [wanted] of largest magnitude in falling order; of values +-s, equal up to the share `rounding`, s comes
+ * first. The other two panels are scratch. Returns the largest |U^T U - I|. */
 double mo_ritz_pairs(mo_tape *t, const mo_csr *A, mo_tensor *const panel[3], bool images, int64_t wanted,
     double rounding, double *theta);
 /* Eigenpairs by magnitude of a small symmetric matrix T, contiguous, which is overwritten: vectors [.., wanted] in T's

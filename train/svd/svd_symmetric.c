@@ -2,15 +2,16 @@
  *
  * Q = orth(A^2 .. A^2 Omega), Omega random [n, q], two products per power iteration (one more at first for a large
  * graph: the larger a sparse graph, the flatter its spectrum); then Rayleigh-Ritz on [Q, A Q] (ritz.c): A U = U
- * diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular value, whose vectors an
- * SVD may rotate; the eigenvectors are not rotated. The whole computation takes three matrices [n, q] of memory. */
+ * diag(theta), S = |theta|, V = U sign(theta). A pair of eigenvalues +-s is one double singular value; an SVD could
+ * rotate its vectors, the eigenvectors here are not rotated. The whole computation takes three matrices [n, q] of
+ * memory. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "train/svd/svd_parts.h"
 
 #include <math.h>
 
-/* S and signs of the eigenvalues theta, which are overwritten. */
+/* S and signs of the eigenvalues theta; overwrites theta. */
 static void put_values(mo_svd_problem *p, double *theta, double *s, mo_svd *svd) {
     mo_singular_values(p, theta, s);
     for (int64_t j = 0; j < p->r; j++)

@@ -1,7 +1,7 @@
-/* train/svd/tall.c - products with tall matrices that must not cost a second one.
+/* train/svd/tall.c - products with tall matrices, without memory for a second tall matrix.
  *
  * A sum over n rows is formed in blocks: each block in the matrix's type, at the full rate of the product, the sum over
- * blocks in float64, so that its error does not grow with n. Of a symmetric or triangular result only the necessary
+ * blocks in float64, so that its error does not grow with n. For a symmetric or triangular result only the necessary
  * blocks are computed. */
 #include "train/svd/svd_parts.h"
 
@@ -13,9 +13,9 @@
 #include <string.h>
 
 enum {
-    SUM_ROWS = MO_TALL_ROWS, /* adding a block costs a percent of forming it */
+    SUM_ROWS = MO_TALL_ROWS, /* adding a block costs 1% of computing it */
     TURN_ROWS = 2048,        /* the copy of a block stays in the cache */
-    PARTS = 3,               /* of the columns, if a triangle is enough: two thirds of the work */
+    PARTS = 3,               /* parts of the columns; for a triangle they save a third of the work */
     LEAST = 384              /* with at least this number of columns, the parts are wide enough for BLAS */
 };
 
@@ -63,7 +63,7 @@ static void add_symmetric(mo_tape *t, mo_tensor *X, mo_tensor *sum) {
     }
 }
 
-/* Copies the parts below the diagonal to above it. */
+/* Mirrors the parts below the diagonal to above it. */
 static void tall_mirror(mo_tape *t, mo_tensor *M) {
     int64_t q = mo_dim(M, 1);
     for (int64_t i = 1; i < PARTS && mo_ok(t->ctx); i++) {
@@ -73,7 +73,7 @@ static void tall_mirror(mo_tape *t, mo_tensor *M) {
     }
 }
 
-/* Adds the products of the block of rows from i on. */
+/* Adds the products of the block of rows that starts at i. */
 static void add_block(mo_tape *t, mo_tensor *X, mo_tensor *Y, int64_t i, mo_tensor *sum) {
     int64_t mark = t->n_tensors, end = tall_smaller(mo_dim(X, 0), i + SUM_ROWS);
     mo_tensor *x = mo_slice(t, X, MO_AXIS(0), i, end);

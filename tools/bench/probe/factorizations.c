@@ -1,5 +1,5 @@
-/* tools/bench/probe/factorizations.c - whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be recorded,
- * which no documentation says, and which triangle and which routine are faster. */
+/* tools/bench/probe/factorizations.c - tests whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be
+ * recorded, which is undocumented, and which triangle and routine are faster. */
 #include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 
 enum { COLUMNS = 15 };
 
-/* A [n, n] is 12 on its diagonal and nearly 0 elsewhere. It is factored in place again and again: each factor is
- * positive definite too. */
+/* A [n, n] is 12 on its diagonal and nearly 0 elsewhere. It is factored in place repeatedly: each factor is positive
+ * definite too. */
 typedef struct system_of {
     int64_t n;
     float *A, *B;
-    float **pointer; /* to A, on the device */
+    float **pointer; /* to A, in device memory */
     int32_t *info;
     bool lower, left;
 } system_of;

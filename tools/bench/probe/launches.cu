@@ -1,5 +1,5 @@
-/* tools/bench/probe/launches.cu - the cost of a step's cheapest pieces (a kernel of one block, fills, copies), and of
- * loads each of which waits for the one before. */
+/* tools/bench/probe/launches.cu - the cost of a step's cheapest operations (a one-block kernel, fills, copies), and of
+ * a chain of dependent loads. */
 #include "tensor/cuda/launch.h"
 #include "tools/bench/probe/probe.h"
 
@@ -8,7 +8,7 @@ static __global__ void touch_kernel(float *x) {
         x[0] += 1;
 }
 
-/* The next entry is loaded once the one before it is known to be finite. */
+/* Each entry is loaded only after the previous one is known to be finite. */
 static __global__ void walk_kernel(const float *A, int64_t n, int32_t *found) {
     if (threadIdx.x != 0)
         return;

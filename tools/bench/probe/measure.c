@@ -1,4 +1,4 @@
-/* tools/bench/probe/measure.c - a piece of work, timed three ways; memory of the device. */
+/* tools/bench/probe/measure.c - times a piece of work in three ways; allocates device memory. */
 #include "tools/bench/probe/probe.h"
 
 #include <stdio.h>

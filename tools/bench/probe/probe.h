@@ -1,5 +1,5 @@
-/* tools/bench/probe/probe.h - the first minute on a device: checks through the seams what the backend assumes of the
- * vendor's libraries. It prints one JSON object per line on standard output. */
+/* tools/bench/probe/probe.h - the first minute on a device: checks, through the backend's own seams, its assumptions on
+ * the vendor's libraries. It prints one JSON object per line on standard output. */
 #ifndef MO_CUDA_PROBE_H
 #define MO_CUDA_PROBE_H
 
@@ -11,7 +11,7 @@ extern "C" {
 
 typedef struct probe {
     seam *s;
-    bool dry;        /* small sizes, few repetitions: for tests of the output */
+    bool dry;        /* small sizes, few repetitions: to test the output */
     int64_t rows, d; /* sizes of the products, as in a step of nc15 */
 } probe;
 
@@ -36,10 +36,10 @@ void probe_stop(const char *what, const char *reason);
 /* ---- the questions ---- */
 
 void probe_launches(const probe *p);       /* launches.cu: the cost of a kernel, a fill, a copy, alone and in a graph */
-void probe_factorizations(const probe *p); /* factorizations.c: are they captured, and how long do they take */
-void probe_products(const probe *p);       /* products.c: the epilogues there are, and the search for them */
-void probe_values_kept(const probe *p);    /* products.c: NaN and 0 through relu; the shapes that use TF32 */
-/* launches.cu: a thread that loads the diagonal of A [n, n], one entry after the other. */
+void probe_factorizations(const probe *p); /* factorizations.c: whether they can be captured, and their time */
+void probe_products(const probe *p);       /* products.c: the available epilogues, and the search for them */
+void probe_values_kept(const probe *p);    /* products.c: NaN and 0 through relu; shapes that use TF32 */
+/* launches.cu: one thread loads the diagonal of A [n, n], entry by entry. */
 typedef struct probe_diagonal {
     const float *A;
     int64_t n;

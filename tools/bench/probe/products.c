@@ -1,5 +1,5 @@
-/* tools/bench/probe/products.c - the epilogues that cuBLASLt has for the products of a step in each math mode, the time
- * of its search, and how it treats NaN, 0 and the low bits of float32. */
+/* tools/bench/probe/products.c - cuBLASLt's epilogues for a step's products in each math mode, the time of its search,
+ * and its treatment of NaN, 0 and the low bits of float32. */
 #include "tools/bench/probe/probe.h"
 
 #include <math.h>
@@ -67,8 +67,7 @@ static int64_t whole_eights(int64_t n) {
     return (n + 7) / 8 * 8;
 }
 
-/* Operands as their copies in bf16 lie (tensor/cuda/gemm.cu): a row is a column, and columns are aligned.
- */
+/* Operands in the layout of bf16 copies (tensor/cuda/gemm.cu): a row becomes a column, and columns are aligned. */
 static void lie_as_copies(seam_gemm *g) {
     g->transposed_a ^= (g->transposed_a ? g->k : g->m) == 1;
     g->transposed_b ^= (g->transposed_b ? g->n : g->k) == 1;
@@ -122,7 +121,7 @@ static void ask(const probe *p, const product *w, const operands *o) {
     }
 }
 
-/* Times the search for products of shapes not seen before, as a training run on drawn episodes meets them. */
+/* Times the search for products of new shapes, as they occur when a training run draws episodes. */
 static void ask_new_shapes(const probe *p, const operands *o) {
     double us = 0;
     for (int i = 1; i <= SEARCHES; i++) {
@@ -169,7 +168,7 @@ static float first_of(const probe *p, const seam_gemm *g) {
     return value;
 }
 
-/* relu is max(x, 0), and a maximum may drop NaN; an element of exactly 0 may set its bit or not. */
+/* relu is max(x, 0), and a maximum can drop NaN; the bit of an element that is exactly 0 can be set or not. */
 static void ask_relu(const probe *p, const operands *o) {
     const float nan = NAN;
     product layer = {"", true, false, p->d, p->rows, p->d, .relu = true, .bias = true};
@@ -192,7 +191,7 @@ static void ask_relu(const probe *p, const operands *o) {
     }
 }
 
-/* CUBLAS_COMPUTE_32F_FAST_TF32 allows TF32 and does not promise it: an odd shape may be computed in float32. */
+/* CUBLAS_COMPUTE_32F_FAST_TF32 allows TF32 but does not guarantee it: an odd shape may be computed in float32. */
 static void ask_tf32(const probe *p, const operands *o) {
     static const int64_t shapes[][3] = {{7, 70, 33}, {9, 31, 17}, {16, 9, 32}, {5, 36, 20}, {40, 70, 64}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {

@@ -1,5 +1,5 @@
-/* Grades the exercises of a lesson: on drawn inputs, the values of an answer against plain loops, its gradients and
- * their gradients against central differences. With --json a line for each exercise. In the folder of a lesson:
+/* Grades the exercises of a lesson on drawn inputs: compares an answer's values with plain loops, and its first and
+ * second derivatives with central differences. With --json prints a line per exercise. In the folder of a lesson:
  *     cc ../checker/check.c grade.c exercises.c $(pkg-config --cflags --libs mochi) -lm -o check && ./check */
 #include "exercise.h"
 #include <math.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { DRAWS = 3 };
-static char why[1024]; /* the answer is not right */
+static char why[1024]; /* why the answer is wrong */
 
 static mo_tensor *draw(mo_context *ctx, const exercise_input *in, mo_random *r) {
     double x[MOST_ELEMENTS];
@@ -20,7 +20,7 @@ static mo_tensor *draw(mo_context *ctx, const exercise_input *in, mo_random *r) 
     return mo_require_grad(mo_tensor_create_from(ctx, MO_F64, in->ndim, in->shape, x));
 }
 
-/* Whether the values are those of the loops; else why not. */
+/* Whether the values equal the loops'; if not, sets why. */
 static bool has_values(mo_context *ctx, const exercise *e, mo_tensor *const *in, int draw) {
     double x[MOST_INPUTS][MOST_ELEMENTS], want[MOST_ELEMENTS] = {0}, got[MOST_ELEMENTS] = {0}, worst = 0, size = 1e-300;
     const double *pointers[MOST_INPUTS];

@@ -1,4 +1,4 @@
-/* exercise.h - what a lesson asks for, and how the checker tells whether it is right. */
+/* exercise.h - the exercises of a lesson, and how the checker grades them. */
 #ifndef EXERCISE_H
 #define EXERCISE_H
 
@@ -18,7 +18,7 @@ typedef struct exercise {
     int n_in;
     exercise_input in[MOST_INPUTS];
     mo_tensor *(*answer)(mo_tape *t, mo_tensor *const *in); /* graph code: yours */
-    const char *shape;                                      /* of the result, "[3, 1]" */
+    const char *shape;                                      /* the result's shape, "[3, 1]" */
     void (*expected)(const double *const *in, double *out); /* by plain loops */
     const char *hint;
 } exercise;

@@ -16,7 +16,7 @@ static mo_tensor *leave_one_out(mo_tape *t, mo_tensor *log_lambda, mo_tensor *X,
     return mo_div(t, residual, mo_scale(t, mo_diagonal(t, H), -1, 1));
 }
 
-/* The same by n fits: a row of zeros is no row. */
+/* The leave-one-out error by n fits: a row set to zero has no effect on a fit. */
 static double error_without(mo_tape *t, int i, const double *x, const double *y, double lambda) {
     double fewer[N * D], target[N], w[D], error = y[i];
     for (int k = 0; k < N * D; k++)

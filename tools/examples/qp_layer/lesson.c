@@ -18,7 +18,7 @@ static mo_tensor *qp_layer(mo_tape *t, mo_tensor *Q, mo_tensor *q, mo_tensor *A,
     return mo_slice(t, mo_solve(t, K, right), MO_AXIS(0), 0, N); /* without nu */
 }
 
-/* For the checker: Q = LL' + I stays definite wherever the differences go. */
+/* For the checker: Q = LL' + I stays definite under any perturbation. */
 static void checked_layer(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state) {
     (void)n_in, (void)n_out, (void)state;
     mo_tensor *Q = mo_add_diag(t, mo_gram(t, in[0]), mo_scalar(t, MO_F64, 1));
@@ -47,7 +47,7 @@ int main(void) {
     mo_check_result check = mo_check_function(ctx, checked_layer, NULL, in, 4, 1, 1, 1e-6, 0);
     printf("gradients in Q, q, A and b: error %.1e, %s\n", check.error, check.pass ? "pass" : check.worst);
 
-    /* The shares add to 1. What was decided is the layer at the true returns, which the learner does not see. */
+    /* The shares sum to 1. The observed decisions are the layer at the true returns, which the learner does not see. */
     double ones[N] = {1, 1, 1, 1, 1}, decided[N];
     mo_tensor *A = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){M, N}, ones);
     mo_tensor *b = mo_tensor_create_from(ctx, MO_F64, 2, (int64_t[]){M, 1}, ones), *out;

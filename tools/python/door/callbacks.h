@@ -1,4 +1,4 @@
-/* tools/python/door/callbacks.h - the functions of Python that the library calls; cffi makes them. */
+/* tools/python/door/callbacks.h - the Python functions that the library calls; cffi defines them. */
 mo_tensor *door_residual(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
 mo_tensor *door_jacobian(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
 mo_tensor *door_graph_code(mo_tape *t, mo_tensor *const *in, int n, void *state);

@@ -1,8 +1,8 @@
-"""The extension modules: the library, linked statically, behind gates, as cffi compiles it.
+"""The extension modules that cffi compiles: the library, linked statically, behind gates.
 
-One, mochi._native, for this machine's processor; or, for wheels that travel, one for each level of x86-64 that
-MOCHI_PYTHON_KERNELS names ("v2 v3 v4"): mochi._kernels_v2 .. (mochi/_library.py chooses). The library is built by meson in a
-folder of its own, or taken from MOCHI_PYTHON_LIBRARY, a build folder of meson that holds libmochi.a.
+One, mochi._native, for this machine's processor; or, for portable wheels, one for each level of x86-64 in MOCHI_PYTHON_KERNELS
+("v2 v3 v4"): mochi._kernels_v2 .. (mochi/_library.py chooses). The library is built by meson in a folder of its own, or taken
+from MOCHI_PYTHON_LIBRARY, a build folder of meson that holds libmochi.a.
 """
 
 import os
@@ -38,14 +38,14 @@ const char *door_version(void);
 
 
 def compiler():
-    """The compiler's command without options; a cache before it stays."""
+    """The compiler's command without options, but with a cache (ccache) before it."""
     words = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
     return words[: 2 if words[0].endswith("ccache") else 1]
 
 
-# The parts of the program, of which recipes of training are used.
+# The parts of the program that are linked, for the training recipes.
 PROGRAM = "tools/libprogram.a"
-# What is used of them that the context's gate has to guard.
+# The functions of these parts that a context's gate must guard.
 RECIPES = """
 static mo_model *mo_recipe_model(mo_context *ctx, const recipe *r, const mo_pool *pool) {
     return recipe_model(ctx, r, pool);
@@ -76,7 +76,7 @@ def library_folder(processor):
 
 
 def link_flags(folder):
-    """What the static library needs beside itself, as its pkg-config file names it."""
+    """The libraries that the static library needs, from its pkg-config file."""
     environment = {**os.environ, "PKG_CONFIG_PATH": f"{folder}/meson-private:{os.environ.get('PKG_CONFIG_PATH', '')}"}
     command = ["pkg-config", "--static", "--libs", "mochi"]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
@@ -90,7 +90,7 @@ def declared(name):
 
 
 def builder(name):
-    """The cffi builder of an extension, without the library's place, which the build adds."""
+    """The cffi builder of an extension, without the library's path, which the build adds."""
     text = headers.declarations(ROOT, compiler())
     ffi = cffi.FFI()
     structs, callbacks = "\n".join(declared("dlpack.h")), declared("callbacks.h")

@@ -1,9 +1,10 @@
-/* tools/python/door/gate.c - how Python enters the library: one thread at a time in a context, and no errors left in
- * it.
+/* tools/python/door/gate.c - lets Python call the library: one thread at a time per context, and no error stays in the
+ * context.
  *
- * A generated function gate_X calls X between gate_enter and gate_leave. A second thread is refused, and so is a forked
- * process. An error is taken out of the context before the gate opens again, so that the thread that made it finds it.
- */
+ * A generated function gate_X calls X between gate_enter and gate_leave. A second thread or a forked process is
+ * refused. Before the gate opens again, the error is moved out of the context, so that the thread that caused it gets
+ * it.
+ **/
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -12,14 +13,14 @@
 typedef struct door_gate {
     mo_context *ctx;
     _Atomic(uintptr_t) owner; /* the thread inside; 0: none */
-    int depth;                /* its calls, one inside the other */
-    unsigned forks;           /* of the process that made the gate */
+    int depth;                /* number of nested calls */
+    unsigned forks;           /* in the process that made the gate */
 } door_gate;
 
 typedef enum door_failure { DOOR_FINE = 0, DOOR_ERROR, DOOR_BUSY, DOOR_FORKED } door_failure;
 
 static _Atomic unsigned door_forks;
-/* Of this thread's last call. */
+/* Result of this thread's last call. */
 static _Thread_local door_failure door_last;
 static _Thread_local mo_status door_last_status;
 
@@ -60,10 +61,10 @@ static bool gate_enter(door_gate *g) {
     return true;
 }
 
-/* Returns whether the call went well. */
+/* Returns whether the call succeeded. */
 static bool gate_leave(door_gate *g) {
     const mo_status *s = mo_context_status(g->ctx);
-    door_last = DOOR_FINE; /* whatever happened in calls inside this one, which the library or Python has dealt with */
+    door_last = DOOR_FINE; /* errors of nested calls have been handled by the library or by Python */
     if (s->code != MO_OK) {
         door_last = DOOR_ERROR;
         door_last_status = *s;
@@ -74,7 +75,7 @@ static bool gate_leave(door_gate *g) {
     return door_last == DOOR_FINE;
 }
 
-/* Whether no thread is inside, this one included, and the process is the gate's own. */
+/* Whether no thread is inside, including this one, and the process is the one that made the gate. */
 static bool door_idle(door_gate *g) {
     return atomic_load(&g->owner) == 0 && g->forks == atomic_load(&door_forks);
 }
@@ -83,12 +84,12 @@ static bool door_is_forked(door_gate *g) {
     return g->forks != atomic_load(&door_forks);
 }
 
-/* How this thread's last call ended, and then the error. */
+/* The result of this thread's last call, and its error. */
 static door_failure door_failed(void) {
     return door_last;
 }
 
-/* For what runs between a call and the question how it ended: a finalizer puts back what it found. */
+/* For code that runs between a call and the query of its result: a finalizer restores the previous result. */
 static void door_put_failure(door_failure failure) {
     door_last = failure;
 }
@@ -97,7 +98,7 @@ static const mo_status *door_error(void) {
     return &door_last_status;
 }
 
-/* The error of a function of Python that the library has called. */
+/* Records an error of a Python function that the library called. */
 static void door_raise(mo_context *ctx, mo_code code, const char *message) {
     mo_fail(ctx, code, "%s", message);
 }

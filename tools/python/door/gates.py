@@ -2,7 +2,7 @@
 
 import headers
 
-# These make or free the context itself, or have no context.
+# Functions that make or free the context itself, or have no context.
 WITHOUT_GATE = {"mo_context_create", "mo_context_release", "mo_fail_at"}
 
 
@@ -19,7 +19,7 @@ def declared(function):
 
 
 def nothing(result, known):
-    """What a gate returns that was not opened, or whose call failed; None: what the function returned."""
+    """The value a gate returns if it was refused or its call failed; None: the function's own result."""
     if result.endswith("*"):
         return "NULL"
     if result == "double":

@@ -1,17 +1,17 @@
-"""The public headers of the library as declarations for cffi: what the preprocessor leaves of them, without attributes."""
+"""The library's public headers as declarations for cffi: preprocessed, without attributes."""
 
 import pathlib
 import re
 import subprocess
 import tempfile
 
-# The headers that the door opens: mochi.h, what the program uses beside it, and how samples of ops are drawn.
+# The headers for Python: mochi.h, the program's other declarations, and the drawing of ops' samples.
 HEADERS = ("tools/inside.h", "autograd/sample.h")
 SYSTEM = ("stdarg.h", "stdbool.h", "stddef.h", "stdint.h", "stdio.h")
 
 
 def preprocessed(root, compiler, *options):
-    """What the preprocessor makes of HEADERS, with system headers left empty."""
+    """HEADERS after the preprocessor, with system headers left empty."""
     with tempfile.TemporaryDirectory() as folder:
         for name in SYSTEM:
             (pathlib.Path(folder) / name).write_text("")

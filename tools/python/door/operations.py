@@ -9,7 +9,7 @@ import textwrap
 
 import headers
 
-# Tensors that may be left out: the header says "or NULL" of them.
+# Tensors that can be omitted: the header says "or NULL".
 OPTIONAL = {"linear": {"b"}}
 DEFAULTS = {
     "axis": "-1", "smoothing": "0.0", "correction": "0", "epsilon": "1e-12", "before": "0", "after": "0", "b": "0.0",
@@ -18,7 +18,7 @@ OWN_DEFAULTS = {
     ("layer_norm", "epsilon"): "1e-5", ("concat", "axis"): "0", ("stack", "axis"): "0", ("clamp", "b"): None,
     ("slice", "axis"): None, ("pad", "axis"): None, ("with_axis", "axis"): None,
 }  # fmt: skip
-# What the header takes as known.
+# Formulas that the header omits as well known.
 FORMULAS = {
     "add": "A + B", "sub": "A - B", "mul": "A B, entry by entry", "div": "A / B, entry by entry", "neg": "-X",
     "exp": "e^X", "log": "The natural logarithm", "sqrt": "The square root", "square": "X^2", "relu": "max(X, 0)",
@@ -32,7 +32,7 @@ INDICES = {"index": "_index", "offset": "_index", "labels": "_labels", "target":
 ENUMS = {"mo_triangle": "triangle", "mo_intercept": "intercept"}
 # Functions of functions, and of structs, are written by hand (mochi/solvers.py, mochi/functions.py).
 BY_HAND = {"mo_register_ops", "mo_solve_check"}
-# Of the arguments that stand for something else than the number that C takes.
+# Arguments whose Python type differs from the number that C takes.
 TYPES = {
     "mo_reduced NAME": "bool", "const int64_t *NAME": "int | Sequence[int]",
     "const int *NAME": "Sequence[int]", "mo_dtype NAME": "DTypeLike", "mo_random *NAME": "Random", "const mo_csr *NAME": "Sparse",
@@ -167,7 +167,7 @@ def arguments(op, parameters):
 
 
 def given(found):
-    """(argument, its default or None) in the order of Python."""
+    """(argument, its default or None) in Python's order."""
     optional = False
     for a in sorted((a for a in found if not a.is_output), key=lambda a: a.name == "dtype"):
         optional = optional or a.default is not None
@@ -200,7 +200,7 @@ def declared(op, found, method=False):
 
 
 def is_method(found):
-    """Whether the op is a method of its first input too."""
+    """Whether the op is also a method of its first input."""
     return bool(found) and found[0].is_tensor and not found[0].is_index
 
 
@@ -221,7 +221,7 @@ def docstring(op, note, table):
 
 
 def pointers(found):
-    """Lines that find the tape and the pointers of the inputs: short where all are tensors."""
+    """Lines that find the tape and the pointers of the inputs; fast if all are tensors."""
     inputs = [a for a in found if a.is_tensor]
     lists = [a for a in found if a.is_list]
     near = [a.name for a in inputs] + [f"*{a.name}" for a in lists]

@@ -1,5 +1,4 @@
-/* tools/python/door/recipes.h - the recipes of `mochi train` (tools/train/recipe.h): what mochi/graphs/recipes.py
- * sets. */
+/* tools/python/door/recipes.h - the recipes of `mochi train` (tools/train/recipe.h), for mochi/graphs/recipes.py. */
 typedef struct names {
     char **items;
     int count;

@@ -1,7 +1,7 @@
 """The extension with the library: `ffi` and `lib`, on the kernels that this processor runs best.
 
-A wheel that travels has kernels for x86-64-v2, v3 and v4, and the best is chosen here; one that was built on this machine
-has its own. MOCHI_KERNELS (v2, v3, v4) chooses another. BLAS has to be told its core before it is loaded.
+A portable wheel has kernels for x86-64-v2, v3 and v4, and this module chooses the best; a wheel built on this machine has its
+own. MOCHI_KERNELS (v2, v3, v4) overrides the choice. BLAS must know its core before it is loaded.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ CORE = "OPENBLAS_CORETYPE"
 
 
 def processor():
-    """(instruction sets, vendor, family) of this machine's processor; empty where the system does not tell."""
+    """(instruction sets, vendor, family) of this machine's processor; empty if the system does not tell."""
     told: dict[str, str] = {}
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as file:
         first = file.read().partition("\n\n")[0]
@@ -28,7 +28,7 @@ def processor():
 
 
 def better():
-    """The core to ask of OpenBLAS, as the program does (tools/core.c); None: its own choice."""
+    """The core to request from OpenBLAS, as in tools/core.c; None: its own choice."""
     flags, vendor, family = processor()
     if not flags >= LEVELS["v4"]:
         return None
@@ -48,9 +48,9 @@ def _extension():
 
 
 def _load():
-    """Loads the extension under that choice of a core, unless the user has made one; no other library sees it.
+    """Loads the extension with that core, unless the user has chosen one; no other library sees the choice.
 
-    NumPy is not loaded first: where both use one OpenBLAS (Debian's), the library guards its allocator only if it is there
+    NumPy must not be loaded first: if both use one OpenBLAS (Debian's), the library can guard its allocator only if it is loaded
     before (tensor/cpu/fast/blas_guard.c).
     """
     core = better() if CORE not in os.environ else None

@@ -17,10 +17,10 @@ NUMPY: dict[int, np.dtype] = {
 STORED = {dtype: number for number, dtype in NUMPY.items()}
 NAMES = {lib.MO_BF16: "bfloat16", **{number: dtype.name for number, dtype in NUMPY.items()}}
 NUMBERS = {name: number for number, name in NAMES.items()}
-# What the library stores of other integers: the next wider type that holds all values.
+# The type in which the library stores other integers: the next wider one that holds all values.
 WIDER = {"bool": "uint8", "int8": "int32", "int16": "int32", "uint16": "int32", "uint32": "int64"}
 MAX_AXES = 6
-# What must live as long as the library reads its memory, by the number that the library was given as `state`.
+# Objects that must live while the library reads their memory, by the number passed to the library as `state`.
 _lent: dict[int, object] = {}
 _lent_last = [0]
 
@@ -46,7 +46,7 @@ def name_of(number):
 
 
 def lend(thing):
-    """A number by which door_done gives a thing back."""
+    """Keeps a thing alive; returns the number by which door_done releases it."""
     _lent_last[0] += 1
     _lent[_lent_last[0]] = thing
     return ffi.cast("void *", _lent_last[0])
@@ -54,12 +54,12 @@ def lend(thing):
 
 @ffi.def_extern()
 def door_done(state):
-    """The library no longer reads the memory that was lent to it."""
+    """Called when the library no longer reads lent memory."""
     _lent.pop(int(ffi.cast("uintptr_t", state)), None)
 
 
 def array_of(value, dtype=None):
-    """An array of NumPy onto the memory of anything that is one; `dtype`: of numbers and lists."""
+    """A NumPy array that shares the memory of an array-like object; `dtype`: for numbers and lists."""
     if isinstance(value, np.ndarray):
         if checked.is_masked(value):
             raise errors.InvalidError("an array with masked entries, expected all values")
@@ -80,7 +80,7 @@ def array_of(value, dtype=None):
 
 
 def storable(array):
-    """The array itself, or a copy where the library cannot read its memory: other integers, byte orders, strides."""
+    """The array itself, or a copy if the library cannot read its memory: other integers, byte orders, strides."""
     if array.dtype in STORED and array.flags.c_contiguous and array.flags.aligned:
         return array
     if array.dtype.name in WIDER:
@@ -92,12 +92,12 @@ def storable(array):
 
 
 def address_of(array):
-    """Where an array's memory begins; `array.ctypes` takes 3 us to say it."""
+    """The address of an array's memory; `array.ctypes` would take 3 us."""
     return ffi.from_buffer(array) if array.flags.c_contiguous else array.ctypes.data
 
 
 def wrapped(context, array):
-    """A tensor of no tape onto the memory of an array, which lives until the library is done with it."""
+    """A tensor outside any tape that shares an array's memory; the array lives until the library is done with it."""
     array = storable(array)
     if array.ndim > MAX_AXES:
         raise errors.InvalidError(f"an array of {array.ndim} axes, expected {MAX_AXES} at most")
@@ -109,7 +109,7 @@ def wrapped(context, array):
 
 
 def wrap(context, view, owner):
-    """A tensor of no tape onto the memory of a view, whose owner lives until the library is done with it."""
+    """A tensor outside any tape that shares a view's memory; its owner lives until the library is done with it."""
     state = lend(owner)
     tensor = lib.gate_mo_tensor_wrap(context.gate, context.pointer, view, lib.door_done, state)
     if not tensor:
@@ -128,7 +128,7 @@ def uploaded(context, array):
 
 
 def placed(context, array):
-    """A tensor of no tape with the values of an array: onto its memory, or on a GPU a copy."""
+    """A tensor outside any tape with an array's values: sharing its memory, or on a GPU a copy."""
     return (wrapped if context.device == "cpu" else uploaded)(context, array)
 
 
@@ -142,7 +142,7 @@ def copied(tape, array):
 
 
 class Export:
-    """The memory of a tensor for `np.asarray`: read-only, and there until the last array onto it is gone."""
+    """A tensor's memory for `np.asarray`: read-only, and kept until the last array that shares it is gone."""
 
     def __init__(self, tensor):
         if tensor.context.device != "cpu":
@@ -163,7 +163,7 @@ class Export:
 
 
 def view_of(tensor):
-    """A read-only array onto a tensor's memory."""
+    """A read-only array that shares a tensor's memory."""
     return np.asarray(Export(tensor))
 
 

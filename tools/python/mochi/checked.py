@@ -29,7 +29,7 @@ def real(what: str, value: Any, low: float = -math.inf, high: float = math.inf) 
 
 
 def whole(what: str, value: Any, low: int = 0, high: int = MOST) -> int:
-    """A whole number within the bounds; a float is none."""
+    """A whole number within the bounds; a float is refused."""
     try:
         found = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
     except TypeError:
@@ -40,14 +40,14 @@ def whole(what: str, value: Any, low: int = 0, high: int = MOST) -> int:
 
 
 def flag(what: str, value: Any) -> bool:
-    """True or False; 1 and 0 are taken for them."""
+    """True or False; accepts 1 and 0."""
     if not isinstance(value, (bool, np.bool_, int)) or value not in (0, 1):
         raise errors.InvalidError(f"{what} is {value!r}, expected True or False")
     return bool(value)
 
 
 def choice(what: str, value: Any, choices: tuple[Any, ...]) -> int:
-    """The place of a value among the choices; 1 and 0 are taken for True and False."""
+    """The index of a value among the choices; 1 and 0 count as True and False."""
     for i, one in enumerate(choices):
         if type(value) in (bool, np.bool_, int, str) and value == one:
             return i
@@ -60,7 +60,7 @@ def is_masked(values: Any) -> bool:
 
 
 def indices(what: str, values: Any) -> np.ndarray:
-    """Whole numbers as an array of int64; bools are a mask, which is none."""
+    """Whole numbers as an array of int64; bools (a mask) are refused."""
     array = np.asarray(values)
     if not array.size:
         return array.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Contexts: one device, a number of threads, and everything made in it. One thread at a time may be inside."""
+"""Contexts: one device, a number of threads, and everything made in it. One thread at a time can use it."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ atexit.register(_exiting.append, True)
 class Context:
     """A device, its threads, and everything made in it.
 
-    Tensors and tapes keep their context alive. A context serves one thread at a time: a call of a second thread while
-    the first is inside raises `BusyError`. After a fork the child raises `ForkError`.
+    Tensors and tapes keep their context alive. A context serves one thread at a time: if a second thread calls while the first is
+    inside, `BusyError` is raised. In a forked child every call raises `ForkError`.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class Context:
     device : str
         "cpu", "cuda" or "cuda:1".
     math : str
-        How float32 products are formed: "fp32", "bf16" (on a CPU with AVX512-BF16) or, on a GPU, "tf32".
+        Arithmetic of float32 products: "fp32", "bf16" (on a CPU with AVX512-BF16) or, on a GPU, "tf32".
     device_memory : int
         Bytes of GPU memory that the context may hold; 0: no bound.
     """
@@ -95,7 +95,7 @@ class Context:
 
     @property
     def counters(self) -> dict[str, int]:
-        """What the context has counted since it was made, by name (tensor/inside.h): bytes, peaks, factorizations."""
+        """The context's counts since it was made, by name (tensor/inside.h): bytes, peaks, factorizations."""
         found = self.call(lib.gate_mo_context_counters, self.pointer)
         return {name: getattr(found, name) for name, _ in ffi.typeof(found).fields}
 
@@ -105,7 +105,7 @@ class Context:
         return int(ffi.cast("uintptr_t", self.call(lib.gate_mo_context_stream, self.pointer)))
 
     def reset_peaks(self) -> None:
-        """Sets the peaks among the counters to what is held now."""
+        """Resets the peaks among the counters to the current values."""
         self.call(lib.gate_mo_context_reset_peaks, self.pointer)
 
     @property
@@ -148,7 +148,7 @@ class Context:
         self.drain()
 
     def drain(self) -> None:
-        """Releases what was let go, if no thread is inside."""
+        """Releases objects that wait for their release, if no thread is inside."""
         if _exiting or not lib.door_idle(self.gate):
             return
         failure = lib.door_failed()  # of a call that a finalizer has come between
@@ -212,7 +212,7 @@ class Context:
 
 
 def default_context() -> Context:
-    """The context of this thread, made when it is first asked for: the CPU with all processors."""
+    """This thread's default context, made at first use: the CPU with all processors."""
     context = getattr(_thread, "context", None)
     if context is None or context.forked:
         context = _thread.context = Context()
@@ -220,6 +220,6 @@ def default_context() -> Context:
 
 
 def set_default_context(context: Context | None) -> Context | None:
-    """Makes a context the one that this thread uses where none is named; returns the one before."""
+    """Sets this thread's default context; returns the previous one."""
     before, _thread.context = getattr(_thread, "context", None), context
     return before

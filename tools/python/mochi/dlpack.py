@@ -1,7 +1,7 @@
-"""DLPack both ways: our tensors as capsules for PyTorch, JAX, NumPy and others, and their memory of a GPU as our leaves.
+"""DLPack both ways: our tensors as capsules for PyTorch, JAX, NumPy and others, and their GPU memory as our leaves.
 
-On a GPU two libraries queue their work in two streams. Neither host waits: who takes memory over names its stream, and the
-stream of who gives it is put before it (the standard of the array API for ``__dlpack__(stream=..)``).
+On a GPU two libraries queue their work in two streams. Neither host waits: the consumer names its stream, which then waits for
+the producer's (the standard of the array API for ``__dlpack__(stream=..)``).
 """
 
 import ctypes
@@ -51,7 +51,7 @@ def device_named(device):
 
 
 class Shared:
-    """What a consumer on a GPU holds: once it lets go, our stream goes behind what its stream holds by then."""
+    """Held by a consumer on a GPU: at its release our stream waits for the work then queued in the consumer's stream."""
 
     def __init__(self, lent, context, stream):
         self.lent, self.context, self.stream = lent, context, stream
@@ -65,7 +65,7 @@ def _follow(gate, streams):
 
 
 def _order(context, stream):
-    """Puts the consumer's stream behind ours; the handle as the library takes it."""
+    """Makes the consumer's stream wait for ours; the handle as the library takes it."""
     if stream == 0:
         raise BufferError("stream 0 is two streams of CUDA: 1 is the device's default one, 2 the thread's")
     handle = ffi.cast("void *", LEGACY_DEFAULT_STREAM if stream is None else stream)
@@ -74,10 +74,10 @@ def _order(context, stream):
 
 
 def capsule_of(tensor, max_version=None, dl_device=None, copy=None, stream=None):
-    """A capsule onto the tensor's memory: versioned, and marked read-only, where the consumer knows DLPack 1.
+    """A capsule that shares the tensor's memory: versioned and marked read-only if the consumer knows DLPack 1.
 
     stream: of a tensor on a GPU, where the consumer will read it: None or 1, the device's default stream; 2, the thread's; -1:
-    it has seen to the order itself; else a cudaStream_t as a number, which lives as long as the capsule.
+    the consumer orders the streams itself; else a cudaStream_t as a number, which lives as long as the capsule.
     """
     if copy or (dl_device is not None and tuple(dl_device) != device_of(tensor)):
         raise BufferError("a tensor is given as it is: no copy, and no other device")
@@ -116,7 +116,7 @@ def door_dl_free_versioned(managed):
 
 @ffi.def_extern()
 def door_dl_drop(capsule):
-    """A capsule is freed: gives back what it holds if nothing has taken it over, which renames it."""
+    """A capsule is freed: releases its memory unless a consumer has taken it over (and so renamed it)."""
     address = _address(capsule)
     for versioned, name in NAMES.items():
         if _valid(address, name):
@@ -124,7 +124,7 @@ def door_dl_drop(capsule):
 
 
 class Guest:
-    """Memory of another library's, which gets it back when this goes. What the context has queued may still read it."""
+    """Memory of another library, returned when this object is freed; work queued in the context can still read it."""
 
     def __init__(self, context, managed):
         self.context, self.managed = context, managed
@@ -142,9 +142,9 @@ def is_on_gpu(value):
 
 
 def imported(value, context, dtype=None):
-    """A tensor of no tape onto memory of the GPU that another library owns; read behind what that library has queued.
+    """A tensor outside any tape that shares another library's GPU memory; it is read after that library's queued work.
 
-    The owner gets it back once nothing of ours reads it any more, for which the host waits.
+    The owner gets it back once nothing of ours reads it; the host waits for that.
     """
     if dtype is not None:
         raise errors.MismatchError(f"dtype {dtype} of memory on a GPU, expected None: it is taken as it is")

@@ -14,7 +14,7 @@ class Error(Exception):
     code : str
         The library's name of the kind: "invalid", "mismatch", "numerical", "format", "io", "memory", "unsupported", "state".
     where : str
-        File and line of the library's source that raised it; "" of an error of the door itself.
+        File and line of the library's source that raised it; "" for an error of the Python layer itself.
     """
 
     code = ""
@@ -26,7 +26,7 @@ class InvalidError(Error, ValueError):
 
 
 class MismatchError(Error, TypeError):
-    """Dtype, device, tape or context of two arguments differ."""
+    """Two arguments differ in dtype, device, tape or context."""
 
 
 class NumericalError(Error, FloatingPointError):
@@ -81,7 +81,7 @@ def hold(context, exception):
 
 
 def drop(context):
-    """Forgets the exception of a Python function that a successful call has dealt with; raises a KeyboardInterrupt."""
+    """Drops the exception of a Python function if the call succeeded anyway; raises a KeyboardInterrupt."""
     held = _pending.pop(context, None)
     if held is not None and not isinstance(held, Exception):
         raise held
@@ -116,7 +116,7 @@ def _axes(match):
     return f"axis {', '.join(map(str, named))}, expected {-n} to {n - 1}"
 
 
-# What the library calls by names of C, by Python's.
+# The library's C names, by Python's names.
 WORDS: tuple[tuple[str, Any], ...] = (
     (r"axes 0x(\w+), expected bits below (\d+), or MO_AXIS\(-\d+\) to MO_AXIS\(-1\)", _axes), (r"MO_RETAIN", "retain=True"),
     (r"MO_ALLOW_UNUSED", "allow_unused=True"), (r"MO_CREATE_GRAPH", "create_graph=True"), (r"in MO_EVAL", 'in mode "eval"'),

@@ -1,4 +1,4 @@
-"""Heads side by side on labelled embeddings: what `mochi fit` prints."""
+"""Compares heads on labelled embeddings, as `mochi fit` does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIGURES = ("accuracy", "ci95", "nll", "brier", "ece", "ece_temperature", "second
 
 
 class _Visit:
-    """What the library's calls come back to."""
+    """The target of the library's callbacks."""
 
     def __init__(self, context, progress, outcomes, queries):
         self.context, self.progress, self.outcomes, self.queries = context, progress, outcomes, queries
@@ -45,7 +45,7 @@ class _Visit:
             failed(self.context, exception, "few_shot_score")
 
     def repeated(self, k, draws):
-        """How many classes have rows that are drawn repeatedly; warns of them, in the words of `mochi fit`."""
+        """The number of classes whose rows are drawn repeatedly; warns of them as `mochi fit` does."""
         small, left = draws.small_classes, draws.left_out
         have = "class has" if small == 1 else "classes have"
         rows = "class of one row is" if left == 1 else "classes of one row are"
@@ -103,40 +103,39 @@ def few_shot_score(
     Parameters
     ----------
     Z : array_like
-        Embeddings [n, d]; computed in float64 where they are, in float32 else.
+        Embeddings [n, d]; computed in float64 if they are float64, else in float32.
     y : array_like
-        Labels [n], as `graph` takes them; rows of unlabelled ones are left out.
+        Labels [n], as for `graph`; unlabelled rows are left out.
     heads : sequence of str, Head or estimator
-        Readouts, by name (`mochi.head_names`) or of one's own; or classifiers and pipelines of scikit-learn, which are fitted
-        on the same episodes as they are: `lam`, `tune` and `scaling` are not theirs.
+        Readouts, by name (`mochi.head_names`) or your own; or classifiers and pipelines of scikit-learn, which are fitted on the
+        same episodes, without `lam`, `tune` and `scaling`.
     shots : sequence of int
         k, support rows of each class.
     episodes, queries, ways : int
-        Of each k; query rows of each class; the most classes of an episode.
+        Number of episodes per k; query rows per class; most classes of an episode.
     lam : float
-        For every head that has a lambda, one of them at least; None: each head's own.
+        For every head that has a lambda (at least one must); None: each head's own.
     tune : bool
-        Each episode chooses its head's regularisation by the held-out rows of its support; no lam beside it.
+        Each episode chooses its head's regularisation by held-out rows of its support; not with lam.
     seed : int
         Of the episodes.
     split : (array_like, array_like)
-        Row numbers, or masks [n], to learn from and to test on, one problem in place of episodes; one of the two None: all
-        other rows.
+        Row numbers, or masks [n], of training and test rows: one problem instead of episodes. If one is None: all other rows.
     scaling : str
-        What is done to the rows before a head meets them, by those of the support alone: "none", "centre", "standardise" (each
-        column less its mean, over its standard deviation), "normalise" (each row over its norm).
+        Scaling of the rows, computed from the support alone: "none", "centre", "standardise" (each column minus its mean, divided
+        by its standard deviation), "normalise" (each row divided by its norm).
     outcomes : bool
-        Also the accuracy of each episode (of a split, 100 or 0 of each query), which is paired between heads.
+        Also return the accuracy of each episode (for a split, 100 or 0 per query), for paired comparisons of heads.
     progress : callable
         progress(part, done, of); an exception in it ends the call.
 
     Returns
     -------
     list of dict
-        For each k and head: head, k, accuracy and ci95 in percent (mean over episodes and half width of its 95% interval),
-        nll, brier, ece, ece_temperature (after a temperature fitted to held-out rows of the support; NaN at k = 1),
-        seconds, repeated (classes of fewer than k + queries rows, which are drawn repeatedly, with a warning), failure (why a
-        head has no fit, or None). ``pandas.DataFrame(rows)`` is the table.
+        For each k and head: head, k, accuracy and ci95 in percent (mean over episodes and half width of its 95% interval), nll,
+        brier, ece, ece_temperature (after a temperature fitted to held-out rows of the support; NaN at k = 1), seconds, repeated
+        (number of classes with fewer than k + queries rows, whose rows are drawn repeatedly, with a warning), failure (why a head
+        has no fit, or None). ``pandas.DataFrame(rows)`` is the table.
 
     Source: train/fit/fit.c
 
@@ -195,7 +194,7 @@ def few_shot_score(
 
 
 def _labelled_rows(what, Z, y):
-    """(rows [n, d], labels [n], what they are called)."""
+    """(rows [n, d], labels [n], names of the classes)."""
     if hasattr(Z, "toarray"):
         raise errors.InvalidError(f"{what}: sparse rows, expected dense ones: Z.toarray()")
     rows = array_of(Z) if hasattr(Z, "__array__") else np.asarray(Z)
@@ -258,7 +257,7 @@ def _estimated(estimator, E, rows, values, k, options, visit):
 
 
 def _log_probabilities(fitted, rows, classes):
-    """Logarithms of an estimator's probabilities [n, classes], in order of the episode's classes; 0 and -inf without any."""
+    """Logarithms of an estimator's probabilities [n, classes], in order of the episode's classes; 0 and -inf if it has none."""
     if hasattr(fitted, "predict_proba"):
         with np.errstate(divide="ignore"):
             return np.ascontiguousarray(np.log(np.maximum(fitted.predict_proba(rows), 1e-300)), np.float64)
@@ -266,14 +265,14 @@ def _log_probabilities(fitted, rows, classes):
 
 
 def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = None) -> dict[str, Any]:
-    """What the geometry of embeddings does to prototypes, as `mochi fit` tells it.
+    """The effect of the embeddings' geometry on prototypes, as in `mochi fit`.
 
     Parameters
     ----------
     Z, y : array_like
-        Rows [n, d] and labels [n], as `few_shot_score` takes them.
+        Rows [n, d] and labels [n], as for `few_shot_score`.
     epsilon : float
-        Of inclusion, in units of the mean distance of two prototypes.
+        Bound for inclusion, in units of the mean distance of two prototypes.
 
     Returns
     -------
@@ -310,7 +309,7 @@ def diagnose(Z: Any, y: Any, epsilon: float = 0.1, context: Context | None = Non
 
 
 def _lambda_of(heads, lam, tune, one_row):
-    """The penalty, where a head has one; what has no effect is refused, as `mochi fit` does."""
+    """The penalty, if a head has one; refuses an option without effect, as `mochi fit` does."""
     checked.flag("few_shot_score: tune", tune)
     parameters = [p for h in heads for p in h.pointer.parameters[0 : h.pointer.n_parameters] if p.ndim == 0]
     has = any(ffi.string(p.name) == b"lambda" for p in parameters)
@@ -327,7 +326,7 @@ def _lambda_of(heads, lam, tune, one_row):
 
 
 def _read_split(context, E, split, draws, n):
-    """One problem of the user's own, by lists of rows as the program reads them."""
+    """One problem given by the user, as lists of rows that the program can read."""
     if not isinstance(split, (tuple, list)) or len(split) != 2 or all(rows is None for rows in split):
         raise errors.InvalidError(
             "few_shot_score: split, expected (rows to learn from, rows to test on), one of them at most None"

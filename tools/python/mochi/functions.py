@@ -1,6 +1,6 @@
-"""Functions of Python that the library calls: residuals, functions to recompute or check, and ops of one's own.
+"""Python functions that the library calls: residuals, functions to recompute or check, and your own ops.
 
-An exception in one ends the library's call, which raises it again.
+An exception in such a function ends the library's call, which raises it again.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def failed(context, exception, what):
 
 
 def tensors(tape, pointers, n):
-    """The n tensors of an array of the library, as tensors of the visit; None where there is none."""
+    """The library's array of n tensors as tensors of the visit; None for null."""
     return [Tensor(pointers[i], tape) if pointers[i] else None for i in range(n)]
 
 
 def struck(kind, exception, traceback):
-    """Takes over what struck a callback outside of its own care: a signal before its first line, or after its last."""
+    """Handles an exception that a callback could not catch: a signal before its first line or after its last."""
     names = traceback.tb_frame.f_locals if traceback else {}
     t = names.get("t") or getattr(names.get("v"), "t", None) or getattr(names.get("c"), "t", None)
     if t is not None:
@@ -46,7 +46,7 @@ def struck(kind, exception, traceback):
 
 
 def guarded(t, what, function):
-    """function(tape) on the tape of a call of the library's; None after an exception, of which that call fails."""
+    """Runs function(tape) on the tape of a library call; after an exception returns None, and that call fails."""
     visit = None
     try:
         visit = Visit(t)
@@ -110,9 +110,9 @@ def door_function(t, inputs, n_in, out, n_out, state):
 
 
 def recompute(f: Callable[..., Tensor], *inputs: ArrayLike) -> Tensor:
-    """f(*inputs) by gradient checkpointing: only the result is kept, and backward runs f again.
+    """f(*inputs) with gradient checkpointing: only the result is kept, and backward runs f again.
 
-    Every tensor that needs a gradient is among the inputs.
+    Every tensor that needs a gradient must be among the inputs.
 
     Source: ops/recompute.c; Griewank and Walther 2000; Chen et al. 2016
     """
@@ -181,7 +181,7 @@ def _address(pointer):
 
 
 def _results(op, results):
-    """The arrays of a forward's results; one of them need not be in a tuple."""
+    """The arrays of forward's results; a single one need not be a tuple."""
     results = results if isinstance(results, tuple) else (results,)
     if len(results) != op.outputs:
         raise errors.InvalidError(f"{len(results)} results, expected {op.outputs}")
@@ -190,7 +190,7 @@ def _results(op, results):
 
 @ffi.def_extern(onerror=struck)
 def door_op_shape(c):
-    """Runs forward, whose results have the shapes that the library asks for."""
+    """Runs forward to give the library its results' shapes."""
     op = _ops[_address(c.op)]
 
     def run(tape):

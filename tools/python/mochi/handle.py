@@ -1,4 +1,4 @@
-"""Objects of the library that are released by a function of their own (graphs, pools, optimisers), and structs of options."""
+"""Library objects with their own release function (graphs, pools, optimisers), and structs of options."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Handle:
 
 
 def struct(kind: str, **fields: Any) -> tuple[Any, list]:
-    """A struct of options, and what it points to, which must live as long.
+    """A struct of options, and the objects it points to, which must live as long.
 
     Texts and paths become C's, objects of the library their pointers; None is left out, and `lam` is lambda.
     """

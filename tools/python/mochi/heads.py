@@ -1,4 +1,4 @@
-"""Heads: readouts fitted on the support of an episode. The library's, and one's own in Python."""
+"""Heads: readouts fitted on the support of an episode; the library's, and your own in Python."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def _library_name(parameter):
 
 
 class Head:
-    """A readout of one's own, for `train`, `fit` and every other function that takes a head.
+    """Your own readout, for `train`, `fit` and every other function that takes a head.
 
-    Exactly one of logits and residual is given.
+    Give exactly one of logits and residual.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ class Head:
 
     @classmethod
     def of(cls, pointer: Any) -> Head:
-        """The head of a table of the library."""
+        """The head for a table of the library."""
         head = cls.__new__(cls)
         head.pointer = pointer
         return head
@@ -120,13 +120,13 @@ class Head:
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The names of the parameters with their first values."""
+        """The names and initial values of the parameters."""
         table = self.pointer.parameters[0 : self.pointer.n_parameters]
         names = (ffi.string(p.name).decode() for p in table)
         return {"lam" if name == "lambda" else name: p.value for name, p in zip(names, table, strict=True)}
 
     def at(self, **values: float) -> Head:
-        """The same head with other first values of its parameters."""
+        """The same head with other initial parameter values."""
         at, p = Head.of(ffi.new("mo_head *", self.pointer[0])), self.pointer
         at._kept = [self]
         self._known(values)
@@ -136,7 +136,7 @@ class Head:
         return at
 
     def __call__(self, Zs: ArrayLike, Ys: ArrayLike, Zq: ArrayLike, seed: int = 0, **parameters: ArrayLike) -> Tensor:
-        """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their first values."""
+        """Logits [.., n_q, C] of the queries, by a fit on the support; parameters by name, others at their initial values."""
         tape, given, values = self._inputs((Zs, Ys, Zq), parameters, seed)
         result = tape.context.call(lib.gate_mo_head_apply, tape.pointer, self.pointer, *given, values)
         return Tensor(result, tape) if result else tape.fail()
@@ -144,7 +144,7 @@ class Head:
     def fit(
         self, Zs: ArrayLike, Ys: ArrayLike, weight: ArrayLike | None = None, seed: int = 0, **parameters: ArrayLike
     ) -> tuple[Tensor, Tensor]:
-        """W [.., d, C] and b [.., 1, C] with the logits Zq @ W + b, of a head that is linear in the queries.
+        """For a head that is linear in the queries: W [.., d, C] and b [.., 1, C] of its logits Zq @ W + b.
 
         weight [.., n_s], 0 or more: a row of weight 2 counts as two rows. Gradients flow to the rows, labels, parameters and
         to weights above 0.

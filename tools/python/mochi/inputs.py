@@ -1,4 +1,4 @@
-"""What an op takes: tensors, arrays, numbers, axes, shapes, names; as the library takes them."""
+"""Converts an op's arguments (tensors, arrays, numbers, axes, shapes, names) for the library."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def tape_of(*inputs):
 
 
 def input_of(x, tape, like):
-    """The pointer of a tensor, or of a constant made of an array or a number in the dtype of `like`."""
+    """The pointer of a tensor, or of a constant made from an array or a number in the dtype of `like`."""
     try:
         if x._frame.alive:
             return x._pointer
@@ -34,7 +34,7 @@ def input_of(x, tape, like):
 
 
 def real_of(like):
-    """The dtype of numbers beside `like`: its own, or float32."""
+    """The dtype for numbers combined with `like`: its own, or float32."""
     if isinstance(like, Tensor):
         name = like.dtype
         return name if name in ("float32", "float64") else "float32"
@@ -58,7 +58,7 @@ def optional_of(x, tape, like):
 
 
 def index_of(x, tape, like):
-    """As `input_of`; lists of integers, and arrays of integers of any width, become int64. A mask is no index."""
+    """As `input_of`; lists of integers, and arrays of integers of any width, become int64. A mask is refused."""
     if isinstance(x, Tensor):
         return x.pointer()
     array = arrays.array_of(x)
@@ -82,14 +82,14 @@ def labels_of(x, tape, like):
 
 
 def list_of(xs, tape, null=False):
-    """(the pointers of several inputs, how many); null: None is allowed."""
+    """(the pointers of several inputs, their number); null: None is allowed."""
     like = next((x for x in xs if isinstance(x, Tensor)), None)
     of = optional_of if null else input_of
     return ffi.new("mo_tensor *[]", [of(x, tape, like) for x in xs] or [ffi.NULL]), len(xs)
 
 
 def axes_of(axis):
-    """A set of axes as C takes it; None: all; (): none, as NumPy has it."""
+    """A set of axes for C; None: all; (): none, as in NumPy."""
     if axis is None:
         return ffi.new("mo_axes *", {"bits": 2**32 - 1})[0]
     bits = 0
@@ -107,7 +107,7 @@ def shape_of(shape):
 
 
 def choice_of(kind, name):
-    """The number of a name of that enum; of an intercept also False and True."""
+    """The number of a name in that enum; for an intercept also of False and True."""
     return int(name) if isinstance(name, bool) else checked.choice(kind.removeprefix("mo_"), name, CHOICES[kind])
 
 

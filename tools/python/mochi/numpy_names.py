@@ -1,4 +1,4 @@
-"""NumPy's names for what ops compose, and NumPy's functions of tensors: ``np.exp(A)``, ``np.sum(A, 0)``."""
+"""NumPy's names for compositions of ops, and NumPy's functions on tensors: ``np.exp(A)``, ``np.sum(A, 0)``."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .tensor import Tensor
 
 
 def greater(a, b):
-    """1 where a > b, else 0, also beside NaN."""
+    """1 where a > b, else 0, also for NaN."""
     return ops.mul(ops.greater_equal(a, b), ops.scale(ops.greater_equal(b, a), -1.0, 1.0))
 
 
 def equal(a, b):
-    """1 where a = b, else 0, also beside NaN."""
+    """1 where a = b, else 0, also for NaN."""
     return ops.mul(ops.greater_equal(a, b), ops.greater_equal(b, a))
 
 
@@ -84,7 +84,7 @@ def _order(x, letters, wanted):
 
 
 def einsum(spec, *xs):
-    """NumPy's einsum of tensors, by products of matrices, from left to right. No letter twice in one input, and no "..."."""
+    """NumPy's einsum for tensors, by matrix products from left to right. No letter may occur twice in one input, and no "..."."""
     inputs, arrow, out = spec.replace(" ", "").partition("->")
     named = inputs.split(",")
     letters = "".join(named)
@@ -110,7 +110,7 @@ def _summed(letters, x, kept):
 
 
 def _contracted(a, x, b, y, kept, sizes):
-    """Both as batches of matrices: what is kept of both, what is summed, and what is of one alone."""
+    """Both inputs as batches of matrices: axes of both that are kept, axes that are summed, axes of one input."""
     a, x = _summed(a, x, kept | set(b))
     b, y = _summed(b, y, kept | set(a))
     both = [letter for letter in a if letter in b]
@@ -148,7 +148,7 @@ METHODS = {
 
 
 def array_ufunc(self, ufunc, method, *inputs, **options):
-    """A ufunc of NumPy as the op of its name; another one of the values, where no gradient is lost."""
+    """A NumPy ufunc as the op of the same name; a ufunc without an op acts on the values, if no gradient is lost."""
     own = UFUNCS.get(ufunc.__name__)
     if own and method == "__call__" and not options:
         return own(*(x.item() if isinstance(x, np.generic) else x for x in inputs))
@@ -159,7 +159,7 @@ def array_ufunc(self, ufunc, method, *inputs, **options):
 
 
 def array_function(self, function, types, args, options):
-    """A function of NumPy as the op of its name; another one of the values."""
+    """A NumPy function as the op of the same name; a function without an op acts on the values."""
     own = FUNCTIONS.get(function.__name__)
     given = {name: value for name, value in options.items() if value is not None and value is not np._NoValue}
     if own and not {"out", "dtype", "where", "initial"} & set(given):

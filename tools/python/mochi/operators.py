@@ -48,12 +48,12 @@ def _contains(a, b):
 
 
 def _is_list(part):
-    """Whether a part of an index names places along an axis: a list, an array, a mask, a tensor."""
+    """Whether a part of an index lists positions along an axis: a list, an array, a mask, a tensor."""
     return isinstance(part, list) or (hasattr(part, "__array__") and not isinstance(part, (np.generic, int)))
 
 
 def _taken(x, axis, index):
-    """Gives x at places along an axis: numbers, also negative ones, or a mask of the axis."""
+    """x at positions along an axis: numbers, also negative ones, or a mask of the axis."""
     if not isinstance(index, Tensor):
         places = np.zeros(0, np.int64) if isinstance(index, list) and not index else arrays.array_of(index)
         size = x.shape[axis] if x.ndim else 0
@@ -76,7 +76,7 @@ def _taken(x, axis, index):
 
 
 def _item(x, index):
-    """x[index]: integers, slices, None, ..., and along one axis a list of places or a mask."""
+    """x[index]: integers, slices, None, ..., and along one axis a list of positions or a mask."""
     parts = index if isinstance(index, tuple) else (index,)
     if len(parts) == 1 and _is_list(parts[0]):
         return _taken(x, 0, parts[0])
@@ -116,7 +116,8 @@ def _reshaped(x, shape):
 
 
 def _check_lists(parts):
-    """Two lists would pair their entries, and a list apart from a number move its axis to the front, as NumPy has it."""
+    """Refuses two lists, whose entries NumPy would pair, and a list apart from a number, whose axis NumPy would move to the
+    front."""
     lists = [i for i, part in enumerate(parts) if _is_list(part)]
     numbers = [i for i, part in enumerate(parts) if isinstance(part, (int, np.integer))]
     if len(lists) > 1:

@@ -1,4 +1,4 @@
-"""AdamW, SGD with momentum, and the cosine of a rate."""
+"""AdamW, SGD with momentum, and the cosine schedule of a rate."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ FIRST, SECOND = 1, 2  # moments
 
 
 class Optimizer(Handle):
-    """What AdamW and SGD have in common: they write their parameters, step by step.
+    """The base of AdamW and SGD, which update their parameters in place.
 
-    It is pickled with its parameters, its moments and the steps taken, so that what is read back goes on with the same bits;
-    parameters that are pickled beside it stay its own.
+    A pickle keeps its parameters, moments and number of steps, so that the loaded optimiser continues with the same bits;
+    parameters pickled together with it stay linked to it.
     """
 
     release = lib.gate_mo_optimizer_release

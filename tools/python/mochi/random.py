@@ -16,7 +16,7 @@ class Random:
     stream : int
         One of many sequences of a seed, below 2^48.
     purpose : int
-        1000 to 65535 are the caller's.
+        1000 to 65535 are for callers.
     """
 
     def __init__(self, seed: int, stream: int = 0, purpose: int = lib.MO_PURPOSE_OWN) -> None:

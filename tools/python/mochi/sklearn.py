@@ -31,16 +31,16 @@ MOST_DENSE = 2**31  # bytes that the fit to sparse rows may take for dense ones
 
 
 class _HeadClassifier(ClassifierMixin, BaseEstimator):
-    """A head as a classifier: fitted once, in float64; what it is fitted to are arrays alone.
+    """A head as a classifier: fitted once, in float64; its fitted state consists of arrays.
 
     Attributes
     ----------
     classes_ : numpy.ndarray
-        The labels, rising [C]; of several labels a row, their numbers.
+        The labels, rising [C]; with several labels per row, their numbers.
     coef_, intercept_ : numpy.ndarray
-        W [C, d] and b [C] of the decision function; of two classes [1, d] and [1], as scikit-learn has it.
+        W [C, d] and b [C] of the decision function; for two classes [1, d] and [1], as in scikit-learn.
     temperature_ : float
-        Of the probabilities: 1, or calibrated.
+        For the probabilities: 1, or calibrated.
     n_features_in_ : int
         d.
     """
@@ -48,9 +48,9 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
     # The head's name, or the argument that chooses it with the names; arguments by the head's parameters.
     _name: str | tuple[str, dict[str, str]]
     _parameters: dict[str, str] = {"lam": "lam"}
-    _scaling = lib.MO_SCALING_NONE  # of the rows that a fit is given
+    _scaling = lib.MO_SCALING_NONE  # applied to the rows before a fit
     _sparse: Any = True  # takes sparse rows
-    _several = False  # takes several labels a row
+    _several = False  # accepts several labels per row
     class_weight: Any = None
     weights_: Any
     _labels: Any = None
@@ -75,10 +75,10 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like or sparse matrix
-            Embeddings [n, d]. Of sparse rows a ridge holds min(n, d)^2 numbers, another head n min(n, d).
+            Embeddings [n, d]. For sparse rows a ridge stores min(n, d)^2 numbers, another head n min(n, d).
         y : array_like
             Labels [n] of any type, of two classes or more. None and NaN are refused; "" and -1 are classes, as everywhere
-            in scikit-learn. Of ridge and logistic also [n, L] of 0 and 1: several labels a row.
+            in scikit-learn. For ridge and logistic also [n, L] of 0 and 1: several labels per row.
         sample_weight : array_like
             Weights of the rows [n], 0 or more: a row of weight 2 counts as two rows. A calibrated temperature counts each
             row once.
@@ -110,7 +110,7 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_several(self, X, Y, weight):
-        """Each label as two classes of its own: without it, and with it."""
+        """Fits each label as a problem of two classes: without it, and with it."""
         if self.calibrated or self.class_weight is not None:
             raise errors.InvalidError(f"{type(self).__name__}: calibrated and class_weight are for one label a row")
         self.classes_, self.temperature_ = np.arange(Y.shape[1]), 1.0
@@ -123,14 +123,15 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _tune(self, X, label):
-        """Chooses what an estimator has to choose."""
+        """Chooses the estimator's tuned parameter, if any."""
 
     def _take(self, X, Y, weight):
         """Keeps W [d, C] above b: logits = [x | 1] weights_."""
         self.weights_ = np.concatenate(self._fitted(X, Y, weight))
 
     def _fitted(self, X, Y, weight):
-        """(W, b) of the head. Sparse rows X become R with X = R Q^T, Q orthonormal, to which every head here turns with them."""
+        """(W, b) of the head. Sparse rows X are replaced by R with X = R Q^T, Q orthonormal: every head here is equivariant to
+        such a rotation."""
         if not sparse.issparse(X):
             return _fit_dense(self._head(), X, Y, weight)
         n, d = X.shape
@@ -152,7 +153,7 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         return X @ self.weights_[:-1] + self.weights_[-1]
 
     def _readout(self, X, label, tune=False):
-        """The readout of `mochi fit` of these rows: its temperature, and the regularisation that it chooses."""
+        """The readout of `mochi fit` on these rows: its temperature, and the regularisation it chooses."""
         name, parameters = self._head()
         context, readout = default_context(), ffi.new("mo_row_readout *")
         options, chosen = struct("mo_fit_options", scaling=self._scaling, tune=tune)[0], head(name).at(**parameters)
@@ -168,12 +169,12 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> np.ndarray:
-        """W [C, d], or [1, d] of two classes."""
+        """W [C, d], or [1, d] for two classes."""
         return self._decision_weights()[:-1].T
 
     @property
     def intercept_(self) -> np.ndarray:
-        """The b [C], or [1] of two classes."""
+        """b [C], or [1] for two classes."""
         return self._decision_weights()[-1]
 
     def _decision_weights(self):
@@ -183,12 +184,12 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         return self.weights_[:, 1:] - self.weights_[:, :1] if two else self.weights_
 
     def logits(self, X: Any) -> np.ndarray:
-        """Logits of the classes, float64 [n, C], up to a number for each row; of several labels a row those of each label."""
+        """Logits of the classes, float64 [n, C], up to a constant per row; with several labels per row, logits of each label."""
         check_is_fitted(self)
         return self._of_rows(validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=self._sparse and "csr"))
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Logits [n, C]; of two classes the second's less the first's, [n], as scikit-learn has it."""
+        """Logits [n, C]; for two classes the second's minus the first's, [n], as in scikit-learn."""
         logits = self.logits(X)
         return logits if self._labels is not None or len(self.classes_) > 2 else logits[:, 1] - logits[:, 0]
 
@@ -200,12 +201,12 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         return scaled - np.logaddexp.reduce(scaled, 1)[:, None]
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities softmax(logits / temperature_), [n, C]; of several labels a row the probability of each label."""
+        """Probabilities softmax(logits / temperature_), [n, C]; with several labels per row, each label's probability."""
         found = np.exp(self.predict_log_proba(X))
         return found if self._labels is not None else found / found.sum(1, keepdims=True)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row, [n]; of several labels a row 0 and 1, [n, L]."""
+        """The class of each row, [n]; with several labels per row, 0 and 1, [n, L]."""
         logits = self.logits(X)
         return self.classes_[np.argmax(logits, 1)] if self._labels is None else (logits > 0).astype(self._labels)
 
@@ -243,7 +244,7 @@ class RidgeHead(_HeadClassifier):
         self.class_weight = class_weight
 
     def _fitted(self, X, Y, weight):
-        """Sparse rows of more than d by X^T X, which is d x d: the primal system of models/heads/ridge.c."""
+        """More than d sparse rows are fitted by X^T X [d, d], the primal system of models/heads/ridge.c."""
         if not sparse.issparse(X) or X.shape[0] <= X.shape[1]:
             return super()._fitted(X, Y, weight)
         name, parameters = self._head()
@@ -299,7 +300,7 @@ class LogisticHead(_HeadClassifier):
 
 
 class _Tuned(_HeadClassifier):
-    """Chooses lam by the held-out rows of the training set, as ``few_shot_score(tune=True)`` does."""
+    """Chooses lam by held-out rows of the training set, as ``few_shot_score(tune=True)`` does."""
 
     lam_: Any
 
@@ -317,13 +318,13 @@ class _Tuned(_HeadClassifier):
 class RidgeHeadCV(_Tuned, RidgeHead):
     """`RidgeHead` that chooses its penalty by leave-one-out in closed form.
 
-    Of the penalties that ``mochi fit --tune`` tries, the one whose left-out rows have the least cross-entropy at their
-    temperature; weights of rows have no part in the choice.
+    It tries the penalties of ``mochi fit --tune`` and takes the one with the least cross-entropy of left-out rows at their
+    temperature; sample weights do not affect the choice.
 
     Attributes
     ----------
     lam_ : float
-        The penalty; of several labels a row that of the last.
+        The penalty; with several labels per row, the last label's.
 
     Source: train/fit/held_out.c
 
@@ -370,8 +371,8 @@ class SVMHead(_HeadClassifier):
     lam : float
         The penalty, above 0.
     centred : bool
-        Fit the rows less their mean. The intercept is penalised like the weights, so rows far from 0 have a worse fit as
-        they are, which takes longer to find.
+        Fit the rows minus their mean. The intercept is penalised like the weights, so without centring, rows far from 0 are
+        fitted worse and more slowly.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
     C : float
@@ -404,7 +405,7 @@ class SVMHead(_HeadClassifier):
 
     @property
     def _sparse(self):
-        return not self.centred  # rows less their mean are dense
+        return not self.centred  # centred rows are dense
 
     def _fitted(self, X, Y, weight):
         center = np.average(X, 0, weight)[None] if self.centred else None
@@ -418,8 +419,8 @@ class LDAHead(_HeadClassifier):
     Parameters
     ----------
     shrinkage : float or "auto"
-        The share of the covariance that is replaced by a multiple of the identity, 0 to 1; "auto": that of Ledoit and Wolf
-        (2004) for the rows less the means of their classes.
+        The share of the covariance that is replaced by a multiple of the identity, 0 to 1; "auto": by Ledoit and Wolf (2004), for
+        the rows minus their class means.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
     class_weight : dict or "balanced"
@@ -428,7 +429,7 @@ class LDAHead(_HeadClassifier):
     Attributes
     ----------
     shrinkage_ : float
-        The one that was used.
+        The value that was used.
 
     Source: models/heads/lda.c
 
@@ -463,7 +464,7 @@ class PrototypeHead(_HeadClassifier):
         "euclidean": minus the squared distance; "inner": the inner product, under which a prototype inside the hull of the
         others never wins; "centred": the inner product about the mean of the training set; "cosine".
     scale : float
-        Of the cosine.
+        Factor of the cosine.
     calibrated : bool
         Fit a temperature of the probabilities to held-out rows of the training set.
 
@@ -492,7 +493,7 @@ class PrototypeHead(_HeadClassifier):
         return _chosen(self, "metric", names), {"scale": scale} if self.metric == "cosine" else {}
 
     def _take(self, X, Y, weight):
-        """The means: every metric reads no more of the rows, but for their mean. All but the cosine are linear."""
+        """Keeps the class means and the mean of all rows: no metric needs more. All metrics but the cosine are linear."""
         self._head()
         own = Y if weight is None else Y * weight[:, None]
         total = own.sum(0)
@@ -513,7 +514,7 @@ class PrototypeHead(_HeadClassifier):
 
 
 def _ledoit_wolf(R, w):
-    """The shrinkage of S = sum_i w_i R_i R_i^T / n, n = sum w, that Ledoit and Wolf (2004) estimate to be best."""
+    """The best shrinkage of S = sum_i w_i R_i R_i^T / n, n = sum w, as estimated by Ledoit and Wolf (2004)."""
     n, d = w.sum(), R.shape[1]
     scaled = R * np.sqrt(w)[:, None]
     gram = scaled @ scaled.T if len(R) < d else scaled.T @ scaled
@@ -531,7 +532,7 @@ def _fit_dense(named, X, Y, weight):
 
 
 def _refuse_unlabelled(self, y):
-    """NumPy would make a text "nan" of NaN in a list of texts, and forget what is masked."""
+    """Refuses missing labels: NumPy would turn NaN in a list of texts into "nan", and drop masks."""
     masked = checked.is_masked(y)
     if (isinstance(y, np.ndarray) and not masked and y.dtype != object) or sparse.issparse(y):
         return

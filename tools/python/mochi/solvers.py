@@ -1,4 +1,4 @@
-"""Solutions of equations by iterations; the health of those by one factorization; checks of derivatives."""
+"""Iterative solvers; the health of solutions by factorization; checks of derivatives."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MOST_PAIRS = 32
 
 
 class Report:
-    """What a solver has done; of a batch, the worst of its systems.
+    """A solver's figures; for a batch, the worst of its systems.
 
-    Backward writes it too, so that figures of adjoint systems are there after it.
+    Backward adds the figures of the adjoint systems.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ def implicit(
     residual : callable
         F(w, *theta), of the shape of w, written with ops. Every tensor that needs a gradient belongs in theta.
     w0 : Tensor or array
-        Where the solver starts.
+        The solver's starting point.
     theta : sequence of Tensor
         12 at most.
     solver : str
@@ -99,10 +99,10 @@ def implicit(
     jacobian : callable
         dF/dw [.., m, m], without gradient; None: by vjps of F.
     report : Report
-        Where to write what was done.
+        Receives the solver's figures.
     **options
-        batch_axes, symmetric, dense_limit, tolerance, iterations, restart, residual, accept: as of `mo_implicit_options`
-        in ops/ops.h, of the adjoint systems.
+        batch_axes, symmetric, dense_limit, tolerance, iterations, restart, residual, accept: as in `mo_implicit_options` of
+        ops/ops.h, for the adjoint systems.
 
     Source: ops/solvers/implicit.c; Krantz and Parks 2002; Blondel et al. 2022
 
@@ -154,9 +154,9 @@ def solve(
         "newton_krylov": f is F(x, *theta), 0 at the solution. "lbfgs",
         "projected_gradient": f is f(x, *theta), one value per item, minimised freely or over the simplex.
     tolerance, iterations : float, int
-        Of |F| / max(1, |x|), and how many at most; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
+        Bound of |F| / max(1, |x|), and most iterations; 0: the library's (1e-10 in float64, 1e-5 in float32; 1000).
     memory : int
-        Of lbfgs alone, in pairs; 0: 10.
+        For lbfgs only: number of pairs; 0: 10.
     unrolled : bool
         Record and differentiate every iteration instead.
     implicit : dict
@@ -180,7 +180,7 @@ def solve(
 
 
 class Health:
-    """What `solve_check` knows of systems: constants of the tape, one entry per matrix of the batch.
+    """The result of `solve_check`: constants of the tape, one entry per matrix of the batch.
 
     Attributes
     ----------
@@ -188,11 +188,11 @@ class Health:
         int32: 0; i > 0: leading minor i is not positive, or pivot i is 0; -1: A is not finite; -2: A is singular to
         working precision.
     rcond : Tensor
-        1 / (|A| |A^-1|) in the 1-norm, from an inverse in float64; 0 of a singular matrix.
+        1 / (|A| |A^-1|) in the 1-norm, from an inverse in float64; 0 for a singular matrix.
     residual : Tensor
-        |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well.
+        |A X - B| / (n eps |A| |X|): below about 10 for every good solve.
     error : Tensor
-        The expected relative error of X and of gradients, eps / rcond; 1: no digit is right.
+        The expected relative error of X and of gradients, eps / rcond; 1: no correct digit.
     """
 
     def __init__(self, struct: Any, tape: Tape) -> None:
@@ -202,14 +202,14 @@ class Health:
 
 
 def solve_check(A: ArrayLike, B: ArrayLike, X: ArrayLike, spd: bool = False) -> Health:
-    """What is known of X, which `ops.solve` gave for A and B, or, for matrices that may fail, `ops.solve_or_nan`.
+    """Checks the solution X of `ops.solve` for A and B, or of `ops.solve_or_nan` if matrices can be singular.
 
     Parameters
     ----------
     A, B, X : Tensor or array
         [.., n, n], [.., n, m] and the solution, all float32 or all float64.
     spd : bool
-        X is of `ops.solve_spd` or `ops.solve_spd_or_nan`; the lower triangle of A is read.
+        X comes from `ops.solve_spd` or `ops.solve_spd_or_nan`; only the lower triangle of A is read.
 
     It costs an inverse in float64. Source: ops/composed/solve_health.c; Higham 2002
 
@@ -231,7 +231,7 @@ def solve_check(A: ArrayLike, B: ArrayLike, X: ArrayLike, spd: bool = False) -> 
 
 @dataclasses.dataclass
 class Check:
-    """What a check of derivatives found; true if it passed.
+    """The result of a check of derivatives; true if it passed.
 
     Attributes
     ----------
@@ -240,7 +240,7 @@ class Check:
     error : float
         The largest relative error of a directional derivative.
     samples : int
-        How many were compared.
+        Number of derivatives compared.
     worst : str
         Sample, input and values at the largest error, or why the check failed.
     """
@@ -272,19 +272,19 @@ def gradcheck(
 ) -> Check:
     """Compares derivatives of f with central differences in float64, along random directions.
 
-    They are compared at xs and near them, for each output and each choice of inputs that need a gradient; and at two
-    points in a batch, where f takes one.
+    They are compared at xs and nearby, for each output and each choice of inputs that need a gradient; if f takes a batch, also
+    at two points in a batch.
 
     Parameters
     ----------
     f : callable
         f(*xs) -> a tensor or several, written with ops. It is called often.
     xs : sequence of array_like
-        Real ones are perturbed, as float64; integers are held fixed.
+        Real inputs are perturbed, as float64; integers stay fixed.
     order : int
         1: the gradient; 2: the gradient, then the gradient of the gradient.
     tolerance : float
-        Of the relative error; at order 2 the gradient must hold to a tenth of it. None: 1e-6 at order 1, 1e-5 at order 2.
+        Bound of the relative error; at order 2 the gradient must meet a tenth of it. None: 1e-6 at order 1, 1e-5 at order 2.
 
     Returns
     -------

@@ -16,14 +16,14 @@ from .tensor import Tensor
 
 
 class Sparse(Handle):
-    """A sparse matrix in rows (CSR), copied from one of SciPy, or from its parts.
+    """A sparse matrix (CSR), copied from a SciPy matrix or from its parts.
 
     Parameters
     ----------
     matrix : scipy.sparse matrix or (indptr, indices, data)
         data None: ones.
     shape : (int, int)
-        Of the parts.
+        The shape, if parts are given.
     symmetric : bool
         Declares that the matrix equals its transpose, which is checked; adjoints then need no second copy.
     """

@@ -1,4 +1,4 @@
-"""The tape: what ops are recorded on, and where gradients are taken."""
+"""The tape, which records ops and computes gradients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _open_tapes():
 
 
 class Core:
-    """The library's tape. It outlives a reset of `Tape` while arrays look onto values of it."""
+    """The library's tape. It outlives a reset of `Tape` while arrays share its memory."""
 
     __slots__ = ("pointer", "address", "context", "kept", "lent", "owned", "frame", "gone", "__weakref__")
 
@@ -55,7 +55,7 @@ def _release(gate, core):
 
 
 class Lent:
-    """Held by every array onto a value of the tape."""
+    """Held by every array that shares a value of the tape."""
 
     __slots__ = ("core",)
 
@@ -125,12 +125,12 @@ class Tape:
         self.context.check()
 
     def lend(self) -> Lent:
-        """What keeps the memory of the tape's values where it is."""
+        """An object that keeps the memory of the tape's values in place."""
         self._live()
         return Lent(self._core)
 
     def holds(self, thing: Any) -> Any:
-        """Keeps a thing until the tape is reset; returns it. What nodes of a tape of the library's own point to stays."""
+        """Keeps a thing until the tape is reset; returns it. For a tape that the library made, it is kept forever."""
         self._live()
         if self._core.owned:
             self._core.kept.append(thing)
@@ -139,7 +139,7 @@ class Tape:
         return thing
 
     def reset(self) -> None:
-        """Frees every tensor and node made on the tape; an array onto one of its values keeps that memory."""
+        """Frees every tensor and node made on the tape; memory shared with an array is kept."""
         self._leave("reset")
         if self._core.lent:
             self._start()
@@ -177,12 +177,12 @@ class Tape:
         gs : list
             The adjoints of y; None: ones.
         create_graph : bool
-            Record what backward does, so that the gradients can be differentiated.
+            Record backward, so that the gradients can be differentiated.
         retain : bool
             Keep what backward needs, so that gradients of the same results can be taken again. Without it, backward frees
             every value that it has consumed and that Python does not hold.
         allow_unused : bool
-            A y that depends on nothing that needs a gradient is no error: zeros.
+            If a y depends on nothing that needs a gradient, return zeros instead of raising.
 
         Returns
         -------
@@ -211,7 +211,7 @@ class Tape:
         self, ys: Sequence[Tensor], xs: Sequence[Tensor], vs: Sequence[ArrayLike], create_graph: bool = False,
         allow_unused: bool = False,
     ) -> list[Tensor]:  # fmt: skip
-        """Products of the Jacobian of ys in xs with the directions vs: one for each of ys."""
+        """Products of the Jacobian of ys with respect to xs and the directions vs: one for each of ys."""
         from .inputs import list_of
 
         y_list, n = list_of(ys, self)
@@ -251,9 +251,9 @@ class Tape:
 
 
 class Visit:
-    """The time in which the library runs a function of Python on a tape.
+    """The period in which the library runs a Python function on a tape.
 
-    Tensors made meanwhile are gone when it ends, as the library may free them then.
+    Tensors made during it become invalid at its end, as the library can free them then.
     """
 
     def __init__(self, pointer):
@@ -272,7 +272,7 @@ class Visit:
         self.close()
 
     def close(self):
-        """Ends the visit; a second call, after a signal that struck in the first, does what is left."""
+        """Ends the visit; if a signal interrupts it, a second call completes it."""
         if self._before is None:
             return
         if self.tape._frame is not self._before:

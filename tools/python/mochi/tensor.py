@@ -1,4 +1,4 @@
-"""Tensors: those of a tape, which live until it is reset, and leaves, which live as long as Python holds them."""
+"""Tensors of a tape, which live until it is reset, and leaves, which live as long as Python holds them."""
 
 from weakref import ref as _reference
 
@@ -12,7 +12,7 @@ from .handle import Handle
 
 
 class Frame:
-    """Whether the tensors made in it still exist: a tape's until its next reset, a callback's until it returns.
+    """The lifetime of tensors: a tape's tensors exist until its next reset, a callback's until it returns.
 
     `held` are weak references to the tensors, so that backward spares the values of those that Python holds. `outer` is
     the frame that a callback interrupts; None of a tape's own.
@@ -39,8 +39,8 @@ FOREVER = Frame()
 class Tensor:
     """A tensor of a tape: the result of an op.
 
-    It takes part in +, -, *, /, @, ** and indexing with other tensors, arrays and numbers; every function of
-    `mochi.ops` whose first input is a tensor is a method too. ``np.asarray(x)`` is a read-only view of its memory.
+    It supports +, -, *, /, @, ** and indexing with other tensors, arrays and numbers; every function of `mochi.ops` whose first
+    input is a tensor is also a method. ``np.asarray(x)`` is a read-only view of its memory.
     """
 
     __slots__ = ("_pointer", "_tape", "_frame", "__weakref__")
@@ -59,7 +59,7 @@ class Tensor:
 
     @property
     def tape(self):
-        """The tape that made the tensor; None of a leaf."""
+        """The tape that made the tensor; None for a leaf."""
         return self._tape
 
     def pointer(self):
@@ -77,7 +77,7 @@ class Tensor:
 
     @property
     def passing(self):
-        """Whether the tensor was made in a callback, whose end may free its memory."""
+        """Whether the tensor was made in a callback, at whose end its memory can be freed."""
         return self._frame.outer is not None
 
     @property
@@ -108,7 +108,7 @@ class Tensor:
 
     @property
     def name(self):
-        """The name of a parameter; "" of any other tensor."""
+        """The name of a parameter; "" for any other tensor."""
         return ffi.string(lib.mo_tensor_name(self.pointer())).decode()
 
     def item(self):
@@ -126,7 +126,7 @@ class Tensor:
         return Tensor(tape.context.call(lib.gate_mo_stop_gradient, tape.pointer, self.pointer()), tape)
 
     def __array__(self, dtype=None, copy=None):
-        """A read-only view of the values; a copy in another dtype, and of a tensor that a callback has made."""
+        """A read-only view of the values; a copy if dtype differs or a callback made the tensor."""
         view = arrays.view_of(self) if self.context.device == "cpu" and not self.passing else self.numpy()
         if dtype is not None and view.dtype != dtype:
             if copy is False:
@@ -135,7 +135,7 @@ class Tensor:
         return view.copy() if copy else view
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """The memory as a DLPack capsule, which nothing may write."""
+        """The memory as a read-only DLPack capsule."""
         kept = constant(self.numpy(), context=self.context) if self.passing else self
         return dlpack.capsule_of(kept, max_version, dl_device, copy, stream)
 
@@ -174,7 +174,7 @@ class Tensor:
 
 
 class Leaf(Tensor):
-    """A tensor of no tape: a parameter, or data onto an array's memory; borrowed, if an object of the library owns it."""
+    """A tensor outside any tape: a parameter, or data that shares an array's memory; borrowed if a library object owns it."""
 
     __slots__ = ("_context", "_readonly", "_borrowed")
 
@@ -211,7 +211,7 @@ class Leaf(Tensor):
         self._context.call(lib.gate_mo_zero_grad, self._pointer)
 
     def write(self, values):
-        """Writes new values over the old ones: of the tensor's shape and dtype, or numbers."""
+        """Overwrites the values by an array of the tensor's shape and dtype, or by numbers."""
         if self._readonly:
             raise errors.StateError("the tensor is a read-only array's memory")
         array = np.asarray(np.broadcast_to(arrays.array_of(values, self.dtype), self.shape), self.dtype, order="C")
@@ -274,11 +274,11 @@ def parameter(values, name=None, dtype=None, context=None):
 
 
 def constant(values, dtype=None, context=None):
-    """A leaf onto the memory of an array: NumPy's, or anything with ``__dlpack__`` or the buffer protocol.
+    """A leaf that shares the memory of an array: NumPy's, or any object with ``__dlpack__`` or the buffer protocol.
 
     Nothing is copied unless the library cannot read the memory as it is (integers of other widths, bool apart, another byte
     order, negative strides), `dtype` differs, or the context is on another device. The memory must not change while a tape
-    holds results of it. Memory of a GPU needs a context of that GPU, whose stream then runs behind its owner's.
+    holds results of it. GPU memory needs a context on that GPU, whose stream then waits for the owner's.
     """
     context = context or default_context()
     if dlpack.is_on_gpu(values) and (context.device != "cpu" or not isinstance(values, Tensor)):

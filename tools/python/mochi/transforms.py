@@ -1,4 +1,4 @@
-"""Functions to functions: gradients, as arrays of arrays, or as tensors of tensors inside another gradient."""
+"""Turns functions into gradient functions: arrays to arrays or, inside another gradient, tensors to tensors."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .tensor import Tensor, parameter
 
 
 def value_and_grad(f: Callable[..., Tensor], argnums: int | Sequence[int] = 0) -> Callable[..., tuple[Any, Any]]:
-    """A function that gives (f(*args), its gradient in args[argnums]).
+    """A function that returns (f(*args), its gradient with respect to args[argnums]).
 
     Parameters
     ----------
     f : callable
-        f(*args, **options) -> a tensor with one element, written with ops. Those of args in which it is differentiated are
-        arrays, numbers or tensors; others are given on as they are.
+        f(*args, **options) -> a tensor with one element, written with ops. Differentiated arguments are arrays, numbers or
+        tensors; others are passed on unchanged.
     argnums : int or sequence of int
-        The arguments to differentiate in; of a sequence the gradients are a tuple.
+        The arguments to differentiate; for a sequence the gradients are a tuple.
 
     Returns
     -------
     callable
-        Of arrays it gives arrays, on a tape of its own. Where an argument is a tensor it gives tensors, which can be
-        differentiated again: ``grad(grad(f))``.
+        For arrays it returns arrays, on its own tape. If an argument is a tensor it returns tensors, which can be differentiated
+        again: ``grad(grad(f))``.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def value_and_grad(f: Callable[..., Tensor], argnums: int | Sequence[int] = 0) -
 
 
 def grad(f: Callable[..., Tensor], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """A function that gives the gradient of f in args[argnums], as `value_and_grad` has it.
+    """A function that returns the gradient of f with respect to args[argnums], as in `value_and_grad`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Makes Jupyter notebooks of the pages of this folder: a block of Python is a cell of code, the text between is another.
+"""Makes Jupyter notebooks from the pages of this folder: each block of Python becomes a code cell, the text between a text cell.
 
 Usage: notebook.py PAGE.md... [--out FOLDER]      writes PAGE.ipynb into the folder, the current one if none is named
 """

@@ -5,8 +5,8 @@
  *
  *     <p_i, x_j> = mean of <x_u, x_j>,   <p_i, p_j> = mean of <x_u, p_j>   over the neighbours u of i,
  *
- * both sparse products too, and no row of P X is ever multiplied. Then <r - mu, s - mu> = r s - r mu - s mu + mu mu. A
- * row of the tables is made when its node, or a neighbour of it, is first asked for. */
+ * both sparse products too, so that no row of P X is multiplied. Then <r - mu, s - mu> = r s - r mu - s mu + mu mu. A
+ * row of the tables is made when its node, or one of its neighbours, is first requested. */
 #include "autograd/inside.h"
 #include "ops/rules/in_place.h"
 #include "train/features/example_rows.h"
@@ -21,12 +21,12 @@ enum {
     LINE = 16 /* floats of a cache line */,
     FEW = 8,
     EPISODE = 512,
-    TABLE = 1 << 28 /* entries of a table at most, where that leaves a tile */
+    TABLE = 1 << 28 /* most entries of a table, unless TILE columns need more */
 };
-/* How many times as long a multiplication takes in sparse rows as in dense ones, as measured. */
+/* Cost of a multiplication in sparse rows relative to dense rows, as measured. */
 static const double SPARSE_COST = 6;
 
-/* An episode of some EPISODE nodes reads them with their neighbours, at most all nodes. */
+/* Assumes that an episode reads about EPISODE nodes with their neighbours, at most all nodes. */
 bool mo_attributes_are_sparse(const mo_graph *graph) {
     double n = (double)graph->nodes, entries = n > 0 ? (double)graph->feature_nnz / n : 0;
     double read = n > 0 ? fmin(1 + (double)graph->nnz / n, n / EPISODE) : 0;
@@ -42,7 +42,7 @@ static void scatter_row(const mo_attribute_rows *x, int64_t u, double c, float *
         W[g->feature_column[e] * TILE + j] += (float)(c * g->feature_value[e]);
 }
 
-/* own, near [columns, TILE]: the rows of n nodes as columns. */
+/* Writes the rows of n nodes, X to own and P X to near, as columns [columns, TILE]. */
 static void fill_tile(const mo_attribute_rows *x, const int64_t *node, int64_t n, float *own, float *near) {
     const mo_graph *g = x->graph;
     size_t bytes = (size_t)(g->features * TILE) * sizeof *own;
@@ -57,7 +57,7 @@ static void fill_tile(const mo_attribute_rows *x, const int64_t *node, int64_t n
     }
 }
 
-/* The attributes of listed nodes, at unit length. */
+/* The attributes of the listed nodes, at unit length. */
 static mo_csr *unit_attributes(const mo_attribute_rows *x, mo_context *host, const int64_t *node, int64_t n) {
     const mo_graph *g = x->graph;
     int64_t *first = mo_host_array(host, n + 1, sizeof *first), nnz = 0;
@@ -82,12 +82,13 @@ static mo_csr *unit_attributes(const mo_attribute_rows *x, mo_context *host, con
     return X;
 }
 
-/* x [rows, columns], of rows `stride` floats apart. */
+/* A view x [rows, columns] whose rows are `stride` floats apart. */
 static mo_view view_of(float *x, int64_t rows, int64_t columns, int64_t stride) {
     return (mo_view){x, MO_F32, 2, {rows, columns}, {stride, 1}};
 }
 
-/* The nodes of a, and their neighbours, that have no row yet: given one each. Returns how many. */
+/* Gives each node of a, and each of their neighbours, a row if it has none yet; lists these nodes. Returns their
+ * number. */
 static int64_t place_nodes(const mo_graph *g, const mo_row_pairs *p, mo_attribute_products *t, int64_t *placed) {
     int64_t before = t->met;
     for (int64_t i = 0; i < p->n_a; i++)
@@ -101,7 +102,7 @@ static int64_t place_nodes(const mo_graph *g, const mo_row_pairs *p, mo_attribut
     return t->met - before;
 }
 
-/* Makes the last rows of both tables, those of the nodes whose attributes are X. b: the nodes of the columns. */
+/* Computes the last rows of both tables, for the nodes with attributes X. b: the nodes of the columns. */
 static void make_rows(const mo_attribute_rows *x, mo_attribute_products *t, const int64_t *b, const mo_csr *X) {
     int64_t m = x->graph->features, first = (t->met - X->rows) * t->n;
     float *tile = mo_host_array(X->ctx, 2 * m * TILE, sizeof *tile);
@@ -143,7 +144,7 @@ static bool complete_tables(
 
 /* ---- kernels from the tables ---- */
 
-/* The rows of P of the nodes a, over the rows of the tables. */
+/* The rows of P for the nodes a, with columns numbered as rows of the tables. */
 static mo_csr *mean_of_neighbours(
     const mo_graph *g, mo_context *host, const mo_attribute_products *t, const mo_row_pairs *p) {
     int64_t *first = mo_host_array(host, p->n_a + 1, sizeof *first), nnz = 0;
@@ -166,7 +167,7 @@ static mo_csr *mean_of_neighbours(
     return P;
 }
 
-/* Row i of the kernels, kind k at K + k * step, of which <p_i, x_j> and <p_i, p_j> are given. */
+/* Computes row i of each kernel (kind k at K + k * step) from the given <p_i, x_j> and <p_i, p_j>. */
 static void combine_row(const mo_attribute_rows *x, const mo_attribute_products *t, const mo_row_pairs *p, int64_t i,
     const float *mean_own, const float *mean_near, float *K, int64_t step) {
     int64_t u = p->a[i], row = t->place[u] * t->n;
@@ -181,7 +182,7 @@ static void combine_row(const mo_attribute_rows *x, const mo_attribute_products 
     }
 }
 
-/* The kernels of the tables' columns, of rows `stride` floats apart. */
+/* Computes the kernels of the tables' columns; rows of K are `stride` floats apart. */
 static bool combine_rows(const mo_attribute_rows *x, mo_context *host, const mo_attribute_products *t,
     const mo_row_pairs *p, float *K, int64_t stride) {
     int64_t size = p->n_a * t->n;
@@ -206,7 +207,7 @@ bool mo_attribute_products_fill(
     int64_t width = TABLE / x->graph->nodes > TILE ? TABLE / x->graph->nodes : TILE;
     for (int64_t j = 0; j < p->n_b && mo_ok(host); j += width) {
         mo_row_pairs part = {p->a, p->b + j, p->n_a, p->n_b - j < width ? p->n_b - j : width};
-        if (width < p->n_b) /* the tables are those of other columns */
+        if (width < p->n_b) /* the tables hold other columns */
             mo_attribute_products_free(t);
         if (!complete_tables(x, host, t, &part) || !combine_rows(x, host, t, &part, K + j, p->n_b))
             mo_attribute_products_free(t);

@@ -1,9 +1,9 @@
-/* train/features/nodes/attribute_rows.c - the attributes of nodes, those of their neighbours and the difference, as
- * centred rows of unit length.
+/* train/features/nodes/attribute_rows.c - centred rows of unit length: nodes' attributes, the means over their
+ * neighbours, and the difference.
  *
- * Rows of P X are sums over the neighbours' sparse rows, so only lengths and means are kept: the mean of P X is
- * (1 / n) sum_v w_v x_v with w_v the sum of 1 / d_u over the neighbours u of v, and |r - mu|^2 = r r - 2 r mu + mu mu
- * takes the columns where r is not zero. */
+ * Rows of P X are sums over the neighbours' sparse rows, so only lengths and means are kept: the mean of P X is (1 / n)
+ * sum_v w_v x_v with w_v the sum of 1 / d_u over the neighbours u of v, and |r - mu|^2 = r r - 2 r mu + mu mu reads
+ * only the columns where r is not zero. */
 #include "train/features/nodes/attribute_rows.h"
 
 #include "tensor/hidden.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { TASK = 64, FEW = 8, PAIRS = 16384 };
-/* A row whose square distance to the mean is below this share of both squares is the mean, to rounding. */
+/* A row whose squared distance to the mean is below this share of both squared lengths equals the mean, to rounding. */
 static const double SAME = 1e-11;
 
 static bool rows_are_full(const mo_graph *g) {
@@ -72,7 +72,7 @@ static void find_means(mo_attribute_rows *x) {
             mean[kind].squares += mean[kind].row[c] * mean[kind].row[c];
 }
 
-/* Sums over the columns of the rows of a node: r r, and r mu. */
+/* Accumulates r r and r mu over the columns of a node's rows. */
 typedef struct row_sums {
     double squares[MO_ATTRIBUTE_KINDS], along[MO_ATTRIBUTE_KINDS];
 } row_sums;
@@ -89,7 +89,7 @@ static void take_column(const mo_attribute_rows *x, int64_t c, double *own, doub
     own[c] = near[c] = 0;
 }
 
-/* Takes the columns that node v has. */
+/* Adds the columns of node v. */
 static void take_row(const mo_attribute_rows *x, int64_t v, double *own, double *near, row_sums *sums) {
     const mo_graph *g = x->graph;
     for (int64_t e = g->feature_pointer[v]; e < g->feature_pointer[v + 1]; e++)
@@ -164,7 +164,7 @@ void mo_attribute_rows_free(mo_attribute_rows *x) {
     }
 }
 
-/* out := (a own + b near - mean) / |.|, the row of one kind. */
+/* out := (a own + b near - mean) / |.|, one row of a kind. */
 static void write_row(const mo_attribute_rows *x, mo_attribute_kind kind, int64_t u, const double *own, float *out) {
     static const double a[MO_ATTRIBUTE_KINDS] = {1, 0, 1}, b[MO_ATTRIBUTE_KINDS] = {0, 1, -1};
     const double *near = own + x->graph->features, *mean = x->mean[kind].row, inverse = x->mean[kind].inverse[u];
@@ -178,7 +178,7 @@ bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int
     bool started = true;
 #pragma omp parallel num_threads(mo_context_threads(g->ctx)) if (n > 1)
     {
-        double *own = malloc((size_t)m * 2 * sizeof *own); /* and behind it the neighbours' mean */
+        double *own = malloc((size_t)m * 2 * sizeof *own); /* own, then the neighbours' mean */
         if (!own)
 #pragma omp atomic write
             started = false;

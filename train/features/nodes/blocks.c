@@ -1,8 +1,8 @@
-/* train/features/nodes/blocks.c - rows of nodes: structure and attributes kept apart, each in the coordinates of its
- * own SVD, and their hops; two diffused rows behind the hops (diffuse.c); log(1 + degree) beside them.
+/* train/features/nodes/blocks.c - rows of nodes: structure and attributes in separate blocks, each in its own SVD's
+ * coordinates, and their hops; behind the hops two diffused matrices (diffuse.c); also log(1 + degree).
  *
- * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each over its mean row norm; block
- * b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
+ * Structure P_A = (U + V) sqrt(S) of A~, attributes P_X = U sqrt(S) of X (basis.c), each divided by its mean row norm;
+ * block b at hop k is A~^k P_b. If a graph has no attributes, its second block is zero. */
 #include "autograd/tape.h"
 #include "ops/inside.h"
 #include "ops/rules/in_place.h"
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* FORMAT rises when the values of the same settings change */
+enum { FORMAT = 5, ATTRIBUTE_STREAM = 1 }; /* increase FORMAT when equal settings give other values */
 
 mo_tensor *mo_own_array(mo_features *f, const char *name, int ndim, const int64_t *shape) {
     mo_context *ctx = f->arrays->ctx;
@@ -90,7 +90,7 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
     if (t) {
         compute_basis(t, graph, o, basis, spectrum, &quality);
         mo_tensor_write(svd, &quality, sizeof quality);
-        mo_tape_release(t); /* with the memory of the SVD: a cache entry is made in memory */
+        mo_tape_release(t); /* frees the SVD's memory too: a cache entry is assembled in memory */
         mo_cache_store(&cache, key, f->arrays);
     }
     if (mo_ok(ctx) && mo_tensor_read(svd, &quality, sizeof quality) == MO_OK) {
@@ -106,7 +106,7 @@ static mo_tensor *row_of_block(mo_tape *t, mo_tensor *blocks, int64_t b, int64_t
     return mo_reshape(t, row, 2, (int64_t[]){mo_dim(blocks, 2), mo_dim(blocks, 3)});
 }
 
-/* Every hop of both blocks, the first copied from the basis, and behind them the diffused rows. */
+/* Computes every hop of both blocks; the first is copied from the basis, and the diffused rows follow the last. */
 static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_tensor *blocks) {
     int64_t hops = mo_dim(blocks, 1) - MO_DIFFUSED, n = mo_dim(blocks, 2), d = mo_dim(blocks, 3);
     for (int b = 0; b < MO_BLOCKS; b++) {
@@ -115,7 +115,7 @@ static void propagate_blocks(mo_tape *t, const mo_csr *A, mo_tensor *basis, mo_t
         for (int64_t k = 1; k < hops && mo_ok(t->ctx); k++) {
             mo_view x = mo_tensor_view(row_of_block(t, blocks, b, k - 1));
             mo_view y = mo_tensor_view(row_of_block(t, blocks, b, k));
-            mo_spmm_into(A, 0, &x, &y); /* in its place: a product on the tape would take the memory of a hop */
+            mo_spmm_into(A, 0, &x, &y); /* in place: a product on the tape would allocate a hop */
         }
         mo_tensor *sum[MO_DIFFUSED];
         for (int i = 0; i < MO_DIFFUSED; i++)
@@ -162,7 +162,7 @@ static void fill_block_hops(
         mo_arrays_take(f->arrays, "blocks", mo_stack_close(&s));
 }
 
-/* The basis is also hop 0 of the blocks; it is not stored by itself. */
+/* The basis is hop 0 of the blocks and is not stored separately. */
 bool mo_node_rows(const mo_graph *graph, const mo_feature_options *o, mo_features *f) {
     mo_context *ctx = graph->ctx;
     bool disk = mo_hops_go_to_disk(graph, o, MO_BLOCKS);

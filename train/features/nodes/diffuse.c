@@ -18,7 +18,7 @@ static const struct {
     int rounds;
 } diffusion[MO_DIFFUSED] = {{0.15, 12}, {0.05, 24}};
 
-/* sum += c X, a block of rows at a time; sum := c X if it is the first term. */
+/* sum += c X, in blocks of rows; sum := c X for the first term. */
 static void add_term(mo_tape *t, mo_tensor *sum, mo_tensor *X, double c, bool first) {
     for (int64_t i = 0; i < mo_dim(X, 0) && mo_ok(t->ctx); i += BLOCK_ROWS) {
         int64_t mark = t->n_tensors, end = i + BLOCK_ROWS < mo_dim(X, 0) ? i + BLOCK_ROWS : mo_dim(X, 0);

@@ -4,9 +4,9 @@
 
 #include "autograd/inside.h"
 
-enum { MO_DIFFUSED = 2 }; /* restart .15 to 12 steps, restart .05 to 24 */
+enum { MO_DIFFUSED = 2 }; /* restart probability .15 with 12 steps, .05 with 24 */
 
-/* sum[i] [n, d] becomes the diffused rows of P [n, d]; takes the memory of two such matrices, which it frees. */
+/* Writes the diffused rows of P [n, d] to each sum[i] [n, d]; needs memory for two such matrices and frees it. */
 void mo_diffuse(mo_tape *t, const mo_csr *A, mo_tensor *P, mo_tensor *const sum[MO_DIFFUSED]);
 
 #endif

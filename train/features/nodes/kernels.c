@@ -1,7 +1,7 @@
-/* train/features/nodes/kernels.c - kernels between the nodes of a graph, one an expert.
+/* train/features/nodes/kernels.c - kernels between the nodes of a graph, one per expert.
  *
- * An expert of dense rows has those of the asked nodes made and multiplied; A1 adds up the common neighbours of each
- * pair and S takes differences (gram_blocks.c); sparse attributes have products of their own (attribute_products.c). */
+ * An expert with dense rows computes and multiplies the rows of the requested nodes; A1 sums over common neighbours and
+ * S uses differences (gram_blocks.c); sparse attributes use attribute_products.c. */
 #include "train/features/nodes/kernels.h"
 
 #include "autograd/tape.h"
@@ -20,7 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOP = 2, TILE = 1024 /* rows of a that are made at a time */ };
+enum { HOP = 2, TILE = 1024 /* rows of a that are computed at once */ };
 
 typedef struct row_maker row_maker;
 /* out [kinds, n, w]: rows of the listed nodes. */
@@ -31,32 +31,32 @@ struct row_maker {
     fill_rows *fill;
     int kinds;
     int64_t w;
-    float *given; /* [nodes, w]: a user's, of unit length; or NULL */
-    float *known; /* [kinds, n_known, w]: the rows of the list b of the last call, or NULL */
+    float *given; /* [nodes, w]: rows given by the user, at unit length; or NULL */
+    float *known; /* [kinds, n_known, w]: rows of the last call's list b, or NULL */
 };
 
 struct mo_node_kernels {
     const mo_graph *graph;
-    mo_context *host, *own; /* of the CPU: the graph's, or our own */
+    mo_context *host, *own; /* CPU contexts: the graph's or `own`, and the one made here, or NULL */
     mo_attribute_rows attributes;
     bool has_attributes, attributes_are_sparse, has_edges;
     double assortativity;
     row_maker attribute_maker;      /* if they are dense */
-    mo_attribute_products products; /* if they are sparse, with the list b of the last call */
+    mo_attribute_products products; /* for sparse attributes, with the last call's list b */
     float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
-    int varying;                    /* of its columns */
+    int varying;                    /* number of columns that vary */
     mo_row_stack hop[MO_BLOCKS];
-    mo_tensor *hops;      /* [MO_BLOCKS, nodes, d]: a copy of what a device has, or NULL */
+    mo_tensor *hops;      /* [MO_BLOCKS, nodes, d]: a host copy of hops on a device, or NULL */
     int32_t *place;       /* [nodes]: scratch of mo_cosine_block */
     double *root_inverse; /* [nodes]: d^-1/2 */
-    row_maker *maker;     /* [n_makers]: of H, then of users' rows */
+    row_maker *maker;     /* [n_makers]: for H, then for users' rows */
     int n_makers;
-    int64_t *known, n_known; /* the list b of the last call: the next one is likely to have it too */
+    int64_t *known, n_known; /* the last call's list b, which the next call is likely to repeat */
     char **name;             /* [count] */
     int count;
 };
 
-/* ---- experts of dense rows ---- */
+/* ---- experts with dense rows ---- */
 
 static bool fill_attributes(
     const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out) {
@@ -119,7 +119,7 @@ static bool same_lists(const int64_t *a, int64_t n_a, const int64_t *b, int64_t 
     return n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof *a) == 0;
 }
 
-/* The rows of the list b, made or known. */
+/* The rows of the list b, computed or kept from the last call. */
 static const float *known_rows(const mo_node_kernels *k, row_maker *m) {
     if (m->known)
         return m->known;
@@ -152,7 +152,7 @@ static bool compare_rows(const mo_node_kernels *k, row_maker *m, const mo_row_pa
 
 /* ---- all experts ---- */
 
-/* Raises in the graph's context what our own has raised. */
+/* Raises the error of our own context in the graph's context. */
 static mo_code code_of_both(const mo_node_kernels *k) {
     mo_context *ctx = k->graph->ctx;
     if (k->own && mo_ok(ctx) && !mo_ok(k->own)) {
@@ -174,7 +174,7 @@ static void forget_list(mo_node_kernels *k) {
     k->known = NULL;
 }
 
-/* Forgets what was made for the list b of the last call, unless this one has it too. */
+/* Keeps the rows made for the last call's list b only if this call has the same list. */
 static bool remember_list(mo_node_kernels *k, const int64_t *b, int64_t n_b) {
     if (k->known && same_lists(k->known, k->n_known, b, n_b))
         return true;
@@ -227,7 +227,7 @@ double mo_node_kernels_assortativity(const mo_node_kernels *k) {
     return k ? k->assortativity : 0;
 }
 
-/* ---- made, added to, released ---- */
+/* ---- create, add, release ---- */
 
 static bool add_name(mo_node_kernels *k, const char *name) {
     char **grown = realloc(k->name, (size_t)(k->count + 1) * sizeof *grown), *own = mo_text_copy(k->graph->ctx, name);
@@ -285,8 +285,8 @@ mo_code mo_node_kernels_add(mo_node_kernels *k, const char *name, const float *r
     return MO_OK;
 }
 
-/* Bytes taken while the kernels of a graph are made: what is kept, and the structure columns' arrays, with those of
- * sampled walks. */
+/* Bytes while a graph's kernels are made: the kept arrays, and temporaries of the structure columns and sampled
+ * walks. */
 static double count_bytes(const mo_graph *graph, int threads) {
     double n = (double)graph->nodes, m = graph->features > 1 ? (double)graph->features : 0;
     double kept = n * (12 + 4 * MO_STRUCTURE_COLUMNS) +
@@ -313,7 +313,7 @@ static mo_row_stack hop_of_block(const mo_tensor *blocks, int b, int64_t hop) {
     return s;
 }
 
-/* A copy, on the host, of hop 2 of blocks that a device has: [MO_BLOCKS, 1, nodes, d]. */
+/* A host copy of hop 2 of blocks on a device: [MO_BLOCKS, 1, nodes, d]. */
 static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks) {
     const int64_t shape[] = {MO_BLOCKS, 1, mo_dim(blocks, 2), mo_dim(blocks, 3)};
     mo_tensor *copy = mo_tensor_create(host, MO_F32, 4, shape);
@@ -325,7 +325,7 @@ static mo_tensor *copy_hop(mo_context *host, mo_tensor *blocks) {
     return copy;
 }
 
-/* Adds H where the features have hop 2 of both blocks. */
+/* Adds the expert H if the features have hop 2 of both blocks. */
 static bool add_hops(mo_node_kernels *k, const mo_features *nodes) {
     mo_tensor *blocks = nodes && nodes->hops >= HOP && k->has_edges ? mo_arrays_find(nodes->arrays, "blocks") : NULL;
     if (!blocks || mo_dim(blocks, 2) != k->graph->nodes)

@@ -1,16 +1,15 @@
-/* train/features/nodes/sampled_walks.c - the walks of nodes that have too many of two steps to take each.
+/* train/features/nodes/sampled_walks.c - walk statistics of nodes with too many two-step walks to enumerate.
  *
  * Triangles: with N+(v) the neighbours of v of higher degree, at most sqrt(2 m) of m edges, each triangle of u is one
- * pair of v in N(u) and w in N+(v) with w in N(u) (Latapy 2008); it adds 2 / (d_u d_v d_w) to being back after three
- * steps.
+ * pair of v in N(u) and w in N+(v) with w in N(u) (Latapy 2008); it adds 2 / (d_u d_v d_w) to the probability of return
+ * after three steps.
  *
- * Back after four steps, by a walk u v w v' u: exactly where w = u, and where v' = v with s_v the sum of 1 / d_w over
- * N(v),
+ * Return after four steps, by a walk u v w v' u: exact for w = u and for v' = v, with s_v the sum of 1 / d_w over N(v),
  *     (sum_v 1 / (d_u d_v))^2 + sum_v (s_v - 1 / d_u) / (d_u d_v^2);
- * else the mean over walks of three steps of [w != u, v' != v, v' in N(u)] / d_v'.
+ * the rest is estimated as the mean over random three-step walks of [w != u, v' != v, v' in N(u)] / d_v'.
  *
- * Nodes reached: every node draws ranks from an exponential distribution; the least rank among n nodes has the mean
- * 1 / n, so K ranks whose least ones sum to r say that there are (K - 1) / r of them (Cohen 1997). */
+ * Nodes reached: every node draws ranks from an exponential distribution; the least rank among n nodes has the mean 1 /
+ * n, so if K such least ranks sum to r, the estimate of n is (K - 1) / r (Cohen 1997). */
 #include "train/features/nodes/sampled_walks.h"
 #include "tensor/hidden.h"
 
@@ -20,7 +19,7 @@
 
 enum { WALKS = 256, RANKS = 256, AT_ONCE = 8, TASK = 256, FEW = 8 };
 
-/* What is found once for all nodes. */
+/* Figures of all nodes that are computed once. */
 typedef struct surroundings {
     int64_t *first;  /* [nodes + 1] */
     int32_t *higher; /* N+(v) from first[v] on */
@@ -52,12 +51,12 @@ static void release_surroundings(surroundings *s) {
     free(s->inverse);
 }
 
-/* The neighbour of u that 32 random bits choose; its probability is off by 2^-32 at most. */
+/* The neighbour of u chosen by 32 random bits; its probability is within 2^-32 of 1 / d_u. */
 static int64_t chosen_neighbour(const mo_graph *g, int64_t u, uint32_t bits) {
     return g->column[g->row_pointer[u] + (int64_t)(((uint64_t)bits * (uint64_t)degree(g, u)) >> 32)];
 }
 
-/* near [nodes]: whether a node is a neighbour of u. */
+/* near [nodes]: marks the neighbours of one node. */
 static double back_after_four(const mo_graph *g, const surroundings *s, int64_t u, const bool *near) {
     double du = (double)degree(g, u), there = 0, same = 0, sampled = 0;
     for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++) {
@@ -68,7 +67,7 @@ static double back_after_four(const mo_graph *g, const surroundings *s, int64_t 
     }
     mo_random r = mo_random_at(0, MO_PURPOSE_WALK, (uint64_t)u);
     double offset = mo_random_uniform(&r);
-    for (int i = 0; i < WALKS && du > 0; i++) { /* every neighbour of u in its turn */
+    for (int i = 0; i < WALKS && du > 0; i++) { /* starts at each neighbour of u in turn */
         uint64_t bits = mo_random_bits(&r);
         int64_t v = g->column[g->row_pointer[u] + (int64_t)((i + offset) / WALKS * du)];
         int64_t w = chosen_neighbour(g, v, (uint32_t)(bits >> 32)), back = chosen_neighbour(g, w, (uint32_t)bits);
@@ -78,7 +77,7 @@ static double back_after_four(const mo_graph *g, const surroundings *s, int64_t 
     return there * there + same + sampled / WALKS;
 }
 
-/* near: false before and after. */
+/* near: all false before and after. */
 static void describe_walks(const mo_graph *g, const surroundings *s, int64_t u, bool *near, mo_closed_walks *out) {
     double du = (double)degree(g, u), triangles = 0, back = 0;
     for (int64_t e = g->row_pointer[u]; e < g->row_pointer[u + 1]; e++)
@@ -129,7 +128,7 @@ static void take_least(ranks to, const ranks from) {
         to[k] = from[k] < to[k] ? from[k] : to[k];
 }
 
-/* least := the least ranks among the neighbours of u. */
+/* least := the least rank of each ranking among u's neighbours. */
 static void least_of_neighbours(const mo_graph *g, const ranks *rank, int64_t u, ranks least) {
     for (int k = 0; k < AT_ONCE; k++)
         least[k] = INFINITY;

@@ -1,14 +1,14 @@
-/* train/features/nodes/structure_columns.c - numbers that describe where a node stands in its graph.
+/* train/features/nodes/structure_columns.c - numbers that describe a node's position in its graph.
  *
  * With A the adjacency, d degrees, P = D^-1 A (zero rows where isolated), x = log(1 + d):
  *
  *     x; mean and standard deviation of x over the neighbours; P of that mean; largest x of a neighbour;
  *     clustering t / (d (d - 1) / 2), with t the triangles of a node; log(1 + t); log(n PageRank);
- *     the probabilities that P is back after 2, 3, 4 steps; log(1 + nodes that P^2 reaches);
+ *     the return probabilities of P after 2, 3, 4 steps; log(1 + nodes that P^2 reaches);
  *     P of clustering; P of 1 / d; P of log(n PageRank).
  *
- * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999), by n so that an isolated
- * node, whose P of it is 0, is no outlier. */
+ * PageRank restarts with .15 and is 30 rounds of r <- .15 / n + .85 P^T r (Page et al. 1999), times n, so that an
+ * isolated node, for which P of it is 0, is no outlier. */
 #include "train/features/nodes/structure_columns.h"
 
 #include "tensor/hidden.h"
@@ -39,8 +39,7 @@ enum {
 _Static_assert((int)COLUMNS == MO_STRUCTURE_COLUMNS, "as many columns as declared");
 
 enum { ROUNDS = 30, TASK = 256 };
-/* Walks of two steps, of all nodes together, that are taken one by one: some seconds; of one node where there are more.
- */
+/* The most two-step walks to enumerate for all nodes together (some seconds); beyond it, for one node. */
 enum { EXACT_WALKS = 1 << 28, EXACT_WALKS_OF_NODE = 1 << 11 };
 static const double RESTART = 0.15;
 
@@ -57,7 +56,7 @@ static void average_neighbours(const mo_graph *graph, row *S, int from, int to) 
     }
 }
 
-/* What the degrees of a node and its neighbours say. */
+/* Columns computed from the degrees of a node and its neighbours. */
 static void describe_degrees(const mo_graph *graph, int64_t u, float *x) {
     double d = (double)degree(graph, u), sum = 0, squares = 0, largest = 0, inverse = 0;
     for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++) {
@@ -102,8 +101,8 @@ int64_t mo_most_exact_walks(const mo_graph *graph) {
     return all <= EXACT_WALKS ? INT64_MAX : share > EXACT_WALKS_OF_NODE ? share : EXACT_WALKS_OF_NODE;
 }
 
-/* Writes the nodes with more walks than `most`, in order, to busy [nodes], describes the others; returns how many, or
- * -1 on failure. */
+/* Lists nodes with more than `most` two-step walks, in order, in busy [nodes], and describes all others; returns the
+ * number of busy nodes, or -1 on failure. */
 static int64_t describe_exactly(const mo_graph *graph, int64_t most, row *S, int64_t *busy) {
     bool started = true;
 #pragma omp parallel num_threads(mo_context_threads(graph->ctx))

@@ -23,8 +23,8 @@ bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *ou
 
 typedef float mo_pair_lanes __attribute__((vector_size(16)));
 
-/* x.y; declared here as bands and matches both are sums of such products. Four interleaved sums, written out so that
- * every build adds in the same order, as in tensor/cpu/lane_sum.h. */
+/* The inner product x.y, shared by bands and matches. Four interleaved sums, written out so that every build adds in
+ * the same order, as in tensor/cpu/lane_sum.h. */
 static inline float mo_pair_product(const float *restrict x, const float *restrict y, int64_t n) {
     mo_pair_lanes sum = {0}, a, b;
     int64_t j = 0;

@@ -1,4 +1,4 @@
-/* train/features/pairs/pair_reader.c - what the coordinates of two nodes have in common, band by band of the spectrum.
+/* train/features/pairs/pair_reader.c - compares the coordinates of two nodes, band by band of the spectrum.
  *
  * For block b and hop k let n be the rows of A~^k P_b at unit length. The pair (u, v) has, for each dyadic band of
  * singular values (1st, 2nd, 3rd and 4th, ..., 129th to 256th), the sum over the band of n_uj n_vj: an inner product,
@@ -9,7 +9,7 @@
  * (Zhou et al. 2009) and of common neighbours, the root of (A~^2)_uv, Jaccard; sum, difference and product of the log
  * degrees; the cosine of every block and hop. Walks: walks.c; matches: matches.c.
  *
- * The hops of one block follow one another; two matrices of all nodes are held beside the basis. */
+ * A block's hops are computed one after another; memory holds two matrices over all nodes beside the basis. */
 #include "train/features/pairs/pair_reader.h"
 
 #include "ops/inside.h"
@@ -21,7 +21,7 @@
 enum { COUNTS = 8, MAX_BANDS = 33 };
 #define EQUAL 1e-5 /* singular values whose logarithms differ by at most this count as equal */
 
-/* Columns first .. stop - 1; the share of their product that goes to a band. */
+/* Columns first .. stop - 1, and the share of their product that goes to a band. */
 typedef struct mo_band_part {
     int64_t first, stop;
     int band;
@@ -74,7 +74,7 @@ static void put_bands(const mo_pair_reader *r, const mo_pair_list *p, int row, c
     }
 }
 
-/* Every hop of one block at unit length, a hop at a time. */
+/* Computes the hops of one block at unit length, one at a time. */
 static void read_block(
     mo_pair_reader *r, mo_tape *t, const mo_pair_list *p, int block, float *host, mo_pair_values *values) {
     int64_t n = r->graph->nodes, shape[] = {n, r->dim};
@@ -141,7 +141,7 @@ mo_pair_reader *mo_pair_reader_open(const mo_graph *graph, const mo_feature_opti
     r->spectrum = mo_host_array(ctx, MO_BLOCKS * r->dim, sizeof *r->spectrum);
     r->basis.arrays = mo_arrays_create(ctx);
     mo_math math = ctx->math;
-    ctx->math = MO_MATH_FP32; /* a basis needs products without rounded factors */
+    ctx->math = MO_MATH_FP32; /* the basis needs products of unrounded factors */
     if (mo_ok(ctx) && mo_open_basis(graph, o, &r->basis)) {
         r->A = mo_normalized_adjacency(graph, MO_F32);
         mo_tensor_read(mo_arrays_find(r->basis.arrays, "spectrum"), r->spectrum,
@@ -188,7 +188,7 @@ mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *p, mo_pair_va
     if (t) {
         put_counts(r, p, values->extras);
         mo_pair_walks(p, values->walks);
-        for (int block = 0; block < MO_BLOCKS; block++) /* without attributes the second has only zeros */
+        for (int block = 0; block < MO_BLOCKS; block++) /* without attributes the second block is zero */
             if (block == 0 || r->graph->features > 0)
                 read_block(r, t, p, block, host, values);
     }

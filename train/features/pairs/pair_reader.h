@@ -1,4 +1,4 @@
-/* train/features/pairs/pair_reader.h - the columns of any pairs of nodes of one graph, whose basis is found once
+/* train/features/pairs/pair_reader.h - columns of any pairs of nodes of one graph, whose basis is computed once
  * (library internal). */
 #ifndef MO_PAIR_READER_H
 #define MO_PAIR_READER_H
@@ -20,7 +20,7 @@ typedef struct mo_pair_reader {
     int n_bands, n_extras;
     mo_features basis;
     mo_csr *A;
-    float *spectrum; /* [2, dim]: of the basis */
+    float *spectrum; /* [2, dim]: the basis' singular values, as in "spectrum" */
     int n_segments;
     struct mo_band_part *segments;
 } mo_pair_reader;
@@ -29,12 +29,12 @@ typedef struct mo_pair_reader {
 mo_pair_reader *mo_pair_reader_open(const mo_graph *graph, const mo_feature_options *o);
 void mo_pair_reader_release(mo_pair_reader *r);
 
-/* Zeroed arrays for n pairs; release them also on failure. */
+/* Zeroed arrays for n pairs; release them even on failure. */
 bool mo_pair_values_reserve(const mo_pair_reader *r, int64_t n, mo_pair_values *values);
 void mo_pair_values_release(mo_pair_values *values);
 /* Fills the arrays; one pass over the hops of all nodes, whatever the number of pairs. Returns the status. */
 mo_code mo_pair_reader_read(mo_pair_reader *r, const mo_pair_list *list, mo_pair_values *values);
-/* The spectrum at the start of every band: [2, n_bands]. */
+/* The spectrum at the first column of every band: [2, n_bands]. */
 void mo_pair_reader_spectrum(const mo_pair_reader *r, mo_tensor *spectrum);
 
 #endif

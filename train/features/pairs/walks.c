@@ -3,11 +3,11 @@
  *     (A~^3)_uv^(1/3), (A~^4)_uv^(1/4), log(1 + (A^3)_uv), 1 / length of the shortest path (0 above 4),
  *     log(1 + 2m (A~^k)_uv / (d_u d_v)^(1/2)) for k = 2, 3, 4
  *
- * the last the lift: by how much a walk is likelier to end at v than one that has forgotten its start. With
- * s_w = sum over a in N(u) and N(w) of 1 / d_a,
+ * where the last is the lift: the probability that a walk ends at v, relative to a walk from a random start. With s_w =
+ * sum over a in N(u) and N(w) of 1 / d_a,
  *     (A~^2)_uv = s_v / (d_u d_v)^(1/2),    (A~^3)_uv = sum_b s_b / d_b / (d_u d_v)^(1/2)  over b in N(v),
  *     (A~^4)_uv = sum_b (1 / d_b) sum_w s_w / d_w / (d_u d_v)^(1/2)  over b in N(v), w in N(b).
- * u is the end with more walks of two steps; s is found once for all pairs of a u. A pair costs the walks of two steps
+ * u is the end with more two-step walks; s is computed once for all pairs with that u. A pair costs the two-step walks
  * from its other end. */
 #include "tensor/hidden.h"
 #include "train/features/pairs/pair_columns.h"
@@ -15,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A pair by its ends: `from` is u above. */
+/* A pair by its ends: `from` is u in the formulas above. */
 typedef struct walk {
     int64_t from, to, pair;
 } walk;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 enum { EXTRAS = 3, MOST_ATTRIBUTES = 256, SET_STREAM = 2 };
-#define CONSTANT 1e-5 /* columns whose deviation is below this share of the largest carry nothing */
+#define CONSTANT 1e-5 /* columns whose deviation is below this share of the largest are ignored */
 
 /* ---- rows of the nodes ---- */
 
@@ -48,13 +48,13 @@ static mo_tensor *graph_attributes(
 
 /* ---- from nodes to graphs ---- */
 
-/* One block while it is pooled: rows [graphs, 2 columns], means and then deviations. */
+/* One block while it is pooled: rows [graphs, 2 columns], means, then deviations. */
 typedef struct pooling {
     const mo_graph *graph;
-    int64_t columns, width;             /* width: of the rows of the features */
+    int64_t columns, width;             /* width: of the features' rows */
     float *nodes;                       /* [nodes, columns] */
     double *rows;                       /* [graphs, 2 columns] */
-    double *center, *scale, *deviation; /* [2 columns] of one hop */
+    double *center, *scale, *deviation; /* [2 columns] each, for one hop */
 } pooling;
 
 static void pool_graphs(const pooling *p) {
@@ -75,7 +75,7 @@ static void pool_graphs(const pooling *p) {
     }
 }
 
-/* Mean and deviation of every column over the graphs. Returns the largest deviation. */
+/* Mean and standard deviation of every column over the graphs. Returns the largest deviation. */
 static double find_graph_moments(const pooling *p) {
     int64_t G = p->graph->graphs, w = 2 * p->columns;
     double largest = 0;
@@ -92,7 +92,8 @@ static double find_graph_moments(const pooling *p) {
     return largest;
 }
 
-/* Writes the rows of one hop [graphs, width], every column at the root of its deviation at hop 0. */
+/* Writes the rows of one hop [graphs, width], each column centred and scaled to standard deviation sqrt(s_j) (see
+ * above). */
 static void put_hop(const pooling *p, double largest, float *out) {
     int64_t w = 2 * p->columns;
     for (int64_t g = 0; g < p->graph->graphs; g++)
@@ -141,7 +142,7 @@ static void put_extras(const mo_graph *graph, mo_tensor *extras) {
     free(x);
 }
 
-/* Rows X of the nodes, structure or attributes, into their part of the rows of graphs. */
+/* Pools node rows X, structure or attributes, into their part of the graphs' rows. */
 static void fill_block(
     mo_tape *t, const mo_graph *graph, const mo_csr *A, mo_tensor *X, int hops, int64_t width, float *rows, float *l) {
     mo_context *ctx = t->ctx;
@@ -186,7 +187,7 @@ static void fill_blocks(const mo_graph *graph, const mo_feature_options *o, cons
     free(l);
 }
 
-/* The blocks that describe each graph by itself: "statistics", "subtrees", "waves". */
+/* The blocks that describe each graph without the common basis: "statistics", "subtrees", "waves". */
 static void fill_set_blocks(const mo_graph *graph, const mo_graph *scaled, const mo_feature_options *o,
     const mo_set_structure *structure, mo_features *f, mo_basis_quality *quality) {
     mo_context *ctx = graph->ctx;

@@ -1,4 +1,4 @@
-/* train/features/sets/kernels.c - kernels between the graphs of a set, one an expert. */
+/* train/features/sets/kernels.c - kernels between the graphs of a set, one per expert. */
 #include "train/features/sets/kernels.h"
 
 #include "tensor/storage.h"
@@ -14,7 +14,7 @@
 
 enum { NODE_COLUMNS = 4, SIZES = 4, ST = SIZES + 2 * NODE_COLUMNS, DEGREES = 16, FEW_ATTRIBUTES = 4, TASK = 16 };
 
-/* Columns of the graphs, compared by a Gaussian. */
+/* Columns of the graphs that a Gaussian kernel compares. */
 typedef struct graph_columns {
     float *x; /* [graphs, w] */
     int64_t w, varying;
@@ -22,10 +22,10 @@ typedef struct graph_columns {
 
 enum { STRUCTURE, LABELS, ATTRIBUTES, BOTH, GAUSSIANS };
 
-/* The feature columns of a set by what they are, and the attributes of its nodes. */
+/* The set's feature columns, split into labels and attributes, and the nodes' attributes. */
 typedef struct node_columns {
     int64_t n_labels, n_attributes;
-    int64_t *place;           /* [features]: among the labels, or among the attributes */
+    int64_t *place;           /* [features]: index among the labels or among the attributes */
     bool *attribute;          /* [features] */
     float *a;                 /* [nodes, n_attributes], standardised */
     float (*x)[NODE_COLUMNS]; /* [nodes]: log(1 + d), its mean over the neighbours, clustering, log(1 + triangles) */
@@ -41,9 +41,9 @@ struct mo_set_kernels {
     const char *name[GAUSSIANS + 1];
     int count;
     bool inductive;
-    node_columns nodes;            /* kept where it is inductive */
-    int64_t *labelled, n_labelled; /* the graphs that all columns are standardised by; NULL: none yet, or all */
-    double *known;                 /* [columns]: 1 where a labelled graph has that column of wl, else 0; or NULL */
+    node_columns nodes;            /* kept for inductive kernels */
+    int64_t *labelled, n_labelled; /* the graphs that standardise all columns; NULL: none yet, or all */
+    double *known;                 /* [columns]: 1 if a labelled graph has that column of wl, else 0; or NULL */
 };
 
 /* ---- of the nodes ---- */
@@ -57,7 +57,7 @@ static void sort_columns(const mo_graph *set, node_columns *c) {
         c->place[j] = c->attribute[j] ? c->n_attributes++ : c->n_labels++;
 }
 
-/* Standardised over listed nodes, or over all. */
+/* Standardises a column over listed nodes, or over all. */
 static void fill_attributes(const mo_graph *set, const node_columns *c, const int64_t *node, int64_t n) {
     memset(c->a, 0, (size_t)(set->nodes * c->n_attributes) * sizeof *c->a);
     for (int64_t u = 0; u < set->nodes && set->features > 0; u++)
@@ -150,7 +150,7 @@ static void describe_labels(const mo_graph *set, const node_columns *c, int64_t 
     sizes[1] = (float)log1p(edges_of(set, g));
 }
 
-/* The number of columns that describe n attributes: five for each, and products of pairs where n is small. */
+/* The number of columns for n attributes: five each, and products of pairs if n is small. */
 static int64_t attribute_columns(int64_t n) {
     return 5 * n + (n <= FEW_ATTRIBUTES ? n + n * (n - 1) / 2 : 0);
 }
@@ -226,7 +226,7 @@ static bool is_expert(const mo_set_kernels *k, int i) {
     return k->inductive ? k->of[i].w > 0 : k->of[i].varying > 0;
 }
 
-/* The rows of wl, on the host whatever the set's device. */
+/* The rows of wl, in host memory wherever the set is. */
 static bool make_subtrees(mo_set_kernels *k) {
     mo_context *ctx = k->set->ctx;
     mo_csr *A = mo_set_subtree_columns(k->set, k->inductive);
@@ -257,10 +257,9 @@ static void name_experts(mo_set_kernels *k) {
         k->name[k->count++] = "wl";
 }
 
-/* ---- made, asked, released ---- */
+/* ---- create, query, release ---- */
 
-/* Bytes taken while the kernels are made, the colours of subtrees and their columns counted as if no two nodes shared
- * one. */
+/* Bytes while the kernels are made; subtrees' colours and columns are counted as if no two nodes shared one. */
 static double count_bytes(const mo_graph *set) {
     double n = (double)set->nodes, F = (double)set->features, G = (double)set->graphs;
     double subtrees = 4 * n * (24 + 24 + 12), columns = 4 * G * (ST + 3 * (5 * F + DEGREES + 2));
@@ -294,9 +293,9 @@ mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64
     return NULL;
 }
 
-/* ---- what the labelled graphs know ---- */
+/* ---- inductive kernels: columns and moments of the labelled graphs ---- */
 
-/* The numbers of their nodes, to be freed. */
+/* The numbers of the labelled graphs' nodes; free() it. */
 static int64_t *nodes_of(const mo_graph *set, const int64_t *graph, int64_t n, int64_t *count) {
     *count = 0;
     for (int64_t i = 0; i < n; i++)

@@ -1,5 +1,5 @@
-/* train/features/sets/kernels.h - kernels between the graphs of a set, one an expert: what a few labelled graphs are
- * compared by (library internal). */
+/* train/features/sets/kernels.h - kernels that compare the graphs of a set with a few labelled ones, one per expert
+ * (library internal). */
 #ifndef MO_SET_KERNELS_H
 #define MO_SET_KERNELS_H
 
@@ -16,31 +16,31 @@
  *     wl   subtrees.c: the columns of the optimal assignment kernel, in full
  *
  * k(X, Y) = 1 + exp(-|x - y|^2 / (2 p)) for the first four, with every column standardised over the graphs of the set,
- * clipped to -4 .. 4, and p the columns that vary; 1 + the cosine for wl. Node labels are the feature columns of 0 and
- * 1 that are not attributes of a TU set, attributes all others. Without attributes at and atx are left out, and so is
- * what is the same for all graphs.
+ * clipped to -4 .. 4, and p the columns that vary; 1 + the cosine for wl. Node labels are the 0-1 feature columns that
+ * are not attributes of a TU set; all others are attributes. Without attributes at and atx are left out, as is an
+ * expert that is the same for all graphs.
  *
- * Inductive kernels are those of the labelled graphs alone: "over all nodes" and "over the graphs of the set" mean
- * theirs, and wl reads the columns that one of them has. So the kernel of a graph with a labelled one does not depend
- * on other graphs, beyond rounding and which feature columns are attributes. */
+ * Inductive kernels use the labelled graphs alone: "all nodes" and "the graphs of the set" mean those of labelled
+ * graphs, and wl reads only columns that a labelled graph has. So the kernel between a graph and a labelled one does
+ * not depend on other graphs, except for rounding and the choice of which feature columns are attributes. */
 typedef struct mo_set_kernels mo_set_kernels;
 
-/* set: borrowed until release. inductive: see above; then mo_set_kernels_refer comes before kernels. memory: bytes that
- * this may take while it is made, 0: what is free; asked before the work. Raises MO_MEMORY where it is not enough,
- * MO_INVALID for a single graph. Returns NULL on failure. */
+/* set: borrowed until release. inductive: see above; call mo_set_kernels_refer before reading kernels. memory: most
+ * bytes to use, 0: the free memory; checked before the work. Raises MO_MEMORY if it does not suffice, MO_INVALID for a
+ * single graph. Returns NULL on failure. */
 mo_set_kernels *mo_set_kernels_create(const mo_graph *set, bool inductive, int64_t memory);
 void mo_set_kernels_release(mo_set_kernels *k);
 
-/* The labelled graphs of inductive kernels, n numbers, copied; of others nothing changes. Raises MO_INVALID for a graph
- * that the set has not. Returns the status. */
+/* Sets the labelled graphs of inductive kernels, n numbers, copied; no effect on other kernels. Raises MO_INVALID for a
+ * graph outside the set. Returns the status. */
 mo_code mo_set_kernels_refer(mo_set_kernels *k, const int64_t *graph, int64_t n);
 
-/* How many experts there are, and what expert e is called: borrowed. */
+/* The number of experts, and the name of expert e, borrowed. */
 int mo_set_kernels_count(const mo_set_kernels *k);
 const char *mo_set_kernels_name(const mo_set_kernels *k, int e);
 
-/* K [E, n_a, n_b] float32, written: the kernels between the graphs a [n_a] and b [n_b], which may repeat and may be
- * none. Raises MO_INVALID for a graph that the set has not. Not from two threads at once. Returns the status. */
+/* Writes K [E, n_a, n_b] float32: the kernels between the graphs a [n_a] and b [n_b], which can repeat and can be
+ * empty. Raises MO_INVALID for a graph outside the set. Not thread-safe. Returns the status. */
 mo_code mo_set_kernels_gram(mo_set_kernels *k, const int64_t *a, int64_t n_a, const int64_t *b, int64_t n_b, float *K);
 
 #endif

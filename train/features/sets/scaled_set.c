@@ -1,15 +1,15 @@
-/* train/features/sets/scaled_set.c - the features of a set of graphs, every column at its own scale.
+/* train/features/sets/scaled_set.c - the features of a set of graphs, with every column scaled.
  *
- * Columns of 0 and 1 name what a node is, and stay. All others measure something in a unit of their own (an ENZYMES
- * node has a length of up to 761 beside its one-hot kind) and are divided by their standard deviation over the nodes of
- * the set; a column that does not vary becomes 0. */
+ * Columns of 0 and 1 are one-hot labels and stay. All others have units of their own (an ENZYMES node has a length of
+ * up to 761 beside its one-hot label) and are divided by their standard deviation over the nodes of the set; a column
+ * that does not vary becomes 0. */
 #include "tensor/hidden.h"
 #include "train/features/sets/set_blocks.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* scale [features]: what each column is multiplied by. Returns whether one is not 1. */
+/* scale [features]: the factor of each column. Returns whether a factor is not 1. */
 static bool find_scales(const mo_graph *graph, double *scale) {
     mo_context *ctx = graph->ctx;
     int64_t F = graph->features, n = graph->nodes;

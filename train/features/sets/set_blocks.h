@@ -1,4 +1,5 @@
-/* train/features/sets/set_blocks.h - what describes the graphs of a set, each block by itself (library internal). */
+/* train/features/sets/set_blocks.h - blocks that describe the graphs of a set, each computed separately (library
+ * internal). */
 #ifndef MO_SET_BLOCKS_H
 #define MO_SET_BLOCKS_H
 
@@ -8,8 +9,8 @@
 enum { MO_DEGREE_BUCKETS = 17, MO_STRUCTURE = MO_DEGREE_BUCKETS + MO_RETURNS + 1 };
 enum { MO_STATISTICS = 17, MO_SUBTREES = 256, MO_WAVES = 512 };
 
-/* structure.c: of every node, its row of structure; the triangles and the cycles of four nodes that it is part of,
- * counted in both directions and from every corner (6 and 4 for each of its graph's). */
+/* structure.c: for each node its row of structure, and the triangles and cycles of four nodes through it, counted in
+ * both directions and from every corner (6 for each triangle of the graph, 4 for each cycle). */
 typedef struct mo_set_structure {
     float *x;       /* [nodes, MO_STRUCTURE] */
     double *closed; /* [nodes, 2] */
@@ -17,22 +18,22 @@ typedef struct mo_set_structure {
 bool mo_set_structure_find(const mo_graph *graph, mo_set_structure *s);
 void mo_set_structure_free(mo_set_structure *s);
 
-/* scaled_set.c: gives a copy of a graph's struct, which borrows all else, features at one scale if it is a set. *own:
- * to be freed after their use, or NULL. Returns false on failure. */
+/* scaled_set.c: scales the features of a copy of a graph's struct, if it is a set; all else stays borrowed. *own: free
+ * it after use; or NULL. Returns false on failure. */
 bool mo_set_scale(mo_graph *graph, float **own);
 
-/* Rows of unit length, or zero, of every graph of the set: [graphs, columns]. Return false on failure. */
+/* Rows of unit length, or zero, for every graph of the set: [graphs, columns]. Return false on failure. */
 /* statistics.c */
 bool mo_set_statistics(const mo_graph *graph, const mo_set_structure *s, float *out);
-/* subtrees.c: the columns of that kernel [graphs, columns], each of two graphs or more, or with `single` of one or
- * more; NULL on failure. Release. */
+/* subtrees.c: the kernel's columns [graphs, columns]: those that two or more graphs have, or with `single` those that
+ * any graph has; NULL on failure. Release. */
 mo_csr *mo_set_subtree_columns(const mo_graph *graph, bool single);
-/* Their coordinates, on the tape; quality: of its SVD. */
+/* The SVD coordinates of these columns, on the tape; quality: of the SVD. */
 mo_tensor *mo_set_subtrees(mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality);
 /* waves.c */
 bool mo_set_waves(const mo_graph *graph, const mo_set_structure *s, uint64_t seed, float *out);
 
-/* Divides rows [n, w] by their lengths; rows of zeros stay. */
+/* Divides rows [n, w] by their lengths; zero rows stay. */
 void mo_unit_rows(float *x, int64_t n, int64_t w);
 
 #endif

@@ -14,7 +14,7 @@
 
 /* Sums over the nodes and edges of one graph. */
 typedef struct sums {
-    double n, ends, triangles, cycles, paths, stars, most; /* ends: 2m; triangles, cycles: as structure.c counts them */
+    double n, ends, triangles, cycles, paths, stars, most; /* ends: 2m; triangles, cycles: sums of structure.c's */
     double components;
     double x, xx, xy; /* of log(1 + d) over the ends of edges: sums, squares, products of both ends */
 } sums;
@@ -25,7 +25,7 @@ static int64_t find_root(int64_t *parent, int64_t i) {
     return i;
 }
 
-/* parent [nodes], each node its own parent before. */
+/* parent [nodes]: on entry each node is its own parent. */
 static double count_components(const mo_graph *graph, int64_t first, int64_t stop, int64_t *parent) {
     double components = (double)(stop - first);
     for (int64_t u = first; u < stop; u++)

@@ -1,5 +1,5 @@
-/* train/features/sets/structure.c - the structure round every node of a set of graphs: its degree as one of 17
- * half-octave buckets, the probabilities that a random walk is back after 2, 3 and 4 steps, log(1 + degree); and the
+/* train/features/sets/structure.c - the structure around each node of a set of graphs: its degree as one of 17
+ * half-octave buckets, the return probabilities of a random walk after 2, 3 and 4 steps, log(1 + degree); and the
  * triangles and cycles of four nodes through it. */
 #include "tensor/hidden.h"
 #include "train/features/closed_walks.h"

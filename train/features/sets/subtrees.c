@@ -1,14 +1,14 @@
 /* train/features/sets/subtrees.c - the Weisfeiler-Lehman optimal assignment kernel (Kriege, Giscard, Wilson 2016) of a
  * set of graphs, in coordinates.
  *
- * A node's colour is a hash of its kinds at first, which are the features in columns of small whole numbers: measured
- * values, which no two nodes share, would give each node a colour of its own. Each of three rounds mixes it with the
- * sum of its neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters. With n_c nodes of
- * colour c in a graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product of rows with
- * a column for every colour c and every number v of nodes that some graph has of it: (v - v_before)^(1/2) if n_c >= v,
- * v_before the next smaller such number. Columns of a single graph are left out, since they touch the diagonal alone.
- * Rows are divided by the root of k(G, G); the coordinates are those of their SVD.
- */
+ * A node's first colour is a hash of its features in columns of small whole numbers: measured values, which no two
+ * nodes share, would give each node its own colour. Each of three rounds mixes the colour with the sum of its
+ * neighbours' mixed colours, modulo 2^64, so that no order of the neighbours matters. With n_c nodes of colour c in a
+ * graph, k(G, G') = sum over rounds and colours of min(n_c, n'_c). That is an inner product of rows with one column for
+ * every colour c and every value v that n_c takes in some graph: the entry is (v - v_before)^(1/2) if n_c >= v, with
+ * v_before the next smaller value. Columns of a single graph are left out, since they change only the diagonal. Rows
+ * are divided by the root of k(G, G); the coordinates are those of their SVD.
+ **/
 #include "train/features/sets/set_blocks.h"
 
 #include "ops/inside.h"
@@ -47,7 +47,7 @@ static uint64_t mix_colour(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Whether each column holds whole numbers below MOST_KINDS alone: [features], to be freed; NULL on failure. */
+/* Whether each column has only whole numbers below MOST_KINDS: [features]; free() it; NULL on failure. */
 static bool *find_kinds(const mo_graph *graph) {
     bool *kind = mo_host_array(graph->ctx, graph->features, sizeof *kind);
     for (int64_t j = 0; kind && j < graph->features; j++)
@@ -85,7 +85,8 @@ static int compare_entries(const void *a, const void *b) {
     return (x->graph > y->graph) - (x->graph < y->graph);
 }
 
-/* The colours of graph g after round t, counted, into out; returns their number. The round is part of the colour. */
+/* Counts the colours of graph g after round t into out; returns the number of colours. The round is part of the
+ * colour. */
 static int64_t count_colours(const uint64_t *colour, int64_t n, int64_t g, int t, uint64_t *sorted, entry *out) {
     int64_t kinds = 0;
     for (int64_t i = 0; i < n; i++)
@@ -99,8 +100,8 @@ static int64_t count_colours(const uint64_t *colour, int64_t n, int64_t g, int t
     return kinds;
 }
 
-/* All colours of graph g into its part of the list, (ROUNDS + 1) entries a node; unused ones have count 0. colour and
- * other: [nodes], for the nodes of this graph alone. */
+/* Writes all colours of graph g to its part of the list, (ROUNDS + 1) entries per node; unused entries have count 0.
+ * colour and other: scratch [nodes], used for this graph's nodes only. */
 static void colour_graph(
     const mo_graph *graph, const bool *kind, int64_t g, uint64_t *colour, uint64_t *other, entry *list) {
     int64_t first = graph->graph_offset[g], n = graph->graph_offset[g + 1] - first;
@@ -112,7 +113,7 @@ static void colour_graph(
     for (int t = 1; t <= ROUNDS; t++) {
         for (int64_t u = first; u < first + n; u++) {
             uint64_t sum = mix_colour(
-                mix_colour(colour[u])); /* own; a multiple of mix_colour(colour) could be a sum of neighbours' */
+                mix_colour(colour[u])); /* its own; a multiple of mix_colour(colour) can be a sum of neighbours' */
             for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
                 sum += mix_colour(colour[graph->column[e]]);
             other[u] = mix_colour(sum);
@@ -157,13 +158,13 @@ static void add_cell(cells *c, int64_t graph, float value) {
         c->list[c->n++] = (cell){graph, c->columns, value};
 }
 
-/* The columns of one colour, which n graphs have; count [n] is scratch. */
+/* Makes the columns of one colour, which n graphs have; count [n] is scratch. */
 static void add_colour(cells *c, const entry *e, int64_t n, bool single, const double *norm, int64_t *count) {
     for (int64_t i = 0; i < n; i++)
         count[i] = e[i].count;
     qsort(count, (size_t)n, sizeof *count, compare_counts);
     int64_t before = 0;
-    for (int64_t k = 0; k < n - !single && mo_ok(c->ctx); k++) { /* the largest number alone is a single graph's */
+    for (int64_t k = 0; k < n - !single && mo_ok(c->ctx); k++) { /* only one graph has the largest count */
         if (count[k] == before)
             continue;
         double root = sqrt((double)(count[k] - before));
@@ -195,7 +196,7 @@ static cells list_cells(const mo_graph *graph, const entry *list, int64_t n, boo
     return c;
 }
 
-/* [graphs, columns], the cells of each graph in rising order of their columns. */
+/* The matrix [graphs, columns]; each graph's cells in rising order of columns. */
 static mo_csr *matrix_of(const mo_graph *graph, const cells *c) {
     mo_context *ctx = graph->ctx;
     int64_t *first = mo_host_array(ctx, graph->graphs + 2, sizeof *first);

@@ -3,10 +3,10 @@
  *
  * A node's row is h = [x | A~ x | A~^2 x], x its structure and its attributes, centred over all nodes of the set. With
  * w normal and s^2 the mean of |h|^2, the mean over the nodes of a graph of [cos((2 gamma)^(1/2) h.w / s) | sin(..)],
- * gamma 1/2 and 2, 128 w each, is a row whose inner products are means of exp(-gamma |h_u - h_v|^2 / s^2) over pairs of
- * nodes, to a random error. Rows are centred over the set and have unit length. Only the products h.w are ever formed,
+ * gamma 1/2 and 2, 128 w each, gives a row whose inner products approximate means of exp(-gamma |h_u - h_v|^2 / s^2)
+ * over pairs of nodes. Rows are centred over the set and have unit length. Only the products h.w are computed,
  *     h.w = x.w_0 + A~ (x.w_1 + A~ x.w_2),
- * from the attributes at one scale (scaled_set.c): no SVD enters. s^2 is the mean of (h.w)^2 over nodes and w. */
+ * from scaled attributes (scaled_set.c), without an SVD. s^2 is the mean of (h.w)^2 over nodes and w. */
 #include "tensor/hidden.h"
 #include "train/features/sets/set_blocks.h"
 
@@ -20,7 +20,7 @@ typedef struct waves {
     const mo_set_structure *structure;
     float *w;        /* [STEPS, MO_STRUCTURE + features, DIRECTIONS] */
     int64_t columns; /* MO_STRUCTURE + features */
-    double *sums;    /* [graphs, DIRECTIONS + 1]: of h.w, and of all their squares */
+    double *sums;    /* [graphs, DIRECTIONS + 1]: sums of h.w, and of all their squares */
     double *means;   /* [graphs, MO_WAVES] */
     float center[DIRECTIONS], scale[DIRECTIONS];
 } waves;
@@ -50,7 +50,8 @@ static void add_node_waves(const waves *v, int64_t u, int step, float *y) {
         add_scaled(y, w + (MO_STRUCTURE + graph->feature_column[e]) * DIRECTIONS, graph->feature_value[e]);
 }
 
-/* h.w of the n nodes of a graph from `first` on: z [n, DIRECTIONS]; other: of the same size. Returns where they are. */
+/* h.w of the n nodes of a graph from `first` on, in z or `other`, both [n, DIRECTIONS]. Returns the one that holds the
+ * result. */
 static float *project(const waves *v, int64_t first, int64_t n, float *z, float *other) {
     const mo_graph *graph = v->graph;
     for (int step = STEPS - 1; step >= 0; step--) {
@@ -95,7 +96,7 @@ static void average_waves(waves *v, int64_t g, const float *z, int64_t n) {
         means[j] /= (double)n;
 }
 
-/* Projects every graph and hands it on. */
+/* Projects every graph and passes the result on. */
 static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z, int64_t n)) {
     const mo_graph *graph = v->graph;
     mo_context *ctx = graph->ctx;
@@ -123,7 +124,7 @@ static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z
     return mo_ok(ctx);
 }
 
-/* The mean over the nodes, and the scale of the angles, from the sums of all graphs in turn. */
+/* The mean over the nodes and the scale of the angles, from the graphs' sums, added in order. */
 static void find_scale(waves *v) {
     static const double gamma[GAMMAS] = {0.5, 2};
     double nodes = fmax((double)v->graph->nodes, 1), spread = 0, sums[DIRECTIONS + 1] = {0};

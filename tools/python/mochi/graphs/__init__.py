@@ -1,1 +1,1 @@
-"""Graphs, their features, trained models, labels from a few, training."""
+"""Graphs, features, trained models, few-shot labels, training."""

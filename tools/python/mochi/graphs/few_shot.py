@@ -1,4 +1,4 @@
-"""The labels of a graph's examples from a few of them."""
+"""Predicts the labels of a graph's examples from a few given ones."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from .sources import array_of, number_classes, plain_labels
 
 @dataclasses.dataclass(frozen=True)
 class Estimate:
-    """What the labelled examples say of a readout that has not seen them: each was left out in turn.
+    """The accuracy to expect, from fits that leave labelled examples out in turn.
 
     Attributes
     ----------
     accuracy, low, high : float
         The expected accuracy, mean over classes, and its 95% interval (Wilson 1927); NaN without held-out examples.
     classes, labelled, held_out, small_classes : int
-        Classes; labelled examples; those that were left out; classes of one example, which no fit can do without.
+        Numbers of: classes; labelled examples; examples left out; classes with one example, which cannot be left out.
     temperature : float
         Of the probabilities.
     nll : float
         Mean cross-entropy of the held-out labels.
     baseline : float
-        The accuracy, found in the same way, of features two hops away alone.
+        The accuracy, estimated in the same way, of the features two hops away alone.
     transductive : bool
         Whether the readout is refitted on its predictions for all examples.
     other : float
-        With transductive="auto", the accuracy, found in the same way, of the readout that was not chosen; else NaN.
+        With transductive="auto", the accuracy, estimated in the same way, of the readout that was not chosen; else NaN.
     """
 
     accuracy: float
@@ -67,15 +67,15 @@ class Estimate:
 class FewShot(Handle):
     """A readout of a graph's examples, fitted on a few labels; made by `Trained.few_shot`.
 
-    Features and embeddings are made once; `fit` takes any number of sets of labels.
+    Features and embeddings are computed once; `fit` can be called with several sets of labels.
 
     Attributes
     ----------
     classes : numpy.ndarray
         The labels' values, rising [C]; columns of logits and probabilities are in this order.
 
-    An example goes by its name, in arguments and in results, where the graph has names (`Graph.names`), and else by its
-    number. Results for all examples are in the order of their numbers, which is that of the names.
+    Arguments and results give an example by its name if the graph has names (`Graph.names`), else by its number. Results for all
+    examples are in the order of their numbers, which is the order of the names.
     """
 
     release = lib.gate_mo_few_shot_release
@@ -95,7 +95,7 @@ class FewShot(Handle):
             self.fit(labels)
 
     def fit(self, labels: Any) -> FewShot:
-        """Fits the readout on labels, as `Trained.few_shot` takes them; returns itself."""
+        """Fits the readout on labels, given as for `Trained.few_shot`; returns itself."""
         known, label, classes = _labelled(self.graph, labels)
         self._known, self.classes = np.zeros(0, np.int64), np.zeros(0, np.int64)  # a fit that fails leaves none
         self.context.call(lib.gate_mo_few_shot_fit, self.pointer(), integers(known), integers(label), len(label))
@@ -111,7 +111,7 @@ class FewShot(Handle):
 
     @property
     def estimate(self) -> Estimate:
-        """The accuracy to expect, from labels that are left out in turn."""
+        """The expected accuracy, from leaving labels out in turn."""
         e = self.context.call(lib.gate_mo_few_shot_expect, self.pointer())
         return Estimate(**{field.name: getattr(e, field.name) for field in dataclasses.fields(Estimate)})
 
@@ -120,20 +120,20 @@ class FewShot(Handle):
     @overload
     def predict(self, examples: Sequence | None = None, *, as_frame: Literal[True]) -> Any: ...
     def predict(self, examples=None, as_frame=False):
-        """The class of each example [n], as the labels name it.
+        """The class of each example [n], with the names used in the labels.
 
         Parameters
         ----------
         examples : sequence
             Examples, or a mask, bool [examples]; None: all.
         as_frame : bool
-            A Series of pandas, by the names of the examples.
+            Return a pandas Series, indexed by the examples' names.
         """
         found = self.classes[np.argmax(self._rows(lib.gate_mo_few_shot_probabilities, examples), 1)]
         return self._frame(found, examples) if as_frame else found
 
     def score(self, labels: Any) -> float:
-        """The share of examples that are predicted as labels say: a dict, a Series or an array, as `fit` takes them."""
+        """The accuracy on examples with known labels: a dict, a Series or an array, as for `fit`."""
         examples, values = None, list(labels)
         if hasattr(labels, "items"):
             examples, values = map(list, zip(*labels.items(), strict=True))
@@ -147,12 +147,12 @@ class FewShot(Handle):
     @overload
     def predict_proba(self, examples: Sequence | None = None, *, as_frame: Literal[True]) -> Any: ...
     def predict_proba(self, examples=None, as_frame=False):
-        """Probabilities softmax(logits / temperature), float64 [n, C]; the temperature is of the left-out labels.
+        """Probabilities softmax(logits / temperature), float64 [n, C]; the temperature is fitted to left-out labels.
 
-        as_frame: a DataFrame of pandas, whose index are the names of the examples and whose columns the classes.
+        as_frame: return a pandas DataFrame with the examples' names as index and the classes as columns.
 
-        Warns where a class has fewer than 4 labels: over 25 graphs the mean of the largest lay up to 41 points below the
-        accuracy and up to 20 above it with one label of each class, up to 20 below and 19 above with two.
+        Warns if a class has fewer than 4 labels: over 25 graphs the mean of the largest probabilities was up to 41 points below
+        and 20 above the accuracy with one label per class, up to 20 below and 19 above with two.
         """
         if 0 < self._fewest < 4:
             warnings.warn(f"few-shot: probabilities are rough below 4 labels of a class, found {self._fewest}", stacklevel=2)
@@ -181,7 +181,7 @@ class FewShot(Handle):
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> FewShot:
-        """The readout that `save` wrote, which is fitted again; a pickle, hence of a source that you trust."""
+        """Reads and refits a readout that `save` wrote. It is a pickle: load it only from a source that you trust."""
         with open(path, "rb") as file:
             found = pickle.load(file)
         if not isinstance(found, cls):
@@ -195,7 +195,7 @@ class FewShot(Handle):
         return out
 
     def _numbers_of(self, examples):
-        """The numbers of examples, which go by their names where the graph has some; or of those that a mask marks."""
+        """The numbers of examples given by name (or by number without names), or marked by a mask."""
         name = self.graph.name if self.graph._owned is not None else "few-shot"
         if isinstance(examples, (str, int, np.integer)):
             examples = [examples]
@@ -252,13 +252,13 @@ def task_of(g: Graph) -> int:
 
 
 def cache_folder() -> Any:
-    """The folder that keeps features, which MOCHI_CACHE names as for the program; NULL: none."""
+    """The folder for cached features, from MOCHI_CACHE as in the program; NULL: none."""
     folder = os.environ.get("MOCHI_CACHE")
     return ffi.new("char[]", os.fsencode(folder)) if folder else ffi.NULL
 
 
 def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, experts: Any = ()) -> tuple[Any, list]:
-    """(the options of the library, what they point to); experts: rows [nodes, w], under names or in a sequence."""
+    """(the library's options, objects to keep alive); experts: rows [nodes, w], in a dict by name or in a sequence."""
     readout, lam = None if head is None else head_of(head), checked.real("few_shot: lam", lam)
     options, kept = struct("mo_few_shot_options", weights=weights, cache=cache_folder(), head=readout, lam=lam)
     named = experts if isinstance(experts, dict) else {f"rows {i}": rows for i, rows in enumerate(experts)}
@@ -272,7 +272,7 @@ def options_of(g: Graph, weights: Any, head: str | Head | None, lam: float, expe
 
 
 def _called(g, ids):
-    """Examples as the graph calls them: by number, or by name."""
+    """Examples by the graph's names, or by number."""
     if g.names is None:
         return ids.copy()
     every = g.names

@@ -29,7 +29,7 @@ class Graph:
     Attributes
     ----------
     ignored : tuple of str
-        What the edges had where they came from, and have not here: "weights", "directions".
+        Properties of the source's edges that were dropped: "weights", "directions".
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Graph:
         self.ignored = tuple(ignored)
 
     def owned(self) -> Handle:
-        """The library's graph, for a readout that outlives this one; raises `StateError` once the graph is closed."""
+        """The library's graph, for a readout that outlives this object; raises `StateError` once the graph is closed."""
         if self._owned is None:
             raise errors.StateError("the Graph is closed")
         return self._owned
@@ -58,7 +58,7 @@ class Graph:
         return self.owned().pointer()
 
     def close(self) -> None:
-        """Lets the library's graph go, as soon as no readout of it needs it."""
+        """Releases the library's graph once no readout needs it."""
         self._owned = None
 
     def __enter__(self) -> Graph:
@@ -74,7 +74,7 @@ class Graph:
 
     @property
     def names(self) -> list | None:
-        """What the examples are called where they came from, in the order of their numbers; None: by their numbers."""
+        """The examples' names in the source, in the order of their numbers; None: they have only numbers."""
         if self._names is None and self._owned is not None:
             self._names = self._names_inside()
         return self._names
@@ -87,7 +87,7 @@ class Graph:
 
     @property
     def nodes(self) -> int:
-        """The number of nodes, of all graphs of a set together."""
+        """The number of nodes; for a set, over all graphs."""
         return self.pointer().nodes
 
     @property
@@ -102,12 +102,12 @@ class Graph:
 
     @property
     def examples(self) -> int:
-        """The number of what can be labelled: of nodes, or of the graphs of a set."""
+        """The number of examples: of nodes, or of the graphs of a set."""
         return lib.mo_graph_examples(self.pointer())
 
     @property
     def tasks(self) -> list[str]:
-        """What can be asked of the graph: "nc" (classes of nodes), "lp" (links), "gc" (classes of graphs)."""
+        """The tasks that the graph supports: "nc" (classes of nodes), "lp" (links), "gc" (classes of graphs)."""
         return [name for name, task in TASKS.items() if lib.mo_graph_has_task(self.pointer(), task)]
 
     @property
@@ -117,7 +117,7 @@ class Graph:
 
     @property
     def adjacency(self) -> tuple[np.ndarray, np.ndarray]:
-        """The adjacency in rows, as scipy.sparse.csr_matrix has it: indptr [nodes + 1] and indices [2 edges]."""
+        """The adjacency in CSR form, as in scipy.sparse.csr_matrix: indptr [nodes + 1] and indices [2 edges]."""
         p = self.pointer()
         return _copied(p.row_pointer, p.nodes + 1, np.int64), _copied(p.column, p.nnz, np.int32)
 
@@ -128,7 +128,7 @@ class Graph:
 
     @property
     def x(self) -> np.ndarray | None:
-        """float32 [nodes, d], the attributes of the nodes that the graph came with; None: it has none."""
+        """float32 [nodes, d], the node attributes that the graph came with; None: it has none."""
         p = self.pointer()
         if not p.features:
             return None
@@ -140,13 +140,13 @@ class Graph:
 
     @property
     def y(self) -> np.ndarray | None:
-        """int64 [examples], the classes that the graph came with, 0 .. C - 1, -1 where unlabelled; None: it has none."""
+        """int64 [examples], the classes that the graph came with, 0 .. C - 1, -1 if unlabelled; None: it has none."""
         p = self.pointer()
         return _copied(p.label, p.n_labels, np.int64) if p.n_labels else None
 
     @property
     def classes(self) -> np.ndarray:
-        """What the classes of `y` are called, [C]: names, or numbers."""
+        """The names or numbers of the classes of `y`, [C]."""
         if self._class_values is None:
             self._class_values = self._classes_inside()
         return self._class_values
@@ -159,9 +159,9 @@ class Graph:
         return np.array([int(text) for text in texts]) if p.class_numbers else np.array(texts)
 
     def division(self, part: str) -> np.ndarray | None:
-        """Whether each node is in a part of the division that came with the graph, bool [nodes]; None: none came.
+        """Which nodes are in a part of the division that came with the graph, bool [nodes]; None: none came.
 
-        Of several divisions it is bool [divisions, nodes].
+        For several divisions, bool [divisions, nodes].
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Graph:
         return chosen if p.divisions == 1 else chosen.reshape(p.divisions, p.nodes)
 
     def find(self, name: Any) -> int:
-        """The number, 0 .. examples - 1, of the example of that name; of a graph without names a number is its own."""
+        """The number, 0 .. examples - 1, of the example with that name; without names, a number gives itself."""
         found = -1
         if self._number_of is not None:
             try:
@@ -195,8 +195,7 @@ class Graph:
     def save(self, path: str | os.PathLike) -> None:
         """Writes the graph as .npz, which `mochi.graph` and the program read, with the names of its examples and classes.
 
-        Names that are neither all numbers nor all texts are written as texts, with a warning. What `ignored` says is about
-        the source, and not written.
+        Names that are neither all numbers nor all texts are written as texts, with a warning. `ignored` is not written.
         """
         self.context.call(lib.gate_mo_graph_write, self.pointer(), os.fsencode(path))
         written = self._names_inside(), self._classes_inside().tolist()
@@ -215,7 +214,7 @@ class Graph:
         return sparse.csr_array((np.ones(len(indices), np.float32), indices, indptr), (self.nodes, self.nodes))
 
     def to_networkx(self) -> Any:
-        """A networkx.Graph of the nodes' names, with their attributes "x" (rows) and "y" (class names), where there are any."""
+        """A networkx.Graph of the nodes' names, with attributes "x" (rows) and "y" (class names) if there are any."""
         import networkx
 
         made, (indptr, indices) = networkx.Graph(name=self.name), self.adjacency
@@ -265,27 +264,27 @@ def graph(
     name: str | None = None,
     context: Context | None = None,
 ) -> Graph:
-    """A graph from what holds one.
+    """Makes a graph from a name, a file, arrays or an object of another library.
 
     Parameters
     ----------
     source : str, path or object
-        A data set's name (`mochi data list`) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse
-        [n, n], or an array [n, n], whose entries that are not 0 are edges; an array of edges [edges, 2] or [2, edges] of node
-        numbers, or [edges, 2] of names; a table of pandas with two columns of either, and, if you like, one of weights, or a
-        square one of an adjacency by names; a graph of networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y,
-        masks); a graph of DGL (edges(), ndata: feat, label, masks); a `Graph`, which is itself where nothing else is given.
+        A data set's name (`mochi data list`) or file, in any format of train/FORMATS.md; a matrix of scipy.sparse [n, n], or an
+        array [n, n], whose nonzero entries are edges; an array of edges [edges, 2] or [2, edges] of node numbers, or [edges, 2]
+        of names; a pandas table with two such columns and optionally one of weights, or a square adjacency by names; a graph of
+        networkx; a ``Data`` of PyTorch Geometric (edge_index, x, y, masks); a graph of DGL (edges(), ndata: feat, label, masks);
+        a `Graph`, returned unchanged if nothing else is given.
     x : array_like, scipy.sparse matrix or str
-        Attributes of the nodes [n, d], in place of the source's; or the name of a node attribute of the source.
+        Node attributes [n, d], instead of the source's; or the name of a node attribute of the source.
     y : array_like or str
         Labels of the nodes [n], all whole numbers, texts, bytes or bools; None, NaN, pandas.NA, masked entries, "", -1 and
         other negative numbers mean unlabelled, and the texts "nan" and "None" are classes. Or the name of a node attribute.
     nodes : int
-        The number of nodes of an array of edges; None: the largest number and one.
+        The number of nodes, for an array of edges; None: the largest node number plus 1.
     name : str
-        In messages; None: as the source says.
+        Name in messages; None: the source's.
 
-    Edges have neither weights nor directions: where an object has them, a warning says so, and `Graph.ignored` keeps it.
+    Edges have neither weights nor directions: if the source has them, a warning says so, and `Graph.ignored` lists them.
 
     Source: train/graphs/
 
@@ -307,14 +306,14 @@ def graph(
 
 
 def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, context: Context | None = None) -> Graph:
-    """A set of graphs, each with one label, for classes of graphs.
+    """Makes a set of graphs, each with one label.
 
     Parameters
     ----------
     sources : sequence
-        What `graph` takes, all with attributes of one width, or all without; y of one number is a graph's label.
+        Sources as for `graph`, all with attributes of one width or all without; a y of one number is a graph's label.
     y : array_like
-        A label of each graph, in place of theirs.
+        A label for each graph, instead of the sources'.
     """
     context = context or default_context()
     parts = [parts_of(source, None, None, None) for source in sources]
@@ -340,7 +339,7 @@ def graph_set(sources: Sequence[Any], y: Any = None, name: str | None = None, co
 
 
 def _told(made):
-    """The graph, after a warning of what the library left out of its source."""
+    """Returns the graph, after warning of what the library left out of its source."""
     if made.pointer().left_out:
         text = ffi.string(made.pointer().left_out).decode(errors="replace")
         warnings.warn(f"graph {made.name}: left out: {text}", stacklevel=3)
@@ -371,7 +370,7 @@ def _assembled(context, parts, name, caller):
 
 
 def _remade(members, name, names, class_values, ignored, context=None):
-    """The graph of the arrays of the library's .npz form."""
+    """Makes a graph from arrays in the library's .npz form."""
     context = context or default_context()
     with lists_of(context, members) as given:
         made = context.call(lib.gate_mo_graph_from_arrays, given.pointer(), name.encode(), name.encode())

@@ -1,4 +1,4 @@
-"""The recipes of `mochi train`: what decides the weights of a run, by the program's own code (tools/train/recipe.c)."""
+"""The recipes of `mochi train`: all settings that decide a run's weights, by the program's code (tools/train/recipe.c)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..heads import head
 
 RECIPES = ("paper", "paper++", "released", "best")  # as RECIPE_PAPER .. of recipe.h
 TEMPERATURES = ("logit", "embed")
-# Where the program keeps what may be given in place of a recipe's own.
+# The program's fields for settings that can replace a recipe's.
 OPTIONS = {
     "dim": "features.dim", "power_iterations": "features.power_iterations", "link_share": "link_share", "families": "family",
     "steps": "steps", "episodes_per_step": "episodes_per_step", "lr": "adamw.lr", "lr_min": "adamw.lr_min",
@@ -22,7 +22,7 @@ OTHERS = ("hops", "k", "q", "temperature", "head")
 
 
 class Recipe:
-    """The settings of a run: those of a named recipe, and what is given in their place.
+    """The settings of a run: a named recipe, with some settings replaced.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Recipe:
             raise TypeError(f"train: an unknown option {option!r}, expected one of {', '.join((*OPTIONS, *OTHERS))}")
 
     def _refuse(self, best, given):
-        """What has no effect on the run, as `mochi train` refuses it."""
+        """Refuses settings without effect on the run, as `mochi train` does."""
         readout = self.settings.model.head
         reads_itself = lib.reads_itself(self.settings)
         parameters = [ffi.string(p.name) for p in readout.parameters[0 : readout.n_parameters]]
@@ -87,7 +87,7 @@ class Recipe:
                 raise errors.InvalidError(f"train: {option} has no effect, as {why}")
 
     def text(self) -> str:
-        """The settings as the program writes them in run.json, so that either continues the other's runs."""
+        """The settings in the program's run.json form, so that each can continue the other's runs."""
         text = lib.recipe_text(self.settings)
         try:
             return ffi.string(text).decode()

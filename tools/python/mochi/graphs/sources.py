@@ -1,4 +1,4 @@
-"""What holds a graph, as the arrays of the library's .npz form (train/FORMATS.md)."""
+"""Converts sources of graphs to arrays of the library's .npz form (train/FORMATS.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MASKS = {"train": "train", "validation": "val", "test": "test"}
 
 
 def array_of(value):
-    """An array of NumPy of an array of any library, on any device."""
+    """A NumPy array from an array of any library, on any device."""
     if checked.is_masked(value):
         raise errors.InvalidError("an array with masked entries, expected all values")
     for method in ("detach", "cpu"):
@@ -28,7 +28,7 @@ def array_of(value):
 
 
 def parts_of(source, x, y, nodes):
-    """Nodes, ends of edges u and v; and, where there are any, attributes, labels, names, the division, and what was ignored."""
+    """Nodes, ends of edges u and v; and, if present, attributes, labels, names, the division, and what was ignored."""
     nodes = None if nodes is None else checked.whole("graph: nodes", nodes, 0, MOST_NODES)
     if hasattr(source, "adjacency") and hasattr(source, "offsets"):
         parts = _of_mochi(source)
@@ -59,7 +59,7 @@ def _attribute(source, parts, name):
 
 
 def _weighted(values):
-    """Whether values of edges are anything but ones."""
+    """Whether an edge's value differs from 1."""
     try:
         return bool((array_of(values) != 1).any())
     except (TypeError, ValueError):
@@ -77,7 +77,7 @@ def _ignored(weights, directions):
 
 
 def _number_after(u, v):
-    """The least number of nodes that has these ends of edges."""
+    """The smallest number of nodes for these ends of edges."""
     return int(max(u.max(initial=-1), v.max(initial=-1))) + 1
 
 
@@ -106,7 +106,7 @@ def _of_sparse(matrix):
 
 
 def _of_dense(matrix, names=None):
-    """A matrix [n, n], of which every entry that is not 0 is an edge."""
+    """A matrix [n, n] whose nonzero entries are edges."""
     if matrix.dtype.kind not in "biuf" or not np.isfinite(matrix).all():
         raise errors.InvalidError(f"graph: an adjacency of {matrix.dtype} {list(matrix.shape)}, expected finite numbers")
     u, v = np.nonzero(matrix)
@@ -127,7 +127,7 @@ def _of_names(u, v, weights):
 
 
 def _of_table(table):
-    """A table of pandas: two columns of ends and perhaps one of weights, or an adjacency by names."""
+    """A pandas table: two columns of ends and optionally one of weights, or an adjacency by names."""
     if len(table.columns) == len(table) > 0 and table.index.equals(table.columns):
         return _of_dense(table.to_numpy(), table.index.tolist())
     if len(table.columns) not in (2, 3):
@@ -238,7 +238,7 @@ def members_of(parts):
 
 
 def _names(key, names):
-    """Names as the form has them: numbers, or UTF-8 texts with a zero behind each; none where two would be the same text."""
+    """Names in the .npz form: numbers, or UTF-8 texts, each followed by a zero; none if two would be the same text."""
     numbers = all(isinstance(name, (int, np.integer)) for name in names)
     try:
         if numbers:
@@ -287,7 +287,7 @@ def _attributes(x, nodes):
 
 
 def number_classes(values: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Labels of any type as classes: (int64 [n] of 0 .. C - 1, -1 where unlabelled; their values [C], rising)."""
+    """Labels of any type as classes: (int64 [n] of 0 .. C - 1, -1 if unlabelled; their values [C], rising)."""
     plain = plain_labels(values)
     if len(plain) != n:
         raise errors.InvalidError(f"labels [{len(plain)}], expected one for each of {n} examples")
@@ -298,10 +298,10 @@ def number_classes(values: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def plain_labels(values: Any) -> list:
-    """Labels as Python's own int, bool, str or bytes, all of one of these types, and None where one is unlabelled.
+    """Labels as Python's int, bool, str or bytes, all of one type, with None for unlabelled.
 
-    Unlabelled are None, NaN, pandas.NA, masked entries, "", and -1 and every other negative whole number. Texts are taken as
-    they are: "nan" and "None" are classes, also where NumPy has made them, as in ``np.array(["a", np.nan])``.
+    Unlabelled are None, NaN, pandas.NA, masked entries, "", and -1 and every other negative whole number. Texts are unchanged:
+    "nan" and "None" are classes, even if NumPy has made them, as in ``np.array(["a", np.nan])``.
     """
     if isinstance(values, np.ma.MaskedArray):
         array = np.array(values.tolist(), object)
@@ -319,7 +319,7 @@ def plain_labels(values: Any) -> list:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, masked, or pandas.NA, which answers with itself to whether it is unequal to itself."""
+    """Whether a value is None, NaN, masked, or pandas.NA (for which != gives pandas.NA)."""
     if value is None or value is np.ma.masked:
         return True
     if isinstance(value, (bool, np.bool_)):

@@ -1,4 +1,4 @@
-"""Trained models: the weights that come with the library, those of a file, and what they make of a graph."""
+"""Trained models, from the library's weights or a file: embeddings, few-shot labels and link scores of a graph."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def features(
     g : Graph
         Or what `graph` takes.
     hop : int
-        One hop of the nodes' rows: float32 [nodes, dim], or their means over the graphs of a set [graphs, dim]. None: all.
+        Return only this hop: float32 [nodes, dim], or means over the graphs of a set [graphs, dim]. None: all hops.
     dim : int
         The width of a row; None: 512.
     hops : int
@@ -79,7 +79,7 @@ class Trained:
         self._in(context or default_context())
 
     def _in(self, context):
-        """The weights in a context; read once for each."""
+        """The weights in a context, read once per context."""
         if context not in self._made:
             read = context.call(lib.gate_mo_weights_read, context.pointer, os.fsencode(self.weights))
             self._made[context] = Handle(context, read, release=lib.gate_mo_weights_release)
@@ -132,26 +132,26 @@ class Trained:
         transductive: bool | str = "auto",
         experts: Any = (),
     ) -> FewShot:
-        """The labels of a graph's examples from a few of them, as `mochi predict` finds them.
+        """Predicts the labels of a graph's examples from a few given ones, as `mochi predict` does.
 
         Parameters
         ----------
         g : Graph
             Or what `graph` takes.
         labels : dict, pandas.Series or array_like
-            {example: class}, examples by the graph's names, or by number if it has none; or one class for each example, of
-            any type that `graph` takes; or a mask, bool [examples]: the graph's own labels there. None: `FewShot.fit` comes
+            {example: class}, examples by the graph's names, or by number if it has none; or one class for each example, of any
+            type that `graph` takes; or a mask, bool [examples], that selects the graph's own labels. None: call `FewShot.fit`
             later.
         head : str
             The readout; None: the one that the weights were trained with.
         lam : float
-            The penalty of a readout that has one, above 0; 0: the trained one.
+            The readout's penalty, above 0; 0: the trained value.
         transductive : bool, "auto" or "never"
-            Refit the readout on its own predictions for all examples, classes of equal size; "auto": where labels left
-            out in turn are predicted no worse by it, of 100,000 examples or fewer; "never", of a set: a prediction reads
-            its own graph and the labelled ones alone.
+            Refit the readout on its own predictions for all examples, assuming classes of equal size; "auto": if it predicts
+            left-out labels no worse, for at most 100,000 examples; "never", for a set: a prediction reads only its own graph and
+            the labelled ones.
         experts : sequence or dict of array_like
-            Rows [nodes, w] of one's own, under names in a dict, by which nodes are compared too.
+            Your own rows [nodes, w], in a sequence or in a dict by name, as a further comparison of nodes.
 
         Source: train/few_shot/
         """
@@ -163,7 +163,7 @@ class Trained:
         return made
 
     def score_links(self, g: Any, pairs: Sequence, head: str | Head | None = None, lam: float = 0.0) -> np.ndarray:
-        """Scores of pairs of nodes that are not linked: the higher, the likelier is a missing link.
+        """Scores pairs of nodes that are not linked: the higher, the more likely a link is missing.
 
         Parameters
         ----------
@@ -177,7 +177,7 @@ class Trained:
         Returns
         -------
         numpy.ndarray
-            float64 [n], as `mochi predict --task lp` writes them; NaN of a pair that is linked, or of one node twice.
+            float64 [n], as `mochi predict --task lp` writes them; NaN for a linked pair, or for a node paired with itself.
         """
         g, pairs = graph(g), list(pairs)
         wrong = next((p for p in pairs if isinstance(p, (str, bytes)) or not hasattr(p, "__len__") or len(p) != 2), None)

@@ -1,4 +1,4 @@
-"""Training on a pool of graphs, as `mochi train` does it, with progress and Ctrl-C."""
+"""Training on a pool of graphs, as in `mochi train`, with progress and Ctrl-C."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ POOL = ("citeseer", "photo", "gnutella06", "astroph", "enzymes", "imdb-binary")
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """What a step of training did.
+    """The figures of a training step.
 
     Attributes
     ----------
     step, steps : int
-        Its number, from 0, and how many the run has.
+        Its number, from 0, and the run's number of steps.
     loss, gradient_norm, lr, seconds : float
         The mean loss of its episodes; the norm before clipping; the rate; how long it took.
     accuracy : dict
-        Of the queries by task ("nc", "lp", "gc"), 0 .. 1, of the tasks that had an episode.
+        On the queries of each task ("nc", "lp", "gc") that had an episode, 0 .. 1.
     """
 
     step: int
@@ -58,7 +58,8 @@ class Run:
     Attributes
     ----------
     folder : str
-        With weights.safetensors once it is finished, checkpoint.safetensors, log.jsonl and run.json (train/FORMATS.md).
+        Contains checkpoint.safetensors, log.jsonl, run.json and, once the run is finished, weights.safetensors
+        (train/FORMATS.md).
     finished : bool
         Whether all steps are done; else the run was stopped, and ``train(.., resume=True)`` goes on.
     history : list of Step
@@ -77,7 +78,7 @@ class Run:
 
 
 class _Watch:
-    """What the library's calls come back to."""
+    """The target of the library's callbacks."""
 
     def __init__(self, run, report, tell):
         self.run, self.report, self.tell = run, report, tell
@@ -93,7 +94,7 @@ class _Watch:
 
 @ffi.def_extern(error=False)
 def door_report(r, state):
-    """A step is done; an exception stops the run behind it, and comes out of the call."""
+    """A step is done; an exception stops the run after it, and the call raises it."""
     watch = ffi.from_handle(state)
     try:
         return watch.step(r)
@@ -104,7 +105,7 @@ def door_report(r, state):
 
 @ffi.def_extern()
 def door_notice(line, state):
-    """A slow preparation tells how far it is."""
+    """Progress of a slow preparation."""
     ffi.from_handle(state).tell(ffi.string(line).decode(errors="replace"))
 
 
@@ -118,27 +119,27 @@ def train(
     context: Context | None = None,
     **options: Any,
 ) -> Run:
-    """Meta-trains on a pool of graphs: the run, and at the same BLAS core the bits, of `mochi train`.
+    """Meta-trains on a pool of graphs, like `mochi train`; with the same BLAS core even the bits agree.
 
-    Ctrl-C stops the run behind the step at hand, with a checkpoint, and the call returns.
+    Ctrl-C stops the run after the current step, writes a checkpoint, and the call returns.
 
     Parameters
     ----------
     out : path
         The folder of the run, new or empty unless it is resumed.
     pool : sequence
-        Names or files, "cora:nc+lp" for some tasks alone; a `Graph`, or (graph, "nc+lp"). The default comes with the library.
+        Names or files, "cora:nc+lp" for these tasks only; a `Graph`, or (graph, "nc+lp"). The default comes with the library.
     recipe : str
         "best", "paper", "paper++" or "released".
     progress : bool or callable
-        True: a bar of tqdm where there is one, in notebooks too, else lines of text. A callable is given each `Step`, and
-        stops the run by returning False; an exception in it stops the run, too, and comes out of this call.
+        True: a tqdm bar if tqdm is installed, else lines of text. A callable gets each `Step` and stops the run by returning
+        False; an exception in it also stops the run, and this call raises it.
     resume : bool
-        Go on with a run that was stopped; with the same arguments.
+        Continue a stopped run, with the same arguments.
     checkpoint_every : int
         Steps; 0: only at the end.
     **options
-        In place of the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
+        Replace the recipe's: steps, lr, lr_min, weight_decay, clip, k and q (a number, or bounds), max_classes, head,
         lam, temperature, dim, hops, layers, dropout, power_iterations, link_share, families, episodes_per_step, max_rows, seed.
 
     Source: train/run/
@@ -173,7 +174,7 @@ def train(
 
 
 def _named(pool, folder):
-    """(what run.json calls the graphs, what the library opens): graphs in memory become files for the while."""
+    """(names of the graphs in run.json, names the library opens): graphs in memory become temporary files."""
     names, paths = [], []
     for i, item in enumerate([pool] if isinstance(pool, (str, Graph)) else pool):
         g, tasks = (item[0], ":" + item[1]) if isinstance(item, tuple) else (item, "")
@@ -203,7 +204,7 @@ def _opened(context, settings, paths, handle):
 
 @contextlib.contextmanager
 def _interruptible(watch) -> Iterator[None]:
-    """The first Ctrl-C stops the run behind its step; a second one is Python's own."""
+    """The first Ctrl-C stops the run after its step; a second one acts as usual in Python."""
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGINT) is None:
         yield
         return
@@ -222,7 +223,7 @@ def _interruptible(watch) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _shown(progress) -> Iterator[tuple[Callable[[Step], Any], Callable[[str], Any]]]:
-    """(what is given each step, what is given each notice)."""
+    """(callback for steps, callback for notices)."""
     if callable(progress):
         yield progress, lambda line: None
     elif not progress:

@@ -1,6 +1,6 @@
-"""Heads and solvers as functions of PyTorch, whose gradients have gradients of their own.
+"""Heads and solvers as PyTorch functions that can be differentiated repeatedly.
 
-They stand where ``torch.linalg.solve`` or a loop over episodes stood: tensors of PyTorch go in without a copy, on the CPU or on
+They replace ``torch.linalg.solve`` or a loop over episodes: PyTorch tensors go in without a copy, on the CPU or on
 a GPU that the library can open; tensors of PyTorch come out; `torch.autograd` asks the library's tape for the adjoint.
 
 >>> import mochi.torch, torch
@@ -11,9 +11,9 @@ a GPU that the library can open; tensors of PyTorch come out; `torch.autograd` a
 torch.Size([64, 75, 5])
 >>> logits.square().mean().backward()
 
-Derivatives of every order exist, but for `svm`, which promises the first. An input must not be changed in place before backward,
-as of every function that saves its inputs: PyTorch says so. Every thread computes in its own default context
-(`mochi.set_default_context`), whose threads live beside those of PyTorch.
+Derivatives of every order exist, except for `svm`, which has only the first. As for every function that saves its inputs, an
+input must not be changed in place before backward; PyTorch then raises. Every thread computes in its own default context
+(`mochi.set_default_context`), whose threads are separate from PyTorch's.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ __all__ = [
 
 
 def function(f: Callable) -> Callable[..., Any]:
-    """A function of PyTorch from one that is written with the ops of `mochi.ops`.
+    """A PyTorch function from a function written with `mochi.ops`.
 
     Parameters
     ----------
     f : callable
-        f(*tensors, **options) -> a `mochi.Tensor`, or a tuple of several. It is called again for higher derivatives: it must
-        give the same. Numbers, texts and keywords are given on as they are.
+        f(*tensors, **options) -> a `mochi.Tensor`, or a tuple of several. It is called again for higher derivatives and must then
+        return the same. Numbers, texts and keywords are passed on unchanged.
 
     Returns
     -------
     callable
-        Takes and gives tensors of PyTorch, float32 or float64 where gradients flow, all on the device of the first.
+        Takes and returns PyTorch tensors, float32 or float64 if gradients flow, all on the device of the first.
     """
 
     def applied(*inputs: Any, **options: Any) -> Any:
@@ -66,23 +66,23 @@ def function(f: Callable) -> Callable[..., Any]:
 
 
 def _batched(f):
-    """Marks a function that takes leading axes of episodes, which torch.func.vmap then gives it."""
+    """Marks a function that accepts leading axes of episodes; torch.func.vmap then passes it batches."""
     f.batches = True
     return f
 
 
 def _one_hot(Ys, Zs):
-    """Rows of labels; integers are classes, of which the largest is the last."""
+    """One-hot rows of labels; integers are classes, the largest being the last."""
     return Ys if Ys.is_floating_point() else torch.nn.functional.one_hot(Ys.long()).to(Zs.dtype)
 
 
 def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tensor, **parameters: Any) -> torch.Tensor:
-    """Logits of queries by a head that is fitted on the support of each episode.
+    """Logits of the queries by a head fitted on each episode's support.
 
     Parameters
     ----------
     head : str or Head
-        One of `mochi.head_names()`, or a head of one's own.
+        One of `mochi.head_names()`, or your own head.
     Zs : Tensor [.., n_s, d]
         Embeddings of the support; leading axes are episodes.
     Ys : Tensor [.., n_s] or [.., n_s, C]
@@ -90,7 +90,7 @@ def readout(head: str | Head, Zs: torch.Tensor, Ys: torch.Tensor, Zq: torch.Tens
     Zq : Tensor [.., n_q, d]
         Embeddings of the queries.
     **parameters
-        The head's own by name, numbers or tensors, to which gradients flow; its first values otherwise.
+        The head's parameters by name: numbers, or tensors, to which gradients flow; default: their initial values.
 
     Returns
     -------
@@ -135,8 +135,8 @@ def ridge(
     lam : float or Tensor
         Above 0.
     bias : str
-        "penalised": X = [Z | 1], the head ridge; "free": an intercept without penalty, the head ridge_intercept; None: X = Z,
-        as R2-D2 has it.
+        "penalised": X = [Z | 1], the head ridge; "free": an intercept without penalty, the head ridge_intercept; None: X = Z, as
+        in R2-D2.
 
     Source: models/heads/ridge.c; Bertinetto et al. 2019 (R2-D2)
     """
@@ -201,7 +201,7 @@ def implicit(residual: Callable, w0: torch.Tensor, *theta: torch.Tensor, **optio
     w0 : Tensor
         Where the solver starts; no gradient flows to it.
     theta : Tensor
-        What F depends on.
+        The tensors that F depends on.
     **options
         Of `mochi.implicit`.
     """
@@ -236,7 +236,7 @@ class RidgeHead(_Head):
     Parameters
     ----------
     lam : float
-        The penalty, above 0; its first value if it is learned.
+        The penalty, above 0; the initial value if it is learned.
     learned : bool
         Whether log(lam) is a parameter (R2-D2, Bertinetto et al. 2019).
     bias : str
@@ -288,7 +288,7 @@ class ProtoHead(torch.nn.Module):
 
 
 def eager(name: str, inputs: Any, parameters: dict[str, Any]) -> torch.Tensor:
-    """What `compiled.call` stands for: "solve", "solve_spd", "ridge BIAS" or "head NAME"."""
+    """The function that `compiled.call` represents: "solve", "solve_spd", "ridge BIAS" or "head NAME"."""
     kind, _, which = name.partition(" ")
     if kind == "head":
         return readout(which, *inputs, **parameters)

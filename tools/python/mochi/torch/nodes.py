@@ -1,4 +1,4 @@
-"""A function written with the library's ops as a function of PyTorch: its node holds a tape, and asks it for the adjoint."""
+"""A function written with the library's ops as a PyTorch function: its node holds a tape that computes the adjoint."""
 
 import collections
 import contextlib
@@ -20,7 +20,7 @@ class _Devices(threading.local):
         self.contexts = {}
 
     def context_of(self, x):
-        """The context for a tensor of PyTorch: the thread's default one, or one on the tensor's GPU."""
+        """The context for a PyTorch tensor: the thread's default, or one on the tensor's GPU."""
         if x.device.type == "cpu":
             return default_context()
         if x.device.type != "cuda":
@@ -37,20 +37,20 @@ _devices = _Devices()
 
 
 def leaf_of(x, needs=False, context=None):
-    """A leaf onto the memory of a tensor of PyTorch; a copy where the context is on a GPU and the tensor is not."""
+    """A leaf that shares a PyTorch tensor's memory; a copy if the context is on a GPU and the tensor is not."""
     x = x.detach()
     leaf = constant(x.numpy() if x.device.type == "cpu" else x, context=context)
     return leaf.require_grad() if needs else leaf
 
 
 class _Idle(threading.local):
-    """Tapes whose nodes PyTorch has freed, for the next calls of the thread: their memory is there already."""
+    """Tapes whose nodes PyTorch has freed, for the thread's next calls: their memory is already allocated."""
 
     def __init__(self):
         self.tapes: collections.deque[Tape] = collections.deque(maxlen=4)
 
     def take(self, context):
-        """An empty tape. The others are emptied too: their nodes would keep every leaf that has died since from being freed."""
+        """An empty tape. Empties the others too: their nodes would keep dead leaves from being freed."""
         empty = []
         while self.tapes:
             tape = self.tapes.pop()
@@ -81,7 +81,7 @@ class Record:
             self.home.append(self.tape)  # reset by the thread that takes it
 
     def serves(self, inputs, needs):
-        """Whether it is of inputs like these; under torch.func a node may be asked for a part of a batch, or for a whole one."""
+        """Whether the record fits these inputs; under torch.func a node can be called for part of a batch or for the whole."""
         return [x.shape for x in inputs] == self.shapes and all(a or not b for a, b in zip(self.needs, needs, strict=True))
 
     def gradients(self, needs, bars):
@@ -91,7 +91,7 @@ class Record:
 
 
 def tensor_of(x, like):
-    """A tensor of PyTorch with the values of one of ours, on the device of `like`."""
+    """A PyTorch tensor with the values of one of ours, on the device of `like`."""
     if like.device.type == "cpu":
         return torch.from_numpy(x.numpy())
     return torch.from_dlpack(x).clone()  # in PyTorch's stream, which is behind ours
@@ -127,7 +127,7 @@ class Gradient:
 
 
 class Asked:
-    """What a node computes: f, whose inputs need an adjoint, how many results f has, and the record once there is one."""
+    """The work of a node: f, which inputs need an adjoint, the number of results, and the record once it exists."""
 
     def __init__(self, f, needs, n=1, record=None):
         self.f, self.needs, self.n, self.record = f, tuple(needs), n, record
@@ -139,7 +139,7 @@ class Asked:
 
 
 def apply(f, *inputs):
-    """Gives f of tensors of PyTorch: a tensor, or a tuple of several."""
+    """Applies f to PyTorch tensors; returns a tensor or a tuple."""
     tracked = torch.is_grad_enabled()
     kind = inputs[0].device.type
     if kind in ("cpu", "cuda") and torch.is_autocast_enabled(kind):  # as torch.amp.custom_fwd(cast_inputs=torch.float32)
@@ -148,7 +148,7 @@ def apply(f, *inputs):
 
 
 def _is_tracked(x):
-    """Whether an adjoint may be asked for, at any level of torch.func."""
+    """Whether an adjoint can be requested, at any level of torch.func."""
     inside = torch._C._functorch
     while inside.is_functorch_wrapped_tensor(x):
         if inside.is_gradtrackingtensor(x):
@@ -185,11 +185,11 @@ def _mapped(node, asked, dims, given, inputs, size):
 
 
 class Node(torch.autograd.Function):
-    """A function of PyTorch that is called without what apply does for arguments by name: a fifth of a small episode's time."""
+    """A PyTorch function, called without apply's handling of keyword arguments, which takes a fifth of a small episode's time."""
 
     @classmethod
     def apply(cls, *inputs):
-        """Outside of torch.func as PyTorch's own base has it."""
+        """Outside torch.func, PyTorch's own apply."""
         if torch._C._are_functorch_transforms_active():
             return super().apply(*inputs)
         return super(torch.autograd.Function, cls).apply(*inputs)
