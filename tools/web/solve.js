@@ -48,7 +48,7 @@ export function solve(place, ask) {
                 ellipses(m.X, 'var(--ink)'), ellipses(m.B_bar, 'var(--accent)', '5 4'),
                 arrow(m.B, 'B', 'var(--quiet)', '2 4'), arrow(m.bar, 'X_', 'var(--accent)', '2 4'),
                 arrow(m.X, 'X', 'var(--ink)'), arrow(m.B_bar, 'B_', 'var(--accent)')),
-            el('figcaption', {}, 'Black: level sets of ½ xᵀA x − Bᵀx, whose lowest point is the solution X. Blue, dashed: the same with ', el('span', { class: 'bar' }, 'X'), ' in the place of B; its lowest point is the adjoint ', el('span', { class: 'bar' }, 'B'), '. One matrix, one factorization, two solves.')));
+            el('figcaption', {}, 'Solid: level sets of ½ xᵀA x − Bᵀx, whose lowest point is the solution X. Dashed, blue: the level sets with ', el('span', { class: 'bar' }, 'X'), ' in the place of B; its lowest point is the adjoint ', el('span', { class: 'bar' }, 'B'), '. One matrix, one factorization, two solves.')));
         const exact = answer.f64;
         numbers.replaceChildren(el('div', { class: 'scroll' }, matrix(m.A, 2, tex('A')), exact ? [matrix(exact.X, 1, tex('X')),
             matrix(exact.B_bar, 1, tex('\\bar{B}=A^{-\\top}\\bar{X}')), matrix(exact.A_bar, 2, tex('\\bar{A}=-\\bar{B}X^{\\top}'))]
@@ -78,7 +78,7 @@ export function solve(place, ask) {
         el('p', { class: 'lead' }, 'The solution of A X = B and the adjoint of B are two solves with one matrix. Move the matrix and watch both; make it nearly singular and watch the digits go.'),
         el('div', { class: 'two' }, el('div', {},
             control('Larger eigenvalue of A', 'top', { low: 0.5, high: 4, step: 0.05 }),
-            control('Condition number of A, before λ', 'decades', { low: 0, high: 12, step: 0.1, show: (x) => `1e${x.toFixed(1)}` }),
+            control('Condition number of A, before λ', 'decades', { low: 0, high: 12, step: 0.1, show: (x) => (10 ** x).toPrecision(2) }),
             control('Direction of its eigenvector', 'turn', { low: 0, high: 180, step: 1, show: (x) => `${x}°` }),
             control('Direction of B', 'B', { low: -180, high: 180, step: 1, show: (x) => `${x}°` }),
             control('Direction of the loss’s gradient in X', 'bar', { low: -180, high: 180, step: 1, show: (x) => `${x}°` }),
