@@ -87,7 +87,7 @@ def test_messages_speak_of_python():
     with mochi.Tape() as tape:
         y = (W * W).sum()
         tape.grad(y, [W])
-        with pytest.raises(mochi.StateError, match="pass retain=True to that one"):
+        with pytest.raises(mochi.StateError, match="pass retain=True to it"):
             tape.grad(y, [W])
         with pytest.raises(ValueError, match="axis 2, expected -2 to 1"):
             W.sum(2)
