@@ -573,7 +573,7 @@ static void check_point(problem *p, bool thorough, int order, double tolerance) 
 
 /* ---- other shapes ---- */
 
-/* Whether Y holds the values of A and B, one behind the other. */
+/* Whether Y is A and B stacked along a new first axis, up to rounding. */
 static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, const mo_tensor *B) {
     int64_t n = mo_numel(A);
     bool same = mo_ndim(Y) == mo_ndim(A) + 1 && mo_dim(Y, 0) == 2 && mo_tensor_dtype(Y) == mo_tensor_dtype(A);
@@ -596,8 +596,8 @@ static bool is_stack(mo_context *ctx, const mo_tensor *Y, const mo_tensor *A, co
     return same;
 }
 
-/* Whether f gives for the batch b what it gives for the two points of p one by one, with the same input `shared` (-1:
- * none). */
+/* Whether f of the batch b gives the stacked results of f at the two points of p. Input `shared` has one value for both
+ * points (-1: no input has). */
 static bool is_batch(problem *p, const problem *b, int shared) {
     mo_tensor *Y[MAX_TENSORS], *A[MAX_TENSORS], *B[MAX_TENSORS], *second[MAX_TENSORS];
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);

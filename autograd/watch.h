@@ -14,7 +14,7 @@ typedef struct mo_watch_start {
     double inner; /* seconds of the ops that the enclosing op had run before */
 } mo_watch_start;
 
-/* profile.c: around one execution, only while ctx->profiling. */
+/* profile.c: called before and after one execution, only while ctx->profiling. */
 mo_watch_start mo_watch_begin(mo_context *ctx);
 void mo_watch_end(const mo_call *c, mo_watch_start start);
 

@@ -12,8 +12,8 @@ typedef enum mo_task { MO_TASK_NC = 0, MO_TASK_LP, MO_TASK_GC, MO_TASKS } mo_tas
 enum { MO_MAX_ROWS = 8, MO_MAX_EXPERTS = 32 };
 
 /* A tensor that an episode carries by name; an encoder asks for the tensors it reads ("hops": [hops + 1, N, d],
- * hop-major). With an index, int64 [K, N], the episode's row (k, i) is row index[k, i] of the K n rows of tensor
- * [K, n, d], so that an encoder gathers only the rows that it encodes at once. */
+ * hop-major). With an index, int64 [K, N], the tensor is [K, n, d], read as K n rows, and the episode's row (k, i) is
+ * row index[k, i] of them: an encoder can then gather a part of the episode's rows at a time. */
 typedef struct mo_named {
     const char *name;
     mo_tensor *tensor, *index; /* index: NULL if the tensor holds the episode's rows themselves */

@@ -60,9 +60,10 @@ typedef struct mo_own_readout {
     mo_tensor *(*apply)(
         mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *alpha, mo_tensor *Zq);
     mo_tensor *(*transduce)(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all);
-    /* For nodes and graphs, without centres. invert writes two tensors, from which without leaves rows out of the
-     * support: it returns the logits [h, C] of the rows row[0 .. h - 1] by the readout of all other rows, and writes to
-     * `each` the logits [E, R, h, C] of every expert and penalty alone. */
+    /* Both are for nodes and graphs, if the episode has no centres. `invert` writes two tensors, from which `without`
+     * computes what the readout would be if the rows row[0 .. h - 1] were not in the support: it returns the logits
+     * [h, C] of these rows by that readout, and writes to `each` the logits [E, R, h, C] of every expert and penalty
+     * alone. */
     void (*invert)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *Zs, mo_tensor *inverted[2]);
     mo_tensor *(*without)(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *const inverted[2],
         const int64_t *row, int64_t h, mo_tensor **each);

@@ -199,7 +199,7 @@ static mo_tensor *apply_mixture(mo_tape *t, const mo_model *m, const mo_episode 
  * stays. The episode's queries are all examples. */
 static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, reference_rows(t, e, Zs));
-    mo_mixed_experts fit = learn_mixture(t, m, e, mo_matmul(t, Zs, Zst)); /* the column of ones is the kernel's 1 */
+    mo_mixed_experts fit = learn_mixture(t, m, e, mo_matmul(t, Zs, Zst)); /* rows of Z end in 1: 1 + <x, y> */
     mo_tensor *logits = apply_mixture(t, m, e, mo_matmul(t, all->Z, Zst), fit.learned);
     if (!mo_ok(m->ctx))
         return mo_null_tensor(m->ctx);

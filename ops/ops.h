@@ -251,7 +251,8 @@ typedef struct mo_solver_options {
  * or GMRES, with backtracking; one step where F(x) = A(theta) x - b(theta). */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
-/* The minimiser of a smooth f(x, theta) -> [..], one value per item: free, or over x >= 0 whose last axis sums to 1. */
+/* The minimiser of a smooth f(x, theta) -> [..], one value per item. mo_lbfgs: over all x; mo_projected_gradient: over
+ * x >= 0 whose last axis sums to 1. */
 MO_API mo_tensor *mo_lbfgs(
     mo_tape *t, mo_tensor *x0, mo_residual f, mo_tensor *const *theta, int n, const mo_solver_options *options);
 MO_API mo_tensor *mo_projected_gradient(

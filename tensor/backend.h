@@ -237,7 +237,7 @@ typedef struct mo_kernels {
      * contiguous. */
     void (*random)(mo_context *ctx, bool normal, double a, double b, const mo_random *r, const mo_view *y);
 
-    /* squares float64 [n]: the sum of squares of each of n gradients, each contiguous, rounded to their type. scale
+    /* n contiguous gradients g. squares float64 [n] receives each one's sum of squares, rounded to the type of g. scale
      * float64 [2]: scale[0] is the norm of all gradients together, the root of the sum of squares, added in order;
      * scale[1] is min(1, bound / (norm + 1e-6)), or 1 if bound is 0. */
     void (*gradient_norm)(

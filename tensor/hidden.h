@@ -1,4 +1,4 @@
-/* tensor/hidden.h - declarations of tensor/ for the library's own rooms: neither installed nor exported. */
+/* tensor/hidden.h - declarations of tensor/ for the library's own code: neither installed nor exported. */
 #ifndef MO_TENSOR_HIDDEN_H
 #define MO_TENSOR_HIDDEN_H
 

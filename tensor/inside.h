@@ -44,7 +44,8 @@ MO_API int mo_device_count(mo_device device);
  * false if no library is known. */
 MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);
 
-/* ---- capture: a step of one shape, queued again on the device without its host code (a CUDA graph) ---- */
+/* ---- capture: a step's device work, recorded once and queued again, for equal shapes, without the step's host code (a
+ * CUDA graph) ---- */
 
 typedef struct mo_capture mo_capture;
 /* Work between this call and mo_capture_end is captured instead of done. It may neither read values nor ask for memory:

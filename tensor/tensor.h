@@ -75,7 +75,7 @@ typedef struct mo_context_options {
     mo_math math;
     int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
-    double max_expand;     /* compressed files may unfold to 64 MiB and this many times their size; 0: 32 times */
+    double max_expand;     /* compressed files may expand to 64 MiB plus this many times their size; 0: 32 times */
     /* Every use of a freed tensor raises an error that names it, however long ago it was freed: headers (300 bytes
      * each) are kept until the tape is released, and those of released tensors and tapes until the context is. For
      * finding mistakes; results have equal bits. */
@@ -124,7 +124,7 @@ typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER
 MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API mo_tensor *mo_tensor_create_from(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
-/* A tensor onto memory of the caller, read where it lies: memory of the context's device, aligned to its dtype, strides
+/* A tensor on the caller's memory, which is not copied: memory of the context's device, aligned to its dtype, strides
  * of 0 or more. `done` (may be NULL) is called with `state` once the tensor and every window onto it are gone; never if
  * the call fails. Release with mo_tensor_release. Returns the null tensor on failure. */
 typedef void (*mo_done)(void *state);

@@ -69,7 +69,7 @@ typedef struct mo_draws {
     int64_t *support, *support_label;                 /* [episodes, n_support] */
     int64_t *query, *query_label;                     /* [episodes, n_query] */
     int64_t small_classes, left_out;                  /* per episode, as in mo_plan */
-    bool split; /* given by the user: k is the support rows of the smallest class, n_query is arbitrary */
+    bool split; /* the user gave the division: k counts the support rows of the smallest class, n_query is arbitrary */
 } mo_draws;
 
 /* Draws all episodes (mo_plan_draw). Returns the status; release even on failure. */

@@ -176,7 +176,8 @@ typedef struct mo_few_shot_cover {
                                * labelled examples */
     double expected, most;    /* mean of that share for labels drawn at random, and two standard deviations above it */
 } mo_few_shot_cover;
-/* The cover of n other examples by the labels of the last fit. Equal bits at any thread count. Returns the status. */
+/* How well the labelled examples of the last fit cover n other examples. Equal bits at any thread count. Returns the
+ * status. */
 MO_API mo_code mo_few_shot_cover_of(mo_few_shot *f, const int64_t *id, int64_t n, mo_few_shot_cover *cover);
 
 /* The hop whose rows give the head its highest accuracy over the pool's sources of that task (a few seeded episodes at

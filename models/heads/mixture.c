@@ -44,7 +44,7 @@ static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
     return mo_with_axis(t, mo_with_axis(t, X, MO_AXIS(-3), 1), MO_AXIS(-3), 1);
 }
 
-/* L (above) from predictions [.., E, R, n_s, C]; a soft label takes its part of each class's factor. */
+/* L (above) from predictions [.., E, R, n_s, C]. For soft labels y the factor of class c is 1 + y_ic / (n_c - 1). */
 static mo_tensor *without_lack(
     mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *weight /* [.., n_s, 1] or NULL */) {
     mo_tensor *counted = weight ? mo_mul(t, Ys, weight) : Ys;

@@ -58,7 +58,7 @@ static factored condition_factor(mo_tape *t, mo_tensor *A, bool spd) {
     return f;
 }
 
-/* |A^-1| of every matrix, A in float64; without a meaning where the word of `f` says that A has no factor. */
+/* |A^-1| of every matrix, A in float64; meaningless for a matrix that, by f->info, has no factor. */
 static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     mo_context *ctx = mo_tape_context(t);
     *f = condition_factor(t, A, false);

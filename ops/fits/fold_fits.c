@@ -5,7 +5,7 @@
  * logistic.c (or [.., d + 1, C] with a free intercept), or alpha [.., n, C] as in svm_dual.c, and held [.., stop[folds
  * - 1], C]: the logits of the rows stop[f - 1] .. stop[f] - 1 of fold f by the fit of all other rows. All fits share
  * one Gram matrix (tensor/cpu/fits/logistic.c, svm.c). A softmax regression ends when its gradient is small relative to
- * its terms (tolerance), or at rounding. Errors: sizes; folds that do not rise; lambda not above 0; no convergence, for
+ * its terms (tolerance), or at rounding. Errors: sizes; stop[] not rising; lambda not above 0; no convergence, for
  * example if a class has no support and there is no penalty. These ops have no derivative: they serve to inspect a fit;
  * use logistic.c and models/heads/svm.c to train through one. */
 #include "ops/inside.h"

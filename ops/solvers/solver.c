@@ -1,4 +1,5 @@
-/* ops/solvers/solver.c - from a start to a solution with its gradient, for all iterative solvers. */
+/* ops/solvers/solver.c - what all iterative solvers share: they check the start, decide when to stop, and make the
+ * solution differentiable. */
 #include "ops/solvers/solver.h"
 #include "tensor/storage.h"
 

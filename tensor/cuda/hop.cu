@@ -16,7 +16,8 @@ template <typename real> struct attended_bar {
     real *H_bar, *z, *D, *E;
 };
 
-/* Sums of K terms a thread: warp w leaves those of its lanes in part[w], and lane k of a warp reads the sum of all. */
+/* K sums over the threads of a block. put_sum: each warp w writes the sum of its lanes' k-th values to part[w][k];
+ * sum_of_lane: lane k of a warp adds these up and so has the k-th sum of the block. */
 template <typename real> struct block_sums { real part[row_threads / 32][MO_MOST_ATTENDED]; };
 
 template <typename real> __device__ static void put_sum(block_sums<real> *s, int k, real value) {

@@ -1,9 +1,9 @@
 /* tensor/cuda/segment.cu - sums or means over runs of rows, and the adjoint, which spreads them back: one thread per
- * segment and column. Offsets beyond the rows are cut to their number. */
+ * segment and column. Offsets are clamped to 0 .. the number of rows. */
 #include "tensor/cuda/kernels.h"
 
 struct segments {
-    int64_t mean, count, d, rows; /* rows rows of x, or of y in the adjoint */
+    int64_t mean, count, d, rows; /* rows: number of rows of x, or of y in the adjoint */
     const int64_t *offset;
 };
 

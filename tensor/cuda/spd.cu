@@ -113,8 +113,9 @@ __device__ static inline int tiles_in(int J, int bottom) {
     return min(2, bottom - 2 * J);
 }
 
-/* Tile rows from i on of step J := themselves times the inverse of its diagonal block, transposed or not. Of that
- * triangle the tile above the diagonal is not there. */
+/* Multiplies `rows` / 4 tile rows of step J, from tile row i on, by the inverse of the step's diagonal block,
+ * transposed or not. The inverse is a lower triangle: its tile above the diagonal is not stored, and the sum leaves it
+ * out. */
 template <int rows, bool transposed> __device__ static void multiply_panel(float *T, int bottom, int i, int J) {
     lane_part<rows> sum[1] = {};
     int other = lane_of() % 8 / 4, tiles = tiles_in(J, bottom);
@@ -314,7 +315,8 @@ __device__ static void store_factor(float *T, int n, float *L) {
                 L[(int64_t)i * n + j] = j < i ? *entry_of(T, i, j) : (float)0;
 }
 
-/* Columns from `first` on of the right-hand sides, between memory and the rows of B^T. */
+/* load_columns copies the columns of the right-hand sides from `first` on to the rows of B^T; store_columns copies
+ * these rows to the columns of X. */
 __device__ static void load_columns(float *T, int bottom, const spd_system &s, int64_t b, int64_t first) {
     for (int e = (int)threadIdx.x; e < bottom * side * side; e += (int)blockDim.x) {
         int i = e / side, c = e % side;

@@ -208,7 +208,7 @@ static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *x, mo_tensor *T) {
     return mo_softmax_cross_entropy(t, x, T, 0);
 }
 
-/* Z1, Y, lambda: the residual of each row under the ridge fitted to all other rows, from one fit instead of n. */
+/* Z1, Y, lambda: the residual of each row under the ridge fitted to all other rows, by one fit for each row. */
 static mo_tensor *refits(mo_tape *t, mo_tensor *const *X) {
     const int64_t n = mo_dim(X[0], 0);
     mo_tensor *rest[MOST_N];

@@ -1,5 +1,5 @@
-/* tools/fit/fit_readout.c - `mochi fit` used to predict rather than to measure: fits one readout, saves it (the rows it
- * was fitted on, their labels, the head and its settings) and applies it to rows without labels. */
+/* tools/fit/fit_readout.c - the part of `mochi fit` that predicts instead of measuring: it fits one readout, saves it
+ * (the rows it was fitted on, their labels, the head and its settings) and applies it to rows without labels. */
 #include "tools/fit/fit.h"
 #include "tools/memory.h"
 #include "tools/predict/predict.h"

@@ -98,7 +98,7 @@ kept_fit open_kept(mo_context *ctx, const char *path, const char *format, const 
 void release_kept(kept_fit *f);
 /* The text of a key; NULL after an error. */
 const char *kept_text(const kept_fit *f, const char *key);
-/* A number of 0 or more; with `none` also "none", which gives NaN. */
+/* The number of a key, 0 or more; if `none`, the text "none" is allowed too and gives NaN. */
 double kept_real(const kept_fit *f, const char *key, bool none);
 /* The index of a text among n words. */
 int kept_word(const kept_fit *f, const char *key, const char *const *words, int n);

@@ -19,7 +19,7 @@ typedef struct recipe {
     mo_invariant_options invariant; /* settings of best */
     const mo_encoder *encoder;      /* the user's encoder instead of the recipe's; or NULL */
     char encoder_file[1024];        /* the argument of --encoder */
-    char head[1024];                /* the argument of --head, possibly a path; for best "mixture" */
+    char head[1024];                /* the argument of --head, possibly a path; the recipe best has "mixture" */
     mo_feature_options features;
     double link_share;
     double family[MO_TASKS]; /* relative frequency of each task, at one episode per step */

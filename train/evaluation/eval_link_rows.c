@@ -49,7 +49,7 @@ static bool put_raw(const mo_features *f, const char *name, const char *moments,
     return mo_ok(ctx);
 }
 
-/* Concatenates the rows of one name from both features, standardised by the reference. */
+/* Concatenates the arrays `name` of both parts along the rows, and standardises them by the rows test->reference. */
 static void join_link_rows(mo_features *out, const mo_features *const parts[2], const char *name, const char *moments,
     const mo_link_test *test, double epsilon) {
     mo_context *ctx = out->arrays->ctx;

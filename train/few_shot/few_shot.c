@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHOSEN = 100000 /* most examples for which a readout is chosen; with best a row takes 8 KB */ };
+/* The most examples for which a transductive readout may be chosen; a row takes 8 KB with the weights "best". */
+enum { MOST_CHOSEN = 100000 };
 
 static bool few_shot_check(mo_context *ctx, const mo_graph *graph, mo_task task) {
     bool set = graph && graph->graphs > 1;

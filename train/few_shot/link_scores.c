@@ -372,8 +372,8 @@ static bool embed_block(mo_link_scorer *s, const mo_source *source, const mo_pla
     return mo_ok(s->ctx);
 }
 
-/* Scores a block by a readout in two steps, which learns once, then reads a part of the queries at a time: its kernel
- * has a number for each query and each example of the support. */
+/* Scores a block by a readout that learns once and is then applied to a part of the queries at a time, because its
+ * kernel has a number for every pair of a query and a support example. */
 static void score_in_parts(mo_link_scorer *s, const mo_source *source, const mo_plan *plan, double *score) {
     const mo_model *m = s->candidate.model;
     mo_tensor *Z[2];

@@ -1,5 +1,5 @@
-/* train/fit/held_out.c - predicts support rows by fits without them: only these labelled rows of an episode may be used
- * to choose its regularisation and temperature.
+/* train/fit/held_out.c - predicts support rows by fits without them. The support rows are the only labelled rows of an
+ * episode that may be used to choose its regularisation and temperature.
  *
  * Leave-one-out for ridge, in closed form, all penalties from one call (models/heads/ridge_loo.c). Cross-validation for
  * any head: within each class, distinct rows go to the folds in turn, so that fits stay balanced and no copy of a

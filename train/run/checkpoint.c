@@ -78,8 +78,8 @@ static void copy_checkpoint(mo_context *ctx, const char *from, const char *to) {
     }
 }
 
-/* Links the newest checkpoint to a second name before the next one takes the first, so that one exists at every moment.
- * Returns whether become_previous has a second name to rename. */
+/* Gives the newest checkpoint a second name before the next checkpoint takes over its first name, so that at every
+ * moment there is a checkpoint on disk. Returns whether it did: become_previous then renames the second name. */
 static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
     mo_context *ctx = trainer->ctx;
     char from[MO_PATH], to[MO_PATH];

@@ -98,7 +98,8 @@ void mo_sum_tree_push(mo_sum_tree *tree, mo_tape *t, int64_t first, int64_t at, 
         for (int i = 0; i < tree->n && mo_ok(tree->ctx); i++)
             mo_tensor_copy(next->sum[i], X[i]);
     } else {
-        add_to_node(tree, t, before - 1, X); /* both have one parent; merges equal-sized neighbours after it */
+        /* X and the last node have the same parent, which replaces that node; then equal-sized neighbours merge. */
+        add_to_node(tree, t, before - 1, X);
         for (int k = before - 1; k >= after; k--)
             add_to_node(tree, t, k - 1, tree->node[k].sum);
     }

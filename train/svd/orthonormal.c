@@ -104,7 +104,8 @@ int64_t mo_fill_columns(mo_tape *t, mo_tensor *Y, int attempt) {
     return filled;
 }
 
-/* Y Z for the eigenvectors Z of Y^T Y: orthogonal columns, each with the accuracy of Y times its norm. */
+/* Y := Y Z for the eigenvectors Z of Y^T Y: its columns are orthogonal, with errors relative to |Y|, not to their own
+ * norms. */
 static void rotate_to_orthogonal(mo_tape *t, mo_tensor *Y) {
     mo_tensor *w, *Z;
     mo_eigh(t, mo_tall_gram(t, Y, Y), &w, &Z);

@@ -71,8 +71,9 @@ PANEL_INLINE __m512i words_along(const float *x, int64_t left) {
 
 #endif
 
-/* Panels of x's rows if the terms of a row lie ld apart: term l of row r at x[l * ld + r]. The panels lie `panel` words
- * apart. DEEP terms of each are packed in turn, neighbouring lines of memory soon after another. */
+/* Packs x's rows into panels if the terms of a row lie ld apart: term l of row r is x[l * ld + r]. The panels lie
+ * `panel` words apart. Every panel gets its next DEEP terms before any panel gets more, so that neighbouring lines of
+ * memory are read soon after each other. */
 PANEL_FUNCTION void pack_across(const float *x, int64_t ld, int64_t rows, int64_t k, int64_t panel, uint32_t *panels) {
     for (int64_t l0 = 0; l0 < k; l0 += DEEP)
         for (int64_t r = 0; r < rows; r += LANES) {

@@ -150,10 +150,10 @@ int64_t product_offset(const product *p, const int64_t *stride, int64_t b) {
         offset += b % p->size[i] * stride[i];
         b /= p->size[i];
     }
-    return p->axes ? offset + b * stride[0] : 0; /* divisions cost more than a small product */
+    return p->axes ? offset + b * stride[0] : 0; /* no division by size[0]: it costs more than a small product */
 }
 
-/* ---- BLAS, and what goes with a tile ---- */
+/* ---- one tile: its product, by BLAS or loops, and the epilogue ---- */
 
 /* A matrix-vector product: op(A) x into y. */
 static void run_vector(const call *g) {

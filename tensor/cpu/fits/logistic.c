@@ -228,8 +228,8 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
 
 /* ---- a fit ---- */
 
-/* Replace the dual's coordinates a by their part q = kappa (a - D F), which stands for lambda times the weights, and
- * back. */
+/* leave_curvature replaces the dual's coordinates a by q = kappa (a - D F), which stands for lambda times the weights;
+ * enter_curvature computes a from q again. */
 static void leave_curvature(const logistic_space *s, logistic_fit *f) {
     for (int64_t c = 0; c < s->C; c++)
         for (int64_t i = 0; i < s->row; i++)

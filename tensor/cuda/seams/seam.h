@@ -215,7 +215,7 @@ const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]);
 typedef struct seam_ranks {
     const unsigned char *name;
     int rank, size;
-    double patience; /* seconds that the others are waited for */
+    double patience; /* seconds to wait for the other processes */
 } seam_ranks;
 /* Returns once all `size` processes have joined, or one of them cannot. */
 const char *seam_join(seam *s, const seam_ranks *r);

@@ -7,7 +7,7 @@ static mo_tensor *solved(mo_tape *t, mo_tensor *const *in) {
     return mo_solve_spd(t, mo_add_diag(t, mo_gram(t, Xt), in[1]), Xt);
 }
 
-/* tr(X S) = tr(S X), which is 2 x 2. */
+/* tr(X S) = tr(S X), and S X is only 2 x 2. */
 mo_tensor *degrees_of_freedom(mo_tape *t, mo_tensor *const *in) {
     return mo_trace(t, mo_matmul(t, solved(t, in), in[0]));
 }

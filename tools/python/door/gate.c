@@ -14,7 +14,7 @@ typedef struct door_gate {
     mo_context *ctx;
     _Atomic(uintptr_t) owner; /* the thread inside; 0: none */
     int depth;                /* number of nested calls */
-    unsigned forks;           /* in the process that made the gate */
+    unsigned forks;           /* door_forks when the gate was made */
 } door_gate;
 
 typedef enum door_failure { DOOR_FINE = 0, DOOR_ERROR, DOOR_BUSY, DOOR_FORKED } door_failure;
