@@ -152,5 +152,6 @@ async function times(browser) {
     } finally {
         await browser.close();
     }
-    process.exit(failed ? 1 : 0);
+    console.log(`${Object.keys(visits).length} rooms, ${failed} failed`);
+    process.exitCode = failed ? 1 : 0;
 })();
