@@ -160,7 +160,7 @@ typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* number of classes with one example, which cannot be left out */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
-    double baseline;         /* the accuracy, estimated likewise, of a ridge on the features two hops away alone; NaN if
+    double baseline;         /* estimated like accuracy, for a ridge on the features two hops away alone; NaN if
                               * the readout does not mix kernels of nodes, or centres stand for a large support
                               * (train/few_shot/README.md) */
     double temperature;      /* of the probabilities */

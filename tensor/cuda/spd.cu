@@ -185,7 +185,7 @@ __device__ static void invert_block(float *T, int J, int size) {
         for (int i = p * width; i < step; i++) {
             if (i == side && size == side)
                 break;
-            if (i == p * width || sizeof(float) == 8)
+            if (i == p * width)
                 __syncwarp(); /* no load is made long before its use: the registers are needed */
             four l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs, i % side / 4, i % 4, p % row_packs);
             for (int v = 0; v < width && p * width + v < i; v++)
@@ -219,7 +219,7 @@ __device__ static void finish_diagonal(float *T, int bottom, int J, int n, float
 /* The updates by step J. The first one, of the next diagonal block, is the first warp's, which then factors it; the
  * others take turns. */
 __device__ static void update_rest(float *T, int bottom, int J) {
-    constexpr int most_parts = sizeof(float) == 4 ? 2 : 1; /* as many sums as registers hold */
+    constexpr int most_parts = 2; /* the number of sums that registers hold */
     int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, item = 0;
     for (int I = J + 1; 2 * I <= bottom; I++)
         for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts, item++) {

@@ -42,16 +42,6 @@ static const char about[] =
     "  mochi explain solve --matrix A.csv --json | mochi-page > solve.html\n"
     "  mochi explain ridge --n 5 --seed 3 | less";
 
-/* Parses the line of a topic's heading, "# NAME: SUMMARY", into the topic's name and what follows; false for other
- * lines. */
-static bool read_heading(const char *line, char name[NAME_BYTES], const char **summary) {
-    const char *heading = behind(line, "#");
-    if (heading)
-        snprintf(name, NAME_BYTES, "%.*s", (int)strcspn(heading, ":"), heading);
-    *summary = heading ? strchr(heading, ':') + 2 : NULL;
-    return heading;
-}
-
 static void take_topic(void *options, const char *word, const struct argp_state *state) {
     explain_options *o = options;
     char names[MOST_TOPICS][NAME_BYTES];
@@ -59,7 +49,7 @@ static void take_topic(void *options, const char *word, const struct argp_state 
     const char *const *headings[MOST_TOPICS];
     int n = 0;
     for (const char *const *line = lesson_lines; *line && n < MOST_TOPICS; line++)
-        if (read_heading(*line, names[n], &summary)) {
+        if (lesson_heading(*line, names[n], &summary)) {
             headings[n] = line;
             list[n] = names[n];
             n++;
@@ -88,7 +78,7 @@ static int explain_topic(const explain_options *o) {
         .ask = o->step,
         .json = o->json ? json_array() : NULL};
     int code = EXIT_FAILED;
-    read_heading(*o->chosen, topic, &l.summary);
+    lesson_heading(*o->chosen, topic, &l.summary);
     if (l.t) {
         lesson_open_inputs(&l, &o->numbers);
         code = lesson_run(&l);
@@ -111,7 +101,7 @@ int explain_command(int argc, char **argv) {
     if (o.chosen)
         return explain_topic(&o);
     for (const char *const *line = lesson_lines; *line; line++)
-        if (read_heading(*line, name, &summary))
+        if (lesson_heading(*line, name, &summary))
             printf("%-24s%s\n", name, summary);
     return EXIT_FINE;
 }

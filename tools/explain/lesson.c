@@ -32,6 +32,14 @@ const char *behind(const char *line, const char *word) {
     return !strncmp(line, word, n) && line[n] == ' ' ? line + n + 1 : NULL;
 }
 
+bool lesson_heading(const char *line, char name[NAME_BYTES], const char **summary) {
+    const char *heading = behind(line, "#");
+    if (heading)
+        snprintf(name, NAME_BYTES, "%.*s", (int)strcspn(heading, ":"), heading);
+    *summary = heading ? strchr(heading, ':') + 2 : NULL;
+    return heading;
+}
+
 static void lesson_put(lesson *l, block b) {
     (l->json ? put_in_json : put_on_terminal)(l, &b);
 }

@@ -85,6 +85,8 @@ typedef struct lesson {
 extern const char *const lesson_lines[];
 /* The text after a word and a blank at the start of a line; NULL if the line starts otherwise. */
 const char *behind(const char *line, const char *word);
+/* Parses the line of a topic's heading, "# NAME: SUMMARY". Returns false, with *summary NULL, for other lines. */
+bool lesson_heading(const char *line, char name[NAME_BYTES], const char **summary);
 /* Runs forward, computes the gradients, tells the lesson. Returns the exit code. */
 int lesson_run(lesson *l);
 /* Computes the formulas of forward and names their values. Returns the loss. */

@@ -81,8 +81,7 @@ static mo_code report_below_untrained(mo_context *ctx, const run *now, const mo_
         if (figures[task].difference + figures[task].ci95 < 0)
             fprintf(stderr,
                 "mochi: worse than the untrained encoder: %s, %.1f%% against %.1f%% on %d episodes of the pool that "
-                "were "
-                "not trained on (difference %.1f ± %.1f)\n",
+                "were not trained on (difference %.1f ± %.1f)\n",
                 mo_task_name((mo_task)task), figures[task].mean[0], figures[task].mean[1], HELD_OUT_EPISODES,
                 figures[task].difference, figures[task].ci95);
     mo_model_release(models[1]);

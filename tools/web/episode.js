@@ -4,6 +4,7 @@ import { choice, el, oncePerFrame, short, slider, svg } from './view.js';
 
 const SIZE = 520, REACH = 4, CELLS = 44, CLASSES = 3;
 const heads = [['prototype_euclidean', 'prototypes'], ['ridge', 'ridge'], ['logistic', 'logistic regression'], ['svm', 'SVM (Crammer, Singer)']];
+const within = (v) => Math.max(-REACH, Math.min(REACH, v));
 const colours = ['var(--accent)', 'var(--ink)', 'var(--quiet)'];
 
 function cloud() {
@@ -54,7 +55,7 @@ export function episode(place, ask) {
         const mark = p.c === 0 ? svg('circle', { cx: x, cy: y, r, ...common })
             : p.c === 1 ? svg('rect', { x: x - r, y: y - r, width: 2 * r, height: 2 * r, ...common })
                 : svg('path', { d: `M${x} ${y - r - 2}L${x + r + 2} ${y + r}H${x - r - 2}Z`, ...common });
-        const move = (dx, dy) => ((p.x = Math.max(-REACH, Math.min(REACH, p.x + dx))), (p.y = Math.max(-REACH, Math.min(REACH, p.y + dy))), redraw());
+        const move = (dx, dy) => ((p.x = within(p.x + dx)), (p.y = within(p.y + dy)), redraw());
         return svg('g', { class: 'point', tabindex: 0, role: 'button', 'data-point': i,
             'aria-label': `${p.query ? 'query' : 'support'} point of class ${p.c + 1} at ${p.x.toFixed(1)}, ${p.y.toFixed(1)}; arrow keys move it`,
             onfocus: () => (focus = i), onblur: () => (focus = -1),
@@ -65,8 +66,8 @@ export function episode(place, ask) {
             onpointerdown: (event) => {
                 event.preventDefault();
                 const box = plane.getBoundingClientRect();
-                const drag = (e) => ((p.x = Math.max(-REACH, Math.min(REACH, ((e.clientX - box.left) / box.width) * 2 * REACH - REACH))),
-                    (p.y = Math.max(-REACH, Math.min(REACH, REACH - ((e.clientY - box.top) / box.height) * 2 * REACH))), redraw());
+                const drag = (e) => ((p.x = within(((e.clientX - box.left) / box.width) * 2 * REACH - REACH)),
+                    (p.y = within(REACH - ((e.clientY - box.top) / box.height) * 2 * REACH)), redraw());
                 const end = () => (removeEventListener('pointermove', drag), removeEventListener('pointerup', end));
                 addEventListener('pointermove', drag);
                 addEventListener('pointerup', end);

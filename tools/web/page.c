@@ -37,14 +37,6 @@ static double number_of(const request *r, int word) {
     return strtod(r->word[word], NULL);
 }
 
-static const char *line_behind(const char *words, int n) {
-    for (; n > 0; n--) {
-        words += strcspn(words, " ");
-        words += strspn(words, " ");
-    }
-    return words;
-}
-
 json_t *json_number(double value) {
     return isfinite(value) ? json_real(value) : json_null();
 }
@@ -70,37 +62,28 @@ static json_t *elements(mo_context *ctx, mo_tensor *T) {
 
 static json_t *list_topics(const request *r) {
     json_t *topics = json_array();
+    char name[NAME_BYTES];
+    const char *summary;
     (void)r;
-    for (const char *const *line = lesson_lines; *line; line++) {
-        const char *heading = behind(*line, "#");
-        if (!heading)
-            continue;
-        char name[NAME_BYTES];
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(heading, ":"), heading);
-        json_array_append_new(topics, json_pack("{s:s, s:s}", "name", name, "summary", strchr(heading, ':') + 2));
-    }
+    for (const char *const *line = lesson_lines; *line; line++)
+        if (lesson_heading(*line, name, &summary))
+            json_array_append_new(topics, json_pack("{s:s, s:s}", "name", name, "summary", summary));
     return json_pack("{s:o}", "topics", topics);
 }
 
 static json_t *explain(const request *r) {
     char name[NAME_BYTES];
     lesson l = {.ctx = r->ctx, .t = r->t, .topic = name, .json = json_array()};
-    for (const char *const *line = lesson_lines; *line && !l.text; line++) {
-        const char *heading = behind(*line, "#");
-        size_t n = heading ? strcspn(heading, ":") : 0;
-        if (n == strlen(r->word[1]) && !strncmp(heading, r->word[1], n)) {
-            snprintf(name, sizeof name, "%s", r->word[1]);
-            l.summary = heading + n + 2;
+    for (const char *const *line = lesson_lines; *line && !l.text; line++)
+        if (lesson_heading(*line, name, &l.summary) && !strcmp(name, r->word[1]))
             l.text = line + 1;
-        }
-    }
     if (!l.text) {
         mo_fail(r->ctx, MO_INVALID, "explain: there is no topic %s", r->word[1]);
         return l.json;
     }
     page_matrix = r->rest;
     l.answered = (int)number_of(r, 4);
-    l.answer = line_behind(r->word[5], 0);
+    l.answer = r->word[5];
     lesson_open_inputs(&l,
         &(lesson_choice){
             .matrix = *r->rest ? "the matrix" : NULL, .n = (int64_t)number_of(r, 2), .seed = (int64_t)number_of(r, 3)});

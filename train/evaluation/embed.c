@@ -78,7 +78,7 @@ static bool check_embeddings(mo_context *ctx, mo_model *model, const mo_tensor *
 static mo_tensor *embed_listed(
     mo_tape *t, mo_model *model, const mo_source *source, const int64_t *id, int64_t n, bool ones) {
     mo_episode e = {.task = source->task, .classes = 2};
-    int64_t *zero = mo_tape_scratch(t, n, sizeof *zero); /* placeholder labels: no head is fitted */
+    int64_t *zero = mo_tape_scratch(t, n, sizeof *zero); /* labels that no head reads */
     mo_tensor *Z, *none;
     if (!zero)
         return mo_null_tensor(mo_tape_context(t));

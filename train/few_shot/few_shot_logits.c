@@ -14,7 +14,7 @@
 #include <string.h>
 
 /* Logits of at most MO_FEW_SHOT_ROWS examples; of any number by a transductive readout, which computes the logits of
- * all. zero: placeholder labels of the queries, never read. */
+ * all. zero: labels of the queries, which no readout reads. */
 static mo_code few_shot_head_block(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n, int64_t *zero, double *logits) {
     mo_plan plan = {.task = f->source.task,

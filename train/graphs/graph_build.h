@@ -31,8 +31,8 @@ void mo_edges_release(mo_edges *edges);
 /* An empty graph without nodes; the caller releases it with mo_graph_release. NULL on failure. */
 mo_graph *mo_graph_new(mo_context *ctx, const char *name, const char *source);
 /* The largest number of nodes, below MO_GRAPH_LARGEST, that a file of `file_bytes` bytes can declare without listing
- * them: a graph of so many nodes takes no more memory than a compressed file of `file_bytes` bytes can unfold to
- * (tensor/files/file.h). */
+ * them: a graph with this number of nodes takes at most the memory to which a compressed file of `file_bytes` bytes
+ * can expand (tensor/files/file.h). */
 int64_t mo_graph_claimable(const mo_context *ctx, int64_t file_bytes);
 /* Sets the graph's nodes and its undirected adjacency without loops and duplicates, in O(nodes + edges); counts dropped
  * loops and directed edges listed more than once. Takes over the edges. */
