@@ -1,9 +1,9 @@
 /* tensor/context.c - a context: one device and its handles, counters, registry and status. */
 #include "tensor/cpu/fast/avx512.h"
 #include "tensor/cpu/fast/threads.h"
+#include "tensor/platform.h"
 #include "tensor/storage.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -4,10 +4,10 @@
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/processor.h"
 #include "tensor/cpu/work.h"
+#include "tensor/platform.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 extern const mo_kernels kernels_cpu_f32, kernels_cpu_f64;
 

@@ -10,10 +10,10 @@
  * a link of another user would choose which file is overwritten. */
 #include "tensor/files/file.h"
 
+#include "tensor/platform.h"
 #include "tensor/storage.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>

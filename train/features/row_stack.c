@@ -7,6 +7,7 @@
 
 #include "autograd/tape.h"
 #include "tensor/files/file.h"
+#include "tensor/platform.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -7,6 +7,7 @@
 #include "train/features/stack_file.h"
 
 #include "tensor/files/file.h"
+#include "tensor/platform.h"
 #include "tensor/storage.h"
 
 #include <errno.h>

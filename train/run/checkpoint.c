@@ -5,6 +5,7 @@
 #include "tensor/files/number_text.h"
 #include "tensor/files/safetensors.h"
 #include "tensor/hidden.h"
+#include "tensor/platform.h"
 #include "train/run/trainer.h"
 
 #include <errno.h>

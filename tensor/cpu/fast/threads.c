@@ -9,6 +9,7 @@
 #include "tensor/cpu/fast/threads.h"
 
 #include "tensor/hidden.h"
+#include "tensor/platform.h"
 
 #include <errno.h>
 #include <omp.h>
