@@ -79,6 +79,14 @@ const visits = {
         assert.strictEqual(r.errors, 0);
         assert(r.fonts, 'the fonts of formulas');
     }],
+    lab: [`await room('lab'); const finished = async () => { for (let i = 0; i < 400; i++) { const [, done, all] = $('[role=status]').textContent.match(/(\\d+) of (\\d+)/) ?? []; if (done && done === all) return all; await new Promise((d) => setTimeout(d, 50)); } };
+        const cells = []; for (const name of ['truncation', 'conditioning', 'adjoint']) { $('main select').value = name; $('main select').dispatchEvent(new Event('change')); await wait(); cells.push(await finished()); }
+        $('details').open = true; const row = (name, x) => [...$$('tbody tr')].map((r) => [...r.cells].map((c) => c.textContent)).find((r) => r[0] === name && r[1] === x);
+        return { cells, charts: $$('svg[role=img]').length, unrolled: row('unrolled', '300'), implicit: row('implicit', '300') };`, (r) => {
+        assert.deepStrictEqual(r.cells, ['12', '35', '16']);
+        assert.strictEqual(r.charts, 3);
+        assert(Number(r.implicit[2]) < 1e-10 && Number(r.unrolled[3]) > 100 * Number(r.implicit[3]), 'the implicit gradient, without the tape');
+    }],
     exercises: [`await room('exercises'); const answers = ['A^T Y_bar', 'Y_bar o B', '2 y_bar A', 'B Y_bar^T', 'A^-T X_bar', '-A^-T X_bar X^T', '-Y^T Y_bar Y^T', '2 y_bar (M M^T)^-1 M', 'Y o (Y_bar - row_sum(Y o Y_bar))', '-<(Z^T Z + lambda I)^-1 W_bar, W>'];
         const forms = $$('form'); set(forms[4].querySelector('input'), 'A^-1 X_bar'); forms[4].querySelector('button').click(); await wait(); const wrong = $$('form ~ [role=status]')[4].textContent;
         for (let i = 0; i < answers.length; i++) { set(forms[i].querySelector('input'), answers[i]); forms[i].querySelector('button').click(); await wait(); }
@@ -133,7 +141,7 @@ async function times(browser) {
         for (const width of [390, 1280, 1920]) {
             await browser.size(width);
             for (const name of Object.keys(visits)) {
-                const wide = await browser.evaluate(`${helpers} await room('${name}'); return document.documentElement.scrollWidth - innerWidth;`);
+                const wide = await browser.evaluate(`${helpers} await room('${name}'); return document.documentElement.scrollWidth;`) - width;
                 if (wide > 0) console.log(`not ok ${name}: ${wide} pixels too wide at ${width}`), failed++;
                 if (folder) await browser.picture(path.join(folder, `${kind}-${name}-${width}.png`));
             }

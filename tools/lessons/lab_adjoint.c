@@ -331,6 +331,11 @@ static void *open_problem(mo_context *ctx, const lab_options *o, char *lines, si
     return p;
 }
 
+static int by_value(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
 /* y: the error, the tape's peak bytes, the median time in milliseconds. */
 static void measure_method(void *state, const lab_options *o, int method, double iterations, double *y) {
     problem *p = state;
@@ -343,7 +348,7 @@ static void measure_method(void *state, const lab_options *o, int method, double
         gradient_error(p, method, (int)iterations);
         times[i] = mo_clock(CLOCK_MONOTONIC) - start;
     }
-    qsort(times, (size_t)o->runs, sizeof *times, lab_by_value);
+    qsort(times, (size_t)o->runs, sizeof *times, by_value);
     y[2] = 1e3 * times[o->runs / 2];
     free(times);
 }

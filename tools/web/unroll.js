@@ -3,7 +3,7 @@ import { chart, el, oncePerFrame, short, slider } from './view.js';
 
 export function unroll(place, ask) {
     const s = { n: 8, rho: 0.9, K: 80 };
-    const charts = el('div', { class: 'two', style: 'grid-template-columns:repeat(auto-fit,minmax(min(100%,420px),1fr))' }), told = el('p', { role: 'status' });
+    const charts = el('div', { class: 'charts' }), told = el('p', { role: 'status' });
     const redraw = oncePerFrame(draw);
     const control = (text, key, options) => slider(text, { ...options, value: s[key] }, (value) => ((s[key] = value), redraw()));
 
