@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Every page that the program writes opens in Chromium without a word on the console and without a request, and is no
-wider than a phone or a desk's screen; and the bar of every adjoint is seen above its letter.
+wider than a phone or a desk's screen; and the bar of every adjoint is seen above its letter, in Firefox too where it is
+installed, and in the page of tools/web.
 
-Usage: test_pages.py MOCHI. Skipped (77) where chromium, matplotlib, node or KaTeX is not installed. The same check on a page that does
+Usage: test_pages.py MOCHI [MOCHI.HTML]. Skipped (77) where chromium, matplotlib, node or KaTeX is not installed. The same check on a page that does
 all of it says that it would be seen."""
 import html
 import json
@@ -162,22 +163,34 @@ def pixels(path):
     return rows
 
 
-def picture_of(formulas, style, folder):
+def firefox_draws(page, height, picture, folder):
+    """Firefox's picture of a page."""
+    command = ["firefox-esr", "--headless", "--no-remote", "--profile", os.path.join(folder, "firefox"),
+               f"--window-size=500,{height}", "--screenshot", picture, "file://" + page]
+    os.makedirs(command[4], exist_ok=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=200, env={**os.environ, "HOME": folder})
+    assert os.path.exists(picture), f"firefox: {done.returncode}: {done.stderr[-500:]}"
+
+
+def picture_of(formulas, style, folder, browser="chromium"):
     """The rows of a picture in which each formula has a strip of its own."""
     page, picture = (os.path.join(folder, name) for name in ("strips.htm", "strips.png"))
     with open(page, "w") as file:
         file.write(f"<!DOCTYPE html><meta charset='utf-8'><style>{style}\nbody{{margin:0;padding:0;max-width:none}}"
-                   f"div{{height:{STRIP}px;overflow:hidden;padding-left:40px}}math{{font-size:{LETTER}px}}</style>"
-                   + "".join(f"<div><math>{formula}</math></div>" for formula in formulas))
-    open_page(page, folder, "--hide-scrollbars", f"--window-size=500,{STRIP * len(formulas)}", "--screenshot=" + picture)
+                   f"div.strip{{height:{STRIP}px;overflow:hidden;padding-left:40px}}.strip math,.strip .katex,.strip .bar{{font-size:{LETTER}px}}"
+                   "</style>" + "".join(f"<div class='strip'>{formula}</div>" for formula in formulas))
+    if browser == "firefox":
+        firefox_draws(page, STRIP * len(formulas), picture, folder)
+    else:
+        open_page(page, folder, "--hide-scrollbars", f"--window-size=500,{STRIP * len(formulas)}", "--screenshot=" + picture)
     rows = pixels(picture)
     return [rows[i * STRIP:(i + 1) * STRIP] for i in range(len(formulas))]
 
 
-def bars_unseen(adjoints, style, folder):
+def bars_unseen(adjoints, style, folder, browser="chromium"):
     """The adjoints whose first rows of ink are not a bar, wider than high, with a gap below it."""
     unseen = []
-    for adjoint, strip in zip(adjoints, picture_of(adjoints, style, folder)):
+    for adjoint, strip in zip(adjoints, picture_of(adjoints, style, folder, browser)):
         parts, dark = [], False  # [rows of ink without a gap]
         for row in strip:
             if any(row) and not dark:
@@ -193,14 +206,22 @@ def bars_unseen(adjoints, style, folder):
 
 def bracket_spans(bracket, style, folder):
     """Whether the bracket of a column of figures is as high as the column."""
-    column = f"<mrow>{bracket}<mtable>" + "<mtr><mtd><mn>8</mn></mtd></mtr>" * 2 + "</mtable></mrow>"
+    column = f"<math><mrow>{bracket}<mtable>" + "<mtr><mtd><mn>8</mn></mtd></mtr>" * 2 + "</mtable></mrow></math>"
     [strip] = picture_of([column], style, folder)
     first = min(row.index(True) for row in strip if any(row))
     height = [sum(any(row[a:b]) for row in strip) for a, b in ((first, first + 8), (first + 20, 500))]
     return height[0] >= height[1] > LETTER
 
 
-def check_formulas(names, folder):
+def lecture_formulas(page):
+    """Barred letters as mochi.html sets them, and its style."""
+    with open(page) as file:
+        style = re.search(r"<style>(.*?)</style>", file.read(), re.S)[1]
+    script = f"const k = require({json.dumps(KATEX)}); for (const l of 'ABXYKVw') console.log(k.renderToString('\\\\bar{{' + l + '}}', {{output: 'html'}}))"
+    return run(["node", "-e", script]).splitlines() + ["<span class='bar'>B</span>"], style
+
+
+def check_formulas(names, folder, lecture):
     """Returns what was seen."""
     adjoints, style = set(), None
     for name in names:
@@ -208,12 +229,15 @@ def check_formulas(names, folder):
             text = file.read()
         assert "<merror" not in text, name
         if name.startswith("explain-"):
-            adjoints |= set(re.findall(r"<mover[^>]*>(?:(?!<mover).)*?</mover>", text))
+            adjoints |= {f"<math>{mover}</math>" for mover in re.findall(r"<mover[^>]*>(?:(?!<mover).)*?</mover>", text)}
             style = re.search(r"<style>\n(.*?)</style>", text, re.S)[1]
     adjoints = sorted(adjoints)
     assert any("<mi>B</mi>" in adjoint for adjoint in adjoints) and len(adjoints) > 10, adjoints
-    assert not bars_unseen(adjoints, style, folder), bars_unseen(adjoints, style, folder)
-    assert bars_unseen(["<mi>B</mi>"], style, folder)
+    seen = [(adjoints, style)] + ([lecture_formulas(lecture)] if lecture else [])
+    for browser in ["chromium"] + (["firefox"] if shutil.which("firefox-esr") else []):
+        for formulas, of in seen:
+            assert not bars_unseen(formulas, of, folder, browser), (browser, bars_unseen(formulas, of, folder, browser))
+        assert bars_unseen(["<math><mi>B</mi></math>"], style, folder, browser), browser
     fonts = subprocess.run(["fc-list", ":", "family"], capture_output=True, text=True).stdout
     if not any(font in fonts for font in MATH_FONTS):  # of Debian: fonts-dejavu-extra
         return f"{len(adjoints)} adjoints have bars; no font with a MATH table: brackets not looked at"
@@ -234,7 +258,7 @@ def main():
         assert not said, said
         assert not asked, asked
         assert not too_wide(names, folder), too_wide(names, folder)
-        seen = check_formulas(names, folder)
+        seen = check_formulas(names, folder, sys.argv[2] if len(sys.argv) > 2 else None)
         with open(os.path.join(folder, "bad.html"), "w") as file:
             file.write(BAD)
         said, asked = faults_seen(["bad.html"], folder)

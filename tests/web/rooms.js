@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // tests/web/rooms.js - clicks through every room of mochi.html as a reader does: rooms.js PAGE BROWSER [FOLDER]. FOLDER
-// takes pictures. Exit 77: that browser is not here. Chromium also tells of the console, of requests and of times;
-// of Firefox only the page itself is seen.
+// takes pictures. Exit 77: that browser is not here. Chromium also tells of times.
 'use strict';
 const assert = require('assert'), path = require('path'), { execFileSync } = require('child_process');
 const { openChromium, openFirefox, pause } = require('./browser.js');
@@ -141,7 +140,7 @@ async function times(browser) {
         for (const width of [390, 1280, 1920]) {
             await browser.size(width);
             for (const name of Object.keys(visits)) {
-                const wide = await browser.evaluate(`${helpers} await room('${name}'); return document.documentElement.scrollWidth;`) - width;
+                const wide = await browser.evaluate(`${helpers} await room('${name}'); return document.documentElement.scrollWidth - document.documentElement.clientWidth;`); // innerWidth grows with what is too wide
                 if (wide > 0) console.log(`not ok ${name}: ${wide} pixels too wide at ${width}`), failed++;
                 if (folder) await browser.picture(path.join(folder, `${kind}-${name}-${width}.png`));
             }
@@ -155,8 +154,14 @@ async function times(browser) {
             }
             await times(browser);
         }
+        await browser.listen();
         const asked = browser.requests.filter((url) => !url.startsWith('file://') || !url.split('?')[0].endsWith(path.basename(page)));
         if (browser.said.length || asked.length) console.log('not ok: said', browser.said, 'asked for', asked), failed++;
+        const before = browser.said.length;
+        await browser.evaluate(`console.error('seen'); setTimeout(() => { throw new Error('thrown'); }); fetch('http://127.0.0.1:9/').catch(() => {}); await new Promise((done) => setTimeout(done, 300));`);
+        await browser.listen();
+        const noticed = browser.said.slice(before).join('\n');
+        if (!/seen/.test(noticed) || !/thrown/.test(noticed) || !/Content.Security.Policy/i.test(noticed)) console.log('not ok: this test is deaf:', noticed), failed++;
     } finally {
         await browser.close();
     }
