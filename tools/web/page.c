@@ -41,10 +41,6 @@ static double number_of(const request *r, int word) {
     return strtod(r->word[word], NULL);
 }
 
-json_t *json_number(double value) {
-    return isfinite(value) ? json_real(value) : json_null();
-}
-
 static json_t *numbers(const double *x, int64_t n) {
     json_t *list = json_array();
     for (int64_t i = 0; i < n; i++)

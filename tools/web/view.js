@@ -1,4 +1,5 @@
 // tools/web/view.js - pieces of the page: elements, formulas, matrices, sliders, charts.
+import { matrixOf, short } from '../explain/blocks.mjs';
 
 const NAMES = 'http://www.w3.org/2000/svg';
 
@@ -26,22 +27,10 @@ export function tex(latex, display = false) {
     return place;
 }
 
-/** At most five digits, without an exponent where that is short. */
-export function short(x) {
-    if (x == null) return '–';
-    if (x === 0) return '0';
-    const size = Math.abs(x);
-    return size >= 1e5 || size < 1e-3 ? x.toExponential(2) : String(Number(x.toPrecision(5)));
-}
+export { short };
 
 /** Numbers in rows between brackets. */
-export function matrix(values, columns, label) {
-    const rows = [];
-    for (let i = 0; i < values.length; i += columns)
-        rows.push(el('tr', {}, values.slice(i, i + columns).map((x) => el('td', {}, short(x)))));
-    return el('div', { class: 'matrix' }, label ? el('span', {}, label, ' =') : null,
-        el('table', { class: 'numbers' }, el('tbody', {}, rows)));
-}
+export const matrix = (values, columns, label) => matrixOf(el, values, columns, label);
 
 /** A matrix to type into; a number is dragged sideways to change it. changed is called with the new values. */
 export function editable(name, values, columns, changed) {
