@@ -113,8 +113,8 @@ export function barred(text) {
 /** Lines over x, y by powers of ten where log is set. series: [{name, dash, accent, points: [[x, y]]}]; ticks: the x that have
  * a label, and it: [[x, label]]. */
 export function chart({ title, x, y, log, series, ticks }) {
-    const keys = Math.ceil(series.length / 3);
-    const W = Math.max(330, Math.min(560, innerWidth - 40)), left = 66, right = 16, top = 20, bottom = 42 + 20 * keys, H = 254 + bottom;
+    const W = Math.max(330, Math.min(560, innerWidth - 40)), each = W < 420 ? 2 : 3, keys = Math.ceil(series.length / each);
+    const left = 66, right = 16, top = 20, bottom = 42 + 20 * keys, H = 254 + bottom;
     const all = series.flatMap((s) => s.points).filter(([, v]) => v > 0 || !log);
     const value = (v) => (log ? Math.log10(v) : v);
     const xs = ticks?.map(([a]) => a) ?? all.map(([a]) => a), ys = all.map(([, b]) => value(b));
@@ -125,7 +125,7 @@ export function chart({ title, x, y, log, series, ticks }) {
     const x1 = Math.max(...xs), x0 = Math.min(...xs);
     const X = (a) => left + ((a - x0) / (x1 - x0 || 1)) * (W - left - right);
     const Y = (b) => H - bottom - ((value(b) - y0) / (y1 - y0)) * (H - top - bottom);
-    const marks = [], key_width = (W - left) / 3, key_row = (i) => H - 4 - 20 * (keys - 1 - Math.floor(i / 3));
+    const marks = [], key_width = (W - left) / each, key_row = (i) => H - 4 - 20 * (keys - 1 - Math.floor(i / each));
     const every = log ? Math.max(1, Math.ceil((y1 - y0) / 6)) : (y1 - y0) / 4;
     for (let v = y0; v <= y1 + 1e-9; v += every) {
         const at = H - bottom - ((v - y0) / (y1 - y0)) * (H - top - bottom);
@@ -140,8 +140,8 @@ export function chart({ title, x, y, log, series, ticks }) {
         d: s.points.filter(([, v]) => v > 0 || !log).map(([a, b], i) => `${i ? 'L' : 'M'}${X(a)} ${Y(b)}`).join('') }));
     const key = series.map((s, i) => [
         svg('path', { stroke: s.accent ? 'var(--accent)' : 'var(--ink)', 'stroke-width': 2.6,
-            'stroke-dasharray': s.dash, d: `M${left + (i % 3) * key_width} ${key_row(i) - 4}h26` }),
-        svg('text', { class: 'quiet', x: left + 32 + (i % 3) * key_width, y: key_row(i) }, s.name)]).flat();
+            'stroke-dasharray': s.dash, d: `M${left + (i % each) * key_width} ${key_row(i) - 4}h26` }),
+        svg('text', { class: 'quiet', x: left + 32 + (i % each) * key_width, y: key_row(i) }, s.name)]).flat();
     const said = series.map((s) => `${s.name}: from ${short(s.points[0]?.[1])} to ${short(s.points.at(-1)?.[1])}`);
     return el('figure', {},
         el('h3', {}, title),
