@@ -15,6 +15,7 @@
  * accuracy on the unlabelled examples. The temperature minimises the held-out cross-entropy with Platt's targets
  * (mo_fit_temperature); a mixture of kernels has fitted its own to all labels. Predictions do not change. */
 #include "tensor/hidden.h"
+#include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
 #include <math.h>
@@ -27,6 +28,9 @@ static const double shared = 1.6;
 /* Nats per label by which a transductive readout may look worse and still be chosen: its folds hold out an eighth of
  * the labels, the other readout's one label of each class. */
 static const double tie = 0.02;
+/* Where no label can be held out: the standard deviations by which neighbours' attributes are alike
+ * (mo_example_kernels_assortativity) from which on the transductive readout is chosen (train/few_shot/README.md). */
+static const double alike = 1;
 
 /* Examples of one fold and the rest; each array has room for all. */
 typedef struct partition {
@@ -208,7 +212,8 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
             return mo_code_of(f->ctx);
         e[on] = f->estimate;
     }
-    int chosen = e[1].nll <= e[0].nll + tie;
+    int chosen =
+        isnan(e[0].nll) ? mo_example_kernels_assortativity(f->source.kernels) >= alike : e[1].nll <= e[0].nll + tie;
     f->candidate.transductive = chosen;
     f->estimate = e[chosen];
     f->estimate.baseline = e[0].baseline;
