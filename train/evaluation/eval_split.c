@@ -3,7 +3,6 @@
  * candidates, so that their differences are paired. */
 #include "tensor/hidden.h"
 #include "train/evaluation/evaluation.h"
-#include "train/few_shot/few_shot.h"
 #include "train/metrics.h"
 
 #include <math.h>

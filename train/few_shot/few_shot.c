@@ -88,10 +88,10 @@ static double bytes_beside(
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (transductive) /* also the kernels of all examples with the support */
+    if (transductive) /* and kernels between all examples and the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
                of_all * n * fmin(labels, MO_MOST_CENTRES);
-    if (!o->labels) /* for suggestions: all rows, shortened */
+    if (!o->labels) /* for suggestions: the short rows of all examples */
         return kept + n * shorter * sizeof(float) +
                fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
     if (mo_few_shot_mixes_kernels(f))
@@ -105,7 +105,7 @@ static double bytes_beside(
 static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
     double swap, room = o->memory > 0 ? (double)o->memory : mo_free_memory("", &swap);
     return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
-           bytes_beside(f, o, features, true) <= room / 2; /* the features are beside them */
+           bytes_beside(f, o, features, true) <= room / 2; /* the other half is for the features */
 }
 
 /* Makes the model and the features and, if rows are nodes, embeds all examples. */
@@ -161,7 +161,7 @@ static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task
 mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
     mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
     mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
-    mo_try(ctx); /* goes on without the cache if it fails */
+    mo_try(ctx); /* on_error must not be called for cache errors, which are cleared */
     mo_few_shot *f = open_few_shot(ctx, graph, task, o);
     mo_tried(ctx);
     return f;
@@ -260,7 +260,7 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         return mo_code_of(f->ctx);
     f->classes = classes;
     f->n = n;
-    mo_try(f->ctx); /* if the fit fails, the missing held-out figures are no error of their own */
+    mo_try(f->ctx); /* a failed fit must not raise a second error for its missing held-out figures */
     if (few_shot_sort(f, id, label))
         mo_few_shot_hold_out(f);
     mo_tried(f->ctx);
