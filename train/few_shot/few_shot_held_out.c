@@ -29,8 +29,8 @@ static const double shared = 1.6;
  * the labels, the other readout's one label of each class. */
 static const double tie = 0.02;
 /* Where no label can be held out: the standard deviations by which neighbours' attributes are alike
- * (mo_example_kernels_assortativity) from which on the transductive readout is chosen (train/few_shot/README.md). */
-static const double alike = 1;
+ * (mo_example_kernels_assortativity) from which on the transductive readout is chosen (train/evaluation/RESULTS.md). */
+static const double alike = 0.8;
 
 /* The held examples of one fold, and the n others (id, label); each array has room for all. */
 typedef struct partition {
