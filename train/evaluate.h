@@ -64,8 +64,8 @@ typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
 typedef struct mo_candidate {
     const char *features; /* label: trained | random | x0 | hop */
     mo_model *model;
-    bool transductive; /* nodes and graphs: the model's readout reads all examples, mo_model_transduce */
-    bool inductive;    /* graphs: the model's own readout, with kernels that read the support alone */
+    mo_transductive transductive; /* other than OFF, for a model's own readout of nodes or graphs (NEVER: of graphs);
+                                   * AUTO chooses in each problem, from the support alone */
     int hop;
     const mo_head *head;
     double lambda;

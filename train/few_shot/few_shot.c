@@ -57,7 +57,7 @@ mo_code mo_few_shot_candidate(
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
     if (weights && mo_few_shot_check_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
-        bool on = o->transductive == MO_TRANSDUCTIVE_ON;
+        mo_transductive on = o->transductive == MO_TRANSDUCTIVE_ON ? MO_TRANSDUCTIVE_ON : MO_TRANSDUCTIVE_OFF;
         *candidate =
             (mo_candidate){.features = "trained", .transductive = on, .model = mo_weights_model_as(weights, &choice)};
         *features = weights->features;
@@ -128,7 +128,8 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         return;
     }
     f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && may_choose(f, o, &features);
-    f->candidate.transductive |= f->chooses;
+    if (f->chooses)
+        f->candidate.transductive = MO_TRANSDUCTIVE_ON;
     features.beside = (int64_t)bytes_beside(f, o, &features, f->candidate.transductive);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && f->candidate.model->readout)
@@ -264,6 +265,39 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         mo_few_shot_hold_out(f);
     mo_tried(f->ctx);
     return mo_code_of(f->ctx);
+}
+
+mo_tensor *mo_few_shot_chosen(
+    mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan) {
+    mo_few_shot f = {.ctx = mo_tape_context(t),
+        .source = *source,
+        .candidate = *candidate,
+        .all = *all,
+        .chooses = true,
+        .t = t,
+        .max_rows = MO_EXAMPLE_ROWS};
+    mo_context *ctx = f.ctx;
+    mo_tensor *Y = mo_null_tensor(ctx);
+    double *logits = mo_host_array(ctx, plan->n_query * plan->classes, sizeof *logits);
+    int64_t *id = mo_host_array(ctx, 2 * plan->n_support, sizeof *id), *label = id ? id + plan->n_support : NULL;
+    uint8_t *seen = mo_host_array(ctx, mo_graph_examples(source->graph), sizeof *seen);
+    int64_t n = 0;
+    for (int64_t i = 0; id && seen && i < plan->n_support; i++)
+        if (seen[plan->support[0][i]]++ == 0) { /* a small class's examples are drawn repeatedly */
+            id[n] = plan->support[0][i];
+            label[n++] = plan->support_label[i];
+        }
+    if (logits && id && seen && mo_few_shot_fit(&f, id, label, n) == MO_OK &&
+        mo_few_shot_logits(&f, plan->query[0], plan->n_query, logits) == MO_OK) {
+        mo_tape_reset(t);
+        Y = mo_from(t, MO_F64, 2, (int64_t[]){plan->n_query, plan->classes}, logits);
+        Y = mo_scale(t, Y, 1 / f.temperature, 0);
+    }
+    few_shot_forget(&f);
+    free(logits);
+    free(id);
+    free(seen);
+    return Y;
 }
 
 mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f) {

@@ -37,6 +37,11 @@ bool mo_few_shot_are_examples(mo_few_shot *f, const int64_t *id, int64_t n);
  * a readout without a head). Returns whether lambda is accepted. */
 bool mo_few_shot_check_lambda(mo_context *ctx, double lambda, const mo_head *head);
 
+/* few_shot.c: logits [n_query, classes] of a plan's queries, float64, by the readout that AUTO chooses from the plan's
+ * support, divided by its temperature. The source and the population of the candidate's model are borrowed. */
+mo_tensor *mo_few_shot_chosen(
+    mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);
+
 /* few_shot_given.c: takes a copy of the options' rows in place of a model's; makes a graph without edges where there is
  * none. */
 void mo_few_shot_take_rows(mo_few_shot *f, const mo_few_shot_options *options);

@@ -24,6 +24,9 @@ enum { MOST_FOLDS = 64, FOLDS_OF_MANY = 8, LEAST_CORRECTED = 3, MOST_CORRECTED =
 
 /* Held-out examples per independent trial. */
 static const double shared = 1.6;
+/* Nats per label by which a transductive readout may look worse and still be chosen: its folds hold out an eighth of
+ * the labels, the other readout's one label of each class. */
+static const double tie = 0.02;
 
 /* Examples of one fold and the rest; each array has room for all. */
 typedef struct partition {
@@ -205,7 +208,7 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
             return mo_code_of(f->ctx);
         e[on] = f->estimate;
     }
-    int chosen = e[1].nll <= e[0].nll;
+    int chosen = e[1].nll <= e[0].nll + tie;
     f->candidate.transductive = chosen;
     f->estimate = e[chosen];
     f->estimate.baseline = e[0].baseline;

@@ -496,7 +496,8 @@ TEST(held_out_labels_choose_whether_all_examples_are_read) {
             }
             int on = e.transductive;
             assert_true(drawn || on);
-            assert_true(e.nll == nll[drawn][on] && e.other_nll == nll[drawn][!on] && e.nll <= e.other_nll);
+            assert_true(e.nll == nll[drawn][on] && e.other_nll == nll[drawn][!on]);
+            assert_true(on == (nll[drawn][1] <= nll[drawn][0] + 0.02)); /* a tie goes to the refit */
             assert_true(p[drawn][2] == p[drawn][on]);
         }
         mo_few_shot_release(f);
