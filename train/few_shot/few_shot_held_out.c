@@ -11,7 +11,7 @@
  *
  * The 95% interval is Wilson's (1927) for fewer trials than examples were held out, since the folds share most of their
  * examples, so that their errors vary together. No estimate of that covariance is unbiased (Bengio and Grandvalet
- * 2004); the factor below is measured (train/few_shot/README.md): at least 90 of 100 intervals then contain the
+ * 2004); the factor below is measured (train/evaluation/RESULTS.md): at least 90 of 100 intervals then contain the
  * accuracy on the unlabelled examples. The temperature minimises the held-out cross-entropy with Platt's targets
  * (mo_fit_temperature); a mixture of kernels has fitted its own to all labels. Predictions do not change. */
 #include "tensor/hidden.h"
