@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Every option of every command, as --help lists them, has the effect that options.txt says, and is refused where it has none.
 
-Usage: test_cli_options.py MOCHI [--refusals] [COMMAND .. | - COMMAND ..]
-  COMMAND     those to look at; behind - all others
-  --refusals  effects are not compared: each line is run with its option, and the refusals"""
+Usage: test_cli_options.py MOCHI [COMMAND .. | - COMMAND ..]
+  COMMAND  those to look at; behind - all others"""
 import os
 import pathlib
 import re
@@ -131,12 +130,12 @@ class Runner:
                 self.wrong.append(f"{line} has another result each time")
         return base
 
-    def look_at_effect(self, o, compared):
+    def look_at_effect(self, o):
         line = self.run(" ".join(o.lines))
         expected = o.effect == "FAILS"
         if line.code != expected or (expected and o.part not in line.err):
             self.wrong.append(f"{' '.join(o.lines)}: exit code {line.code}: {line.err}")
-        if compared and not has_effect(o, self.without(o), line):
+        if not has_effect(o, self.without(o), line):
             self.wrong.append(f"{o.lines}: the option has not the effect {o.effect}: {self.base.out[:400]} | {line.out[:400]}")
 
     def look_at_refusals(self, o):
@@ -166,7 +165,6 @@ class Runner:
 
 def main():
     mochi, *words = sys.argv[1:]
-    compared, words = "--refusals" not in words, [w for w in words if w != "--refusals"]
     table, names = read_table()
     others = words[:1] == ["-"]
     options = [o for o in table if not words or (o.command in words) != others]
@@ -176,7 +174,7 @@ def main():
         runner.prepare()
         for o in options:
             if o.lines:
-                runner.look_at_effect(o, compared)
+                runner.look_at_effect(o)
             elif o.effect == "ELSEWHERE" and f"--{o.name}" not in (SOURCE / "tests/cli" / o.part).read_text():
                 runner.wrong.append(f"{o.part} gives no --{o.name}")
             runner.look_at_refusals(o)
