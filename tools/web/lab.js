@@ -9,7 +9,7 @@ const leads = {
     truncation: 'K steps towards A w = b, and three gradients: through the steps, by the theorem at w_K, and with K terms of a Neumann series.' };
 const columns = { error: ['Error of the gradient', 'relative'], 'tape KiB': ['Memory of the tape at its peak', 'KiB'], ms: ['Time', 'ms'], value: ['Error of the solution', 'relative'], gradient: ['Error of its gradient in A', 'relative'],
     w_K: ['Error of w after K steps', 'relative'], unrolled: ['Gradient through the steps', 'relative error'], implicit: ['Gradient by the theorem', 'relative error'], neumann: ['Gradient by a series of K terms', 'relative error'] };
-const reading = 'Implicit and Neumann keep no step: their memory does not grow. The error falls until the inner problem is solved; where it stops is what the differences themselves can tell.';
+const reading = 'Implicit and Neumann keep no step: their memory does not grow. The error falls until the inner problem is solved; where it stops is what the differences themselves can tell. Times are this browser’s, whose clock may be coarse.';
 const lines = [{}, { dash: '7 4' }, { accent: true }, { accent: true, dash: '7 4' }, { dash: '2 4' }];
 
 export function lab(place, ask) {

@@ -136,6 +136,10 @@ export function write(place, ask, rules) {
             : backward ? `Backward ${step - n} of ${n}: the rule of ${node.op} sends gradients to its inputs.`
                 : `Forward ${step} of ${n}: ${node.op} is computed and recorded.`;
         describe();
+        if (node) { // a long tape: what this step touches stays in sight
+            const x = (places[backward ? node.in[0] : node.out[0]].x * graph.firstChild.getBoundingClientRect().width) / W;
+            if (x < graph.scrollLeft || x + wide() > graph.scrollLeft + graph.clientWidth) graph.scrollLeft = x - graph.clientWidth / 2;
+        }
     }
 
     function describe() {
