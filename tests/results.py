@@ -34,8 +34,8 @@ OTHERS = {"Actor": "actor", "Brazil's airports": "brazil_airports", "Chameleon":
 SETS = ("AIDS BZR DHFR ENZYMES IMDB-BINARY IMDB-MULTI KKI Letter-high MSRC_9 MUTAG Mutagenicity PROTEINS PTC_FM PTC_FR PTC_MM "
         "PTC_MR Peking_1 SYNTHETICnew").split()
 
-# The heading above a table; files by row; options of mochi eval; the k that are shown; computed columns: a feature, or two whose
-# difference is shown.
+# (heading above a table, files by row, options of mochi eval, the k that are shown, computed columns). A column is a
+# feature, or two whose difference is shown.
 TABLES = {
     "nodes": ("## Twenty-five graphs", ALIKE | OTHERS, "--task nc --episodes 40 --shots 1,2,4,16,64", (4, 16, 64),
               {"best": "trained", "untrained": "random", "best hop, ridge": "hop", "hop 0, ridge": "x0"}),
@@ -59,7 +59,7 @@ def find(name):
 
 
 def evaluate(mochi, path, options, cache):
-    """The figures of a graph: {(features, k): mean}, {(features, other, k): (difference, half interval)}."""
+    """Returns the figures of a graph: {(features, k): mean}, {(features, other, k): (difference, half interval)}."""
     words = [mochi, "eval", "--data", str(path), *options.split(), "--protocol", "episode", "--metric", "accuracy", "--json",
              "--quiet"] + (["--cache", cache] if cache else [])
     run = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
@@ -90,7 +90,7 @@ def equal(written, found):
 
 
 def means(rows, of_the_ten, names, columns):
-    """The means of the computed columns over the rows of graphs, {place: text}."""
+    """Returns the means over all graphs of the computed columns, {place: text}."""
     rows = [row for row in rows if not row[0].startswith(("mean", "of")) and (not of_the_ten or row[0] in ALIKE)]
     out = {}
     for column, of in columns.items():
