@@ -44,7 +44,7 @@ static int width_of(const matrix *m) {
     return name > numbers ? name : numbers;
 }
 
-/* Fills the last cell of a matrix, of which `used` columns are printed, with blanks. */
+/* Prints blanks up to the width of a matrix, of which `used` columns are printed; none if it is its line's last. */
 static void pad_cell(const matrix *m, int used, bool last) {
     printf("%*s", last || used >= width_of(m) ? 0 : width_of(m) - used, "");
 }

@@ -41,8 +41,8 @@ void fit_print_row(const mo_fit_row *row);
 /* Prints the diagnosis in three lines or, if `whole`, one per class and head; rows: all rows of the table. */
 void fit_print_diagnosis(
     const mo_embeddings *E, const mo_diagnosis *x, const mo_fit_row *rows, int n_rows, bool whole, double epsilon);
-/* Prints one sentence on the row whose confidence differs most between the lowest and the highest quarter of the norms.
- * */
+/* Prints one sentence on the row of the table (a head at a k) whose mean confidence differs most between the queries in
+ * the lowest and in the highest quarter of the norms |z| of embeddings. */
 void fit_print_norm_line(const mo_fit_row *rows, int n_rows);
 
 /* Print a row and the diagnosis as JSON lines; return false if a line could not be written. */
