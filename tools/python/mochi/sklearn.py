@@ -87,14 +87,15 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
             checked.flag(f"{type(self).__name__}: {name}", getattr(self, name, False))
         _refuse_unlabelled(self, y)
         X, y = validate_data(self, X, y, dtype=np.float64, accept_sparse=self._sparse and "csr", multi_output=self._several)
-        check_classification_targets(y)
         weight = sample_weight
         if weight is not None:
             weight = _check_sample_weight(weight, X, dtype=np.float64, ensure_non_negative=True)
         self._labels = None
-        if type_of_target(y) == "multilabel-indicator":
-            return self._fit_several(X, np.asarray(y), weight)
-        y = column_or_1d(y, warn=True)
+        if y.ndim > 1 or y.dtype.kind not in "biuUS":  # whole numbers and texts are classes: the check takes half a small fit
+            check_classification_targets(y)
+            if type_of_target(y) == "multilabel-indicator":
+                return self._fit_several(X, np.asarray(y), weight)
+            y = column_or_1d(y, warn=True)
         self.classes_, label = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise errors.InvalidError(f"{type(self).__name__}: labels of one class, expected two classes or more")
@@ -526,8 +527,9 @@ def _ledoit_wolf(R, w):
 
 def _fit_dense(named, X, Y, weight):
     name, parameters = named
+    given = (None if x is None else constant(x) for x in (X, Y, weight))  # windows onto the arrays, where an op would copy them
     with Tape(mode="eval"):
-        W, b = head(name).fit(X, Y, weight, **parameters)
+        W, b = head(name).fit(*given, **parameters)
         return W.numpy(), b.numpy()
 
 
