@@ -3,8 +3,8 @@
 
 Usage: tests/python/times.py [digits|cora|wide|episode ...]      default: all; for the Python that has the package
 
-Each figure is the fastest of several turns that alternate between the two, in milliseconds. The marks: no estimator slower than 1.1
-times scikit-learn's, ridge and LDA at least 3 times faster at 4 rows of each class; an episode not slower than PyTorch's.
+Each figure is the fastest of several turns that alternate between the two, in milliseconds. The marks: no estimator slower than
+1.1 times scikit-learn's, ridge and LDA at least 3 times faster at 4 rows of each class; an episode not slower than PyTorch's.
 """
 
 import os
@@ -15,8 +15,8 @@ import warnings
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
-import mochi
-import numpy as np
+import mochi  # noqa: E402
+import numpy as np  # noqa: E402
 
 PARTS = ("digits", "cora", "wide", "episode")
 SHARES = (4, 16, 64, 0.75)  # rows of each class, or the share of all rows
@@ -78,6 +78,8 @@ def estimators(part):
             rows = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:share] for c in classes])
         cells = []
         for name, ours, theirs in pairs():
+            if part == "wide" and name == "LDA" and share != 4:
+                continue  # scikit-learn's takes a minute a fit
             mine, other = fastest([lambda e=e: e.fit(Z[rows], y[rows]) for e in (ours, theirs)], 1.0)
             cells.append(f"{name} {other:.1f} / {mine:.1f} ({other / mine:.2f})")
         print(f"  {'3/4 of all' if share < 1 else share}: " + "; ".join(cells), flush=True)
