@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
@@ -30,8 +30,8 @@ from .tensor import constant
 MOST_DENSE = 2**31  # bytes that the fit to sparse rows may take for dense ones
 
 
-class _HeadClassifier(ClassifierMixin, BaseEstimator):
-    """A head as a classifier: fitted once, in float64; its fitted state consists of arrays.
+class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
+    """A head as a classifier: fitted once, in float64; its fitted state consists of arrays. As a transformer it gives the logits.
 
     Attributes
     ----------
@@ -41,6 +41,8 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         W [C, d] and b [C] of the decision function; for two classes [1, d] and [1], as in scikit-learn.
     temperature_ : float
         For the probabilities: 1, or calibrated.
+    n_iter_ : numpy.ndarray or None
+        Iterations of the fit [1]: conjugate gradients of logistic, rounds of the SVM; None for a head in closed form.
     n_features_in_ : int
         d.
     """
@@ -53,6 +55,8 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
     _several = False  # accepts several labels per row
     class_weight: Any = None
     weights_: Any
+    n_iter_: Any = None
+    _iterates = False
     _labels: Any = None
 
     def __sklearn_tags__(self):
@@ -106,7 +110,7 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
             lost = self.classes_[np.argmin(weight @ Y)]
             raise errors.InvalidError(f"{type(self).__name__}: the rows of class {lost!r} have no weight; leave them out")
         self._tune(X, label)
-        self._take(X, Y, weight)
+        self._fit(X, Y, weight)
         self.temperature_ = self._readout(X, label).temperature if self.calibrated else 1.0
         return self
 
@@ -115,13 +119,22 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         if self.calibrated or self.class_weight is not None:
             raise errors.InvalidError(f"{type(self).__name__}: calibrated and class_weight are for one label a row")
         self.classes_, self.temperature_ = np.arange(Y.shape[1]), 1.0
-        columns = []
+        columns, steps = [], []
         for label in (Y != 0).astype(int).T:
             self._tune(X, label)
-            self._take(X, np.eye(2)[label], weight)
+            self._fit(X, np.eye(2)[label], weight)
             columns.append(self.weights_[:, 1:] - self.weights_[:, :1])
+            steps.append(self.n_iter_)
         self.weights_, self._labels = np.concatenate(columns, 1), Y.dtype
+        self.n_iter_ = np.concatenate(steps) if self._iterates else None
         return self
+
+    def _fit(self, X, Y, weight):
+        """Takes the fit, and its number of iterations."""
+        before = default_context().counters["fit_steps"] if self._iterates else 0
+        self._take(X, Y, weight)
+        if self._iterates:
+            self.n_iter_ = np.array([default_context().counters["fit_steps"] - before])
 
     def _tune(self, X, label):
         """Chooses the estimator's tuned parameter, if any."""
@@ -188,6 +201,12 @@ class _HeadClassifier(ClassifierMixin, BaseEstimator):
         """Logits of the classes, float64 [n, C], up to a constant per row; with several labels per row, logits of each label."""
         check_is_fitted(self)
         return self._of_rows(validate_data(self, X, dtype=np.float64, reset=False, accept_sparse=self._sparse and "csr"))
+
+    transform = logits
+
+    @property
+    def _n_features_out(self):
+        return len(self.classes_)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Logits [n, C]; for two classes the second's minus the first's, [n], as in scikit-learn."""
@@ -289,6 +308,7 @@ class LogisticHead(_HeadClassifier):
 
     _name = "intercept", {"free": "logistic", "penalised": "logistic_penalised"}
     _several = True
+    _iterates = True
 
     def __init__(
         self, lam: float = 1.0, intercept: str = "free", calibrated: bool = False, C: Any = None, class_weight: Any = None
@@ -390,6 +410,7 @@ class SVMHead(_HeadClassifier):
     """
 
     _name = "svm"
+    _iterates = True
 
     def __init__(
         self, lam: float = 1.0, centred: bool = True, calibrated: bool = False, C: float | None = None, class_weight: Any = None
