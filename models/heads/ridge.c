@@ -4,7 +4,7 @@
  * W minimises |X W - Y|^2 + lambda |W|^2:
  *     dual    W = X^T (X X^T + lambda I)^-1 Y     an n_s x n_s system, the smaller one if n_s is at most X's width
  *     primal  W = (X^T X + lambda I)^-1 X^T Y     a system of X's width
- * Both are equal (push-through identity), values and gradients. Gradients flow to Zs, Ys, Zq and lambda.
+ * Both forms give the same W and the same gradients (push-through identity). Gradients flow to Zs, Ys, Zq and lambda.
  *
  * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: the optimal one is b =
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
@@ -30,16 +30,16 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
-/* How K = X X^T is computed. mo_gram costs half, but rounds differently: the shipped weights were trained through the
- * logits of `ridge` and through ridge_loo.c by a product, and where rows are almost equal the rounding of K decides
- * which support vectors svm.c takes. Weights of their own and the head with an intercept are by mo_gram. */
+/* How K = X X^T is computed. mo_gram costs half but rounds differently. The shipped weights were trained with a
+ * product, in the logits of `ridge` and in ridge_loo.c, and for almost equal rows the rounding of K decides which rows
+ * become support vectors in svm.c: these keep the product. */
 typedef enum { BY_PRODUCT, BY_GRAM, BY_GRAM_CENTRED } ridge_squares;
 
 static mo_tensor *squares_of(mo_tape *t, mo_tensor *X, ridge_squares squares) {
     return squares == BY_PRODUCT ? mo_matmul(t, X, mo_transpose(t, X)) : mo_gram(t, X);
 }
 
-/* W [.., width, C]; K s = 0 for the columns s of centred rows, of which NULL is all ones. */
+/* Returns W [.., width, C]. BY_GRAM_CENTRED: X is centred, so K s = 0; s: columns, NULL: all ones. */
 static mo_tensor *ridge_fit(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form,
     ridge_squares squares, mo_tensor *s) {
     mo_tensor *Xt = mo_transpose(t, X);
@@ -74,8 +74,8 @@ static void check_rank(mo_tape *t, mo_tensor *K) {
             rank, n);
 }
 
-/* Raises an error in the name of the fit if its inputs do not fit together: the solve's own error would name matrices
- * that the caller does not know. On failure *W and *b are null. */
+/* Checks the inputs of a fit and names the fit in the error: an error of the solve would name matrices that the caller
+ * does not know. On failure *W and *b are null. */
 static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
     mo_tensor **W, mo_tensor **b) {
     mo_context *ctx = mo_tape_context(t);
@@ -143,7 +143,7 @@ static void linear_intercept(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
         fit_about_means(t, Zs, Ys, weight, parameters[0], MO_RIDGE_AUTO, W, b);
 }
 
-/* Whether the queries have the same leading axes as the supports; if not, the two may still broadcast. */
+/* Whether queries and support have equal leading axes. If not, the fit may still broadcast over the queries. */
 static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq) {
     bool same = mo_ndim(Zs) == mo_ndim(Zq);
     for (int i = 0; same && i < mo_ndim(Zs) - 2; i++)

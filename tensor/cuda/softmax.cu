@@ -1,12 +1,13 @@
-/* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoint of both.
+/* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoints of both.
  *
  * Our kernels give each row a warp; they subtract the largest entry before any exponential, so that rows of +-1e4 are
- * exact. cuDNN's (accurate mode) give each row a block, and compute the wide rows, for which a warp is too small. */
+ * exact. cuDNN (in its accurate mode) gives each row a block; it computes the wide rows, for which a warp is too
+ * small. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 #include "tensor/cuda/row.h"
 
-constexpr int64_t wide_row = 1024; /* elements: 32 for each lane of a warp */
+constexpr int64_t wide_row = 1024; /* least elements of a wide row: 32 for each lane of a warp */
 
 template <typename real>
 static __global__ void softmax_kernel(bool log_of, int64_t rows, int64_t n, const real *x, real *y) {

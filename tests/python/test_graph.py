@@ -1,4 +1,5 @@
-"""Graphs from every kind of source, features, embeddings and few-shot labels, beside what the program writes."""
+"""Graphs from every kind of source, features, embeddings and few-shot labels; results are compared with what the
+program writes."""
 
 import csv
 import os
@@ -16,7 +17,7 @@ import pytest
 PROGRAM = os.environ.get("MOCHI_PROGRAM", "")
 program = pytest.mark.skipif(not os.access(PROGRAM, os.X_OK), reason="no program mochi beside the library")
 
-# A square with a diagonal; self-loop and repetition to be dropped.
+# A square with a diagonal, a self-loop and a repeated edge; the last two are dropped.
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [2, 0], [1, 1], [3, 0]])
 X = np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3], [0, 0, 0]])
 Y = np.array([0, 1, 0, -1])
@@ -28,7 +29,7 @@ def same(a, b):
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory):
-    """Features are made once, and kept for the tests and the program."""
+    """A folder for cached features, which the tests and the program share."""
     before = os.environ.get("MOCHI_CACHE")
     os.environ["MOCHI_CACHE"] = str(tmp_path_factory.mktemp("cache"))
     yield
@@ -158,12 +159,12 @@ def test_labels_of_any_type_are_classes():
 
 
 MISSING = [("None", None), ("nan", float("nan")), ("np.nan", np.float64("nan")), ("empty", ""), ("-1", -1)]
-FEW = ["b", "a", None, "a"]  # of the square
+FEW = ["b", "a", None, "a"]  # labels of the square's nodes
 
 
 @pytest.mark.parametrize("absent", [value for _, value in MISSING], ids=[name for name, _ in MISSING])
 def test_a_missing_label_beside_texts_is_no_class(square, absent):
-    """NumPy makes "nan" and "None" of these in an array of texts."""
+    """NumPy would turn these values into the texts "nan" and "None" in an array of texts."""
     values = [absent if label is None else label for label in FEW]
     column = np.empty(4, object)
     column[:] = values
@@ -233,11 +234,11 @@ def test_a_mask_of_labels_is_one_in_every_form(square):
             fit.fit(wrong)
         with pytest.raises(ValueError, match="mask|none of"):
             fit.predict(wrong)
-    assert fit.fit({0: True, 1: False}).classes.tolist() == [False, True]  # of a dict they are classes
+    assert fit.fit({0: True, 1: False}).classes.tolist() == [False, True]  # in a dict, booleans are classes
 
 
 def rings(names):
-    """Two rings with a bridge, a graph of networkx whose nodes have these names."""
+    """Returns a networkx graph: two rings joined by a bridge, its nodes called `names`."""
     networkx = pytest.importorskip("networkx")
     g = networkx.Graph()
     g.add_nodes_from(names)
@@ -297,7 +298,8 @@ def test_what_names_no_example_raises(square, fitted):
 
 @pytest.mark.parametrize("lam", [-1, float("nan"), float("inf"), 30.0, "x", None])
 def test_a_penalty_without_effect_is_refused(square, lam):
-    """The readout of `best` has none, nor has a prototype; a ridge has, above 0."""
+    """The readout of `best` and a prototype have no penalty, so any is refused; ridge has one, and a value above 0
+    changes it."""
     best, labels = mochi.load("best"), {0: 0, 1: 1}
     for head in (None, "prototype_euclidean", "ridge"):
         if head == "ridge" and lam == 30.0:
@@ -358,7 +360,8 @@ def test_the_program_reads_the_names_of_a_saved_graph(tmp_path):
 
 
 def told(make):
-    """What a graph says that it ignores of its source; quiet if nothing."""
+    """Returns the graph's `ignored`: what it left out of its source. A warning must come if and only if there is
+    anything."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         g = make()
@@ -530,7 +533,7 @@ def test_ten_lines_find_the_subjects_of_cora(cora, fitted, seeds):
     assert P.shape == (2708, 7)
     scaled = np.exp((logits - logits.max(1, keepdims=True)) / e.temperature)
     np.testing.assert_allclose(P, scaled / scaled.sum(1, keepdims=True), rtol=1e-10)
-    np.testing.assert_allclose(P[[5, 3]], fitted.predict_proba([5, 3]), rtol=1e-4)  # float32 rows of another product
+    np.testing.assert_allclose(P[[5, 3]], fitted.predict_proba([5, 3]), rtol=1e-4)  # float32 rows of another matrix product
 
 
 def test_probabilities_of_few_labels_warn(cora, fitted, seeds):
@@ -714,7 +717,7 @@ def test_the_program_scores_links_the_same(cora, tmp_path):
 
 
 def test_cone_of_known_geometry():
-    """tools/examples/cone.py on a path 0 - 1 - 2 - 3, degrees 1, 2, 2, 1."""
+    """tools/examples/cone.py on the path 0 - 1 - 2 - 3, whose degrees are 1, 2, 2, 1."""
     cone = types.SimpleNamespace(**runpy.run_path(str(pathlib.Path(__file__).resolve().parents[2] / "tools/examples/cone.py")))
     path = mochi.graph(np.array([[0, 1], [1, 2], [2, 3]]), x=X)
     root = np.sqrt([1, 2, 2, 1])

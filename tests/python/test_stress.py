@@ -1,4 +1,5 @@
-"""Random calls from four threads with four contexts and random lifetimes: no crash, no growth; MOCHI_STRESS sets the number."""
+"""Random calls from four threads with four contexts and random lifetimes: no crash and no growth of memory.
+MOCHI_STRESS: the number of calls."""
 
 import gc
 import os
@@ -15,7 +16,7 @@ THREADS = 4
 
 
 def act(r, context, things):
-    """One call on random things: it makes one more, or raises an error of ours."""
+    """Makes one random call; it adds an object or raises an error of mochi."""
     tapes = [t for t in things if isinstance(t, mochi.Tape)]
     tensors = [x for x in things if isinstance(x, mochi.Tensor)]
     kind = r.randrange(12)
@@ -45,7 +46,7 @@ def act(r, context, things):
 
 
 def resident():
-    """Bytes of memory that the process holds."""
+    """Bytes of memory that the process uses."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 

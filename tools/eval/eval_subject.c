@@ -1,5 +1,6 @@
-/* tools/eval/eval_subject.c - weights, or none, and the candidates of an evaluation: the trained encoder, the same
- * encoder untrained, and single hops, each under every head. Candidates with the same encoder share its rows. */
+/* tools/eval/eval_subject.c - a subject of an evaluation: its weights, if any, and its candidates. A candidate is the
+ * trained encoder, the same encoder untrained, or a single hop, each with every head. Candidates with the same encoder
+ * share the embeddings that it computes. */
 #include "tools/eval/eval.h"
 
 #include "tools/train/recipe.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Placeholder for a head when links are scored by inner products. */
+/* stands for inner products of links where a head is expected */
 static const mo_head dot = {.name = "dot"};
 
 static void add_candidate(subject *s, mo_candidate c) {
@@ -16,7 +17,7 @@ static void add_candidate(subject *s, mo_candidate c) {
     s->candidates[s->n_candidates++] = c;
 }
 
-/* All heads under one label share its encoder. */
+/* Adds a candidate; candidates with the same label share an encoder. */
 static void add_model(subject *s, mo_model *model, const mo_head *head, const char *label) {
     if (!model)
         return;
@@ -26,23 +27,27 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* Adds the last model twice more: with its transductive readout and, for graphs, with its inductive readout. */
-static void add_transductive(subject *s) {
-    if (!s->n_candidates)
-        return;
+/* Adds the last model again, with the readouts that --transductive names. */
+static void add_transductive(subject *s, mo_transductive asked) {
+    static const struct {
+        mo_transductive asked, readout;
+        const char *suffix;
+    } columns[] = {{MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_ON, "+T"}, {MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_NEVER, "-T"},
+        {MO_TRANSDUCTIVE_AUTO, MO_TRANSDUCTIVE_AUTO, "+T?"}};
     mo_candidate c = s->candidates[s->n_candidates - 1];
-    memcpy(s->transductive_label, s->label, sizeof s->label);
-    memcpy(s->inductive_label, s->label, sizeof s->label);
-    c.features = strcat(s->transductive_label, "+T");
-    c.transductive = true;
-    s->candidates[s->n_candidates++] = c;
-    c.features = strcat(s->inductive_label, "-T");
-    c.transductive = false;
-    c.inductive = true;
-    s->candidates[s->n_candidates++] = c;
+    int n = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i].asked == asked) {
+            char *label = s->transductive_label[n++];
+            snprintf(label, sizeof s->transductive_label[0], "%s%s", s->label, columns[i].suffix);
+            c.features = label;
+            c.transductive = columns[i].readout;
+            s->candidates[s->n_candidates++] = c;
+        }
 }
 
-/* A model with a head or (NULL) its own readout: with the weights' parameters or, if untrained, initial ones. */
+/* Creates a model with a head (NULL: its own readout) and the parameters of the weights or, if untrained, initial ones.
+ * */
 static mo_model *make_model(
     mo_context *ctx, const eval_options *o, const subject *s, const mo_head *head, bool untrained) {
     uint64_t seed = o->evaluation.seed;
@@ -62,15 +67,15 @@ static mo_model *make_model(
     return mo_mochi_create(ctx, MO_F32, &options, seed);
 }
 
-/* The readout of the weights: a head; for the recipe best a mixture of ridges. */
+/* The readout of the weights: a head; for the recipe best the mixture of ridges. */
 static const mo_head *own_head(const subject *s) {
     if (!s->weights || !strcmp(s->weights->kind, "mochi"))
         return s->mochi.head;
     return s->weights->head[0] ? s->weights->readout.head : &mo_head_mixture;
 }
 
-/* Adds the trained model with every head and, for the first subject, the untrained model (except for "none") and the
- * baselines without a model. Beside the readout of the recipe best, the ridge reads single hops. */
+/* Adds the trained model with every head. For the first subject also adds the untrained model (except for "none") and
+ * the single hops; if the readout is the mixture of the recipe best, a ridge reads the hops. */
 static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, bool first) {
     bool of_examples = s->features.form == MO_FEATURES_OF_EXAMPLES, given = o->n_heads || o->dot;
     int n_heads = given ? o->n_heads : 1;
@@ -82,8 +87,8 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, b
         bool mixture = of_examples && !given && !o->encoder && head == &mo_head_mixture;
         if (s->weights)
             add_model(s, make_model(ctx, o, s, readout, false), head, s->label);
-        if (s->weights && o->transductive && head == &mo_head_mixture)
-            add_transductive(s);
+        if (s->weights && o->transductive && head == &mo_head_mixture && s->n_candidates)
+            add_transductive(s, o->transductive);
         if (first && strcmp(s->file, "none") != 0)
             add_model(s, make_model(ctx, o, s, readout, true), head, "random");
         for (int hop = 0; hop < 2 && first; hop++)
@@ -98,7 +103,7 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, b
             "--head dot needs node embeddings; weights of the recipe best have none: use --head ridge");
 }
 
-/* Names a column by the file's recipe if there are several files. */
+/* Labels the columns: "trained" or, if there are several files, the recipe. */
 static void choose_label(const eval_options *o, const subject *others, int n, subject *s) {
     const mo_weights *weights = s->weights;
     bool alone = o->weights.count == 1 || !weights->recipe[0];

@@ -4,9 +4,9 @@
  * with the nearest labelled example besides itself. If all examples are drawn from one distribution, the cosine of an
  * unlabelled example has every rank among the n labelled ones with equal probability, so it lies below the r-th
  * smallest of them with probability r / (n + 1) (the argument of conformal prediction: Vovk, Gammerman and Shafer 2005;
- * here up to one neighbour). Over draws of the labels the share of unlabelled examples below it has the distribution
- * Beta(r, n + 1 - r), with that mean. With r = n / 10, a share far above 10% means that whole regions of the examples
- * have no label.
+ * it holds nearly, as an unlabelled example has n labelled ones to be near, a labelled one n - 1). Over draws of the
+ * labels the share of unlabelled examples below it has the distribution Beta(r, n + 1 - r), with that mean. With r =
+ * n / 10, a share far above 10% means that whole regions of the examples have no label.
  *
  * At most MOST examples of each kind are compared, evenly spaced in their order, so that neither time nor memory grows
  * with the graph; the share's standard error is at most 0.8%. */
@@ -20,7 +20,7 @@
 
 enum { MOST = 4096, BLOCK = 512 };
 
-/* The ids of at most MOST of n examples: [*few], owned; NULL on failure. */
+/* The ids [*few] of at most MOST of n examples, evenly spaced; owned; NULL on failure. */
 static int64_t *cover_spread(mo_context *ctx, const int64_t *id, int64_t n, int64_t *few) {
     *few = n < MOST ? n : MOST;
     int64_t *some = mo_host_array(ctx, *few, sizeof *some);
@@ -74,7 +74,7 @@ static int cover_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Computes the shares from the cosines of n labelled and m unlabelled examples; sorts the first. */
+/* Computes the shares from the cosines of n labelled and m unlabelled examples; sorts labelled[]. */
 static void cover_count(double *labelled, int64_t n, const double *other, int64_t m, mo_few_shot_cover *cover) {
     int64_t r = (n + 5) / 10, far = 0;
     r = r > 1 ? r : 1;

@@ -1,7 +1,7 @@
 /* tensor/cuda/seams/seam_rows.c - softmax of rows by cuDNN, products of sparse rows by cuSPARSE.
  *
- * cuDNN is opened at its first use, not linked: its libraries are large, many machines lack them, and there a kernel of
- * ours computes instead. cuSPARSE comes with the toolkit (cuSOLVER needs it). */
+ * cuDNN is opened at its first use, not linked: its libraries are large and many machines lack them; a kernel of ours
+ * then computes instead. cuSPARSE comes with the toolkit (cuSOLVER needs it). */
 #include "tensor/cuda/seams/seam_device.h"
 
 #include <cusparse.h>
@@ -12,13 +12,13 @@
 
 /* ---- cuDNN ---- */
 
-#ifdef MO_CUDNN /* built with its headers */
+#ifdef MO_CUDNN /* defined if the build has cuDNN's headers */
 #include <cudnn.h>
 
 #define TEXT_OF(x) #x
 #define LIBRARY_OF(major) "libcudnn.so." TEXT_OF(major)
 
-/* The functions that we call. */
+/* cuDNN's functions that we call, and its handle. */
 struct seam_dnn {
     void *object;
     size_t (*version)(void);
@@ -62,7 +62,7 @@ static void close_dnn(struct seam_dnn *d) {
     free(d);
 }
 
-/* cuDNN with a handle on our stream; NULL, in every call, if it is not installed. */
+/* Returns cuDNN with a handle on our stream; NULL if it is not installed, which only the first call looks for. */
 static struct seam_dnn *open_dnn(seam *s) {
     if (s->looked_for_dnn)
         return s->dnn;
@@ -89,8 +89,8 @@ static void describe_dnn(char *text, size_t bytes) {
     seam_library_close(d.object);
 }
 
-/* Rows as images of n channels and one pixel. The number of images and the number of elements in a descriptor are ints:
- * more rows are several calls. x_bar NULL: computes y from x; else computes x_bar from y and y_bar. */
+/* Passes rows to cuDNN as images of n channels and one pixel, in several calls if their number or that of their
+ * elements exceeds an int. y_bar NULL: x is the input, `out` receives y. Otherwise x is y, and `out` receives x_bar. */
 static bool softmax(seam *s, const seam_rows *r, const void *x, const void *y_bar, void *out) {
     static const float one_f = 1, zero_f = 0;
     static const double one_d = 1, zero_d = 0;
@@ -151,12 +151,12 @@ struct seam_sparse {
     cusparseConstSpMatDescr_t matrix;
     cudaDataType type;
     int64_t rows, columns;
-    void *buffer; /* the library's preparation for products of width d */
+    void *buffer; /* the library's analysis, for products of width d */
     size_t bytes;
     int64_t d;
 };
 
-/* Host values of one and zero. */
+/* Returns the address of a host 0 or 1 of a type. */
 static const void *number(cudaDataType type, int value) {
     static const float narrow[] = {0, 1};
     static const double wide[] = {0, 1};
@@ -184,7 +184,7 @@ void seam_sparse_release(seam *s, seam_sparse *P) {
     free(P);
 }
 
-/* The buffer for products of X and Y; it holds the library's analysis of the matrix. */
+/* Makes P->buffer, with the library's analysis of the matrix, for products of X and Y, whose width is d. */
 static cusparseStatus_t prepare(
     seam *s, seam_sparse *P, int64_t d, cusparseConstDnMatDescr_t X, cusparseDnMatDescr_t Y) {
     const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;

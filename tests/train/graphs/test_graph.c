@@ -1,4 +1,4 @@
-/* tests/train/graphs/test_graph.c - graphs from host arrays: adjacency, counts, look-up, hash, tasks. */
+/* tests/train/graphs/test_graph.c - graphs from host arrays: adjacency, counts, looking up edges, hash, tasks. */
 #include "tests/scratch.h"
 #include "train/graphs/graph_build.h"
 #include "train/inside.h"
@@ -9,7 +9,7 @@ static const fixtures around_all = {scratch_create, scratch_release};
 
 enum { NODES = 23 };
 
-/* Random directed edges with loops and repetitions; `dense` becomes the undirected truth. */
+/* Draws random directed edges with loops and repetitions; `dense` receives the undirected adjacency. */
 static int64_t draw_edges(mo_random *r, int64_t *u, int64_t *v, bool dense[NODES][NODES]) {
     int64_t n = mo_random_below(r, 200);
     memset(dense, 0, sizeof(bool[NODES][NODES]));
@@ -21,7 +21,7 @@ static int64_t draw_edges(mo_random *r, int64_t *u, int64_t *v, bool dense[NODES
     return n;
 }
 
-/* Directed pairs listed before, and loops, counted the slow way. */
+/* Counts, without an index, directed pairs that occur before, and loops. */
 static void count_dropped(const int64_t *u, const int64_t *v, int64_t n, int64_t *loops, int64_t *duplicates) {
     *loops = *duplicates = 0;
     for (int64_t i = 0; i < n; i++) {

@@ -27,7 +27,7 @@ from .heads import head
 from .tape import Tape
 from .tensor import constant
 
-MOST_DENSE = 2**31  # bytes that the fit to sparse rows may take for dense ones
+MOST_DENSE = 2**31  # if X is sparse: the most bytes of dense rows that a fit may make from it
 
 
 class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClassifierMixin, BaseEstimator):
@@ -47,7 +47,8 @@ class _HeadClassifier(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Classif
         d.
     """
 
-    # The head's name, or the argument that chooses it with the names; arguments by the head's parameters.
+    # The head's name; or an argument of the estimator, and the head's name for each of its values. Then the estimator's
+    # arguments by the head's parameters.
     _name: str | tuple[str, dict[str, str]]
     _parameters: dict[str, str] = {"lam": "lam"}
     _scaling = lib.MO_SCALING_NONE  # applied to the rows before a fit
@@ -362,7 +363,7 @@ class RidgeHeadCV(_Tuned, RidgeHead):
         self.calibrated = calibrated
         self.class_weight = class_weight
 
-    lam = 10.0  # of RidgeHead: not an argument here
+    lam = 10.0  # of RidgeHead; not an argument here
 
 
 class LogisticHeadCV(_Tuned, LogisticHead):
@@ -543,7 +544,7 @@ def _ledoit_wolf(R, w):
     squares, trace = (gram**2).sum() / n**2, np.trace(gram) / n
     spread = squares - trace**2 / d  # |S - mu I|^2
     noise = ((w @ (R**2).sum(1) ** 2) / n - squares) / n
-    return float(min(max(noise, 1e-8 * spread), spread) / spread) if spread > 0 else 1.0  # above 0: S may be singular
+    return float(min(max(noise, 1e-8 * spread), spread) / spread) if spread > 0 else 1.0  # above 0, as S may be singular
 
 
 def _fit_dense(named, X, Y, weight):

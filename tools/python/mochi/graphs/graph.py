@@ -189,10 +189,10 @@ class Graph:
             try:
                 found = self._number_of.get(name, -1)
             except TypeError:
-                pass  # it has no hash
+                pass  # a name that cannot be hashed
         elif isinstance(name, (str, int, np.integer)) and "\0" not in str(name):
             found = lib.mo_graph_find_example(self.pointer(), str(name).encode(errors="surrogatepass"))
-        if isinstance(name, (bool, np.bool_)):  # equal to 0 or 1, and no name of either
+        if isinstance(name, (bool, np.bool_)):  # True == 1, but True is not the name 1
             found = -1
         if not 0 <= found < self.examples:
             raise errors.InvalidError(f"{self.name}: {name!r} is none of its {self.examples} examples")

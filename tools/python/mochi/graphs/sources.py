@@ -336,7 +336,7 @@ def is_missing(value: Any) -> bool:
 
 def _plain_label(value):
     if getattr(value, "ndim", None) == 0 and hasattr(value, "item") and value is not np.ma.masked:
-        value = value.item()  # a number of NumPy, of PyTorch
+        value = value.item()  # a number of NumPy or PyTorch
     if is_missing(value):
         return None
     if isinstance(value, bool):

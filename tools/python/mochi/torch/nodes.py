@@ -62,11 +62,11 @@ class _Idle(threading.local):
         self.tapes: collections.deque[Tape] = collections.deque(maxlen=4)
 
     def take(self, context):
-        """An empty tape. Empties the others too: their nodes would keep dead leaves from being freed."""
+        """An empty tape. Resets the other free ones too: their nodes would keep dead leaves from being freed."""
         empty = []
         while self.tapes:
             tape = self.tapes.pop()
-            with contextlib.suppress(errors.Error):  # one from before a fork, or that backward is in
+            with contextlib.suppress(errors.Error):  # fails for a tape from before a fork, or one that backward is using
                 if tape.context is context:
                     tape.reset()
                     empty.append(tape)
@@ -90,7 +90,7 @@ class Record:
 
     def __del__(self):
         if hasattr(self, "home"):
-            self.home.append(self.tape)  # reset by the thread that takes it
+            self.home.append(self.tape)  # the thread that takes the tape resets it
 
     def serves(self, inputs, needs):
         """Whether the record fits these inputs; under torch.func a node can be called for part of a batch or for the whole."""
@@ -110,13 +110,13 @@ def tensor_of(x, like):
 
 
 def tensors_of(xs, likes, needs):
-    """The values in the order of those that are needed."""
+    """PyTorch tensors of xs, the values for those of `likes` that are needed, in their order."""
     wanted = [like for like, need in zip(likes, needs, strict=True) if need]
     return tuple(tensor_of(x, like) for x, like in zip(xs, wanted, strict=True))
 
 
 def _spread(values, needs):
-    """One value for each that is needed, None for the others."""
+    """Puts the values, in order, at the needed places; None at the others."""
     values = iter(values)
     return tuple(next(values) if need else None for need in needs)
 
@@ -128,7 +128,7 @@ class Gradient:
         self.f, self.needs, self.n = f, needs, n
         self.batches = getattr(f, "batches", False)
         inner = getattr(f, "leaves", [False] * len(needs))
-        # Whose adjoints it asks for itself, in its own inputs.
+        # Its own inputs that need an adjoint: those in which it differentiates f, and those in which f does so itself.
         self.leaves = [False] * n + [a or b for a, b in zip(needs, inner, strict=True)]
 
     def __call__(self, *given):
@@ -139,7 +139,7 @@ class Gradient:
 
 
 class Asked:
-    """The work of a node: f, which inputs need an adjoint, the number of results, and the record once it exists."""
+    """What a node needs: f, which inputs need an adjoint, the number of results, and the record once it exists."""
 
     def __init__(self, f, needs, n=1, record=None):
         self.f, self.needs, self.n, self.record = f, tuple(needs), n, record
@@ -184,8 +184,8 @@ def _mapped(node, asked, dims, given, inputs, size):
     """A node under torch.func.vmap: at once, if f takes a leading axis of episodes, else item by item."""
     moved = [x if d is None else x.movedim(d, 0) for d, x in zip(dims, given, strict=True)]
     own = list(zip(dims[-inputs:], given[-inputs:], asked.needs, strict=True))
-    scalar = any((d is not None or need) and x.dim() < 2 + (d is not None) for d, x, need in own)  # of each item
-    of_one = all(d is None for d, _, _ in own)  # one fit, asked along several directions
+    scalar = any((d is not None or need) and x.dim() < 2 + (d is not None) for d, x, need in own)  # without the axis of the map
+    of_one = all(d is None for d, _, _ in own)  # the same inputs for all items: one fit, differentiated along several directions
     if getattr(asked.f, "batches", False) and not of_one and not scalar:
         whole = [x if d is not None or x.dim() < 2 else x.expand(size, *x.shape) for d, x in zip(dims, moved, strict=True)]
         found = node.apply(asked, *whole)
@@ -214,7 +214,7 @@ class Node(torch.autograd.Function):
 
     @classmethod
     def apply(cls, *inputs):
-        """The node's results."""
+        """Outside torch.func, calls PyTorch's own apply directly."""
         if torch._C._are_functorch_transforms_active():
             return super().apply(*inputs)
         return super(torch.autograd.Function, cls.plain).apply(*inputs)
