@@ -22,7 +22,7 @@ static mo_csr *stored_graph(golden *g) {
         }
         pointer[i + 1] = nnz;
     }
-    mo_csr *A = mo_normalize_block(g->ctx, 0, n, pointer, column, g->real);
+    mo_csr *A = mo_normalize_block(g->ctx, 0, n, pointer, column, NULL, g->real);
     free(u);
     free(v);
     free(pointer);

@@ -69,7 +69,7 @@ def test_edges_become_a_graph(square):
 
 def test_a_matrix_of_scipy_becomes_a_graph(square):
     sparse = pytest.importorskip("scipy.sparse")
-    A = sparse.coo_matrix((np.ones(len(EDGES)), EDGES.T), shape=(4, 4))
+    A = sparse.coo_matrix((np.ones(len(EDGES), bool), EDGES.T), shape=(4, 4))  # numbers would add up where they repeat
     for make in (sparse.csr_matrix, sparse.coo_matrix, sparse.csc_array):
         assert same(mochi.graph(make(A), x=sparse.csr_matrix(X), y=Y), square)
     with pytest.raises(ValueError, match="square"):
@@ -377,7 +377,7 @@ def test_weights_and_directions_of_a_matrix_are_told():
     ring = np.roll(np.eye(4), 1, 1)
     for A, expected in (
         (ring + ring.T, ()), ((ring + ring.T).astype(bool), ()), (ring + ring.T + np.eye(4), ()),
-        (2 * (ring + ring.T), ("weights",)), (ring, ("directions",)), (0.5 * ring, ("weights", "directions")),
+        (2 * (ring + ring.T), ()), (ring, ("directions",)), (-0.5 * ring, ("weights", "directions")),
         (np.triu(ring + ring.T), ("directions",)),
     ):  # fmt: skip
         for kind in (sparse.csr_matrix, sparse.coo_array):
@@ -390,36 +390,64 @@ def test_weights_and_directions_of_networkx_are_told():
     networkx = pytest.importorskip("networkx")
     for g, expected in (
         (networkx.Graph([(0, 1), (1, 2)]), ()), (networkx.Graph([(0, 1, {"weight": 1.0})]), ()),
-        (networkx.Graph([(0, 1), (1, 2, {"weight": 3})]), ("weights",)), (networkx.DiGraph([(0, 1), (1, 0)]), ()),
+        (networkx.Graph([(0, 1), (1, 2, {"weight": -3})]), ("weights",)), (networkx.DiGraph([(0, 1), (1, 0)]), ()),
+        (networkx.Graph([(0, 1), (1, 2, {"weight": "far"})]), ("weights",)),
         (networkx.DiGraph([(0, 1), (1, 2)]), ("directions",)), (networkx.MultiGraph([(0, 1), (1, 0)]), ()),
-        (networkx.MultiDiGraph([(0, 1, {"weight": 2})]), ("weights", "directions")), (networkx.DiGraph([(0, 0)]), ()),
+        (networkx.MultiDiGraph([(0, 1, {"weight": np.nan})]), ("weights", "directions")), (networkx.DiGraph([(0, 0)]), ()),
     ):  # fmt: skip
         assert told(lambda: mochi.graph(g)) == expected  # noqa: B023
     directed, weighted = networkx.DiGraph([(0, 1)]), networkx.Graph([(0, 1, {"weight": 2})])
-    assert told(lambda: mochi.graph_set([directed, weighted], y=[0, 1])) == ("weights", "directions")
+    g = mochi.graph_set([weighted, networkx.Graph([(0, 1)])], y=[0, 1])
+    assert g.weights.tolist() == [2, 2, 1, 1]
+    assert mochi.graph_set([weighted, networkx.Graph([(0, 1)])], y=[0, 1], weights=False).weights is None
+    assert told(lambda: mochi.graph_set([directed, weighted], y=[0, 1])) == ("directions",)
 
 
 def test_weights_and_directions_of_pyg_dgl_and_tables_are_told():
     both, one = np.concatenate([EDGES, EDGES[:, ::-1]]).T, EDGES[:5].T
     for more, ends, expected in (
         ({}, both, ()), ({}, one, ("directions",)), ({"edge_weight": np.ones(16)}, both, ()),
-        ({"edge_weight": np.arange(16)}, both, ("weights",)),
+        ({"edge_weight": np.arange(16)}, both, ()), ({"edge_weight": np.ones((16, 2)) / 2}, both, ("weights",)),
         ({"edge_attr": np.full((5, 2), 0.5)}, one, ("weights", "directions")),
     ):  # fmt: skip
         data = types.SimpleNamespace(edge_index=ends, num_nodes=4, **more)
         assert told(lambda: mochi.graph(data)) == expected  # noqa: B023
     dgl = types.SimpleNamespace(edges=lambda: tuple(both), num_nodes=lambda: 4, ndata={}, edata={"w": np.arange(16)})
-    assert told(lambda: mochi.graph(dgl)) == ("weights",)
-    assert told(lambda: mochi.graph(EDGES)) == ()  # each edge given in one direction or in both
-    with pytest.raises(ValueError, match="third column would be weights"):
+    assert told(lambda: mochi.graph(dgl)) == () and mochi.graph(dgl).weights.max() == 15
+    assert told(lambda: mochi.graph(EDGES)) == ()  # either direction, or both
+    with pytest.raises(ValueError, match="third column of a pandas table"):
         mochi.graph(np.ones((5, 3), int))
     with pytest.raises(ValueError, match="edge_index of float64"):
         mochi.graph(types.SimpleNamespace(edge_index=one + 0.5, num_nodes=9))
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame({"from": [0, 1], "to": [1, 2]})
     assert told(lambda: mochi.graph(table)) == told(lambda: mochi.graph(table.assign(w=1.0))) == ()
-    assert told(lambda: mochi.graph(table.assign(w=[0.5, 2]))) == ("weights",)
-    assert mochi.graph(table.assign(w=1)).edges == 2  # two rows of three columns, the third all 1: two edges
+    assert mochi.graph(table.assign(w=[0.5, 2])).weights.tolist() == [0.5, 0.5, 2, 2]
+    assert told(lambda: mochi.graph(table.assign(w=[0.5, -2]))) == ("weights",)
+    assert mochi.graph(table.assign(w=1)).edges == 2  # three columns of two rows are two edges
+
+
+def test_embeddings_propagate_by_the_weights(tmp_path):
+    sparse = pytest.importorskip("scipy.sparse")
+    rng = np.random.default_rng(0)
+    W = np.triu(rng.random((40, 40)) * (rng.random((40, 40)) < 0.2), 1)
+    W = W + W.T
+    g, x = mochi.graph(sparse.csr_array(W)), rng.normal(size=(40, 3))
+    np.testing.assert_array_equal(g.to_scipy().toarray(), W.astype(np.float32))
+    g.save(tmp_path / "g.npz")
+    for other in (pickle.loads(pickle.dumps(g)), mochi.graph(tmp_path / "g.npz"), mochi.graph(g, y=np.arange(40) % 2)):
+        assert np.array_equal(other.weights, g.weights)
+    plain = mochi.graph(sparse.csr_array(W), weights=False)
+    assert plain.weights is None and plain.ignored == () and mochi.graph(g, weights=False).weights is None
+    assert np.array_equal(mochi.features(plain, 1), mochi.features(mochi.graph(sparse.csr_array(W != 0)), 1))
+    weighted = mochi.graph(sparse.csr_array(W), x=x)
+    own, hop = mochi.features(weighted, 0)[:, -256:], mochi.features(weighted, 1)[:, -256:]
+    degree = np.maximum(W.sum(1), 1e-30)
+    np.testing.assert_allclose(hop, W / np.sqrt(np.outer(degree, degree)) @ own, atol=1e-5)
+    with pytest.raises(ValueError, match="of its own"):
+        mochi.graph("cora", weights=False)
+    with pytest.raises(ValueError, match="weights is 2"):
+        mochi.graph(EDGES, weights=2)
 
 
 def test_what_would_be_ignored_or_cut_is_refused(square):

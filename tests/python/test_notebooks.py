@@ -15,7 +15,9 @@ sys.path.insert(0, str(FOLDER))
 import notebook  # noqa: E402  splits a page into cells
 
 NOTEBOOKS = sorted(FOLDER.glob("*.md"))
-FIGURES = {"lecture": 4, "lecture_solutions": 2, "own_head": 1, "readouts": 3}
+FIGURES = {"lecture": 4, "lecture_solutions": 2, "meta_learning": 0, "own_head": 1, "readouts": 3}
+
+OF_TORCH = ("meta_learning",)
 
 notebooks = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -54,6 +56,7 @@ def subplots(rows=1, columns=1, **named):
 def test_every_cell_runs(path, monkeypatch, capsys):
     """Runs a page's cells in this process as one script without figures; assertions in the notebooks check their
     results."""
+    torch = pytest.importorskip("torch") if path.stem in OF_TORCH else None
     pyplot = types.SimpleNamespace(subplots=subplots)
     for name, module in (("matplotlib", types.SimpleNamespace(pyplot=pyplot)), ("matplotlib.pyplot", pyplot)):
         monkeypatch.setitem(sys.modules, name, module)
@@ -65,13 +68,15 @@ def test_every_cell_runs(path, monkeypatch, capsys):
                 exec(compile(source, path.name, "exec"), names)
     finally:
         mochi.set_default_context(before)
+        if torch:
+            torch.set_default_dtype(torch.float32)
     assert capsys.readouterr().out
 
 
 @notebooks
 def test_the_notebook_is_a_page_with_figures(path, tmp_path):
     """Runs each notebook and checks its outputs; saves it if MOCHI_NOTEBOOK_PAGES names a folder."""
-    for needed in ("nbclient", "ipykernel", "matplotlib"):
+    for needed in ("nbclient", "ipykernel", "torch" if path.stem in OF_TORCH else "matplotlib"):
         pytest.importorskip(needed)
     import nbclient
     import nbformat

@@ -107,6 +107,24 @@ def test_a_weight_counts_rows(estimator):
     assert (fair.predict(Z) == 0).sum() >= (plain.predict(Z) == 0).sum()
 
 
+def test_iterations_are_counted():
+    for estimator in (LogisticHead(), SVMHead(), LogisticHeadCV()):
+        assert 0 < clone(estimator).fit(Z, y).n_iter_[0] < 500
+    assert RidgeHead().fit(Z, y).n_iter_ is None
+    assert LogisticHead().fit(Z, np.stack([y > 1, y == 0], 1)).n_iter_.shape == (2,)
+
+
+def test_logits_are_features_with_names():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(Z, columns=[f"z{i}" for i in range(8)])
+    for estimator in EVERY:
+        made = clone(estimator).set_output(transform="pandas").fit(table, names)
+        features = made.transform(table)
+        assert list(features.columns) == list(made.get_feature_names_out()) and features.index.equals(table.index)
+        assert features.columns[3] == f"{type(made).__name__.lower()}3"
+        np.testing.assert_array_equal(features.to_numpy(), made.logits(table))
+
+
 def test_figures_are_those_of_scikit_learn():
     """C and the class weights mean what they do in scikit-learn; ridge without a penalty on the intercept equals
     RidgeClassifier, whose labels are 1 and -1."""

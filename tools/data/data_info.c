@@ -121,6 +121,8 @@ static json_t *graph_object(const mo_graph *graph, const counted *c) {
                (json_int_t)graph->feature_nnz, "classes", classes, "unlabelled", (json_int_t)c->unlabelled, "tasks",
                tasks, "hash", json_hash((uint64_t[]){graph->hash[1], graph->hash[0]}), "class_names", names, "left_out",
                graph->left_out));
+    if (graph->weight)
+        json_object_set_new(o, "weighted", json_true());
     if (graph->divisions)
         json_object_set_new(o, "divisions", json_integer(graph->divisions));
     return o;

@@ -5,12 +5,15 @@ import contextlib
 import threading
 
 import torch
+from torch.autograd import forward_ad
 
 from .. import errors
+from .._library import lib
+from ..arrays import copied
 from ..context import Context, default_context
 from ..dlpack import device_named
 from ..tape import Tape, current_tape
-from ..tensor import constant
+from ..tensor import Tensor, constant
 
 
 class _Devices(threading.local):
@@ -36,11 +39,20 @@ class _Devices(threading.local):
 _devices = _Devices()
 
 
-def leaf_of(x, needs=False, context=None):
-    """A leaf that shares a PyTorch tensor's memory; a copy if the context is on a GPU and the tensor is not."""
-    x = x.detach()
-    leaf = constant(x.numpy() if x.device.type == "cpu" else x, context=context)
-    return leaf.require_grad() if needs else leaf
+SMALL = 1 << 16  # bytes below which a copy on the tape costs less than sharing the memory
+
+
+def leaf_of(x, needs, tape):
+    """A leaf that shares a PyTorch tensor's memory; a copy if the context is on a GPU and the tensor is not, or if it is small."""
+    x, context = x.detach(), tape.context
+    array = x.numpy() if x.device.type == "cpu" else None
+    if array is not None and array.nbytes < SMALL:
+        leaf = Tensor(copied(tape, array), tape)
+    else:
+        leaf = constant(x if array is None else array, context=context)
+    if needs:
+        context.call(lib.gate_mo_require_grad, leaf.pointer())
+    return leaf
 
 
 class _Idle(threading.local):
@@ -72,7 +84,7 @@ class Record:
         self.context = _devices.context_of(inputs[0])
         self.tape, self.home = _idle.take(self.context), _idle.tapes
         self.needs, self.shapes = tuple(needs), [x.shape for x in inputs]
-        self.leaves = [leaf_of(x, need, self.context) for x, need in zip(inputs, needs, strict=True)]
+        self.leaves = [leaf_of(x, need, self.tape) for x, need in zip(inputs, needs, strict=True)]
         with self.tape:
             self.y = f(*self.leaves)  # or a list or tuple of several
 
@@ -154,7 +166,7 @@ def _is_tracked(x):
         if inside.is_gradtrackingtensor(x):
             return True
         x = inside.get_unwrapped(x)
-    return x.requires_grad or torch.autograd.forward_ad.unpack_dual(x).tangent is not None
+    return x.requires_grad or (forward_ad._current_level >= 0 and forward_ad.unpack_dual(x).tangent is not None)
 
 
 def _pushed(f, n, inputs, tangents):
@@ -185,14 +197,27 @@ def _mapped(node, asked, dims, given, inputs, size):
 
 
 class Node(torch.autograd.Function):
-    """A PyTorch function, called without apply's handling of keyword arguments, which takes a fifth of a small episode's time."""
+    """A PyTorch function for torch.func, which needs setup_context. Elsewhere `plain` takes its place: the signature that PyTorch
+    binds for each call of the first form takes a fifth of a small episode's time.
+    """
+
+    def __init_subclass__(cls):
+        if cls.__bases__ == (Node,):
+
+            def forward(ctx, *inputs):
+                output = cls.forward(*inputs)
+                cls.setup_context(ctx, inputs, output)
+                return output
+
+            kept = {name: staticmethod(getattr(cls, name)) for name in ("backward", "jvp")}
+            cls.plain = type(cls.__name__, (torch.autograd.Function,), {"forward": staticmethod(forward), **kept})
 
     @classmethod
     def apply(cls, *inputs):
         """Outside torch.func, calls PyTorch's own apply directly."""
         if torch._C._are_functorch_transforms_active():
             return super().apply(*inputs)
-        return super(torch.autograd.Function, cls).apply(*inputs)
+        return super(torch.autograd.Function, cls.plain).apply(*inputs)
 
 
 class Function(Node):
@@ -220,7 +245,8 @@ class Function(Node):
         """The adjoints of the inputs, as a node of its own."""
         needs = ctx.needs_input_grad[1:]
         asked = Asked(ctx.f, needs, ctx.n, ctx.record)
-        return None, *_spread(Adjoint.apply(asked, *bars, *ctx.saved_tensors), needs)
+        last = not (torch.is_grad_enabled() or torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0)
+        return None, *_spread((Adjoint.forward if last else Adjoint.apply)(asked, *bars, *ctx.saved_tensors), needs)
 
     @staticmethod
     def jvp(ctx, _, *tangents):
@@ -244,7 +270,7 @@ class Adjoint(Node):
         record = asked.record
         if record is None or not record.serves(inputs, asked.needs):
             record = asked.recorded(inputs)
-        bars = [leaf_of(bar, context=record.context) for bar in given[:n]]
+        bars = [leaf_of(bar, False, record.tape) for bar in given[:n]]
         return tensors_of(record.gradients(asked.needs, bars), inputs, asked.needs)
 
     @staticmethod
