@@ -1,6 +1,5 @@
-/* tensor/platform.c - what stands for an operating system's calls where it is not Linux: on macOS, and in a page of
- * WebAssembly, which has one thread, blocks of malloc, no files and no shared objects. Every refusal is an error of the
- * context that says so. */
+/* tensor/platform.c - the functions of Linux that the library calls and another system lacks: macOS, or WebAssembly in
+ * a page, which has one thread, malloc, no files and no shared objects. Opening a file there raises an error. */
 #include "tensor/platform.h"
 
 #include "tensor/cpu/fast/blas_guard.h"
@@ -19,8 +18,9 @@ int posix_fallocate(int fd, off_t from, off_t bytes) {
     return fcntl(fd, F_PREALLOCATE, &blocks) < 0 || ftruncate(fd, from + bytes) < 0 ? errno : 0;
 }
 
-/* A library's call of a function of its own never comes here, as it does under Linux: an OpenBLAS must be one that
- * takes locks, which is every one but a serial build. Another BLAS, such as Accelerate, takes its own. */
+/* Whether BLAS may be called from several threads. On macOS no other library can replace OpenBLAS's allocator, as
+ * blas_guard.c does on Linux. A serial OpenBLAS has no locks (openblas_get_parallel returns 0); its other builds have
+ * them, and so has Accelerate. */
 bool blas_guard_holds(void) {
     void *symbol = dlsym(RTLD_DEFAULT, "openblas_get_parallel");
     int (*kind)(void);

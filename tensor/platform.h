@@ -1,6 +1,6 @@
-/* tensor/platform.h - what the sources take from Linux, under its names, and what stands for it elsewhere (library
- * internal): on macOS, which tests/test_macos.py compiles for and where nothing has been run, and in a page of
- * WebAssembly, which has one thread, no files and no processes. Functions are in platform.c. */
+/* tensor/platform.h - the names that the sources take from Linux, and their replacements on other systems (library
+ * internal): on macOS, for which tests/test_macos.py compiles and where nothing has been run, and in WebAssembly in a
+ * page, which has one thread, no files and no processes. Functions are in platform.c. */
 #ifndef MO_PLATFORM_H
 #define MO_PLATFORM_H
 
@@ -31,7 +31,7 @@ typedef int cpu_set_t;
 #include <sys/mman.h>
 #include <xlocale.h>
 
-#define O_TMPFILE O_DIRECTORY /* refused, as by a Linux file system that has no files without a name */
+#define O_TMPFILE O_DIRECTORY /* open fails, as on a Linux file system without unnamed files */
 #define MADV_HUGEPAGE MADV_NORMAL
 #define RUSAGE_THREAD RUSAGE_SELF /* counts the preemptions of the other threads too */
 #define fdatasync(fd) fsync(fd)
@@ -39,7 +39,7 @@ typedef int cpu_set_t;
 #define posix_fadvise(fd, from, bytes, advice) fcntl(fd, F_RDADVISE, &(struct radvisory){from, (int)(bytes)})
 enum { _SC_LEVEL1_DCACHE_SIZE = -1, _SC_LEVEL2_CACHE_SIZE = -1, _SC_LEVEL3_CACHE_SIZE = -1 }; /* sysconf: unknown */
 
-/* Gives an empty file its size, and the blocks for it. Returns 0 or the error number. */
+/* Allocates `bytes` bytes for an empty file and sets its size. Returns 0 or the error number. */
 int posix_fallocate(int fd, off_t from, off_t bytes);
 
 #else
@@ -49,14 +49,14 @@ enum { MAP_SHARED = 1, PROT_READ = 1, PROT_WRITE = 2, MAP_PRIVATE = 2, MAP_ANONY
 #define F_DUPFD_CLOEXEC (-1)
 #define madvise(block, bytes, advice) ((void)(block))
 
-/* Blocks of malloc, filled with zeros. munmap frees whole blocks alone: a part that is given back stays. */
+/* mmap returns zeroed memory of malloc. munmap frees a whole block; memory inside a block stays allocated. */
 void *mmap(void *at, size_t bytes, int protection, int flags, int file, long long offset);
 int munmap(void *at, size_t bytes);
 
 #endif
 #endif
 
-/* The path of the running program, into `bytes` bytes. Returns whether the system tells it. */
+/* Writes the path of the running program to `path`, a buffer of `bytes` bytes. Returns false if it is unknown. */
 static inline bool mo_program_path(char *path, size_t bytes) {
 #if defined(__linux__)
     ssize_t n = readlink("/proc/self/exe", path, bytes - 1);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a build that does not run ends the run, and
-the run ends by its own clock and leaves one archive."""
+"""Tests tools/bench/bench_gpu without a device: a claim without evidence is null, profilers' tables are summed, a build
+that does not run ends the run, and a run ends by its own clock and leaves one archive."""
 import importlib.machinery
 import importlib.util
 import json
@@ -26,7 +26,7 @@ def load(path):
 
 
 def steps(ours=0.3, eager=1.2):
-    """What part step finds where all went well."""
+    """What the part `step` finds if everything runs."""
     row = {"ours": {"min_ms": ours, "gflop": 1000.0, "peak_mb": 10}, "eager": {"min_ms": eager, "cuda_peak_mb": 100}}
     return {(case, math): json.loads(json.dumps(row)) for case in claims.SMALL + claims.LARGE for math in claims.RATE_SHARE}
 
@@ -37,7 +37,7 @@ def check_claims():
     found = {"step": steps(), "rate": {math: 1e6 for math in claims.RATE_SHARE}}
     met = claims.claims(found)
     assert met["2 small"] is True and met["2 large"] is True and met["5 memory"] is True, met
-    found["step"]["nc15", "tf32"]["ours"] = None  # it crashed: lp alone proves nothing
+    found["step"]["nc15", "tf32"]["ours"] = None  # after a crash, the other case proves nothing
     assert claims.claims(found)["2 small"] is None
     found["step"] = steps()
     del found["step"]["nc15", "fp32"]["eager"]
@@ -68,13 +68,13 @@ def run(*arguments):
 def check_runs():
     with tempfile.TemporaryDirectory() as folder:
         archive = os.path.join(folder, "results.tar.gz")
-        status, lines, _ = run("--prebuilt", folder, "--archive", archive)  # nothing is built there
+        status, lines, _ = run("--prebuilt", folder, "--archive", archive)  # the folder has no build
         assert status == 1 and [line["part"] for line in lines] == ["build"] and lines[0]["fine"] is False, lines
         with tarfile.open(archive) as kept:
             assert "bench_gpu/bench.jsonl" in kept.getnames(), kept.getnames()
         os.mkdir(os.path.join(folder, "tools"))
         program = os.path.join(folder, "tools", "mochi")
-        with open(program, "w") as file:  # answers --version, and hangs at anything else
+        with open(program, "w") as file:  # answers --version, and hangs on any other option
             file.write('#!/bin/sh\n[ "$1" = --version ] || sleep 60\n')
         os.chmod(program, 0o755)
         status, lines, seconds = run("--prebuilt", folder, "--minutes", "0.2", "--archive", archive)

@@ -11,9 +11,10 @@
 #include "tensor/cuda/matrices.h"
 #include "tensor/files/conversion.h"
 
-/* ---- operands rounded to bf16: those of a group in one launch, a row of blocks each, eight values a thread wherever a
- * row of the copy has room for them: they are written in 16 bytes, and read in 16 bytes where x is aligned. The rows of
- * [n, 513] are aligned in the copy and not in x. ---- */
+/* ---- operands rounded to bf16. One launch copies the operands of a group; blockIdx.y is the operand. If all rows of a
+ * copy begin at multiples of 16 bytes, a thread takes eight values at a time: it writes them as 16 bytes, and reads 16
+ * bytes at once where x is aligned too. In [n, 513] the rows of the copy are aligned, as they are padded; those of x
+ * are not. ---- */
 
 /* x of any strides goes to y of the same shape. */
 struct operand_copy {
@@ -398,7 +399,7 @@ static bool may_ride(const mo_gemm *g, const product *p) {
     return forward + adjoint + (g->row_sums.data != nullptr) == 1;
 }
 
-constexpr int64_t bits_step = 128; /* the library's bits have a multiple of this as leading dimension */
+constexpr int64_t bits_step = 128; /* divides the leading dimension, in bits, of the library's mask of relu */
 
 /* Makes what follows the product the library's epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {

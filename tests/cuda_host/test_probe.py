@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""gpu_probe (tools/bench/probe) on the emulated device: each question is answered, with the device's own answer.
+"""gpu_probe (tools/bench/probe) on the emulated device: every question has an answer, and it is true of that device.
 
 Usage: test_probe.py GPU_PROBE"""
 import json
@@ -23,7 +23,7 @@ for name in ("kernel of one block", "fill of 3600 bytes", "copy of 64 bytes", "9
     assert row["capture"] == "yes" and row["eager_us"] >= 0 and row["replay_us"] >= 0, row
 searched = [row for what, row in plain.items() if what.startswith("search ")]
 assert len(searched) == 3 * 13 + 1 and all(row.get("algorithm", True) for row in searched), searched
-assert plain["relu of NaN fp32"]["is_nan"] is False and plain["relu's bit at 0 tf32"]["passes"] is False  # as seam_blas.cpp has it
+assert plain["relu of NaN fp32"]["is_nan"] is False and plain["relu's bit at 0 tf32"]["passes"] is False  # seam_blas.cpp drops NaN and clears the bit at 0
 assert all(plain[f"tf32 - fp32 of {shape}"]["largest"] > 0 for shape in ("7 x 70 x 33", "40 x 70 x 64"))
 
 status, broken = ask(MOCHI_CUDA_HOST_BREAK="seam_potrf")
@@ -32,7 +32,7 @@ row = broken["potrf 9 upper"]
 assert row["replay_us"] is None and row["capture"] != "yes" and row["eager_us"] >= 0, row
 assert broken["trsm left 9 x 15"]["capture"] == "yes"
 
-status, without = ask(MOCHI_CUDA_HOST_EPILOGUE="32")  # d is 16
+status, without = ask(MOCHI_CUDA_HOST_EPILOGUE="32")  # 32 is no divisor of d = 16, so there are no epilogues
 assert status == 0 and without["search layer: relu, bias fp32"]["algorithm"] is False
 assert "layer: relu, bias fp32" not in without and "relu of NaN fp32" not in without
 

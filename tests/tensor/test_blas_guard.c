@@ -1,5 +1,5 @@
-/* tests/tensor/test_blas_guard.c - a context finds out whether OpenBLAS asks this library for its buffers. If another
- * library has loaded OpenBLAS before, as Debian's NumPy does, it does not, and products must run on one thread: two at
+/* tests/tensor/test_blas_guard.c - a context finds out whether OpenBLAS takes its buffers from this library. If another
+ * library loaded OpenBLAS before, as Debian's NumPy does, it does not. Products must then run on one thread, as two at
  * once in a serial OpenBLAS are sometimes wrong. Usage: test_blas_guard libmochi.so */
 #include "tensor/inside.h"
 
@@ -28,7 +28,7 @@ static void *symbol_of(void *library, const char *name) {
     return symbol;
 }
 
-/* What a context says of BLAS once the library is loaded, behind OpenBLAS or without. */
+/* Loads the library, after OpenBLAS or without it, and returns what a context says about BLAS. */
 static int ask_context(bool behind_openblas) {
     if (behind_openblas && !dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL))
         return BROKEN;
@@ -46,7 +46,7 @@ static int ask_context(bool behind_openblas) {
     memcpy(&safe, &symbol[1], sizeof safe);
     memcpy(&release, &symbol[2], sizeof release);
     bool found[2];
-    for (int i = 0; i < 2; i++) { /* the second context finds what the first has left */
+    for (int i = 0; i < 2; i++) { /* the second context must find what the first one found */
         mo_context *ctx = create(&(mo_context_options){.threads = 2});
         found[i] = ctx && safe(ctx);
         release(ctx);

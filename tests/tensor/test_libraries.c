@@ -1,5 +1,5 @@
-/* tests/tensor/test_libraries.c - the vendor's libraries and our kernels agree wherever both compute, and a library
- * that refuses leaves the work to the kernel. Skipped if there is no CUDA device. */
+/* tests/tensor/test_libraries.c - the vendor's libraries and our kernels give the same results, and our kernels compute
+ * what a library refuses. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 
@@ -12,7 +12,7 @@
 
 enum { ROWS = 300, COLUMNS = 200, WIDTH = 64, REFUSALS = 3 };
 
-/* A context where libraries are used as the word says, and a tape on it. */
+/* Returns a tape on a new context whose MOCHI_CUDA_LIBRARIES is `word`. */
 static mo_tape *tape_with(const char *word) {
     setenv("MOCHI_CUDA_LIBRARIES", word, 1);
     mo_context *ctx = device_context(MO_CUDA);
@@ -43,7 +43,7 @@ static void read_floats(const mo_tensor *T, float *host) {
 
 enum { WIDE = 1500, OUTPUTS = 4 };
 
-/* softmax, its logarithm, and their gradients, of two rows. */
+/* Computes softmax and its logarithm for two rows, and their gradients. */
 static void softmax_rows(const char *word, const float *x, float out[OUTPUTS][2 * WIDE]) {
     mo_tape *t = tape_with(word);
     mo_context *ctx = mo_tape_context(t);
@@ -74,13 +74,15 @@ TEST(softmax_agrees_both_ways) {
         for (int i = 0; i < 2 * WIDE; i++)
             size = fmax(size, fabs((double)own[k][i]));
         assert_true(difference(library[k], own[k], 2 * WIDE) <= 64 * FLT_EPSILON * size);
-        assert_true(difference(library[k], by_rule[k], 2 * WIDE) == 0); /* these rows are wide */
+        assert_true(difference(library[k], by_rule[k], 2 * WIDE) == 0); /* for rows this wide `rule` takes the library
+                                                                         * */
     }
 }
 
 /* ---- sparse products ---- */
 
-/* Two products of one random matrix (every seventh row empty) with X [COLUMNS, d], read from column `first` on. */
+/* Multiplies a random matrix (every seventh row empty) twice by X [COLUMNS, d], whose columns start at column `first`
+ * of a wider matrix. */
 static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, float *again) {
     mo_context *ctx = mo_tape_context(t);
     static int64_t row[ROWS + 1];
@@ -101,7 +103,8 @@ static void sparse_products(mo_tape *t, int64_t d, int64_t first, float *Y, floa
     read_floats(mo_spmm(t, A, X), Y);
     int64_t allocations = mo_context_counters(ctx).allocations;
     read_floats(mo_spmm(t, A, X), again);
-    assert_true(mo_context_counters(ctx).allocations - allocations <= 1); /* its output, at most */
+    assert_true(mo_context_counters(ctx).allocations - allocations <= 1); /* at most its output; the library's workspace
+                                                                           * is kept */
     mo_tape_reset(t);
     mo_csr_release(A);
     mo_tensor_release(whole);
@@ -111,7 +114,7 @@ TEST(sparse_products_agree_both_ways) {
     static float library[ROWS * WIDTH], own[ROWS * WIDTH], again[ROWS * WIDTH];
     static const int64_t widths[] = {1, 2, 33, WIDTH};
     mo_tape *always = tape_with("always"), *never = tape_with("never");
-    for (int i = 0; i < 8; i++) { /* the second half starts at an address that libraries do not take */
+    for (int i = 0; i < 8; i++) { /* first = 1: X starts at an address that the library refuses */
         int64_t d = widths[i % 4], first = i / 4;
         int n = (int)(ROWS * d);
         sparse_products(always, d, first, library, again);

@@ -1,12 +1,12 @@
-/* tests/tensor/test_streams.c - memory that two contexts of a device share is read behind the work that writes it, by
- * an order between their streams. The emulated device does nothing before it is waited for, so that a missing order is
- * seen there every time. Skipped if there is no CUDA device. */
+/* tests/tensor/test_streams.c - two contexts of a device share memory: a read in one waits for the other's work that
+ * writes it, as their streams are ordered. The emulated device runs nothing until it is waited for, so there a missing
+ * order always shows. Skipped if there is no CUDA device. */
 #include "tests/device.h"
 #include "tests/scratch.h"
 
 enum { N = 1000 };
 
-/* The values of a tensor of one context, read by another. */
+/* Reads the values of another context's tensor by way of `reader`. */
 static void read_by(mo_context *reader, const mo_tensor *X, float *x) {
     mo_view memory = mo_tensor_view(X);
     mo_tensor *window = mo_tensor_wrap(reader, &memory, NULL, NULL);

@@ -1,11 +1,11 @@
-// tests/web/browser.js - a browser without a window, driven over a pipe (Chromium) or a socket (Firefox): no package
-// beside the browser itself.
+// tests/web/browser.js - drives a browser without a window, Chromium over a pipe or Firefox over a socket; needs no
+// other package.
 'use strict';
 const { spawn } = require('child_process'), fs = require('fs'), net = require('net'), os = require('os'), path = require('path');
 
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Chromium's DevTools protocol: messages of JSON, each ended by a zero, on descriptors 3 and 4. */
+/** Speaks Chromium's DevTools protocol: JSON messages, each ended by a zero byte, on file descriptors 3 and 4. */
 async function openChromium(program) {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), 'web-'));
     const child = spawn(program, ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', `--user-data-dir=${home}`,
@@ -56,8 +56,8 @@ async function openChromium(program) {
     };
 }
 
-/** Firefox's Marionette: messages "LENGTH:[type, number, ..]" on a socket. What a page says comes from standard output
- * (console.log and its kin), and from the console of the browser itself (errors), as do the addresses asked for. */
+/** Speaks Firefox's Marionette protocol: messages "LENGTH:[type, number, ..]" on a socket. The page's console is read from standard
+ * output; its errors and its requests from the browser's own window. */
 async function openFirefox(program) {
     const home = fs.mkdtempSync(path.join(os.tmpdir(), 'web-'));
     const port = 20000 + (process.pid % 20000);

@@ -1,6 +1,7 @@
 #!/usr/bin/env node
-// tests/web/digits.js - WebAssembly and the native build answer the same requests with the same digits, to 1e-12:
-// digits.js ENGINE WASM NATIVE. What central differences or an error estimate gave is rounding, and left out.
+// tests/web/digits.js - the WebAssembly build answers requests as the native build does, with digits equal to 1e-12.
+// Errors of central differences and error estimates are only rounding, and not compared. Usage: digits.js ENGINE WASM
+// NATIVE
 'use strict';
 const fs = require('fs'), { execFileSync } = require('child_process');
 
@@ -10,7 +11,7 @@ const noise = new Set(['difference', 'differences', 'error', 'worst', 'why', 'un
 /** A row of `lab` without the time and the bytes of this machine. */
 const measured = (row) => Object.entries(row).filter(([head]) => head !== 'ms' && head !== 'tape KiB').map(([, value]) => value);
 
-/** The largest difference of two answers, relative above 1; infinite where they differ otherwise. */
+/** The largest difference of the numbers in two answers, relative for numbers above 1; infinite if their words differ. */
 function apart(a, b) {
     if (typeof a === 'number' && typeof b === 'number') return Math.abs(a - b) / Math.max(1, Math.abs(b));
     if (a === null || b === null || typeof a !== 'object') return a === b ? 0 : Infinity;

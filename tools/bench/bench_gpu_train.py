@@ -7,7 +7,7 @@ import shutil
 import tempfile
 
 STEPS, FEW, WARM = 10000, 2000, 50
-CACHE = os.path.join(tempfile.gettempdir(), "bench_gpu-features")  # stays: a second call on the machine finds it
+CACHE = os.path.join(tempfile.gettempdir(), "bench_gpu-features")  # kept, so that a second call on the machine finds it
 ONE_SHAPE = ["--pool", "citeseer:nc,photo:nc", "--k", "16", "--q", "32"]
 RUNS = {  # name: steps, episodes per step, options
     "one": (STEPS, 1, []),
@@ -21,11 +21,11 @@ RUNS = {  # name: steps, episodes per step, options
 
 
 def one_run(bench, folder, name):
-    """Milliseconds per step after the first steps, and the weights of the run."""
+    """Trains once. Returns the milliseconds per step after the first steps, a digest of the weights, and more."""
     steps, episodes, more = RUNS[name]
     if bench.dry:
         steps, more = 60, more + ["--dim", "16", *(["--pool", "citeseer:nc", "--k", "2", "--q", "2"] if more[:1] != ["--pool"] else [])]
-    out, maker = os.path.join(folder, name), "cpu" if name in ("host", "disk") else "device"  # of the features
+    out, maker = os.path.join(folder, name), "cpu" if name in ("host", "disk") else "device"  # maker: the device that computes the features
     status, text, seconds = bench.run(
         [bench.program, "train", "--device", "cuda", "--math", "tf32", "--recipe", "paper",
          "--steps", str(steps), "--episodes-per-step", str(episodes), "--cache", os.path.join(CACHE, maker),
@@ -43,7 +43,7 @@ def one_run(bench, folder, name):
 
 
 def measure(bench):
-    """Every run, by name; and the profile of a step."""
+    """All runs by name, and the profile of a step."""
     folder = tempfile.mkdtemp(prefix="bench_gpu-run-")
     found = {name: one_run(bench, folder, name) for name in RUNS}
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,10 +1,11 @@
 #!/usr/bin/env node
-// mochi-page: a lesson of `mochi explain TOPIC --json` as a page: formulas in MathML, set by KaTeX while the page is
-// made, so that it has no script and loads nothing; for a screen of any width and for paper.
+// mochi-page: makes a page of a lesson from `mochi explain TOPIC --json`, for a screen of any width and for paper.
+// KaTeX sets the formulas in MathML while the page is made, so that the page has no script and loads nothing.
 //
 //     mochi explain solve --json | mochi-page [--fold] > solve.html
 //
-// --fold hides each line of the adjoint below its question. KaTeX is Debian's (libjs-katex), or the one that KATEX names.
+// --fold hides each line of the adjoint below its question. KaTeX is Debian's (libjs-katex), or the one that KATEX
+// names.
 "use strict";
 const {existsSync, readFileSync, realpathSync} = require("node:fs"), {dirname, join} = require("node:path");
 
@@ -21,7 +22,7 @@ const fold = process.argv.includes("--fold");
 // blocks.mjs and lesson.css: beside this file in the sources, among the program's files where it is installed.
 const here = dirname(realpathSync(__filename)), parts = existsSync(join(here, "blocks.mjs")) ? here : join(here, "../share/mochi/data");
 
-// What `mochi explain` printed.
+// Reads the lesson that `mochi explain` printed.
 function readLesson() {
     try {
         const lesson = JSON.parse(readFileSync(0, "utf8"));
@@ -48,8 +49,8 @@ function el(tag, attributes, ...children) {
     return {html: `<${tag}${Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value)}"`).join("")}>${inside}</${tag}>\n`};
 }
 
-// What KaTeX writes for readers of the source, the annotation, would show twice where MathML is not known. Chromium draws an
-// accent through its letter where no font has a MATH table: the bar is a rule of the style sheet's instead.
+// Sets a formula as MathML. Drops KaTeX's annotation with the source, which browsers without MathML would show as well.
+// Chromium draws an accent through its letter if no font has a MATH table, so the bar is drawn by the style sheet.
 function tex(latex, displayMode = false) {
     let set;
     try {

@@ -1,5 +1,5 @@
-/* tools/bench/probe/factorizations.c - tests whether cuSOLVER's Cholesky and cuBLAS's triangular solves can be
- * recorded, which is undocumented, and which triangle and routine are faster. */
+/* tools/bench/probe/factorizations.c - tests whether a graph can record cuSOLVER's Cholesky and cuBLAS's triangular
+ * solves, which the vendor does not document, and which triangle and routine are faster. */
 #include "tools/bench/probe/probe.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 
 enum { COLUMNS = 15 };
 
-/* A [n, n] is 12 on its diagonal and nearly 0 elsewhere. It is factored in place repeatedly: each factor is positive
- * definite too. */
+/* A X = B. A [n, n] is 12 on its diagonal and nearly 0 elsewhere, so that each factor is positive definite too: the
+ * probe factors A in place repeatedly. */
 typedef struct system_of {
     int64_t n;
     float *A, *B;
-    float **pointer; /* to A, in device memory */
+    float **pointer; /* address of A, in device memory */
     int32_t *info;
     bool lower, left;
 } system_of;
