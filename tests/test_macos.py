@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The sources of the library and the program compile for macOS, on Apple's own processors and (tensor/) on Intel's, with Apple's C headers as the
-package ziglang of PyPI carries them: clang reads them there, and neither links nor runs anything. Headers of other libraries are those
-of this machine.
+"""Compiles the sources of the library and the program for macOS: for Apple's own processors, and tensor/ for Intel's
+too. clang checks them against Apple's C headers, which the PyPI package ziglang contains; nothing is linked or run.
+Headers of other libraries are this machine's.
 
 Usage: tests/test_macos.py BUILD     skipped (77) without clang or those headers (pip install ziglang)"""
 import importlib.util
@@ -17,12 +17,12 @@ import tempfile
 SKIPPED = 77
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROOMS = ("tensor/", "autograd/", "ops/", "models/", "train/", "tools/")
-TARGETS = {"arm64-apple-macos13": ([], ROOMS), "x86_64-apple-macos13": (["-march=x86-64-v3"], ("tensor/",))}  # with the rooms that tell them apart
+TARGETS = {"arm64-apple-macos13": ([], ROOMS), "x86_64-apple-macos13": (["-march=x86-64-v3"], ("tensor/",))}  # flags, and the rooms to compile
 OTHERS = ["zip.h", "zipconf.h", "xxhash.h", "csv.h", "jansson.h", "jansson_config.h", "argp.h", "nettle", "Random123", "stb"]
 
 
 def sources(build):
-    """The sources of the library and the program, by the macros that each is compiled with."""
+    """The sources of the library and the program, by the macros they are compiled with."""
     found = {(): {"tensor/platform.c"}}
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = os.path.relpath(os.path.join(entry["directory"], entry["file"]), ROOT)
@@ -33,7 +33,7 @@ def sources(build):
 
 
 def links_to_others(folder):
-    """Headers of other libraries, without those of this machine's C library beside them."""
+    """Links to the headers of other libraries, without this machine's C library."""
     for name in OTHERS:
         (folder / name).symlink_to(pathlib.Path("/usr/include") / name)
     (folder / "cblas.h").symlink_to(ROOT / "tools/web/wasi/cblas.h")

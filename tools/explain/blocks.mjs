@@ -1,5 +1,5 @@
-// tools/explain/blocks.mjs - the blocks of a lesson (`mochi explain --json`, lesson_json.c) as elements: of a document that the
-// reader works in (tools/web/derive.js), or of a page that is printed (page.js). lesson.css is their style.
+// tools/explain/blocks.mjs - shows the blocks of a lesson (`mochi explain --json`, lesson_json.c) as elements: in a
+// document that the reader works in (tools/web/derive.js) or in a page to print (page.js). lesson.css is their style.
 
 /** At most five digits, without an exponent where that is short. */
 export function short(x) {
@@ -9,7 +9,8 @@ export function short(x) {
     return size >= 1e5 || size < 1e-3 ? x.toExponential(2) : String(Number(x.toPrecision(5)));
 }
 
-/** Numbers that stand below each other: with equally many decimals, at most four, where none is lost by that but rounding. */
+/** The texts of numbers that stand below each other: with the same number of decimals, at most four, unless that would
+ * hide digits of a small number. What is smaller than 1e-9 of the largest is shown as 0. */
 function column(all) {
     const largest = Math.max(...all.map(Math.abs)), values = all.map((x) => (Math.abs(x) < 1e-9 * largest && x != null ? 0 : x));
     const texts = values.map(short), decimals = Math.min(4, Math.max(...texts.map((text) => (text.split('.')[1] ?? '').length)));
@@ -25,8 +26,9 @@ export function matrixOf(el, values, columns, label) {
     return el('div', { class: 'matrix' }, label ? el('span', {}, label, ' =') : null, el('table', { class: 'numbers' }, el('tbody', {}, rows)));
 }
 
-/** What shows a block of each kind: a function of it that gives an element or several. tex(latex, display): a formula; top: the level
- * of the lesson's heading; line(block, answer): a line of the adjoint, whose answer is a list of elements. */
+/** Returns a function for each kind of block, which makes an element or a list of them. tex(latex, display) sets a
+ * formula; top is the level of the lesson's heading; line(block, answer) makes a line of the adjoint, with its answer as
+ * a list of elements. */
 export function blocksOf({ el, tex, top, line }) {
     const part = (p) => (typeof p === 'string' ? p : p.code ? el('code', {}, p.code) : tex(p.latex));
     const beside = (matrices, labels) => el('div', { class: 'scroll' }, matrices.map((m, i) => matrixOf(el, m.rows.flat(), m.rows[0].length, labels?.[i] ?? tex(m.latex))));

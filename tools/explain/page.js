@@ -19,7 +19,7 @@ if (!existsSync(KATEX))
     refuse(`${KATEX}: expected KaTeX, found nothing: apt-get install libjs-katex, or name its katex.js by KATEX`);
 const katex = require(KATEX);
 const fold = process.argv.includes("--fold");
-// blocks.mjs and lesson.css: beside this file in the sources, among the program's files where it is installed.
+// blocks.mjs and lesson.css are beside this file in the sources, and among the program's files once installed.
 const here = dirname(realpathSync(__filename)), parts = existsSync(join(here, "blocks.mjs")) ? here : join(here, "../share/mochi/data");
 
 // Reads the lesson that `mochi explain` printed.
@@ -43,7 +43,7 @@ math{font-size:1.05em;font-family:"STIX Two Math","Cambria Math","Latin Modern M
 .panel{border:1px solid var(--line)}}`;
 
 const escaped = text => String(text).replace(/[&<>"]/g, c => ({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})[c]);
-// An element as text: {html}.
+// Returns an element as text: {html}. Children are such elements, or texts, which are escaped.
 function el(tag, attributes, ...children) {
     const inside = children.flat(2).filter(child => child != null).map(child => child.html ?? escaped(child)).join("");
     return {html: `<${tag}${Object.entries(attributes).map(([key, value]) => ` ${key}="${escaped(value)}"`).join("")}>${inside}</${tag}>\n`};

@@ -37,7 +37,7 @@ export function episode(place, ask) {
     };
     const row = (flat, i) => flat.slice(i * CLASSES, (i + 1) * CLASSES);
 
-    /** The surest class of each pixel, from logits between those of the four cells around it. */
+    /** Colours each pixel by its most likely class, from logits interpolated between the four nearest cells. */
     function paint(grid) {
         const style = getComputedStyle(document.documentElement), context = canvas.getContext('2d');
         const image = context.createImageData(PIXELS, PIXELS), z = [0, 0, 0];

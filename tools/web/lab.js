@@ -27,7 +27,7 @@ export function lab(place, ask) {
         table.replaceChildren(...rows.map((r) => el('tr', {}, el('td', {}, r.name), el('td', {}, short(r.x)), experiment.columns.map((column) => el('td', {}, short(r.row[column]))))));
     }
 
-    /** Between two cells the browser may draw and listen; another choice ends the loop. */
+    /** Measures all cells. The browser draws and reacts between two of them; another choice ends the loop. */
     async function measure() {
         const mine = ++run, rows = [];
         lead.textContent = leads[experiment.name];
