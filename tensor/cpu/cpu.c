@@ -78,7 +78,7 @@ static void *map_block(size_t bytes) {
         munmap(at, before);
     if (before < HUGE_PAGE)
         munmap(block + bytes, HUGE_PAGE - before);
-    madvise(block, bytes, MADV_HUGEPAGE); /* a hint: the block can be used if it fails too */
+    madvise(block, bytes, MADV_HUGEPAGE); /* only a hint: if it fails, the block has small pages */
     return block;
 }
 

@@ -30,7 +30,7 @@ struct narrowing {
     uint16_t *y;
 };
 
-constexpr int most_narrowed = 16; /* copies in one launch: 3 of the 4 KiB that its arguments may take */
+constexpr int most_narrowed = 16; /* most copies in one launch: they take 3 of the 4 KiB of its arguments */
 
 struct narrowings {
     narrowing of[most_narrowed];
@@ -170,8 +170,8 @@ struct planned_copies {
     operand_copy copy[2 * most_in_group];
     cuda_nest<2> nest[2 * most_in_group];
     int count;
-    operand *reader[2 * most_in_group]; /* the operands that are copied, and */
-    int of[2 * most_in_group];          /* the number of each one's copy */
+    operand *reader[2 * most_in_group]; /* the operands that are copied */
+    int of[2 * most_in_group];          /* reader[i] reads copy[of[i]] */
     int readers;
 };
 
@@ -206,7 +206,7 @@ static void add_copy(planned_copies *p, const operand_copy &c, operand *X) {
     p->of[p->readers++] = i;
 }
 
-/* Returns the elements that a copy takes, with the gaps between rows, up to a multiple of 128 bytes of bf16. */
+/* Returns the number of elements of a copy, gaps between rows included, rounded up to 128 bytes of bf16. */
 static int64_t room_for(const cuda_nest<2> &N) {
     int64_t last = 0;
     for (int64_t i = 0; i < N.ndim; i++)
@@ -418,7 +418,7 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.bits = g->bits.data;
     p->call.ld_bits = g->bits.data ? g->bits.stride[0] * 8 : 0;
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
-    if (!rides && g->relu && g->bits.data) { /* the library may have it if no bits are asked for */
+    if (!rides && g->relu && g->bits.data) { /* the library may have the epilogue without bits */
         p->call.bits = nullptr;
         p->call.ld_bits = 0;
         rides = seam_epilogue(seam_of(ctx), &p->call);

@@ -147,7 +147,7 @@ const char *trust_of(const json_t *e) {
     return !any ? "by hand" : all ? "verified" : "unverified";
 }
 
-/* Prints an entry of the manifest; here: the object of the installed graph, or NULL. */
+/* Prints an entry of the manifest. `here`: the object of the installed graph; NULL: not installed. */
 static void print_entry(const json_t *e, const json_t *here, bool json) {
     const char *where = !here ? "-" : json_is_true(json_object_get(here, "embedded")) ? "embedded" : "here";
     json_t *paper = json_object_get(e, "paper");

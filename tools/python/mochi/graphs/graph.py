@@ -42,7 +42,7 @@ class Graph:
     ):
         self.context = context
         self._owned: Handle | None = Handle(context, pointer, release=lib.gate_mo_graph_release)
-        self._names = names  # or None: those of the library's graph, once they are asked for
+        self._names = names  # None: read from the library's graph when first requested
         self._class_values = class_values
         self._number_of = None if names is None else {name: i for i, name in enumerate(names)}
         self.ignored = tuple(ignored)
