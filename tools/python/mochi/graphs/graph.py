@@ -238,7 +238,7 @@ class Graph:
         return made
 
     def to_pyg(self) -> Any:
-        """A torch_geometric.data.Data: edge_index of both directions, edge_weight, x, y (-1: unlabelled), masks of the division."""
+        """A torch_geometric.data.Data: edge_index of both directions, edge_weight, x, y (-1: unlabelled), division masks."""
         import torch
         from torch_geometric.data import Data
 

@@ -43,7 +43,7 @@ SMALL = 1 << 16  # bytes below which a copy on the tape costs less than sharing 
 
 
 def leaf_of(x, needs, tape):
-    """A leaf that shares a PyTorch tensor's memory; a copy if the context is on a GPU and the tensor is not, or if it is small."""
+    """A tensor that shares a PyTorch tensor's memory; a copy if it is small, or the context is on a GPU and it is not."""
     x, context = x.detach(), tape.context
     array = x.numpy() if x.device.type == "cpu" else None
     if array is not None and array.nbytes < SMALL:
