@@ -284,6 +284,8 @@ typedef struct mo_backend {
     /* Bytes of device memory that this process holds, and bytes still free; NULL: errors of alloc do not report
      * them. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
+    /* Gives back the memory that no tensor or tape uses, after a wait. */
+    void (*trim)(mo_context *ctx);
     /* The largest use of device memory in bytes, including the libraries' own; restart: starts the record again from
      * the present use. NULL: no record. */
     size_t (*peak)(const mo_context *ctx, bool restart);

@@ -19,6 +19,9 @@ std::size_t memory_left();
 /* Bytes of live allocations, and the most they have been since the start or the last restart. */
 std::size_t memory_used();
 std::size_t memory_peak(bool restart);
+/* The bytes of the pool, which keeps what is released until it is trimmed. */
+std::size_t memory_held();
+void memory_trim();
 /* Counts requested allocations: returns true for the one with the number MOCHI_CUDA_HOST_ALLOCATION (1, 2, ..), which
  * shall fail. The count starts again when the variable changes. */
 bool allocation_fails();

@@ -53,6 +53,8 @@ void *seam_allocate(seam *s, size_t bytes);
 void seam_release(seam *s, void *block);
 /* Bytes that this process's pool holds, and bytes that it can still hand out (unused bytes of the pool included). */
 void seam_memory(seam *s, size_t *held, size_t *left);
+/* Gives the libraries' workspaces and the pool's unused blocks back to the device. Waits for queued work. */
+const char *seam_trim(seam *s);
 /* The most bytes of the pool that have been in use at once, workspaces of the libraries included, since the context
  * began or since the last call with restart. */
 size_t seam_peak(seam *s, bool restart);

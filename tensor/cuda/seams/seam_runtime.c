@@ -377,6 +377,20 @@ void *seam_workspace(seam *s, size_t bytes) {
     return s->workspace;
 }
 
+const char *seam_trim(seam *s) {
+    if (s->workspace) {
+        seam_release(s, s->workspace);
+        s->moves++;
+    }
+    s->workspace = NULL;
+    s->workspace_bytes = 0;
+    const char *reason = seam_wait(s);
+    free(s->host_workspace);
+    s->host_workspace = NULL;
+    s->host_bytes = 0;
+    return reason ? reason : answer_of(cudaMemPoolTrimTo(s->pool, 0));
+}
+
 void *seam_pin(size_t bytes) {
     void *block = NULL;
     if (cudaMallocHost(&block, bytes) == cudaSuccess)

@@ -18,7 +18,7 @@ typedef struct vendor_state {
     cudaError_t asynchronous; /* the result of the next wait, once */
     bool capturing, broken;
     cudaError_t last; /* the runtime's last error */
-    size_t used, high;
+    size_t used, high, reserved;
     const void *shared_kernel; /* the last kernel for which shared memory was asked, */
     int shared_bytes;          /* and how much */
 } vendor_state;
