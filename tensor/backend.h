@@ -65,11 +65,11 @@ typedef struct mo_gemm {
     mo_view bias, addend;
     bool relu;
     mo_view above, row_sums;
-    /* For devices with relu_bits: uint8 [m, bytes per row], the device's own record of where C > 0. A product with relu
-     * fills it and sets `written`; a later product takes it together with `above`, which is that C. data may be NULL.
-     */
-    mo_view bits;
-    bool *bits_written;
+    /* For devices with relu_record: the device's own record of where C > 0, [m, columns]: uint8, in an order of its
+     * own, or bf16, C itself rounded, in its first n columns. A product with relu fills it and sets `recorded`; a later
+     * product takes it together with `above`, which is that C. data may be NULL. */
+    mo_view record;
+    bool *recorded;
 } mo_gemm;
 
 /* The shape of v without the repeats of broadcast batch axes, contiguous. */
@@ -310,8 +310,8 @@ typedef struct mo_backend {
     /* Notes a condition; its error is raised by the next download. NULL: values are checked at once, on the host. */
     void (*check)(mo_context *ctx, const mo_check *check);
     void (*forget)(mo_context *ctx, void *prepared); /* frees what spmm kept with a matrix; NULL: it keeps nothing */
-    /* Bytes per row of mo_gemm's bits for that product, 0: none; NULL: never any. */
-    int64_t (*relu_bits)(mo_context *ctx, const mo_gemm *g);
+    /* The type and the number of columns of mo_gemm's record for that product, 0: none. NULL: never any. */
+    int64_t (*relu_record)(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype);
     void (*wait)(
         mo_context *ctx); /* waits until all work is done, raises as a download does; NULL: never any pending */
     /* stream: the vendor's handle of the stream in which work is queued. order: with theirs_first, work that the

@@ -112,6 +112,9 @@ typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 product
  * stores a bit per element, in its own order: whether it passed. bits [ld_bits, n], in bits; ld_bits is at least m and
  * a multiple of 128, the address of 16 bytes.
  * - bits without relu: the adjoint of that relu, C is 0 where the bit is 0.
+ * - rounded, of BF16 inputs, in place of bits, by cuDNN (seam_dnn): with relu C is stored there in bf16 too; without,
+ * C is 0 where rounded is not positive. rounded [ld_rounded, n]; ld_rounded is a multiple of 8, B is not
+ * transposed, alpha is 1.
  * - sums [n]: the columns of op(B) summed over k.
  * In a batch only bias with or without relu, or sums; stride_vector elements lie between those of two products.
  * BF16: A, B, lda, ldb and the strides of a batch are multiples of 16 bytes, as tensor cores load them. */
@@ -130,11 +133,13 @@ typedef struct seam_gemm {
     bool relu;
     void *bits;
     int64_t ld_bits;
+    void *rounded;
+    int64_t ld_rounded;
     void *sums;
     int64_t stride_vector; /* of bias or sums */
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
-    return g->bias || g->addend || g->relu || g->bits || g->sums;
+    return g->bias || g->addend || g->relu || g->bits || g->rounded || g->sums;
 }
 const char *seam_multiply(seam *s, const seam_gemm *g);
 /* Whether the library has this epilogue for a product of this shape, type and alignment: only if C is float32. */
@@ -178,17 +183,9 @@ const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, i
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
 
-/* ---- seam_rows: work that our kernels can do too. false or NULL: the library is missing or refuses; nothing is queued
+/* ---- seam_sparse: work that our kernels can do too. false or NULL: the library is missing or refuses; nothing is
+ * queued
  * ---- */
-
-typedef struct seam_rows {
-    seam_type type;
-    bool log;        /* the logarithm of softmax */
-    int64_t rows, n; /* contiguous rows of n */
-} seam_rows;
-bool seam_softmax(seam *s, const seam_rows *r, const void *x, void *y);
-/* From the values of softmax (or of its logarithm) and their cotangents. */
-bool seam_softmax_adjoint(seam *s, const seam_rows *r, const void *y, const void *y_bar, void *x_bar);
 
 /* A matrix in compressed rows; its arrays, 16-byte aligned, must outlive the seam_sparse made of it. */
 typedef struct seam_csr {
