@@ -1,4 +1,4 @@
-/* autograd/accumulate.c - the one op this folder knows: the sum of two contributions to a gradient.
+/* autograd/accumulate.c - the only op that autograd/ defines itself: the sum of two contributions to a gradient.
  *
  * Y = A + B of equal shapes. dY = dA + dB, so A_bar = B_bar = Y_bar. */
 #include "autograd/slots.h"

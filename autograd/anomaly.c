@@ -15,7 +15,7 @@ void mo_tape_set_anomaly(mo_tape *t, bool on) {
         t->anomaly = on;
 }
 
-/* An element that is not finite. */
+/* The first element that is not finite. */
 typedef struct culprit {
     int64_t at; /* row-major; -1: there is none */
     const char *value;

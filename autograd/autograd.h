@@ -16,7 +16,7 @@ typedef enum mo_mode { MO_RECORD = 0, MO_EVAL } mo_mode;
 
 /* ---- tape ---- */
 
-/* Makes a tape of that context. Returns NULL only when out of memory. */
+/* Makes a tape in the context. Returns NULL only when out of memory. */
 MO_API mo_tape *mo_tape_create(mo_context *ctx, mo_mode mode);
 /* Frees every tensor, node and gradient made on the tape; keeps its memory for the next use. Never clears an error.
  * Until the reset after this one (in a context with .debug, for good), reading a freed tensor or passing it to an op
@@ -31,8 +31,8 @@ MO_API mo_context *mo_tape_context(const mo_tape *t);
 MO_API mo_tape *mo_tape_at(mo_tape *t, const char *file, int line);
 #define MO_HERE(t) mo_tape_at((t), __FILE__, __LINE__)
 /* Anomaly mode, off at first: an op whose result holds a NaN or an infinity raises MO_NUMERICAL. The message names op,
- * forward or backward, the rule that called it, output, index and value, and says so if an input already held one.
- * Every result is read once more. */
+ * forward or backward, the rule that called the op, output, index and value, and says whether an input already held a
+ * NaN or an infinity. The mode costs one more read of every result. */
 MO_API void mo_tape_set_anomaly(mo_tape *t, bool on);
 
 /* Draws the recorded graph as a file for graphviz (dot -Tsvg): shapes, the elements of small values, sections, what
@@ -119,10 +119,11 @@ typedef struct mo_check_result {
 
 /* A function of tensors as graph code: writes n_out outputs for n_in inputs. */
 typedef void (*mo_function)(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor **out, int n_out, void *state);
-/* Checks any graph code as mo_check_op checks an op: the inputs with mo_require_grad are float64 leaves, perturbed
- * freely; the other inputs are held fixed. The check is repeated near the given inputs, with a thousandth of their size
- * added. At order 2 the first derivatives must hold to a tenth of the tolerance. Fails if no input needs a gradient. f
- * is called often, also with inputs [2, ..] in the place of [..]: there it may raise an error. */
+/* Checks any graph code as mo_check_op checks an op: the inputs with mo_require_grad are float64 leaves, whose entries
+ * are perturbed; the other inputs are held fixed. The check is repeated at inputs near the given ones, moved by about
+ * a thousandth of their size. At order 2 the first derivatives must match to a tenth of the tolerance. Fails if no
+ * input needs a gradient. f is called many times, also on batches (inputs [2, ..] for [..]), for which it may raise an
+ * error. */
 MO_API mo_check_result mo_check_function(mo_context *ctx, mo_function f, void *state, mo_tensor *const *in, int n_in,
     int n_out, int order, double tolerance, uint64_t seed);
 

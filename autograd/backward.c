@@ -11,7 +11,7 @@ typedef struct run {
     mo_slots slots;
     unsigned flags;
     bool all_leaves;      /* mo_backward: every leaf that needs a gradient is wanted */
-    mo_host_mark mark;    /* of the scratch arena at the start: runs can nest */
+    mo_host_mark mark;    /* scratch arena at the start; the run frees back to here, so that runs can nest */
     mo_tensor *const *xs; /* mo_grad: nx tensors whose gradients are asked for */
     mo_tensor **grads;
     int nx;
@@ -74,7 +74,7 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
             continue;
         }
         mo_tensor *bar = in_bar[i];
-        if (!(r->flags & MO_CREATE_GRAPH)) /* a header of its own, so that each gradient can be dropped separately */
+        if (!(r->flags & MO_CREATE_GRAPH)) /* a new header, so that each gradient can be dropped separately */
             bar = mo_tape_window(t, bar, bar->ndim, bar->shape, bar->stride, 0);
         in_bar[i] = keep[n++] = bar;
     }
@@ -85,8 +85,8 @@ static void collect(run *r, const mo_node *node, const bool *needs, mo_tensor **
             mo_contribute(t, mo_slot_of(&r->slots, node->in[i]), in_bar[i], r->flags & MO_CREATE_GRAPH);
 }
 
-/* A rule may turn recording on and take gradients itself. Unless a graph is being created, the nodes that it records
- * are dropped with its tensors. */
+/* Runs a vjp. It may turn recording on and take gradients itself; unless a graph is being created, the nodes that it
+ * records are dropped with its tensors. */
 static void call_vjp(run *r, mo_vjp *v) {
     mo_tape *t = r->t;
     mo_scope scope = mo_scope_open(t);

@@ -1,8 +1,8 @@
-/* autograd/certificate.c - <J v, w> = <v, J^T w>: the Jacobian-vector product (jvp.c) and the vector-Jacobian product
- * of one piece of graph code belong together.
+/* autograd/certificate.c - checks <J v, w> = <v, J^T w>: that the Jacobian-vector product (jvp.c) of a piece of graph
+ * code is the transpose of its vector-Jacobian product.
  *
  * Both sides are exact up to rounding, so that the comparison needs no step size and passes to 1e-10 where differences
- * pass to 1e-6. It fails for a vjp that is not linear in its cotangent, and for one that loses the path from the
+ * pass to 1e-6. It fails for a vjp that is not linear in its cotangent, and for a vjp that loses the path from the
  * cotangent to its result (a value computed outside the tape, a gradient stopped): such a vjp is right at order 1, and
  * every derivative of it is wrong. It cannot detect a vjp of the wrong Jacobian, because the jvp is then wrong in the
  * same way; differences (gradcheck.c) detect that. */
@@ -48,7 +48,7 @@ static mo_tensor *certificate_direction(
     return V;
 }
 
-/* Runs p's function: y gets its float64 outputs that have a gradient, w their cotangents. Returns their number. */
+/* Runs p->f: y gets its float64 outputs that have a gradient, w the cotangents of these. Returns their number. */
 static int certificate_outputs(const mo_certified *p, mo_tape *t, mo_tensor **y, mo_tensor **w) {
     mo_tensor *out[CERTIFIED];
     int n = 0;

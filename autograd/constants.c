@@ -34,7 +34,7 @@ mo_tensor *mo_stop_gradient(mo_tape *t, mo_tensor *X) {
         mo_fail(t->ctx, MO_MISMATCH, "stop_gradient: the input belongs to another %s",
             X->ctx != t->ctx ? "context" : "tape");
     else
-        mo_tensor_view(X); /* raises if the value has been released */
+        mo_tensor_view(X); /* raises if X's value has been released */
     if (!mo_ok(t->ctx))
         return mo_null_tensor(t->ctx);
     return mo_tape_window(t, X, X->ndim, X->shape, X->stride, 0);

@@ -2,20 +2,19 @@
  *
  * For y = f(x) and a random cotangent G let s(x) = <G, f(x)>. The vjp claims grad s; along a direction v
  *     <grad s, v>  must equal  (s(x + e v) - s(x - e v)) / 2e  up to O(e^2) + O(u / e),
- * with e = 1e-5 about 1e-10; for each output of f by itself, so that a large one does not hide a small one. Order two
- * is the same check on the function (x, G) -> grad s, recorded with MO_CREATE_GRAPH: vjps are made of ops, so no other
- * machinery is needed. It only asks whether the gradient is differentiated correctly, and a wrong gradient can pass; so
- * order one comes first.
+ * with e = 1e-5 about 1e-10. Each output of f is checked by itself, so that a large output does not hide an error in a
+ * small one. Order two is the same check on the function (x, G) -> grad s, recorded with MO_CREATE_GRAPH: vjps are made
+ * of ops, so no other machinery is needed. It only asks whether the gradient is differentiated correctly, and a wrong
+ * gradient can pass; so order one comes first.
  *
- * Differences along all inputs at one point leave room for rules that are wrong elsewhere. So the gradient is also
- * taken
- *   - with every other choice of inputs that need one, and of outputs that have a cotangent;
- *   - of an op after a change in place of every value that it does not declare to read, as no error stops that in use;
- *   - after a second call of f on other inputs, which a rule that keeps values outside of its call confuses;
- *   - near the given point, which may be as special as a matrix of ones is;
- *   - of two points in a batch, wherever f takes one, and of a square matrix without its last column;
- *   - of an op in float32;
- * and must be the same, or the right one there. */
+ * Differences along all inputs at one point miss rules that are wrong elsewhere. So the gradient is taken again in
+ * these ways, and must stay the same or be right there too:
+ *   - with every other choice of inputs that need a gradient, and of outputs that have a cotangent;
+ *   - of an op, after overwriting all values that its vjp does not declare to read: users may overwrite them unnoticed;
+ *   - after a second call of f on other inputs, which confuses a rule that keeps values outside of its call;
+ *   - near the given point, because that can be special, such as a matrix of ones;
+ *   - of two points in a batch, if f accepts a batch, and of a square matrix without its last column;
+ *   - of an op, in float32. */
 #include "autograd/sample.h"
 #include "autograd/tape.h"
 #include "tensor/files/number_text.h"
@@ -41,11 +40,11 @@ typedef struct verdict {
     int64_t compared;
 } verdict;
 
-/* One op as a function. */
+/* An op with its options, which op_function runs as a mo_function. */
 typedef struct op_call {
     const mo_op *op;
     const void *attributes;
-    uint64_t poison; /* bit i: input i, bit MO_MAX_INPUTS + i: output i is overwritten after the call, if undeclared */
+    uint64_t poison; /* bit i: overwrite input i, bit MO_MAX_INPUTS + i: output i, after the call, if undeclared */
 } op_call;
 
 /* A function and the leaves at which it is checked; inputs says how each leaf may be perturbed. */
@@ -60,22 +59,22 @@ typedef struct problem {
     mo_sample_input inputs[MAX_TENSORS];
     mo_tensor *cotangent[MAX_TENSORS]; /* NULL for an output of integers */
     uint64_t needs;                    /* bit i: input i needs a gradient */
-    int64_t at[MAX_TENSORS + 1];       /* offset of the gradient of input i among all gradients */
-    double size[MAX_TENSORS];          /* per output k: the size of the terms of s */
+    int64_t at[MAX_TENSORS + 1];       /* offset of the gradient of input i in the array of all gradients */
+    double size[MAX_TENSORS];          /* per output k: root of the sum of the squared terms of s */
     double all_sizes;
     double tolerance;
     mo_random r;
     const char *sample;
-    bool tried; /* f may refuse these inputs: its user would see the error, so the error does not fail the check */
+    bool tried; /* f may refuse these inputs, which the checker made up: an error is then no failure */
     verdict *v;
 } problem;
 
 /* How a gradient is taken. */
 typedef struct way {
-    uint64_t needs, outputs; /* bit i: input i needs one, output i has a cotangent */
-    uint64_t poison;         /* for call->poison */
-    unsigned flags;          /* of mo_grad */
-    bool again;              /* f is called a second time in between, on the other point */
+    uint64_t needs, outputs; /* bit i: input i needs a gradient, output i has a cotangent */
+    uint64_t poison;         /* the value of call->poison */
+    unsigned flags;          /* the flags for mo_grad */
+    bool again;              /* between forward and backward, f is called once more, at the other point */
 } way;
 
 /* Allocates n numbers, which the caller frees with free(). Returns NULL after raising. */
@@ -146,8 +145,8 @@ static void read_numbers(const mo_tensor *T, double *x) {
     free(narrow);
 }
 
-/* A leaf of that shape with the first values of A, followed in memory by those of B: an op that reads beyond the leaf
- * does no harm. */
+/* A leaf of the given shape with the first values of A. In memory the rest of A and then B follow, so that an op that
+ * reads beyond the leaf still reads memory of the leaf's storage. */
 static mo_tensor *leaf_with_room(const mo_tensor *A, const mo_tensor *B, int ndim, const int64_t *shape) {
     mo_context *ctx = mo_tensor_context(A);
     int64_t n = 2 * mo_numel(A);
@@ -173,7 +172,7 @@ static mo_tensor *twin(const mo_tensor *X) {
 
 /* ---- s(x) and its gradient ---- */
 
-/* s of each output, and the size of its terms: the root of the sum of their squares. */
+/* sum[k] is s of output k alone, size[k] the root of the sum of its squared terms. */
 static void weighted_sums(problem *p, double *sum, double *size) {
     mo_tensor *out[MAX_TENSORS];
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
@@ -202,7 +201,7 @@ static void weighted_sums(problem *p, double *sum, double *size) {
     mo_tape_release(t);
 }
 
-/* Runs f on those inputs and, if the way asks for it, on the other point, where a failure is ignored. */
+/* Runs f on `in` and, if w->again is set, also at the other point, where an error is ignored. */
 static void run_function(problem *p, const way *w, mo_tape *t, mo_tensor *const *in, mo_tensor **out) {
     mo_tensor *unused[MAX_TENSORS];
     if (p->call)
@@ -216,8 +215,8 @@ static void run_function(problem *p, const way *w, mo_tape *t, mo_tensor *const 
     succeeds(p);
 }
 
-/* Writes the gradients of all inputs that need one into g, one behind the other; the numbers of other inputs in g stay
- * as they are. Returns whether it succeeded. */
+/* Writes the gradients of all inputs in w->needs into g, at their offsets p->at; leaves the rest of g as it is. Returns
+ * whether it succeeded. */
 static bool take_gradient(problem *p, const way *w, double *g) {
     mo_tensor *in[MAX_TENSORS], *out[MAX_TENSORS], *ys[MAX_TENSORS], *gs[MAX_TENSORS], *xs[MAX_TENSORS];
     mo_tensor *grads[MAX_TENSORS];
@@ -270,8 +269,8 @@ static bool perturbed(problem *p, int i, const double *x, const double *v, doubl
     return fine;
 }
 
-/* The least scale of an error: a relative error of 1e-16 in the terms of s, in the intermediate values of f, or in
- * other outputs that share them, becomes 1e-11 in a difference quotient. */
+/* The least scale of an error: rounding by 1e-16 of the terms of s, of intermediate values of f, or of other outputs
+ * that f computes from the same values, becomes an error of 1e-11 in a difference quotient. */
 static double least_scale(const problem *p, double size) {
     return fmax(fmax(1e-4, 1e-2 * size), 1e-5 * p->all_sizes);
 }
@@ -285,7 +284,7 @@ static void compare(problem *p, int i, int output, double analytic, double numer
         analytic, numeric);
 }
 
-/* single[k]: the gradient of output k alone. */
+/* Checks the derivative with respect to input i by differences; single[k] is the gradient of output k alone. */
 static void check_input(problem *p, int i, double *const *single) {
     int64_t n = mo_numel(p->in[i]);
     double *x = check_numbers(p->ctx, n), *v = check_numbers(p->ctx, n);
@@ -313,8 +312,8 @@ static void check_input(problem *p, int i, double *const *single) {
 
 /* ---- against each other ---- */
 
-/* Returns the largest difference of two gradients with respect to the inputs of a set, divided by the largest entry of
- * that input's gradient; *input is that input. */
+/* Returns the largest difference of the gradients a and b with respect to the inputs in `set` (a bit per input),
+ * divided by the largest entry of b for the same input; *input is that input. */
 static double apart(const problem *p, const double *a, const double *b, uint64_t set, int *input) {
     double most = 0;
     for (int i = 0; i < p->n_in; i++) {
@@ -332,8 +331,8 @@ static double apart(const problem *p, const double *a, const double *b, uint64_t
     return most;
 }
 
-/* Compares the gradient taken in that way with the whole one. Returns NAN, and leaves the error, if it cannot be
- * taken. */
+/* Takes the gradient in the way w and compares it with `whole`, that of all outputs with respect to all inputs. Returns
+ * NAN, and leaves the error, if the gradient cannot be taken. */
 static double way_apart(problem *p, const double *whole, const way *w, int *input) {
     double *g = check_numbers(p->ctx, p->at[p->n_in]), error = NAN;
     if (g && take_gradient(p, w, g))
@@ -350,8 +349,9 @@ static void compare_way(problem *p, const double *whole, way w, const char *what
             error);
 }
 
-/* Tries every subset of few inputs; of many, each one alone, and all but each one. Each is tried without and with a
- * graph, since a rule can differ there. */
+/* Takes gradients with respect to every subset of at most MOST_SUBSETS inputs; of more inputs, to each input alone and
+ * to all but each input. graph is MO_CREATE_GRAPH, to try each subset with and without it, as rules can differ there;
+ * or 0. */
 static void check_subsets(problem *p, const double *whole, unsigned graph) {
     int which[MAX_TENSORS], n = 0;
     for (int i = 0; i < p->n_in; i++)
@@ -375,7 +375,8 @@ static void check_subsets(problem *p, const double *whole, unsigned graph) {
     }
 }
 
-/* Whether overwriting those inputs and outputs changes the gradient or raises an error. */
+/* Whether the gradient changes or an error is raised if the undeclared inputs and outputs among `poison` are
+ * overwritten. */
 static bool shows_poison(problem *p, const double *whole, uint64_t poison) {
     int input = 0;
     double error = way_apart(p, whole, &(way){.needs = all, .outputs = all, .poison = poison}, &input);
@@ -422,7 +423,7 @@ static bool check_outputs(problem *p, const double *whole, double *const *single
 
 /* ---- one point ---- */
 
-/* Random cotangents in the shapes and of the dtypes of the outputs. */
+/* Draws random cotangents with the shapes and dtypes of the outputs. */
 static void draw_cotangents(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_RECORD);
     mo_tensor *out[MAX_TENSORS];
@@ -457,8 +458,8 @@ static void lay_out(problem *p) {
     }
 }
 
-/* thorough: compares all ways of taking the gradient, not only differences. order: the highest order of the whole
- * check. */
+/* Checks the gradient by differences. thorough: also compares the ways of taking the gradient with each other. order:
+ * the highest order of the whole check. */
 static void check_problem(problem *p, bool thorough, int order) {
     double *whole, *single[MAX_TENSORS] = {0}, sums[MAX_TENSORS];
     lay_out(p);
@@ -493,7 +494,7 @@ typedef struct gradient_of {
     mo_function f;
     void *state;
     int n_in, n_out;
-    const int *output; /* the outputs that have a cotangent */
+    const int *output; /* n_cotangents outputs, those that have a cotangent */
     int n_cotangents;
 } gradient_of;
 
@@ -659,7 +660,8 @@ static void check_oblong(problem *p, int order, double tolerance) {
     mo_tensor_release(b.in[0]);
 }
 
-/* Checks f with a leading axis on all inputs, then on all but each one; and on a matrix that is not square. */
+/* Checks f on a matrix that is not square, then with a leading axis on all inputs, and with one on all inputs but
+ * one. */
 static void check_shapes(problem *p, int order, double tolerance) {
     if (p->v->ratio <= 1)
         check_oblong(p, order, tolerance);
@@ -803,7 +805,7 @@ static void check_sample(const mo_op *op, const mo_sample *s, int order, double 
         s->finish(p->ctx, attributes);
 }
 
-/* The result of a check that cannot be made: the reason. */
+/* The result of a check that cannot be made, with the reason in `worst`. */
 static mo_check_result refusal(const char *reason) {
     mo_check_result result = {0};
     snprintf(result.worst, sizeof result.worst, "%s", reason);
@@ -844,7 +846,7 @@ mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_
 
 /* ---- a function at given inputs ---- */
 
-/* X with each entry moved by a small part of its size, or of the usual size if the entry is 0. */
+/* A leaf near X: each entry moved by about `nearby` times its size; an entry of 0, times the root mean square of X. */
 static mo_tensor *moved(problem *p, mo_tensor *X) {
     int64_t n = mo_numel(X);
     double *x = check_numbers(p->ctx, n), usual = 0;
@@ -876,8 +878,8 @@ static void exchange_points(problem *p) {
     }
 }
 
-/* Checks at the other point, written into the given leaves, since f may refer to them directly; skipped if f has no
- * value there. */
+/* Checks f at the other point, whose values are written into the given leaves, since f may refer to these directly.
+ * Skipped if f is not finite there. */
 static void check_nearby(problem *p, int order, double tolerance) {
     double sums[MAX_TENSORS];
     exchange_points(p);

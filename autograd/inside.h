@@ -9,22 +9,22 @@
 #include "tensor/inside.h"
 
 MO_API mo_mode mo_tape_mode(const mo_tape *t);
-MO_API int64_t mo_tape_nodes(const mo_tape *t); /* recorded since the last reset */
+MO_API int64_t mo_tape_nodes(const mo_tape *t); /* number of nodes recorded since the last reset */
 MO_API bool mo_needs_grad(const mo_tensor *X);
 
-/* A parameter that mo_parameters makes. */
+/* The name and shape of a parameter, for mo_parameters. */
 typedef struct mo_parameter_form {
     const char *name;
     int ndim;
     int64_t shape[MO_MAX_AXES];
 } mo_parameter_form;
 
-/* n parameters in one memory, in this order, each at the next multiple of 64 bytes: layers of one shape lie at equal
- * distances in it, so that one batched product takes them. The memory is freed with the last parameter. Each behaves
+/* n parameters in one memory, in this order, each at the next multiple of 64 bytes. Layers of one shape then lie at
+ * equal distances, so that one batched product can read them. The memory is freed with the last parameter. Each behaves
  * like a parameter of mo_parameter; on failure all of P are null tensors. */
 MO_API void mo_parameters(mo_context *ctx, mo_dtype dtype, int n, const mo_parameter_form *form, mo_tensor **P);
 
-/* The registry of a context. */
+/* The ops registered in a context. */
 MO_API int mo_n_ops(const mo_context *ctx);
 MO_API const mo_op *mo_op_at(const mo_context *ctx, int i);
 MO_API const mo_op *mo_find_op(const mo_context *ctx, const char *name); /* NULL if there is none */
@@ -37,12 +37,11 @@ MO_API mo_code mo_load_ops(mo_context *ctx, const char *path);
  * Returns the previous name, so that sections nest. In MO_EVAL it has no effect. */
 MO_API const char *mo_tape_section(mo_tape *t, const char *name);
 
-/* For forward functions. */
-/* A buffer freed when forward returns. */
+/* For forward functions: a buffer that is freed when forward returns. */
 MO_API mo_tensor *mo_call_temporary(mo_call *c, mo_dtype dtype, int ndim, const int64_t *shape);
-/* Returns whether the call will be recorded; by-products need saving only then. */
+/* Returns whether the call will be recorded. If not, a forward function need not save by-products. */
 MO_API bool mo_call_recorded(const mo_call *c);
-/* For view ops: a window onto input 0 as output 0; offset counts elements from the input's first. */
+/* For view ops: makes output 0 a window onto input 0. offset counts elements from the first element of the input. */
 MO_API mo_tensor *mo_call_view(mo_call *c, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
 
 #endif

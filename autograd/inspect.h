@@ -34,13 +34,13 @@ MO_API mo_code mo_tape_print(const mo_tape *t, const mo_print_options *options, 
 /* mo_tape_print into a file, in any format, with gradients. Returns the status. */
 MO_API mo_code mo_tape_write(mo_tape *t, const mo_print_options *options, const char *path);
 
-/* One op at one place (forward, or the rule that calls it): its calls since mo_profile_start, and their cost. */
+/* One op at one place: in forward, or called by the rule (vjp) of one op. The counts start at mo_profile_start. */
 typedef struct mo_profile_entry {
     const mo_op *op;
     bool backward;
     const mo_op *vjp_of; /* the op whose rule called it; NULL: forward, or the sum of contributions to a gradient */
     int64_t calls;
-    double seconds;      /* checks, execution and recording, without the ops that it called itself */
+    double seconds;      /* time of checks, execution and recording, without the ops that it called itself */
     double flops, bytes; /* bytes of its inputs and outputs; 0 for views */
 } mo_profile_entry;
 

@@ -74,7 +74,7 @@ mo_code mo_jvp(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, m
     mo_host_mark mark = mo_host_arena_mark(t->scratch);
     jvp_sweep_twice(t, ys, ny, xs, vs, nx, tangents, flags);
     mo_host_arena_rewind(t->scratch, mark);
-    if (!(flags & MO_CREATE_GRAPH)) /* the record of the first sweep is no longer needed */
+    if (!(flags & MO_CREATE_GRAPH))
         mo_scope_close(t, &scope, tangents, mo_ok(ctx) ? ny : 0);
     for (int i = 0; !mo_ok(ctx) && i < ny; i++)
         tangents[i] = mo_null_tensor(ctx);

@@ -3,11 +3,13 @@
 
 #include <string.h>
 
-/* Most bytes of a parameter that the file lacks (a readout may have been chosen in place of the trained one). */
-enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 /* bytes from which each parameter of one memory begins */ };
+/* LARGEST_ABSENT: the largest parameter, in bytes, that the weights file may lack (it lacks the readout's parameters
+ * if another readout was chosen than the trained one). MEMORY_STEP: alignment, in bytes, of parameters in shared
+ * memory. */
+enum { LARGEST_ABSENT = 1 << 20, MEMORY_STEP = 64 };
 
-/* Compares a parameter with the tensor of its name in the file that it will be read from, before it takes memory: sizes
- * in metadata are only claims. */
+/* Compares a parameter, before it takes memory, with the tensor of its name in the file that it will be read from: the
+ * sizes in the file's metadata can be false. */
 static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
     const mo_tensor *X = mo_arrays_find(ctx->promised, name);
     char want[160], got[160] = "absent";
@@ -21,7 +23,7 @@ static void compare_with_promised(mo_context *ctx, const char *name, mo_dtype dt
         mo_fail(ctx, MO_FORMAT, "weights: %s is %s, expected %s", name, got, want);
 }
 
-/* Whether a parameter of that form may be made. */
+/* Returns whether a parameter of this dtype and shape may be made; raises if not. */
 static bool may_be(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, const int64_t *shape) {
     if (mo_ok(ctx) && !mo_dtype_is_real(dtype))
         mo_fail(ctx, MO_MISMATCH, "parameter %s: dtype %s, expected float32 or float64", name ? name : "",
@@ -31,7 +33,7 @@ static bool may_be(mo_context *ctx, const char *name, mo_dtype dtype, int ndim, 
     return mo_ok(ctx);
 }
 
-/* Takes P and returns it as a parameter, or the null tensor. */
+/* Makes the tensor P a parameter. Returns P, or releases it and returns the null tensor. */
 static mo_tensor *declare(mo_tensor *P, const char *name) {
     if (mo_is_null(P))
         return P;

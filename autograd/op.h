@@ -1,4 +1,4 @@
-/* autograd/op.h - ops of one's own: one descriptor each, in a program or in a shared object. */
+/* autograd/op.h - defining an op: one descriptor (mo_op) each, in a program or in a shared object. */
 #ifndef MO_OP_H
 #define MO_OP_H
 
@@ -35,8 +35,9 @@ typedef struct mo_vjp {
     int n_saved;
 } mo_vjp;
 
-/* Inputs and options that exercise an op; samples that the op must refuse stand last. The suite itself adds integer
- * inputs, sizes 0 and 1, strides and threads. `in` has a word for each input, its shape behind how it is drawn:
+/* Inputs and options that exercise an op; samples that the op must refuse stand last. The test suite itself adds
+ * integer inputs, sizes 0 and 1, strides and threads. `in` has a word for each input: how its values are drawn, then
+ * its shape.
  *   "[3, 4]"          standard normal, at least 1e-2 away from 0;    "[]" a scalar
  *   "positive[3]"     uniform in [0.5, 2]
  *   "distinct[3]"     a shuffled grid with gaps of 0.1: no ties, no kinks; distinct<k>: moved by k / 100
@@ -44,8 +45,9 @@ typedef struct mo_vjp {
  *   "symmetric[4, 4]" with distinct eigenvalues; perturbed symmetrically
  *   "triangular[4, 4]" lower, well conditioned; perturbed inside the triangle
  *   "general[4, 4]"   well conditioned, not symmetric
- * and, not differentiated, "index<n>[3]", int64 in 0 .. n - 1; "sorted<n>[3]", int64 offsets rising from 0 to n;
- * "mask[3]", uint8 zeros and ones; "constant[3]", standard normal. */
+ * These inputs are not differentiated:
+ *   "index<n>[3]"     int64 in 0 .. n - 1;    "sorted<n>[3]" int64 offsets rising from 0 to n
+ *   "mask[3]"         uint8 zeros and ones;   "constant[3]" standard normal */
 typedef struct mo_sample {
     const char *name;
     const char *in;
@@ -61,15 +63,15 @@ typedef struct mo_sample {
 
 struct mo_op {
     const char *name;
-    const void *state;      /* for the op's own functions: distinguishes ops that share them */
-    int n_in, max_in;       /* inputs: n_in, or n_in to max_in if that is set; 0: one */
-    int n_out;              /* outputs; 0: one */
+    const void *state;      /* data for the op's own functions, such as what distinguishes ops that share functions */
+    int n_in, max_in;       /* number of inputs: n_in (0: 1), or n_in to max_in if max_in is set */
+    int n_out;              /* number of outputs; 0: 1 */
     size_t attributes_size; /* bytes of the options struct, at most MO_MAX_ATTRIBUTES, copied into the node */
     uint64_t reads_in;      /* bit i: the vjp reads the value of input i */
     unsigned reads_out;     /* bit i: the vjp reads the value of output i */
     bool is_view;           /* outputs share the storage of input 0 and are made by forward itself */
-    /* The only validator: raises errors that say expected and got, declares outputs with mo_call_output. NULL: the
-     * inputs must have one real dtype and one shape, which the output has too. */
+    /* Checks the inputs, as nothing else does: raises errors that name what was expected and found, declares outputs
+     * with mo_call_output. NULL: the inputs must have one real dtype and one shape, which are the output's too. */
     bool (*shape)(mo_call *c);
     /* Computes the outputs (already allocated, contiguous); saves by-products with mo_call_save. It may run graph code
      * and take gradients itself (mo_tape_set_mode(t, MO_RECORD)); that graph is freed on return. */
@@ -87,7 +89,7 @@ struct mo_op {
 /* The object that a shared library of ops exports under the name mo_ops. */
 typedef struct mo_op_list {
     int abi;     /* MO_OP_ABI */
-    size_t size; /* sizeof(mo_op) of the program that made it */
+    size_t size; /* sizeof(mo_op) when the shared library was compiled */
     int n;
     const mo_op *const *ops;
 } mo_op_list;
@@ -103,7 +105,8 @@ MO_API mo_code mo_apply_all(
 
 /* For shape functions: declares output i. Returns true, so that a shape function can end with it. */
 MO_API bool mo_call_output(mo_call *c, int i, mo_dtype dtype, int ndim, const int64_t *shape);
-/* Raises code for this call: "<op>: <text>; got [..] float32, [..] int64". Returns false. */
+/* Raises `code` with the message "<op>: <text>; got [..] float32, [..] int64", which lists the inputs. Returns
+ * false. */
 MO_API bool mo_call_fail(mo_call *c, mo_code code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 /* Requires that inputs first..last have one common real dtype (raises otherwise). */
 MO_API bool mo_call_real(mo_call *c, int first, int last);
@@ -112,11 +115,12 @@ MO_API mo_view mo_call_dense(mo_call *c, int i);
 /* Keeps a by-product (made by mo_tape_tensor, or an input) for the vjp as saved[n_saved++]. */
 MO_API void mo_call_save(mo_call *c, mo_tensor *T);
 
-/* Compares <Y_bar, J v> with <J^T Y_bar, v> on the samples of the op. order 1: the vjp, by differences, to 1e-6; 2:
- * order 1, then the vjp of the vjp, to 1e-5; 0: the certificate alone, J v by mo_jvp, to 1e-10, blind to a wrong J. The
- * gradient must also stay the same if fewer inputs need one, if an output has no cotangent, after a change in place of
- * values that reads_in and reads_out do not name, and to 1e-3 in float32; and it must be right for two inputs in a
- * batch if the op takes a batch. An op fails without samples, or if its samples differentiate no input. */
+/* Checks an op's vjp on its samples. order 1: against differences, to 1e-6; 2: also the vjp of the vjp, to 1e-5; 0:
+ * that <Y_bar, J v> = <J^T Y_bar, v> to 1e-10, with J v from mo_jvp, which cannot detect a vjp of a wrong J. At orders
+ * 1 and 2 the gradient must also stay the same if fewer inputs need a gradient, if an output has no cotangent, after a
+ * change in place of values that reads_in and reads_out do not name, and to 1e-3 in float32; and it must be right for
+ * two inputs in a batch if the op takes a batch. An op without samples fails, and so does an op whose samples
+ * differentiate no input. */
 MO_API mo_check_result mo_check_op(mo_context *ctx, const mo_op *op, int order, uint64_t seed);
 
 #endif

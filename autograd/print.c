@@ -35,8 +35,8 @@ typedef struct printer {
     const mo_print_options *options;
     value *values;
     int64_t n, n_leaves, loss; /* loss: the value whose gradients are shown; -1: none */
-    int64_t *first;            /* of each node: its first output */
-    int64_t *places, capacity; /* leaves by address: a hash table of value + 1; 0: an empty entry */
+    int64_t *first;            /* first[i]: the number of the first output of node i */
+    int64_t *places, capacity; /* hash table from a leaf's address to the number of its value + 1; 0: empty */
     mo_write write;
     void *state;
 } printer;
@@ -62,7 +62,7 @@ static int64_t index_of(const printer *p, const mo_tensor *T) {
     return first;
 }
 
-/* The caller frees the values (free_values), on failure too. */
+/* Numbers the values in the order of the file comment. The caller frees them with free_values, on failure too. */
 static bool number_values(printer *p) {
     const mo_tape *t = p->t;
     int64_t uses = 0, outputs = 0;
@@ -103,7 +103,8 @@ static void free_values(printer *p) {
 
 /* ---- gradients ---- */
 
-/* Marks what the newest scalar of forward depends on. Returns whether backward has consumed a node on the way. */
+/* Marks the values that the newest scalar of forward depends on. Returns whether backward has consumed a node on the
+ * way. */
 static bool mark_reached(printer *p) {
     bool consumed = false;
     for (p->loss = p->n - 1; p->loss >= 0; p->loss--) {
@@ -422,8 +423,8 @@ static void append_text(const char *text, void *writer) {
 
 static const mo_print_options plain = {.format = MO_PRINT_TEXT};
 
-/* The graph must be printable after an error, so the error is set aside during the work. Returns the status of the
- * work. */
+/* Puts the error `before` back, which was set aside so that a graph can be printed after an error. Returns the status
+ * of the printing. */
 static mo_code with_error_back(mo_context *ctx, const mo_status *before) {
     mo_code code = ctx->status.code;
     if (before->code != MO_OK) {

@@ -1,9 +1,9 @@
 /* autograd/profile.c - where the time goes: calls, seconds, FLOPs and bytes of every op, forward and backward apart.
  *
  * An entry is an op in one place: in the forward pass, or in the rule (vjp) of an op. Its seconds run from entering to
- * leaving mo_apply, less the seconds of the ops that it ran itself, so that entries add up. Bytes are what the
- * algorithm must touch: each distinct element of inputs and outputs once; caches may save some and kernels may need
- * more. */
+ * leaving mo_apply, less the seconds of the ops that it called itself, so that the sum over entries counts no time
+ * twice. Its bytes count each distinct element of inputs and outputs once: what the algorithm must touch. With caches,
+ * a kernel can move less, and many move more. */
 #include "autograd/watch.h"
 #include "tensor/hidden.h"
 
@@ -13,7 +13,7 @@
 struct mo_profile {
     int capacity, count;
     double since;   /* start time; 0 while stopped */
-    double seconds; /* of the runs that have ended */
+    double seconds; /* seconds of the last profile, set by mo_profile_stop */
     double inner;   /* seconds of the ops that the running op has called */
     mo_profile_entry entries[];
 };
@@ -108,7 +108,7 @@ void mo_watch_end(const mo_call *c, mo_watch_start start) {
     e->flops += c->op->flops ? c->op->flops(c) : 0;
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static int compare_entries(const void *a, const void *b) {
     const mo_profile_entry *x = a, *y = b;

@@ -1,5 +1,5 @@
-/* autograd/recorded_values.c - a vjp reads the values that were recorded: none released, none changed in place since.
- */
+/* autograd/recorded_values.c - checks that a vjp reads the values that were recorded: none released, none changed in
+ * place since. */
 #include "autograd/tape.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* autograd/sample.c - values for the samples: drawn in float64 on the host from a seed, equal for both float types. */
+/* autograd/sample.c - values for the samples: drawn on the host from a seed, in float64, so that float32 samples have
+ * the same values. */
 #include "autograd/sample.h"
 
 #include <ctype.h>
@@ -9,7 +10,7 @@
 static const char *const draws[] = {
     "", "positive", "distinct", "spd", "symmetric", "triangular", "general", "index", "sorted", "mask", "constant"};
 
-/* One input at *text, which moves behind it. */
+/* Reads the word at *text and moves *text behind it. Returns false if the word is malformed. */
 static bool read_input(const char **text, mo_sample_input *in) {
     const char *at = *text;
     size_t letters = 0;
@@ -78,7 +79,7 @@ bool mo_draw_is_differentiable(mo_draw draw) {
     return draw < MO_DRAW_INDEX;
 }
 
-/* Sizes of the matrices of a matrix draw: batch x n x m. */
+/* The matrices of an input: batch of them, each n x m. */
 static void matrix_sizes(const mo_sample_input *in, int64_t *batch, int64_t *n, int64_t *m) {
     *n = in->ndim > 1 ? in->shape[in->ndim - 2] : 1;
     *m = in->ndim > 0 ? in->shape[in->ndim - 1] : 1;
@@ -103,8 +104,8 @@ static void draw_elements(const mo_sample_input *in, mo_random *r, double *x, in
     }
 }
 
-/* Q diag(w) Q^T with Q a product of Householder reflections. w: SPD 1 .. 5 in equal steps; symmetric -2 .. 2 in equal
- * steps. u: room for n numbers. */
+/* x := Q diag(w) Q^T with Q a product of Householder reflections. w: SPD 1 .. 5 in equal steps; symmetric -2 .. 2.3 in
+ * unequal steps. u is workspace for n numbers. */
 static void draw_symmetric(mo_draw draw, mo_random *r, double *x, double *u, int64_t n) {
     for (int64_t i = 0; i < n; i++) {
         double s = n > 1 ? (double)i / (double)(n - 1) : 0;
@@ -145,7 +146,7 @@ static void draw_matrix(const mo_sample_input *in, mo_random *r, double *x, doub
         }
 }
 
-/* x: room for twice `total` numbers. */
+/* Fills x[0 .. total - 1]; the next `total` numbers of x are workspace. */
 static void draw_real(const mo_sample_input *in, mo_random *r, double *x, int64_t total) {
     int64_t batch, n, m;
     switch (in->draw) {

@@ -29,21 +29,21 @@ typedef struct mo_sample_input {
 /* Reads the inputs of a sample. Returns their number, or -1 after an error that names op and sample. */
 int mo_sample_inputs(
     mo_context *ctx, const mo_op *op, const mo_sample *sample, mo_sample_input in[MO_MAX_SAMPLE_INPUTS]);
-/* Counts of a descriptor, with its defaults filled in: the samples that compute (samples that must fail stand behind
- * them), the least and the most inputs, the outputs. */
+/* Counts of a descriptor, with its defaults filled in: its samples that compute (those that must fail are not counted),
+ * its least and most inputs, its outputs. */
 int mo_n_samples(const mo_op *op);
 int mo_op_least_inputs(const mo_op *op);
 int mo_op_most_inputs(const mo_op *op);
 int mo_op_outputs(const mo_op *op);
 
-/* Makes a leaf as the sample asks: of dtype `real` unless the draw is of integers, and declared to need a gradient if
- * it is differentiated. Release with mo_tensor_release. Returns the null tensor on failure. */
+/* Makes a leaf as the sample describes it: of dtype `real` unless it is drawn as integers, and declared to need a
+ * gradient if its draw is differentiable. Release with mo_tensor_release. Returns the null tensor on failure. */
 mo_tensor *mo_sample_tensor(mo_context *ctx, const mo_sample_input *input, mo_dtype real, mo_random *r);
 bool mo_draw_is_differentiable(mo_draw draw);
-/* Fills n values with a direction of unit length that stays in the set of the draw (symmetric, triangular). */
+/* Fills n values with a direction of unit length that keeps the input in its set (symmetric, triangular). */
 void mo_sample_direction(const mo_sample_input *input, mo_random *r, double *values, int64_t n);
 
-/* Graph code at which the certificate is drawn: its inputs, how each leaf may move, and float64 cotangents. */
+/* Graph code for mo_certify: its inputs, how each leaf may be perturbed, and float64 cotangents w. */
 typedef struct mo_certified {
     mo_context *ctx;
     mo_function f;
@@ -55,7 +55,8 @@ typedef struct mo_certified {
     const char *sample;
 } mo_certified;
 
-/* Compares <J v, w> with <v, J^T w> along random directions; a larger relative error than the result's replaces it. */
+/* Compares <J v, w> with <v, J^T w> along random directions v. If the relative error is larger than result->error,
+ * replaces that. */
 void mo_certify(const mo_certified *p, mo_random *r, mo_check_result *result);
 
 #endif

@@ -1,4 +1,4 @@
-/* autograd/scope.c - scopes: loops and ops whose intermediates are freed before the tape is reset. */
+/* autograd/scope.c - scopes: free the intermediates of loops and ops before the tape is reset. */
 #include "autograd/tape.h"
 
 mo_scope mo_scope_open(mo_tape *t) {

@@ -11,10 +11,10 @@ typedef struct mo_node {
     const mo_op *op;
     int n_in, n_out, n_saved;
     bool released;      /* backward has consumed it */
-    int64_t index;      /* in tape->nodes */
+    int64_t index;      /* position in tape->nodes */
     int64_t first_slot; /* number of outputs recorded before this node: where the slots of its outputs start */
     mo_tensor **in, **out, **saved;
-    uint64_t *version; /* of every input and output at recording, inputs first */
+    uint64_t *version; /* storage version of every input and output at recording, inputs first */
     const void *attributes;
     const char *section;          /* NULL: none */
     const struct mo_node *vjp_of; /* the node whose rule recorded this node; NULL: forward */
@@ -34,14 +34,14 @@ struct mo_tape {
     mo_tensor *spare_headers; /* linked through `grad` */
     mo_node **nodes;
     int64_t n_nodes, capacity_nodes;
-    int64_t n_slots;         /* outputs of all nodes */
+    int64_t n_slots;         /* number of outputs of all nodes */
     const mo_node *visiting; /* the node whose rule is running; NULL: forward */
     const char *section;     /* section of the next nodes, in `host` */
     bool anomaly;            /* check results for values that are not finite */
     bool released;           /* a released tape: every use raises an error */
     int64_t remains;         /* bytes that a released tape still holds, which the context does not count */
     mo_tape *older;          /* the tape released before this one (debug mode) */
-    mo_holder holder;        /* the tape as its context knows it */
+    mo_holder holder;        /* the tape's entry in the context's list of tapes */
 };
 
 /* Whether the tape can be used. Returns false for NULL, silently as there is no context, and for a released tape
@@ -51,9 +51,9 @@ bool mo_tape_lives(const mo_tape *t, const char *what);
 static inline mo_context *mo_context_of_tape(const mo_tape *t) {
     return t ? t->ctx : NULL;
 }
-/* A header on the tape without storage. NULL on failure. */
+/* Makes a header on the tape, without storage. Returns NULL on failure. */
 mo_tensor *mo_tape_header(mo_tape *t, mo_dtype dtype, int ndim, const int64_t *shape);
-/* A window onto the storage of X (a new header of the tape). */
+/* Makes a header on the tape that is a window onto the storage of X; offset counts from X's first element. */
 mo_tensor *mo_tape_window(
     mo_tape *t, const mo_tensor *X, int ndim, const int64_t *shape, const int64_t *stride, int64_t offset);
 /* Drops a header and its reference to the storage. */
@@ -62,11 +62,12 @@ void mo_tape_drop(mo_tape *t, mo_tensor *T);
 void mo_tape_sweep(mo_tape *t, int64_t mark, mo_tensor *const *keep, int n);
 /* Drops the nodes recorded since the scope was opened. */
 void mo_tape_drop_nodes(mo_tape *t, const mo_scope *scope);
-/* "[8, 6, 6] float32, [8, 6, 2] float32": the inputs of a call. */
+/* Writes dtypes and shapes of the inputs of a call: "[8, 6, 6] float32, [8, 6, 2] float32". */
 void mo_call_inputs(const mo_call *c, char *text, size_t bytes);
-/* Records a node of that call. */
+/* Records the call as a node. */
 void mo_tape_record(mo_tape *t, const mo_call *c);
-/* Whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. what: "output". */
+/* Whether each of the n tensors is a leaf or on the tape, and has its value; raises if not. `what` names the tensors in
+ * the message: "output". */
 bool mo_check_gradient_tensors(mo_tape *t, const char *what, mo_tensor *const *T, int n);
 /* Whether there are outputs, and room for the gradients; raises if not. */
 bool mo_check_gradient_lists(mo_tape *t, mo_tensor *const *ys, int ny, mo_tensor *const *xs, mo_tensor **grads, int nx);
@@ -76,7 +77,7 @@ bool mo_check_gradient_path(mo_tape *t, mo_tensor *const *ys, int ny, unsigned f
 /* Whether the values that the vjp of a node reads are those that were recorded; raises if not. */
 bool mo_check_recorded(mo_context *ctx, const mo_node *node);
 
-/* A + B, recorded if needed: the sum of two contributions to one gradient (the only op of autograd/). */
+/* A + B, the sum of two contributions to one gradient (the only op of autograd/); recorded if needed. */
 mo_tensor *mo_accumulate(mo_tape *t, mo_tensor *A, mo_tensor *B);
 /* A + B written over A, a gradient to which the caller holds the only reference. */
 void mo_accumulate_in_place(mo_tape *t, mo_tensor *A, const mo_tensor *B);

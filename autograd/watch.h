@@ -11,7 +11,7 @@ static inline bool mo_in_backward(const mo_call *c) {
 
 typedef struct mo_watch_start {
     double seconds;
-    double inner; /* seconds of the ops that the enclosing op had run before */
+    double inner; /* seconds of the ops that the enclosing op had called before this one */
 } mo_watch_start;
 
 /* profile.c: called before and after one execution, only while ctx->profiling. */

@@ -1,4 +1,5 @@
-/* models/check_encoder.c - an encoder's derivatives against differences, and its rows in blocks against all at once. */
+/* models/check_encoder.c - compares an encoder's derivatives with finite differences, and rows encoded in blocks with
+ * rows encoded all at once. */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
 #include "tensor/hidden.h"
@@ -45,7 +46,7 @@ static void encoder_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tens
     out[0] = encode(t, state, 0);
 }
 
-/* The largest difference between rows encoded two at a time and all at once, over the largest entry. */
+/* The largest difference between embeddings encoded two rows at a time and all at once, over the largest entry. */
 static double block_error(mo_context *ctx, const problem *p) {
     mo_tape *t = mo_tape_create(ctx, MO_EVAL);
     mo_tensor *whole = encode(t, p, 0), *apart = mo_sub(t, encode(t, p, 2), whole);

@@ -1,6 +1,7 @@
-/* models/check_head.c - a head's derivatives against differences, and its batches against their episodes one by one.
+/* models/check_head.c - compares a head's derivatives with finite differences, and the logits of a batch with the
+ * logits of its episodes one by one.
  *
- * Labels are soft (rows of positive numbers that sum to 1), so that a head that claims to be smooth in its labels is.
+ * Labels are soft (rows of positive numbers that sum to 1), so that derivatives by labels are checked too.
  */
 #include "models/model.h"
 #include "tensor/files/number_text.h"
@@ -12,17 +13,17 @@
 #include <string.h>
 
 enum { INPUTS = 3, MAX_IN = INPUTS + MO_MAX_HEAD_PARAMETERS + 1 };
-/* The three checks: of the logits; of the logits of a support with copies; of a linear fit to weighted rows. */
+/* What a check differentiates: the logits; the logits of a support with copies; a linear fit to weighted rows. */
 enum { PLAIN = 0, COPIES, WEIGHTS, CHECKS };
 
-/* One sample, as float64 leaves: Zs, Ys, Zq, the parameters and, for a weighted fit, the weights of the rows. weight:
- * the weights of a support with copies, or NULL. */
+/* One sample. in: the float64 leaves Zs, Ys, Zq, the head's parameters and, for a weighted fit, the rows' weights.
+ * weight: how often each row of a support with copies counts, or NULL. */
 typedef struct problem {
     mo_context *ctx;
     const mo_head *head;
     mo_tensor *in[MAX_IN], *weight;
     int n_in;
-    bool fits; /* the last input is the weights of a linear fit */
+    bool fits; /* checks a linear fit, whose row weights are the last input */
 } problem;
 
 static const mo_head_sample own_samples[] = {
@@ -77,8 +78,8 @@ static void make_problem(problem *p, const mo_head_sample *s, mo_random *r, uint
     mo_tape_release(t);
 }
 
-/* Weights [.., n_s] of the support's rows. Drawn: 0.8 to 1.2, so that differences of a fit stay as exact as without
- * weights; r NULL: 2 1 0 2 1 0 .., for a support whose third row is a copy of the first. */
+/* Weights [.., n_s] of the support's rows. With r: drawn from 0.8 to 1.2, as finite differences are less exact far from
+ * 1. Without r: 2 1 0 2 1 0 .., where each third row is a copy of the row two above it. */
 static mo_tensor *weights_of_rows(const problem *p, mo_random *r) {
     int64_t shape[2] = {mo_dim(p->in[0], 0), mo_dim(p->in[0], 1)};
     mo_tensor *weight = mo_tensor_create(p->ctx, MO_F64, mo_ndim(p->in[0]) - 1, shape);
@@ -113,7 +114,7 @@ static void head_function(mo_tape *t, mo_tensor *const *in, int n_in, mo_tensor 
     }
 }
 
-/* The largest difference between the logits of a batch and of its single episodes, over the largest logit. */
+/* The largest difference between the logits of a batch and of its episodes one by one, over the largest logit. */
 static double batch_error(problem *p) {
     mo_tape *t = mo_tape_create(p->ctx, MO_EVAL);
     mo_tensor *together, *in[MAX_IN];
@@ -186,7 +187,7 @@ mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, u
     }
     for (int i = 0; i < n; i++)
         batch |= samples[i].batch > 0;
-    for (int i = 0; i < n + !batch; i++) /* if a head's samples have no batch, it gets one more sample that has */
+    for (int i = 0; i < n + !batch; i++) /* one more sample, a batch, if the head's samples have none */
         for (int check = PLAIN; check < CHECKS; check++) {
             if ((check == COPIES && !head->weighted) || (check == WEIGHTS && !head->linear))
                 continue;

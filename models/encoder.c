@@ -1,5 +1,5 @@
-/* models/encoder.c - encoders of rows: the checks of an encoder, encoders from shared objects, and an episode's rows
- * run through an encoder, at once or in blocks. */
+/* models/encoder.c - encoders: checks of an encoder's table, loading from a shared object, and running an encoder on an
+ * episode's rows, at once or in blocks. */
 #include "models/model.h"
 #include "tensor/files/file.h"
 #include "tensor/hidden.h"
@@ -110,7 +110,7 @@ typedef struct whole {
     rows_in in;
 } whole;
 
-/* in: the tensors of the rows, each followed by its index if it has one, then the parameters. */
+/* in: each row tensor, followed by its index if it has one, then the parameters. */
 static mo_tensor *encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     whole *w = state;
     int at = 0;
@@ -130,7 +130,7 @@ static mo_tensor *encode_block(mo_tape *t, int64_t first, int64_t last, const vo
     w.in.count = last - first;
     for (int i = 0; i < w.in.n; i++) {
         mo_named *rows = &w.in.rows[i];
-        static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras; the spectrum has no rows */
+        static const int axis_of_examples[] = {2, 0, -1}; /* blocks, extras, spectrum (not sliced) */
         int axis = w.m->encoder.of_examples ? axis_of_examples[i] : 1;
         in[n++] = rows->index || axis < 0 ? rows->tensor : mo_slice(t, rows->tensor, MO_AXIS(axis), first, last);
         if (rows->index)

@@ -11,40 +11,41 @@ typedef enum mo_task { MO_TASK_NC = 0, MO_TASK_LP, MO_TASK_GC, MO_TASKS } mo_tas
 
 enum { MO_MAX_ROWS = 8, MO_MAX_EXPERTS = 32 };
 
-/* A tensor that an episode carries by name; an encoder asks for the tensors it reads ("hops": [hops + 1, N, d],
- * hop-major). With an index, int64 [K, N], the tensor is [K, n, d], read as K n rows, and the episode's row (k, i) is
- * row index[k, i] of them: an encoder can then gather a part of the episode's rows at a time. */
+/* A tensor that an episode carries under a name by which an encoder asks for it, such as "hops" [hops + 1, N, d]
+ * (hop-major). With an index, int64 [K, N], the tensor [K, n, d] is read as K n rows, and row (k, i) of the episode is
+ * row index[k, i] of these K n rows, so that an encoder can gather the episode's rows block by block. */
 typedef struct mo_named {
     const char *name;
     mo_tensor *tensor, *index; /* index: NULL if the tensor holds the episode's rows themselves */
 } mo_named;
 
-/* Borrowed tensors of one episode. Rows of nodes: the rows are nodes (nc, lp) or all nodes of each graph (gc), indices
- * count nodes or graphs, and a link has two ends. Rows of examples ("blocks": [2, hops + 1, n_s + n_q, d]; "spectrum":
- * [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their labels, then the
- * queries; there are no indices. Nodes and graphs may also have "kernels" [E, n_s, n_s], kernels 1 + k of the support,
- * and "query kernels" [E, n_q, n_s], between the queries and the support, which a readout takes as further experts. */
+/* Borrowed tensors of one episode. Rows of nodes: one row per node (nc, lp), or the nodes of all graphs (gc); `support`
+ * and `query` number nodes or graphs, and a link is two such numbers. Rows of examples ("blocks": [2, hops + 1, n_s +
+ * n_q, d]; "spectrum": [2, d]; "extras": [n_s + n_q, p]): the n_s support examples come first, in the order of their
+ * labels, then the queries; `support` and `query` are not read. Episodes of nodes or graphs may also carry "kernels"
+ * [E, n_s, n_s] of the support and "query kernels" [E, n_q, n_s] between queries and support, with values 1 + k: E
+ * further experts of the readout. */
 typedef struct mo_episode {
     mo_task task;
     int64_t classes;
     int n_rows;
     mo_named rows[MO_MAX_ROWS];
-    mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; the second ends only for lp, else NULL */
+    mo_tensor *support[2], *query[2];       /* int64 [n_s], [n_q]; lp: both ends; else [1] is NULL */
     mo_tensor *support_label, *query_label; /* int64, 0 .. classes-1 */
-    mo_tensor *support_weight; /* int64 [n_s]: at the first row of an example, how often the support has the example; 0
-                                * at its copies. NULL: no copies */
-    mo_tensor *class_weight;   /* float64 [n_s]: the weight of a row in fits, larger if its class has few rows, 1 on
-                                * average (mo_class_weight). NULL: 1 each */
-    mo_tensor *centres;        /* int64 [m], in rising order: support rows that stand for a large support; the second
-                                  size of kernels is then m. NULL: all rows */
+    mo_tensor *support_weight; /* int64 [n_s]: the number of copies of an example, at its first row; 0 at its other
+                                * rows. NULL: no copies */
+    mo_tensor *class_weight;   /* float64 [n_s]: weight of each row in a fit, larger in small classes, with mean 1
+                                * (mo_class_weight). NULL: 1 each */
+    mo_tensor *centres;        /* int64 [m], ascending: the support rows that represent a large support; "kernels" are
+                                  then [E, n_s, m]. NULL: all rows */
     mo_tensor *segment;        /* gc: int64 [graphs + 1], first row of each graph; else NULL */
     double assortativity;      /* nc: how much more alike neighbours' attributes are than those of two random nodes, in
-                                * standard deviations of the latter; 0: no more, or unknown */
+                                * standard deviations over random pairs; 0: not more alike, or unknown */
     bool inductive;            /* gc: the readout's only experts are the episode's kernels; embeddings are not used */
-    int64_t max_rows; /* rows encoded at once; backward encodes them again. 0: all rows at once, kept in memory */
+    int64_t max_rows; /* rows per block; backward encodes each block again. 0: all rows at once, kept in memory */
 } mo_episode;
 
-/* The rows of that name, gathered if they have an index. Raises MO_INVALID with the name if the episode has none. */
+/* The rows of that name, gathered by their index if any. Raises MO_INVALID with the name if the episode has none. */
 MO_API mo_tensor *mo_episode_rows(mo_tape *t, const mo_episode *e, const char *name);
 
 /* ---- encoder: parameters, and graph code from an episode's rows to embeddings ---- */
@@ -55,17 +56,17 @@ enum {
     MO_MAX_ENCODER_SETTINGS = 16,
     MO_MAX_SETTINGS = MO_MAX_ENCODER_SETTINGS + 8 /* with the readout's */
 };
-#define MO_ENCODER_DIM (-1)    /* in the shape of a parameter: d, the width of rows of nodes */
-#define MO_ENCODER_BLOCKS (-2) /* l + 1, the hops and the rows themselves */
+#define MO_ENCODER_DIM (-1)    /* as an axis of a parameter's shape: d, the width of rows of nodes */
+#define MO_ENCODER_BLOCKS (-2) /* as an axis of a parameter's shape: l + 1, the number of hops with hop 0 */
 
-/* A tensor that training learns, at first start + U(-spread, spread) / sqrt(fan_in). */
+/* A tensor that training learns. Its first values are start + U(-spread, spread) / sqrt(fan_in). */
 typedef struct mo_encoder_parameter {
     const char *name; /* in weights files "encoder.NAME" */
     double start, spread;
     int ndim; /* 0 to 3 */
     int64_t shape[3];
-    int64_t fan_in;       /* 0: its last size */
-    const double *values; /* all first values, row-major; NULL: drawn, as above */
+    int64_t fan_in;       /* 0: the size of its last axis */
+    const double *values; /* all first values, row-major; NULL: drawn */
 } mo_encoder_parameter;
 
 /* One setting, as weights files keep it: a word, or a number if word is NULL. */
@@ -74,40 +75,40 @@ typedef struct mo_setting {
     double number;
 } mo_setting;
 
-/* Returns embeddings Z [n, k], for any k, of the n rows that the episode carries by name; a row of Z depends on its own
- * rows alone, so that they can be encoded in blocks. Rows of nodes: "hops" [l + 1, n, d] (mo_episode_rows). Rows of
- * examples: "blocks" [2, l + 1, n, d], "spectrum" [2, d] and "extras" [n, p] (models/invariant.c). The episode holds no
- * labels. parameters: in the order of the table. */
+/* Returns embeddings Z [n, k], for any k, of the n rows that the episode carries. A row of Z must depend on the same
+ * row of the inputs alone, so that rows can be encoded in blocks. Rows of nodes: "hops" [l + 1, n, d]
+ * (mo_episode_rows). Rows of examples: "blocks" [2, l + 1, n, d], "spectrum" [2, d] and "extras" [n, p]
+ * (models/invariant.c). The episode passed has no labels. parameters: in the order of the encoder's table. */
 typedef mo_tensor *(*mo_encode)(mo_tape *t, mo_tensor *const *parameters, const mo_episode *e);
 
-/* An encoder is one `const mo_encoder`. Head, temperature, loss, blocks of rows, means over graphs, products of links
- * and weights files come from the library, so that every head works with it. Several threads may call its functions at
- * once, each with a context of its own. */
+/* An encoder is one `const mo_encoder`. The library adds head, temperature, loss, encoding in blocks of rows, means
+ * over graphs, products of links and weights files, so that every head works with every encoder. Several threads may
+ * call its functions at once, each with a context of its own. */
 typedef struct mo_encoder {
     int abi;          /* MO_ENCODER_ABI */
     size_t size;      /* sizeof(mo_encoder) of the program that made it */
-    const char *name; /* the kind of its weights */
-    bool of_examples; /* reads rows of examples; else of nodes */
+    const char *name; /* names the encoder, also in weights files */
+    bool of_examples; /* reads rows of examples; false: rows of nodes */
     int n_parameters;
     const mo_encoder_parameter *parameters;
     mo_encode encode; /* NULL: whole */
-    /* The rest is 0 for most encoders. whole: encodes all of an episode -> [n, k], for an encoder that itself handles
-     * blocks of e->max_rows rows and means over graphs. r: dropout's random position, or NULL. */
+    /* The fields below are 0 for most encoders. whole: encodes the whole episode -> [n, k] and itself handles blocks of
+     * e->max_rows rows and means over graphs. r: dropout's random position, or NULL. */
     mo_tensor *(*whole)(
         mo_tape *t, const struct mo_encoder *encoder, mo_tensor *const *parameters, const mo_episode *e, mo_random *r);
-    bool reads_first; /* `whole` gets the first values of its parameters after the parameters */
+    bool reads_first; /* pass `whole` the parameters' first values after the parameters */
     /* Returns the number of settings. NULL: "hops" and "dim". */
     int (*settings)(const struct mo_encoder *encoder, mo_setting list[MO_MAX_ENCODER_SETTINGS]);
     void *state;
-    /* Called with the state when a model of the encoder is released, or cannot be made although the encoder is valid;
-     * or NULL. */
+    /* Called with `state` when a model of the encoder is released, or when making one from a valid encoder fails. NULL:
+     * no call. */
     void (*release)(void *state);
 } mo_encoder;
 
 /* The encoder that a shared object exports as `const mo_encoder mo_encoder_plugin`; path: with a slash, or a name that
  * the loader finds. The object stays loaded. Returns NULL on failure; the status names the file. */
 MO_API const mo_encoder *mo_load_encoder(mo_context *ctx, const char *path);
-/* Checks an encoder on drawn rows in float64: the gradients to its parameters, to 1e-6 at order 1 and 1e-5 at order 2;
+/* Checks an encoder on drawn rows in float64: the gradients to its parameters (to 1e-6 at order 1, 1e-5 at order 2),
  * and that rows encoded in blocks equal rows encoded at once. */
 MO_API mo_check_result mo_check_encoder(mo_context *ctx, const mo_encoder *encoder, int order, uint64_t seed);
 

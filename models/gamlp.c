@@ -5,7 +5,7 @@
  *     h_k = relu(W_k x_k + b_k)                          (relu_hops; else linear)
  *     s_k = v . relu(W_a [h_0 ; h_k] + b_a) + c,  a = softmax(s),  h = sum_k a_k h_k
  *     z = h + W_3 relu(W_2 relu(W_1 h + b_1) + b_2) + b_3   (3 layers), or W_2 relu(W_1 h + b_1) + b_2   (2 layers)
- * The mean over a graph's nodes commutes with the last layer and comes before it. */
+ * The mean over a graph's nodes commutes with the last layer, which is linear, and is taken before it. */
 #include "models/model.h"
 #include "tensor/hidden.h"
 
@@ -20,7 +20,7 @@ typedef struct linear_layer {
     mo_tensor *weight, *bias; /* [out, in], [out] */
 } linear_layer;
 
-/* The encoder with its parameters, which are in this order, weight before bias. */
+/* Options and parameters; the encoder's table lists the layers in this order, each weight before its bias. */
 typedef struct gamlp {
     mo_gamlp_options options;
     linear_layer input[MAX_HOPS + 1]; /* input_proj.{k} */
@@ -48,7 +48,7 @@ static gamlp gamlp_of(const mo_encoder *encoder, mo_tensor *const *P) {
     return m;
 }
 
-/* Rows from `first` on, of the `all` rows of the episode: dropout numbers its entries over all rows. */
+/* The first row of a block, and the number of rows of the episode: dropout counts entries over all rows. */
 typedef struct row_range {
     int64_t first, all;
 } row_range;
@@ -76,7 +76,7 @@ static bool check_hops(mo_tape *t, const gamlp *m, const mo_tensor *hops) {
     return mo_ok(ctx);
 }
 
-/* Dropout of the hops [K, n, d]: it numbers the entries of each hop over all rows of the episode. */
+/* Dropout of the hops H [K, n, d], hop by hop: it counts the entries of a hop over all rows of the episode. */
 static mo_tensor *drop_hops(mo_tape *t, const gamlp *m, mo_tensor *H, row_range rows, mo_random *r) {
     int K = m->options.hops + 1;
     mo_tensor *hop[MAX_HOPS + 1];
@@ -111,7 +111,7 @@ mo_tensor *mo_gamlp_mix(mo_tape *t, const mo_model *model, mo_tensor *hops, mo_r
     return check_hops(t, &m, hops) ? mix(t, &m, hops, (row_range){0, mo_dim(hops, 1)}, r, a) : *a;
 }
 
-/* All layers but the last output layer: its input, and the h that its residual adds. */
+/* Runs all layers but the last. Returns the input of the last layer; *h: the mixed hops that a residual adds. */
 static mo_tensor *hidden(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r, mo_tensor **h) {
     mo_tensor *attention, *z = *h = mix(t, m, hops, rows, r, &attention);
     for (int i = 0; i < m->options.layers - 1; i++)
@@ -128,7 +128,7 @@ static mo_tensor *last_layer(mo_tape *t, const gamlp *m, mo_tensor *z, mo_tensor
     return residual(m) ? mo_add(t, z, h) : z;
 }
 
-/* The embeddings of nodes. If no dropout lies between the last two layers, they are one op. */
+/* The embeddings of nodes. Without dropout between the last two layers, these two are one op. */
 static mo_tensor *gamlp_embed(mo_tape *t, const gamlp *m, mo_tensor *hops, row_range rows, mo_random *r) {
     const linear_layer *layer = m->output;
     mo_tensor *h, *z, *attention;
@@ -145,7 +145,7 @@ static mo_tensor *gamlp_embed(mo_tape *t, const gamlp *m, mo_tensor *hops, row_r
 
 /* ---- in blocks of rows ---- */
 
-/* Rows first .. of hops; r: the random position where the episode's dropout begins. */
+/* One block of rows. r: the random position at which the episode's dropout begins. */
 typedef struct block {
     const mo_encoder *encoder;
     row_range rows;
@@ -160,8 +160,8 @@ typedef struct episode {
     mo_tensor *segment;
 } episode;
 
-/* The rows among the inputs of a recomputed function: the inputs are hops, the index if there is one, the caller's own
- * tensors, and last the parameters, which are put into m. */
+/* Returns the block's hop rows. in: the hops, their index if there is one, the caller's own tensors, then the
+ * parameters, which are written to m. */
 static mo_tensor *block_rows(mo_tape *t, mo_tensor *const *in, int n, const block *b, gamlp *m) {
     *m = gamlp_of(b->encoder, in + n - b->encoder->n_parameters);
     return mo_gather_indexed(t, in[0], b->indexed ? in[1] : NULL);
@@ -174,14 +174,15 @@ static mo_tensor *embed_rows(mo_tape *t, mo_tensor *const *in, int n, void *stat
     return gamlp_embed(t, &m, hops, b->rows, b->drops ? &b->r : NULL);
 }
 
-/* offset [G + 1] of all rows, relative to n of them. The offsets of the last rows are not clipped above, so that the
- * segment sum reports an error in them. */
+/* Clips offset [G + 1], which counts all rows, to the n rows of this block. In the last block, offsets are not clipped
+ * above, so that the segment sum reports offsets past the end. */
 static mo_tensor *offsets_within(mo_tape *t, mo_tensor *offset, row_range rows, int64_t n) {
     mo_tensor *place = mo_scale(t, mo_cast(t, offset, MO_F64), 1, -(double)rows.first);
     return mo_cast(t, mo_clamp(t, place, 0, rows.first + n < rows.all ? (double)n : INFINITY), MO_I64);
 }
 
-/* [z | h] (z if there is no residual) summed over the rows of each graph; the inputs before the parameters: offsets. */
+/* Sums [z | h] (only z without a residual) over the rows of each graph; the graphs' offsets are the last input before
+ * the parameters. */
 static mo_tensor *gamlp_sum_rows(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     block *b = state;
     gamlp m;
@@ -208,7 +209,7 @@ static mo_tensor *gamlp_encode_block(mo_tape *t, int64_t first, int64_t last, co
     return mo_recompute(t, e->segment ? gamlp_sum_rows : embed_rows, in, n, &b, sizeof b);
 }
 
-/* From the sums [G, d] or [G, 2 d] to the embeddings of graphs. */
+/* Divides the sums [G, d] or [G, 2 d] by the graphs' sizes and applies the last layer. */
 static mo_tensor *finish_graphs(mo_tape *t, const gamlp *m, mo_tensor *sums, mo_tensor *segment) {
     int64_t G = mo_dim(segment, 0) - 1, d = m->options.dim;
     mo_tensor *offset = mo_cast(t, segment, MO_F64);

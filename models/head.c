@@ -1,4 +1,4 @@
-/* models/head.c - calling a head: the check of its table, its initial parameters, the shapes of inputs and result. */
+/* models/head.c - calling a head: checks of its table, of its inputs and of its result, and its initial parameters. */
 #include "models/heads/heads.h"
 #include "models/model.h"
 #include "tensor/files/file.h"
@@ -73,7 +73,6 @@ mo_code mo_head_start(
     return mo_context_status(ctx)->code;
 }
 
-/* Checks that the shapes and dtypes of support, labels and queries agree. */
 static bool check_inputs(
     mo_context *ctx, const mo_head *head, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *Zq) {
     if (mo_is_null(Zs) || mo_is_null(Ys) || mo_is_null(Zq)) {
@@ -121,7 +120,6 @@ static bool check_logits(mo_context *ctx, const mo_head *head, const mo_tensor *
     return mo_ok(ctx);
 }
 
-/* Zq W + b of a linear fit. */
 static mo_tensor *linear_logits(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters) {
     mo_tensor *W, *b;
@@ -148,7 +146,7 @@ mo_tensor *mo_head_apply(
     return mo_head_apply_weighted(t, head, Zs, Ys, NULL, Zq, parameters);
 }
 
-/* Checks that weights of rows are [.., n_s], of the dtype of the rows and 0 or more. */
+/* Checks that row weights are [.., n_s], of the rows' dtype and not negative. */
 static bool check_weight(mo_tape *t, const mo_head *head, const mo_tensor *Zs, mo_tensor *weight) {
     mo_context *ctx = mo_tape_context(t);
     char zs[160], w[160];

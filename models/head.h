@@ -1,11 +1,11 @@
 /* models/head.h - heads: a readout fitted on the support embeddings of an episode, giving logits for its queries.
  *
- * A head is one `const mo_head`. It gives `logits`, or only a `residual` whose zero the engine finds and
- * differentiates. Its functions are graph code: gradients to embeddings, labels and parameters come from the ops.
- * Leading axes ".." are a batch of episodes of equal shapes. Several threads may call the functions at once, each with
- * a context of its own.
+ * A head is one `const mo_head`. It provides `logits`, a `linear` fit, or only a `residual`, whose zero the library
+ * finds and differentiates. Its functions are graph code: gradients to embeddings, labels and parameters come from the
+ * ops. Leading axes ".." are a batch of episodes of equal shapes. Several threads may call the functions at once, each
+ * with a context of its own.
  *
- * Sizes: n_s support examples, n_q queries, C classes, d the width of an embedding. */
+ * Sizes: n_s = support examples, n_q = queries, C = classes, d = width of an embedding. */
 #ifndef MO_HEAD_H
 #define MO_HEAD_H
 
@@ -13,7 +13,7 @@
 
 #define MO_HEAD_ABI 6
 #define MO_MAX_HEAD_PARAMETERS 8
-#define MO_HEAD_DIM (-1) /* in the shape of a parameter: d */
+#define MO_HEAD_DIM (-1) /* as an axis of a parameter's shape: d */
 
 /* Logits of the queries: Zs [.., n_s, d], Ys [.., n_s, C] (one-hot, or rows that sum to 1), Zq [.., n_q, d] ->
  * [.., n_q, C]. parameters: the head's tensors in the order of its table. All leading axes equal. */
@@ -24,33 +24,33 @@ typedef mo_tensor *(*mo_head_logits)(
 typedef mo_tensor *(*mo_head_residual)(
     mo_tape *t, mo_tensor *W, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *const *parameters);
 
-/* As mo_head_logits, for a support whose rows may be copies of one another. weight [.., n_s], constant, holds at one
- * row of each example how often the support has the example, and 0 at its copies. A head that leaves support rows out
- * of a fit implements it, because a row must leave with its copies; for other heads, `logits` of all rows gives the
+/* Like mo_head_logits, for a support whose rows may repeat. weight [.., n_s] is constant: at one row of each example
+ * the number of its copies, and 0 at the other copies. Only a head that leaves support rows out of a fit needs this
+ * function, because all copies of a row must be left out together; for other heads, `logits` of all rows is the
  * same. */
 typedef mo_tensor *(*mo_head_weighted)(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *Zq, mo_tensor *const *parameters);
 
-/* The fit of a head that is linear in the queries: *W [.., d, C] and *b [.., 1, C] with logits = Zq W + b; gradients
- * flow through W and b as through the logits. weight [.., n_s], 0 or more: a row of weight w counts as w equal rows;
- * NULL: ones. A gradient to a weight needs a weight above 0. */
+/* The fit of a head that is linear in the queries: *W [.., d, C] and *b [.., 1, C], both differentiable, with logits =
+ * Zq W + b. weight [.., n_s], 0 or more: a row of weight w counts as w equal rows; NULL: ones. Gradients to weights
+ * exist only for weights above 0. */
 typedef void (*mo_head_linear)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
 
 struct mo_folds;
-/* Returns the logits of the queries and writes *held: the logits of the support rows, each by a fit without the row's
- * fold (models/inside.h). A head implements it if all fits together cost less than one by one. */
+/* Returns the logits of the queries; *held receives the logits of the support rows, each from a fit without the row's
+ * fold (models/inside.h). A head provides this if it is cheaper than one fit per fold. */
 typedef mo_tensor *(*mo_head_cross_validate)(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const struct mo_folds *folds, mo_tensor **held);
 
-/* A parameter of a head. ndim 0: a hyper-parameter, a scalar tensor with the given value, within low .. high if
- * low < high. Otherwise a tensor that training learns; its initial values are drawn from U(-value, value) /
+/* A parameter of a head. ndim 0: a hyper-parameter, a scalar tensor with the initial value `value`, within low .. high
+ * if low < high. Otherwise a tensor that training learns; its initial values are drawn from U(-value, value) /
  * sqrt(shape[0]). */
 typedef struct mo_head_parameter {
     const char *name;
     double value;
     double low, high;
-    bool fixed; /* takes no gradient, such as a number of steps */
+    bool fixed; /* takes no gradient, as for a number of steps */
     int ndim;
     int64_t shape[2]; /* MO_HEAD_DIM: d */
 } mo_head_parameter;
@@ -68,39 +68,40 @@ typedef struct mo_head {
     const mo_head_parameter *parameters;
     mo_head_logits logits;     /* NULL: the head is given by `linear` or by its residual */
     mo_head_linear linear;     /* NULL: the logits are not linear in the queries, or W comes from the residual */
-    mo_head_residual residual; /* its zero W is found by Newton-Krylov from W = 0 and differentiated by mo_implicit */
+    mo_head_residual residual; /* F; Newton-Krylov from W = 0 finds F(W) = 0, mo_implicit differentiates. NULL: none */
     bool symmetric;            /* dF/dW is symmetric: F is the gradient of a loss */
     bool fixed_labels;         /* no gradient flows to Ys */
     int order;                 /* the highest order of derivative that exists: 1 or 2 */
     int n_samples;             /* 0: the checker uses its own samples */
     const mo_head_sample *samples;
     mo_head_cross_validate cross_validate; /* NULL: the caller fits fold by fold */
-    mo_head_weighted weighted;             /* NULL: `logits` */
+    mo_head_weighted weighted;             /* NULL: `logits` is right for copies too */
 } mo_head;
 
-/* mo_find_head: the head of the library with this name, such as "ridge" or "logistic" (`mochi fit --head` lists them);
- * NULL if there is none. mo_load_head: the head that a shared object exports as `const mo_head mo_head_plugin`. path:
- * with a slash, or a name that the loader finds; the object stays loaded. NULL on failure; the status names the
- * file. */
+/* mo_find_head returns the library's head of this name, such as "ridge" or "logistic" (`mochi fit --head` lists them),
+ * or NULL. mo_load_head returns the head that a shared object exports as `const mo_head mo_head_plugin`; path has a
+ * slash, or is a name that the loader finds; the object stays loaded. It returns NULL on failure, and the status names
+ * the file. */
 MO_API const mo_head *mo_find_head(const char *name);
 MO_API const mo_head *mo_load_head(mo_context *ctx, const char *path);
 /* Writes the head's parameters at their initial values, as constants of the tape, to out[0 .. n_parameters - 1]. lambda
  * (may be NULL) replaces the value of a parameter of that name. Returns the status. */
 MO_API mo_code mo_head_start(
     mo_tape *t, const mo_head *head, mo_dtype real, int64_t d, const double *lambda, uint64_t seed, mo_tensor **out);
-/* Every call of a head goes through this function. It checks the head, its inputs and its result. Raises MO_INVALID or
- * MO_MISMATCH with the head's name and the shapes. Every row counts as a separate example, even if rows are equal. */
+/* Computes a head's logits, by its `logits`, `linear` or `residual`. Checks the head, its inputs and its result: raises
+ * MO_INVALID or MO_MISMATCH with the head's name and the shapes. Every row counts as a separate example, even if rows
+ * are equal. */
 MO_API mo_tensor *mo_head_apply(
     mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq, mo_tensor *const *parameters);
-/* The weights of a linear head, as in mo_head_linear. W and b are null after an error: MO_UNSUPPORTED for a head that
- * is not linear, or that has only a residual if row weights are given; MO_INVALID with the shapes, or for a weight
- * below 0. Returns the status. */
+/* Fits a linear head and returns the status; arguments as in mo_head_linear. Raises MO_UNSUPPORTED for a head that is
+ * not linear, and for row weights with a head that has only a residual; MO_INVALID for wrong shapes or a weight below
+ * 0. After an error *W and *b are null. */
 MO_API mo_code mo_head_fit(mo_tape *t, const mo_head *head, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight,
     mo_tensor *const *parameters, mo_tensor **W, mo_tensor **b);
 /* Checks a head by mo_check_function on its samples: the gradients to embeddings, soft labels and parameters, to 1e-6;
- * at order 2 also their derivatives, to 1e-5; and that a batch gives the results of its episodes one by one. If no
- * sample is a batch, the first is checked as one too. `weighted` is checked like `logits`, and a
- * weighted `linear` by its logits. */
+ * at order 2 also their derivatives, to 1e-5; and that a batch gives the same logits as its episodes one by one. If no
+ * sample is a batch, the first sample is checked also as a batch. Checks `weighted` too, and `linear` with row
+ * weights. */
 MO_API mo_check_result mo_check_head(mo_context *ctx, const mo_head *head, int order, uint64_t seed);
 
 #endif

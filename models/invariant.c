@@ -12,18 +12,19 @@
  * a weight of its own: statistics, subtrees, waves (train/features/sets/). A part whose rows an episode lacks counts as
  * zero.
  *
- * For nodes and graphs the row of the encoder's first parameters stands beside:
+ * For nodes and graphs, the row z_0 of the encoder with its first parameters stands beside z:
  *     [z | z_0] / sqrt 2,
- * so that the kernel is the mean of the trained and of the untrained one: training finds it hard to fall below the
- * latter on a graph unlike the pool's.
+ * so that the kernel is the mean of the trained and the untrained kernel. On a graph unlike the training pool's, the
+ * result then rarely falls below the untrained encoder's.
  *
  * A rotation Q inside equal singular values turns H into HQ and commutes with the profile, so z becomes zQ and all
  * inner products stay equal. The readout, before the encoder below, reads inner products alone.
  *
- * The bound of 30: beyond the rank of a block its columns are zero and l = log(1e-6), where the exponent passes 88, the
- * logarithm of the largest float32, at c' = 1.9; training can reach such a c', since no embedding shows it, and inf * 0
- * is NaN. Rows are normalised next, so a factor of e^30 beside one of 1 leaves nothing of the latter in float32. The
- * largest exponent is not subtracted, because a row may be zero in the columns that have it. */
+ * Why the bound of 30: beyond the rank of a block its columns are zero and l = log(1e-6). There, from c' = 1.9 on, the
+ * exponent passes 88, the logarithm of the largest float32, and inf * 0 is NaN; training can reach such a c', as it has
+ * no effect on embeddings. The bound loses nothing: rows are normalised next, and beside a factor e^30 a factor 1
+ * already vanishes in float32. Subtracting the largest exponent would not do, because a row may be zero in just those
+ * columns. */
 #include "models/heads/heads.h"
 #include "models/model.h"
 
@@ -38,31 +39,31 @@ enum {
     HOP,        /* [BLOCKS, l + 1] */
     PROFILE,    /* [BLOCKS, 2] */
     WEIGHT,     /* [MO_TASKS, PARTS] */
-    DIFFUSED,   /* [BLOCKS, DIFFUSED_ROWS]: beside HOP, for nodes */
-    SET_WEIGHT, /* [SET_BLOCKS]: beside WEIGHT, for graphs */
+    DIFFUSED,   /* [BLOCKS, DIFFUSED_ROWS]: for nodes, in one softmax with HOP */
+    SET_WEIGHT, /* [SET_BLOCKS]: for graphs, besides WEIGHT */
     N_PARAMETERS
 };
 
 /* The state of the encoder's table. */
 typedef struct invariant {
     mo_invariant_options options;
-    char parts[128];      /* those it has, by name, between blanks */
+    char parts[128];      /* names of the parts it has, separated by blanks */
     int n;                /* parameters that it has */
-    int at[N_PARAMETERS]; /* the place of each among them; -1: its part is left out */
+    int at[N_PARAMETERS]; /* index of each in `parameter`; -1: its part is left out */
     mo_encoder_parameter parameter[N_PARAMETERS];
     double hop[BLOCKS * MO_MAX_INPUTS], weight[MO_TASKS][PARTS]; /* first values */
 } invariant;
 
 /* ---- the readout ---- */
 
-/* A mixture of kernels (heads/mixture.c), of which nothing is learned but the encoder's rows.
+/* A mixture of kernels (heads/mixture.c); training learns only the encoder's rows.
  *
- * The expert T has the kernel 1 + <x, y> of those rows; of links and graphs there is also Tg, the same rows under the
- * Gaussian kernel 1 + exp(-|x - y|^2 / mean |x|^2). Further experts are the kernels that an episode of nodes or graphs
- * brings; of an inductive episode there are no others. */
+ * The expert T has the kernel 1 + <x, y> of the encoder's rows. Links and graphs have a second expert Tg, the Gaussian
+ * kernel 1 + exp(-|x - y|^2 / mean |x|^2) of the same rows. The kernels that an episode of nodes or graphs carries are
+ * further experts; an inductive episode has only these. */
 static const double lambda_grid[] = {0.03, 0.3, 3}, evidence_sharpness = 0.3;
 static const double own_prior = 1,
-                    usual_doublings = 2; /* the prior of T and Tg, 0 of the episode's kernels; log2 T_e */
+                    usual_doublings = 2; /* the prior of T and Tg (0 for the episode's kernels), and log2 T_e */
 
 int mo_own_experts(mo_task task, bool inductive, const char *const **name) {
     static const char *const names[] = {"T", "Tg"};
@@ -84,7 +85,7 @@ static mo_tensor *gaussian_of(mo_tape *t, mo_tensor *K) {
     return mo_scale(t, mo_exp(t, mo_scale(t, K, 2, -4)), 1, 1);
 }
 
-/* T's kernel K [n, m] and those made of it, before the episode's: [E, n, m]. */
+/* All kernels [E, n, m]: T's kernel K [n, m], the kernels computed from K, then the episode's kernels of that name. */
 static mo_tensor *all_kernels(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, const char *name) {
     mo_tensor *part[3], *more = further_kernels(t, m, e, name);
     int n = 0, own = mo_own_experts(e->task, e->inductive, NULL);
@@ -103,7 +104,7 @@ static mo_tensor *own_kernel(mo_tape *t, mo_tensor *X, mo_tensor *Y) {
     return mo_scale(t, mo_matmul(t, X, mo_transpose(t, Y)), 1, 1);
 }
 
-/* The rows of X [n_s, d] that stand for the support. */
+/* The rows of X [n_s, d] that represent the support: the centres, or all rows. */
 static mo_tensor *reference_rows(mo_tape *t, const mo_episode *e, mo_tensor *X) {
     return e->centres ? mo_gather_rows(t, X, e->centres) : X;
 }
@@ -122,9 +123,10 @@ static mo_tensor *gathered_weights(mo_tape *t, mo_tensor *weight, mo_tensor *at)
     return mo_reshape(t, mo_gather_rows(t, mo_with_axis(t, weight, MO_AXIS(1), 1), at), 1, &n);
 }
 
-/* What is known of T before a label is seen. It pays where neighbours are of one class, and there their attributes are
- * alike too, but for graphs such as friendships, whose attributes say nothing of the class asked for. Two standard
- * deviations or more are as good as sure. Where T is right its logits are too even from few labels. */
+/* How much to trust T before labels are seen. T helps where neighbours share a class, and their attributes are then
+ * alike too; friendship graphs are an exception, because their attributes are unrelated to the class asked for. Trust
+ * stops growing at two standard deviations. Where T is right, its logits from few labels are too even, so T_e grows
+ * with trust. */
 static double trust_in_own(const mo_episode *e) {
     return fmin(fmax(e->assortativity, 0), 2);
 }
@@ -154,7 +156,7 @@ static mo_tensor *labels_of(mo_tape *t, const mo_model *m, const mo_episode *e) 
     return mo_one_hot(t, e->support_label, e->classes, m->real);
 }
 
-/* alpha [E, m, C] of every expert, with K [n_s, m] the kernel of T of the support with the m rows that stand for it. */
+/* Learns alpha [E, m, C]. K [n_s, m]: T's kernel between the support and the rows that represent it. */
 static mo_mixed_experts learn_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K) {
     mo_tensor *all = all_kernels(t, m, e, K, "kernels"), *Ys = labels_of(t, m, e);
     mo_expert_mixture mix = kernel_mixture(t, m, e, mo_dim(all, 0));
@@ -190,16 +192,16 @@ static mo_tensor *without(mo_tape *t, const mo_model *m, const mo_episode *e, mo
 
 /* ---- logits ---- */
 
-/* Logits [E, n, C] of each expert, from T's kernel K [n, m] of n rows and those that stand for the support. */
+/* Logits [E, n, C] of each expert, from T's kernel K [n, m] between n rows and the rows that represent the support. */
 static mo_tensor *apply_mixture(mo_tape *t, const mo_model *m, const mo_episode *e, mo_tensor *K, mo_tensor *alpha) {
     return mo_matmul(t, all_kernels(t, m, e, K, "query kernels"), alpha);
 }
 
-/* T is fitted again on the predictions for all examples (heads/transduce.c); the other experts' part of the logits
- * stays. The episode's queries are all examples. */
+/* Refits T on the predictions for all examples (heads/transduce.c) and keeps the other experts' part of the logits. All
+ * examples are the episode's queries. */
 static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, const mo_population *all) {
     mo_tensor *Zs = mo_gather_rows(t, all->Z, e->support[0]), *Zst = mo_transpose(t, reference_rows(t, e, Zs));
-    mo_mixed_experts fit = learn_mixture(t, m, e, mo_matmul(t, Zs, Zst)); /* rows of Z end in 1: 1 + <x, y> */
+    mo_mixed_experts fit = learn_mixture(t, m, e, mo_matmul(t, Zs, Zst)); /* 1 + <x, y>: rows end in 1 */
     mo_tensor *logits = apply_mixture(t, m, e, mo_matmul(t, all->Z, Zst), fit.learned);
     if (!mo_ok(m->ctx))
         return mo_null_tensor(m->ctx);
@@ -210,7 +212,7 @@ static mo_tensor *transduce(mo_tape *t, const mo_model *m, const mo_episode *e, 
     mo_tensor *share = mo_slice(t, fit.share, experts, 0, 1), *factor = mo_slice(t, fit.factor, experts, 0, 1);
     mo_tensor *log_lambda = mo_log(t, mo_cast(t, mo_from(t, MO_F64, 1, &R, lambda_grid), m->real));
     mo_tensor *mean = mo_div_or_zero(t, mo_sum(t, mo_mul(t, share, log_lambda), MO_ALL, MO_DROP_AXES),
-        mo_sum(t, share, MO_ALL, MO_DROP_AXES)); /* T's penalty: the geometric mean, weighed by their shares */
+        mo_sum(t, share, MO_ALL, MO_DROP_AXES)); /* T's penalty: the mean of log lambda, weighted by share */
     mo_refitted readout = {.logits = logits,
         .fixed = mo_sub(t, logits, own),
         .scale = mo_sum(t, factor, MO_ALL, MO_DROP_AXES),
@@ -243,12 +245,12 @@ static bool has_part(const invariant *m, mo_invariant_part part) {
     return !(m->options.without >> part & 1);
 }
 
-/* Whether the rows of a task have the initial encoder's rows beside them. This showed no gain for links. */
+/* Whether a task's embeddings include the initial encoder's rows. For links they brought no gain. */
 static bool reads_initial(const invariant *m, mo_task task) {
     return has_part(m, MO_PART_INITIAL) && task != MO_TASK_LP;
 }
 
-/* The tensors read from an episode. The first three are required. */
+/* The tensors read from an episode; the first three are required. */
 enum {
     ROW_BLOCKS,
     ROW_EXTRAS,
@@ -263,7 +265,7 @@ enum {
 static const struct {
     const char *name;
     int axis; /* axis of the rows; -1: the same for all rows */
-    int part; /* the part that reads it; -1: always read */
+    int part; /* the part that reads it; -1: part of every encoder */
 } rows_read[ROWS] = {
     {"blocks", 2, -1},
     {"extras", 0, -1},
@@ -280,16 +282,16 @@ static const struct {
 typedef struct episode {
     const invariant *m;
     mo_task task;
-    mo_tensor *rows[ROWS];              /* NULL: the episode has none, or their part is left out */
+    mo_tensor *rows[ROWS];              /* NULL: not in the episode, or its part is left out */
     mo_tensor *parameter[N_PARAMETERS]; /* NULL: left out */
     mo_tensor *initial[N_PARAMETERS];   /* their first values */
 } episode;
 
 /* ---- sides: the trained parameters and, for nodes and graphs, the initial ones ---- */
 
-#define MOST_EXPONENT 30 /* squares of e^30 x, and their sum over a row, are far from the largest float32 */
+#define MOST_EXPONENT 30 /* the squares of e^30 x and their sum over a row stay far below the largest float32 */
 
-/* exp(min(c l + c' l^2 / 4, 30)) of the spectra l [BLOCKS, d]: [BLOCKS, 1, 1, d]. */
+/* exp(min(c l + c' l^2 / 4, 30)) for the spectra l [BLOCKS, d], as [BLOCKS, 1, 1, d]. */
 static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     mo_tensor *l = e->rows[ROW_SPECTRUM], *linear = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 0, 1), l);
     mo_tensor *square = mo_mul(t, mo_slice(t, c, MO_AXIS(1), 1, 2), mo_scale(t, mo_square(t, l), 0.25, 0));
@@ -297,7 +299,7 @@ static mo_tensor *profile(mo_tape *t, const episode *e, mo_tensor *c) {
     return mo_reshape(t, mo_exp(t, exponent), 4, (int64_t[]){BLOCKS, 1, 1, mo_dim(l, 1)});
 }
 
-/* The weights of the hops and of the diffused rows behind them: [BLOCKS, 1, K]. */
+/* Softmax weights of the K rows mixed, the hops and then the diffused rows: [BLOCKS, 1, K]. */
 static mo_tensor *hop_weights(mo_tape *t, const episode *e, mo_tensor *const *P) {
     mo_tensor *logits = P[HOP];
     if (e->rows[ROW_DIFFUSED])
@@ -305,14 +307,14 @@ static mo_tensor *hop_weights(mo_tape *t, const episode *e, mo_tensor *const *P)
     return mo_with_axis(t, mo_softmax(t, logits, MO_AXIS(-1)), MO_AXIS(1), 1);
 }
 
-/* sum_k w[b, s, first + k] H[b, k] for every side s: [BLOCKS, sides, n d]. */
+/* sum_k w[b, s, first + k] H[b, k] for every block b and side s: [BLOCKS, sides, n d]. */
 static mo_tensor *mixed_rows(mo_tape *t, mo_tensor *w, int64_t first, mo_tensor *H) {
     int64_t k = mo_dim(H, 1);
     mo_tensor *flat = mo_reshape(t, H, 3, (int64_t[]){BLOCKS, k, mo_dim(H, 2) * mo_dim(H, 3)});
     return mo_matmul(t, mo_slice(t, w, MO_AXIS(2), first, first + k), flat);
 }
 
-/* Unit rows of both blocks, [BLOCKS, sides, n, d]: all sides by one product, which reads the hops once. */
+/* Unit rows h^ of both blocks, [BLOCKS, sides, n, d]. One product serves all sides, so that the hops are read once. */
 static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *const *side, int sides) {
     mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED], *weights[2], *profiles[2];
     for (int s = 0; s < sides; s++) {
@@ -326,7 +328,7 @@ static mo_tensor *unit_blocks(mo_tape *t, const episode *e, mo_tensor *const *co
     return mo_l2_normalize(t, mo_mul(t, mixed, mo_concat(t, profiles, sides, MO_AXIS(1))), 1e-6);
 }
 
-/* e / sqrt(p), for links with their further columns beside. */
+/* e / sqrt(p), where e has the extras and, for links, the columns of walks and matches. */
 static mo_tensor *extras(mo_tape *t, const episode *e) {
     mo_tensor *column[] = {e->rows[ROW_EXTRAS], e->rows[ROW_WALKS], e->rows[ROW_MATCHES]};
     int n = 0;
@@ -337,12 +339,12 @@ static mo_tensor *extras(mo_tape *t, const episode *e) {
     return mo_scale(t, all, 1 / sqrt((double)mo_dim(all, 1)), 0);
 }
 
-/* Entry i of weights' logarithms [n] as a factor. */
+/* exp(log_weight[i]). */
 static mo_tensor *factor(mo_tape *t, mo_tensor *log_weight, int i) {
     return mo_exp(t, mo_slice(t, log_weight, MO_AXIS(0), i, i + 1));
 }
 
-/* Unit rows [n, width] of a side; h has the unit blocks of all sides. */
+/* Unit rows [n, width] of one side; h: the result of unit_blocks. */
 static mo_tensor *embed_side(mo_tape *t, const episode *e, mo_tensor *h, int side, mo_tensor *const *P) {
     int64_t shape[] = {mo_dim(h, 2), mo_dim(h, 3)};
     mo_tensor *part[PARTS + SET_BLOCKS], *own = mo_slice(t, h, MO_AXIS(1), side, side + 1);
@@ -372,7 +374,7 @@ static mo_tensor *invariant_embed_rows(mo_tape *t, const episode *e) {
 
 /* ---- in blocks of rows ---- */
 
-/* in: the rows and parameters that are not NULL. */
+/* in: those rows and parameters of the episode in `state` that are not NULL, in this order. */
 static mo_tensor *invariant_encode_recomputed(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     episode e = *(const episode *)state;
     int at = 0;
@@ -427,7 +429,6 @@ static bool check_blocks(mo_context *ctx, const episode *e) {
     return mo_ok(ctx);
 }
 
-/* Checks the rows of the parts against the blocks. */
 static bool check_parts(mo_context *ctx, const episode *e) {
     const mo_tensor *H = e->rows[ROW_BLOCKS], *D = e->rows[ROW_DIFFUSED];
     char blocks[160], got[160];
@@ -463,7 +464,6 @@ static mo_tensor *invariant_encode(
 
 /* ---- parameters ---- */
 
-/* Whether the model has the parameter. */
 static bool uses_parameter(const invariant *m, int i) {
     if (i == DIFFUSED)
         return has_part(m, MO_PART_DIFFUSED);
@@ -471,7 +471,7 @@ static bool uses_parameter(const invariant *m, int i) {
            has_part(m, MO_PART_WAVES);
 }
 
-/* Later hops count more than earlier ones, attributes more than structure, extras as much as the task uses them. */
+/* Later hops start above earlier ones, attributes above structure, and extras at a weight per task. */
 static void fill_first_values(invariant *m) {
     static const double block_weight[2] = {-0.5, 0.5}, extras_weight[MO_TASKS] = {-2, 0.5, -0.5};
     int hops = m->options.hops + 1;
@@ -544,7 +544,7 @@ mo_model *mo_invariant_create(mo_context *ctx, mo_dtype real, const mo_invariant
 static const char *const part_names[MO_INVARIANT_PARTS] = {
     "diffused", "initial", "statistics", "subtrees", "waves", "walks", "matches"};
 
-/* The part of that name of n characters, or MO_INVARIANT_PARTS. */
+/* The part whose name is the first n characters of `name`, or MO_INVARIANT_PARTS. */
 static int find_part(const char *name, size_t n) {
     int part = 0;
     while (part < MO_INVARIANT_PARTS && (strlen(part_names[part]) != n || strncmp(part_names[part], name, n) != 0))

@@ -1,8 +1,8 @@
 /* models/model.c - a model is an encoder, a head and a temperature; or an encoder with a readout of its own.
  *
- * An example is a row (nodes), the product of two rows (links) or the mean of a graph's rows (graphs). Temperature T =
- * exp(log_temp): `logit` multiplies the head's logits (the paper's text); `embed` brings every example to unit norm
- * times T before the head (the released program). Loss: the smoothed cross-entropy of the queries. */
+ * An example is a row (nodes), the product of two rows (links) or the mean of a graph's rows (graphs). The temperature
+ * T = exp(log_temp) multiplies the head's logits (`logit`, as in the paper's text), or scales every example to norm T
+ * before the head (`embed`, as in the released program). Loss: the smoothed cross-entropy of the queries. */
 #include "models/model.h"
 #include "tensor/storage.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- parameters ---- */
 
-/* First values of a parameter: a function of the seed and its number alone. */
+/* Writes first values that depend on the seed and the parameter's number alone. */
 static void draw_first(mo_model *m, mo_tensor *P, const mo_encoder_parameter *p, uint64_t seed, int number) {
     int64_t n = mo_numel(P), fan_in = p->fan_in ? p->fan_in : p->ndim ? mo_dim(P, -1) : 1;
     mo_random r = mo_random_at(seed, MO_PURPOSE_INIT, (uint64_t)number);
@@ -29,7 +29,7 @@ static void draw_first(mo_model *m, mo_tensor *P, const mo_encoder_parameter *p,
     free(x);
 }
 
-/* Adds n parameters. They lie in one memory, so that layers of one shape are one batched product on a device. */
+/* Adds n parameters in one block of memory, so that layers of one shape can be one batched product on a device. */
 static void add_parameters(mo_model *m, const char *prefix, const mo_encoder_parameter *p, int n, uint64_t seed) {
     mo_parameter_form form[MO_MAX_ENCODER_PARAMETERS] = {0};
     char name[MO_MAX_ENCODER_PARAMETERS][160];
@@ -69,7 +69,7 @@ static const double *given_lambda(const mo_model *m) {
     return m->options.lambda > 0 ? &m->options.lambda : NULL;
 }
 
-/* Makes the head's tensors of one task, at their first values; those that it learns are parameters. */
+/* Makes the head's tensors for one task at their first values; tensors with axes become parameters. */
 static void add_head(mo_model *m, mo_tape *t, mo_task task) {
     const mo_head *head = m->options.head;
     mo_tensor *start[MO_MAX_HEAD_PARAMETERS];
@@ -206,7 +206,7 @@ mo_tensor *mo_model_parameter(const mo_model *m, int i) {
 
 /* ---- weights and settings ---- */
 
-/* Returns whether P can take X's values; writes both shapes ("absent" without X) for the error. */
+/* Whether P can take X's values. Writes both shapes for an error message; got is "absent" if X is NULL. */
 static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160], char got[160]) {
     mo_shape_string(P, want, 160);
     snprintf(got, 160, "absent");
@@ -215,8 +215,8 @@ static bool shapes_agree(const mo_tensor *P, const mo_tensor *X, char want[160],
     return strcmp(want, got) == 0;
 }
 
-/* The number of parameters to read from arrays. If the weights were trained under another head, its tensors are not
- * read, nor are temperatures of single tasks. */
+/* The number of parameters to read from arrays: without the head's tensors, and without per-task temperatures, if the
+ * weights were trained with another head. */
 static int n_loaded(const mo_model *m, const mo_arrays *arrays) {
     char want[160], got[160];
     int head = m->encoder.n_parameters + m->one_head, found = 0, fitting = 0;
@@ -234,7 +234,7 @@ mo_code mo_model_load(mo_model *m, const mo_arrays *arrays) {
     if (!m || !arrays)
         return MO_INVALID;
     char want[160], got[160];
-    for (int pass = 0, n = n_loaded(m, arrays); pass < 2; pass++) /* checks all parameters before it changes one */
+    for (int pass = 0, n = n_loaded(m, arrays); pass < 2; pass++) /* pass 0 checks, pass 1 writes */
         for (int i = 0; i < n && mo_ok(m->ctx); i++) {
             mo_tensor *P = m->parameter[i], *X = mo_arrays_find(arrays, mo_tensor_name(P));
             if (!shapes_agree(P, X, want, got))
@@ -280,7 +280,7 @@ double mo_model_setting(const mo_model *m, const char *key) {
 
 /* ---- embeddings, readout, loss ---- */
 
-/* Whether model and episode are given and valid; raises if not. */
+/* Checks that model and episode are given and valid. */
 static bool given(mo_tape *t, const mo_model *m, const mo_episode *e) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_given(ctx, "model", "the model", m) || !mo_given(ctx, "model", "the episode", e))
@@ -309,7 +309,7 @@ void mo_model_embed(mo_tape *t, const mo_model *m, const mo_episode *e, mo_rando
     mo_episode_examples(t, e, Z, m->encoder.of_examples, Zs, Zq);
 }
 
-/* The head's tensors for a task: the model's, or the first values at width d. */
+/* The head's tensors for a task: the model's own or, if the task has no width, first values at width d. */
 static bool head_of_task(mo_tape *t, const mo_model *m, mo_task task, int64_t d, mo_tensor **out) {
     const mo_head *head = m->options.head;
     if (m->options.width[task] == 0)

@@ -1,4 +1,4 @@
-/* models/row_blocks.c - encoding in blocks of rows: memory for one block and the results, at any size of an episode.
+/* models/row_blocks.c - encoding in blocks of rows: memory holds one block and the results, however large the episode.
  */
 #include "models/model.h"
 
@@ -26,7 +26,7 @@ static mo_tensor *join(mo_tape *t, const blocks *b, mo_tensor *const *part, int 
     return sum;
 }
 
-/* A tree whose leaves are blocks, since an op takes a limited number of inputs. */
+/* Encodes rows first .. last-1 as a tree whose leaves are blocks, since one op joins at most MO_MAX_INPUTS tensors. */
 static mo_tensor *row_blocks_encode_rows(mo_tape *t, const blocks *b, int64_t first, int64_t last) {
     mo_tensor *part[MO_MAX_INPUTS];
     int64_t rows = b->max_rows;

@@ -1,10 +1,10 @@
 /* ops/activations.c - smooth functions entry by entry: sin, cos, log1p, erf, tanh, sigmoid, softplus, GELU.
  *
  * X of any shape -> Y of the same shape; float32 or float64. sigmoid: 1 / (1 + e^-x); softplus: log(1 + e^x); both
- * without overflow for any x. gelu: x Phi(x) with the normal distribution Phi, by erfc (the exact form, not the tanh
- * approximation). Errors: other dtypes. Saved: nothing.
+ * without overflow for any x. gelu: x Phi(x) with the normal distribution Phi, in its exact form by erfc, not the tanh
+ * approximation. Errors: other dtypes. Saved: nothing.
  *
- * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' read off Y where that is cheaper:
+ * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' computed from Y where that is cheaper:
  *     sin: cos(X)     cos: -sin(X)     log1p: 1 / (1 + X)     erf: 2 / sqrt(pi) exp(-X^2)
  *     tanh: 1 - Y^2      sigmoid: Y (1 - Y)      softplus: sigmoid(X)      gelu: Phi(X) + X phi(X).
  * The op gelu takes derivatives as an option: with phi' = -x phi, gelu'' = (2 - x^2) phi and gelu''' = (x^3 - 4 x) phi;
@@ -150,7 +150,7 @@ mo_tensor *mo_softplus(mo_tape *t, mo_tensor *X) {
     return mo_apply(t, &mo_op_softplus, (mo_tensor *[]){X}, 1, NULL);
 }
 
-/* ---- gelu: the option is the order of the derivative, 0 to 2 ---- */
+/* ---- gelu: the op's option is the order of the derivative that it computes, 0 to 2 ---- */
 
 static void gelu_forward(mo_call *c) {
     static const mo_map1 derivatives[] = {MO_MAP_GELU, MO_MAP_GELU_SLOPE, MO_MAP_GELU_CURVE};

@@ -28,7 +28,7 @@ static void add_diag_forward(mo_call *c) {
     mo_view a = mo_tensor_view(c->in[0]), y = mo_tensor_view(c->out[0]);
     mo_view a_ii = mo_diagonal_view(a), y_ii = mo_diagonal_view(y);
     mo_view lambda = mo_broadcast_view(mo_tensor_view(c->in[1]), 0, y.ndim - 2, y.shape);
-    lambda.shape[lambda.ndim] = y_ii.shape[y_ii.ndim - 1]; /* every element of the diagonal gets the same lambda */
+    lambda.shape[lambda.ndim] = y_ii.shape[y_ii.ndim - 1]; /* lambda's stride is 0 along the diagonal */
     lambda.stride[lambda.ndim++] = 0;
     c->ctx->backend->copy(c->ctx, &a, &y);
     mo_kernels_of(c->ctx, y.dtype)->map2(c->ctx, MO_MAP_ADD, &a_ii, &lambda, &y_ii);

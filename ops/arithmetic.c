@@ -1,19 +1,19 @@
 /* ops/arithmetic.c - Y = A + B, A - B, A * B, A / B elementwise with broadcasting, and Y = a X + b.
  *
- * A and B of any shapes that broadcast -> Y of the common shape; float32 or float64, both alike. Errors: shapes that do
+ * A and B of any shapes that broadcast -> Y of the common shape; both float32 or both float64. Errors: shapes that do
  * not broadcast, other dtypes. Division by 0 follows IEEE 754; div_or_zero gives 0. Saved: nothing.
  *
  * Each rule is the product rule entry by entry, summed over the axes along which its operand was broadcast:
  *     add: A_bar = Y_bar,      B_bar = Y_bar          sub: A_bar = Y_bar, B_bar = -Y_bar
  *     mul: A_bar = Y_bar * B,  B_bar = Y_bar * A
  *     div: A_bar = Y_bar / B,  B_bar = -(Y_bar / B) * Y   as d(A/B) = dA / B - (A/B) dB / B.
- * div_or_zero is constant where B is 0, so its rules are the rules of div with div_or_zero for /. scale is a X + b with
- * plain numbers a and b: X_bar = a Y_bar. */
+ * div_or_zero is constant where B is 0, so in its rules div_or_zero replaces the divisions. scale is a X + b with plain
+ * numbers a and b: X_bar = a Y_bar. */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"
 #include "tensor/storage.h"
 
-/* Sets the adjoint of input i: bar summed over the axes along which the input was broadcast. */
+/* Sets the gradient of input i: bar, summed over the axes along which the input was broadcast. */
 static void give(mo_vjp *v, int i, mo_tensor *bar) {
     v->in_bar[i] = mo_sum_to(v->t, bar, v->in[i]->ndim, v->in[i]->shape);
 }

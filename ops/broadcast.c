@@ -4,8 +4,8 @@
  * missing axes count as size 1. A view with strides of 0, any dtype. Errors: fewer axes than X, sizes that do not fit.
  * Saved: nothing.
  *
- * Y_i = X_p(i), so <Y_bar, dY> = sum over X's elements of dX_j times the sum of Y_bar over its copies: X_bar is Y_bar
- * summed over the repeated axes. */
+ * Every element of Y is a copy of one X_j, so <Y_bar, dY> = sum_j dX_j times the sum of Y_bar over the copies of X_j:
+ * X_bar is Y_bar summed over the repeated axes. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 

@@ -26,7 +26,7 @@ static void cholesky_forward(mo_call *c) {
     mo_check_factor_info(c, info, "is not positive definite (leading minor %d)");
 }
 
-/* The lower triangle with the diagonal halved. */
+/* Phi(X): the lower triangle of X with its diagonal halved. */
 static mo_tensor *Phi(mo_tape *t, mo_tensor *X) {
     mo_tensor *half_diagonal = mo_scale(t, mo_diagonal_embed(t, mo_diagonal(t, X)), 0.5, 0);
     return mo_sub(t, mo_tril(t, X), half_diagonal);

@@ -1,7 +1,7 @@
-/* ops/concat.c - tensors side by side along one axis; stack puts them along a new one.
+/* ops/concat.c - concat joins tensors along one axis; stack joins them along a new one.
  *
- * concat: X_1 .. X_n (at most MO_MAX_INPUTS), equal in dtype and in every size but that of the axis, any dtype ->
- * one tensor. Negative axes count from the end. stack composes it from views with an axis of size 1. Errors: an axis
+ * concat: X_1 .. X_n (at most MO_MAX_INPUTS), equal in dtype and in every size but that of the axis, any dtype -> one
+ * tensor. Negative axes count from the end. stack composes it from views with an axis of size 1. Errors: an axis
  * outside, sizes or dtypes that differ. Saved: nothing.
  *
  * <Y_bar, dY> = sum_i <the slice of Y_bar that X_i fills, dX_i>, so X_i_bar is that slice. */

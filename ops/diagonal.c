@@ -85,7 +85,7 @@ mo_tensor *mo_diagonal_embed(mo_tape *t, mo_tensor *x) {
     return mo_apply(t, &mo_op_diagonal_embed, (mo_tensor *[]){x}, 1, NULL);
 }
 
-/* ---- composed of these ops ---- */
+/* ---- functions made of these ops ---- */
 
 mo_tensor *mo_eye(mo_tape *t, mo_dtype real, int64_t n) {
     return mo_diagonal_embed(t, mo_full(t, real, 1, &n, 1));

@@ -1,9 +1,9 @@
 /* ops/dropout.c - Y = X * M with entries of M 0 with probability p, else 1 / (1 - p) (Srivastava et al. 2014).
  *
- * X of any shape -> Y of the same shape; float32 or float64. Entry i of M is decided by the random position of the call
- * plus i, so equal positions give equal masks on any device and thread count. mo_dropout advances the position by the
- * number of entries; in MO_EVAL and at p = 0 it returns X itself and does not advance. Errors: p outside [0, 1). Saved:
- * M.
+ * X of any shape -> Y of the same shape; float32 or float64. Entry i of M is drawn at the call's random position plus
+ * i, so equal positions give equal masks on any device and with any number of threads. mo_dropout advances the position
+ * by the number of entries; in MO_EVAL and at p = 0 it returns X itself and does not advance. Errors: p outside [0, 1).
+ * Saved: M.
  *
  * M does not depend on X: dY = M * dX, hence X_bar = M * Y_bar. */
 #include "ops/inside.h"

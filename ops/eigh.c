@@ -38,7 +38,7 @@ static void fix_signs(mo_call *c, mo_view U, mo_view V) {
     c->ctx->backend->copy(c->ctx, &columns, &row);
     k->map1(c->ctx, MO_MAP_ABS, 0, 0, &row, &magnitude);
     k->argmax(c->ctx, &magnitude, &place);
-    int last = U.ndim - 1; /* the axis along which a sign is chosen */
+    int last = U.ndim - 1; /* axis of the magnitudes among which the largest is found */
     place.shape[last] = place.stride[last] = sign.shape[last] = sign.stride[last] = 1;
     place.ndim = sign.ndim = U.ndim;
     mo_view entry = magnitude;
@@ -79,16 +79,15 @@ static bool fail_gap(mo_context *ctx, const mo_tensor *w, int64_t position, doub
     return false;
 }
 
-/* Raises if two neighbours among the n rising eigenvalues from position `first` on are too close; values lie on the
- * device.
- */
+/* Raises if two neighbours are too close among the n rising eigenvalues from position `first` on, which lie on the
+ * device. */
 static bool check_matrix(mo_context *ctx, const mo_tensor *w, const double *values, int64_t first, int64_t n) {
     enum { PIECE = 256 };
     double least = w->dtype == MO_F64 ? 1e-8 : 1e-4, ends[2], piece[PIECE];
     ctx->backend->download(ctx, &ends[0], values + first, sizeof *ends);
     ctx->backend->download(ctx, &ends[1], values + first + n - 1, sizeof *ends);
     double scale = fmax(fabs(ends[0]), fabs(ends[1]));
-    for (int64_t start = 0; start + 1 < n; start += PIECE - 1) { /* neighbouring pieces share one eigenvalue */
+    for (int64_t start = 0; start + 1 < n; start += PIECE - 1) { /* consecutive pieces share an eigenvalue */
         int64_t count = n - start < PIECE ? n - start : PIECE;
         ctx->backend->download(ctx, piece, values + first + start, (size_t)count * sizeof *piece);
         for (int64_t i = 1; i < count; i++)
@@ -110,7 +109,7 @@ static bool check_gaps(mo_tape *t, const mo_tensor *w) {
     return true;
 }
 
-/* F * (V^T V_bar): the eigenvectors' part of M. */
+/* F * (V^T V_bar), the part of M that comes through the eigenvectors. */
 static mo_tensor *eigenvector_term(mo_tape *t, mo_tensor *w, mo_tensor *V, mo_tensor *V_bar) {
     int n = V->ndim;
     int64_t column[MO_MAX_AXES], row[MO_MAX_AXES];

@@ -3,7 +3,7 @@
  * X of any shape -> Y of the same shape; float32 or float64. Errors: other dtypes. Saved: nothing. Domains are IEEE
  * 754's: log and sqrt of a negative number are NaN, log 0 is -inf, and the gradient of both at 0 is infinite.
  *
- * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' read off Y where that is cheaper:
+ * dY = f'(X) dX, hence X_bar = f'(X) Y_bar, with f' computed from Y where that is cheaper:
  *     neg: -Y_bar      exp: Y_bar * Y      log: Y_bar / X      sqrt: Y_bar / (2 Y)      square: 2 Y_bar * X */
 #include "ops/inside.h"
 #include "ops/rules/maps.h"

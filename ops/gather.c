@@ -1,4 +1,4 @@
-/* ops/gather.c - reading and adding rows at integer positions.
+/* ops/gather.c - reads rows at integer positions, and adds to rows at such positions.
  *
  * gather_rows: X [n, ..], index int64 [m] -> Y [m, ..], Y_i = X_index(i); X may be int64 too (labels of a batch).
  * scatter_add_rows: X [m, ..], index [m] -> Y [n, ..], Y_index(i) += X_i from zeros, in rising i. float32 or float64.
@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* checked: this is the adjoint of a gather over n rows, which has already checked the index. */
+/* checked: the op is the adjoint of a gather over n rows, which has checked the index. */
 typedef struct scatter_options {
     int64_t n;
     bool checked;
@@ -41,7 +41,7 @@ static bool gather_rows_shape(mo_call *c) {
 
 static void gather_rows_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), index = mo_call_dense(c, 1), y = mo_tensor_view(c->out[0]);
-    if (y.dtype == MO_I64) /* rows are moved as they are, whatever their bits mean */
+    if (y.dtype == MO_I64) /* rows are copied bit by bit, so any dtype of 8 bytes will do */
         x.dtype = y.dtype = MO_F64;
     if (mo_ok(c->ctx))
         mo_kernels_of(c->ctx, y.dtype)->gather_rows(c->ctx, &x, &index, &y);
@@ -81,7 +81,7 @@ mo_tensor *mo_gather_rows(mo_tape *t, mo_tensor *X, mo_tensor *index) {
 static bool scatter_add_rows_shape(mo_call *c) {
     const mo_tensor *X = c->in[0];
     const scatter_options *o = c->attributes;
-    bool known = o->checked && c->ctx->backend->check; /* the host can change an index; a device skips wrong ones */
+    bool known = o->checked && c->ctx->backend->check; /* not known on the host, where the index can have changed */
     int64_t n = o->n, size[MO_MAX_AXES];
     if (!index_vector(c, false))
         return false;

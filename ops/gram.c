@@ -22,7 +22,7 @@ static bool gram_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* X, or a copy whose rows or columns have unit stride. */
+/* Returns a view of X, or of a copy if neither its rows nor its columns have unit stride. */
 static mo_view readable(mo_call *c) {
     mo_view X = mo_tensor_view(c->in[0]);
     int64_t rows = X.shape[X.ndim - 2], columns = X.shape[X.ndim - 1];

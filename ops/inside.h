@@ -6,49 +6,49 @@
 #include "ops/ops.h"
 
 /* ---- layers/, scale_unit.c, relu.c ---- */
-/* relu(X W^T + b + R) in one pass; b [out] and R [.., out] may be NULL */
+/* relu(X W^T + b + R) in one pass; b [out] and R (the shape of the result) may be NULL */
 MO_API mo_tensor *mo_linear_relu(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b, mo_tensor *R);
 /* X W + b: X [.., n, d], V = [W; b] [.., d + 1, C] with the same leading axes -> [.., n, C] */
 MO_API mo_tensor *mo_affine(mo_tape *t, mo_tensor *X, mo_tensor *V);
 /* act(X_k W_k^T + b_k) for K hops: X [K, n, in], W_k [out, in], b_k [out] -> [K, n, out]; act is relu or nothing */
 MO_API mo_tensor *mo_hop_layers(mo_tape *t, mo_tensor *X, mo_tensor *const *W, mo_tensor *const *b, int K, bool relu);
-/* sum_k a_k H_k, a = softmax_k(v . relu(W [H_0 | H_k] + b) + c): H [K, n, d], parameters W [m, 2 d], b [m], v [1, m], c
- * [1] -> [n, d]; attention, if not NULL, receives a [n, K] */
+/* sum_k a_k H_k with a = softmax_k(v . relu(W [H_0 | H_k] + b) + c), for H [K, n, d] and parameters W [m, 2 d], b [m],
+ * v [1, m], c [1] -> [n, d]; `attention`, unless NULL, receives a [n, K] */
 MO_API mo_tensor *mo_hop_attention(mo_tape *t, mo_tensor *H, mo_tensor *const parameters[4], mo_tensor **attention);
-/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, so that the gradient of the hidden layer is masked inside the
- * product that makes it; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
+/* relu(X W1^T + b1 + R) W2^T + b2: both layers in one op, so that the product that computes the gradient of the hidden
+ * layer also applies the relu's mask; W1 [hidden, in], W2 [out, hidden]; b1, b2 and R [.., hidden] may be NULL */
 MO_API mo_tensor *mo_perceptron(
     mo_tape *t, mo_tensor *X, mo_tensor *W1, mo_tensor *b1, mo_tensor *R, mo_tensor *W2, mo_tensor *b2);
-/* s x / max(|x|, epsilon) for each row x of X [.., d], s a scalar: mo_l2_normalize and a factor in one pass */
+/* s x / max(|x|, epsilon) for each row x of X [.., d], s a scalar: mo_l2_normalize times s, in one pass */
 MO_API mo_tensor *mo_scale_unit(mo_tape *t, mo_tensor *X, mo_tensor *s, double epsilon);
-/* A where Y > 0, else 0; no gradient to Y; equal shapes */
+/* A where Y > 0, else 0, for equal shapes; Y has no gradient */
 MO_API mo_tensor *mo_relu_mask(mo_tape *t, mo_tensor *A, mo_tensor *Y);
 
 /* ---- fits/ ---- */
-/* Folds of a support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0 and no fold is empty. Rows
- * after the last fold take part in every fit. */
+/* Folds of the rows of a support: fold f is rows stop[f - 1] .. stop[f] - 1; fold 0 starts at row 0, and no fold is
+ * empty. Rows after the last fold take part in every fit. */
 typedef struct mo_folds {
     int n;               /* 1 or more */
     const int64_t *stop; /* [n] */
 } mo_folds;
-/* A fit ends when its gradient is at most `tolerance` times the terms that cancel in it, ten times that for a fit
- * without a fold; tolerance 0: at the level of rounding. */
+/* A fit ends when its gradient is at most `tolerance` (for a fit without a fold, 10 `tolerance`) times the terms that
+ * cancel in it; tolerance 0: at the level of rounding. */
 typedef struct mo_fold_options {
     mo_intercept intercept;
     double tolerance;
 } mo_fold_options;
 /* Softmax regression on a support, and on the support without each fold. in: X, Y, lambda > 0; out: W as in
- * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without it. No gradient flows through it.
- * Returns false, having done nothing, if lambda is 0, there are more than 16 folds or a fit does not converge; call
- * mo_logistic for each fold then. */
+ * mo_logistic, and the logits [.., stop[n - 1], C] of each fold by the fit without that fold. The results have no
+ * gradient. Returns false, having done nothing, if lambda is 0, there are more than 16 folds or a fit does not
+ * converge; call mo_logistic for each fold then. */
 MO_API bool mo_logistic_folds(
     mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, const mo_fold_options *options, mo_tensor *out[2]);
-/* mo_logistic_folds for the Crammer-Singer machine, with K = X X^T instead of X and alpha (mo_svm_dual_variables)
- * instead of W; the machine has no intercept and is always solved to rounding. */
+/* mo_logistic_folds for the Crammer-Singer machine: K = X X^T replaces X, and alpha (mo_svm_dual_variables) replaces W.
+ * The machine has no intercept and is always solved to rounding. */
 MO_API bool mo_svm_folds(mo_tape *t, mo_tensor *const in[3], const mo_folds *folds, mo_tensor *out[2]);
 /* alpha [.., n, C] of the Crammer-Singer machine with Gram matrix K [.., n, n], labels Y [.., n, C], lambda > 0 scalar
- * or [..], margins [.., n] or NULL: ones; its weights are X^T (Y - alpha) / lambda. No gradient flows through it
- * (models/heads/svm.c) */
+ * or [..], margin [.., n] (NULL: 1). The machine's weights are X^T (Y - alpha) / lambda. The result has no gradient
+ * (models/heads/svm.c differentiates the machine). */
 MO_API mo_tensor *mo_svm_dual_variables(mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *lambda, mo_tensor *margin);
 
 #endif

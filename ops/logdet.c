@@ -2,9 +2,9 @@
  * by LU; batched.
  *
  * A [.., n, n] -> y [..]; float32 or float64. logdet reads only the lower triangle of A. y is a sum of logarithms, so
- * no determinant overflows; the determinant of a matrix without rows is 1. Errors: A not square, a matrix that is not
- * positive definite (logdet), singular (log_abs_det) or not finite, named. Saved: the factor L, A = L L^T, or L, U and
- * the pivots.
+ * no determinant overflows; the determinant of a 0 x 0 matrix is 1. Errors: A not square, a matrix that is not positive
+ * definite (logdet), singular (log_abs_det) or not finite, named. Saved: for logdet the factor L, A = L L^T; for
+ * log_abs_det L, U and the pivots.
  *
  * d det A = det A tr(A^-1 dA), so dy = tr(A^-1 dA) = <A^-T, dA> (Giles 2008, 2.2.4), hence
  *     A_bar = y_bar A^-T, for logdet on the symmetric matrices ½ (M + M^T) with M = y_bar A^-1.
@@ -19,7 +19,7 @@ static bool logdet_shape(mo_call *c) {
     return mo_call_real(c, 0, 0) && mo_call_square(c, 0) && mo_call_output(c, 0, A->dtype, A->ndim - 2, A->shape);
 }
 
-/* y = sum of a log |F_ii| over the diagonal of the factors F. */
+/* y = the sum of a log |F_ii| over the diagonal of each matrix F. */
 static void sum_logarithms(mo_call *c, const mo_tensor *F, double a) {
     const mo_kernels *k = mo_kernels_of(c->ctx, F->dtype);
     mo_tensor *rows[3];
@@ -29,7 +29,7 @@ static void sum_logarithms(mo_call *c, const mo_tensor *F, double a) {
             scaled = mo_tensor_view(rows[2]), out = mo_tensor_view(c->out[0]), y = scaled;
     if (!mo_ok(c->ctx))
         return;
-    y.data = out.data; /* each row of the diagonal is summed to one entry */
+    y.data = out.data; /* the last axis is summed */
     for (int i = 0; i < y.ndim; i++)
         y.stride[i] = i < out.ndim ? out.stride[i] : 0;
     k->map1(c->ctx, MO_MAP_ABS, 0, 0, &f, &size);

@@ -2,7 +2,7 @@
  *
  * The op: X [.., m] -> Y [..] along each row; float32 or float64. mo_logsumexp brings any set of axes to the end first.
  * The largest entry is subtracted before the exponentials, so that no X overflows: Y = a + log sum exp(X - a). Errors:
- * other dtypes, no axis, rows of nothing (m = 0). Saved: nothing beyond the input and the output.
+ * other dtypes, no axis, empty rows (m = 0). Saved: nothing beyond the input and the output.
  *
  * dY = sum exp(X) dX / sum exp(X), hence X_bar = Y_bar * exp(X - Y): the softmax of the row times Y_bar. */
 #include "ops/inside.h"

@@ -1,7 +1,7 @@
 /* ops/max.c - Y = max over axes of X; the gradient goes to the first of equal entries.
  *
  * The op: X [.., m] -> Y [..], the largest of each row; float32 or float64. mo_max brings any set of axes to the end
- * first. Errors: other dtypes, no axis, rows of nothing (m = 0). Saved: the positions, int64 [.., 1].
+ * first. Errors: other dtypes, no axis, empty rows (m = 0). Saved: the positions, int64 [.., 1].
  *
  * Y = X[.., i] with i the first position of the maximum, which does not move under small changes of X away from ties:
  * dY = dX[.., i], so X_bar is Y_bar at i and 0 elsewhere. */
@@ -24,7 +24,7 @@ static void max_forward(mo_call *c) {
     mo_view x = mo_call_dense(c, 0), y = mo_tensor_view(c->out[0]), i = mo_tensor_view(position), rows = i;
     if (!mo_ok(c->ctx))
         return;
-    rows.ndim--; /* without the last axis, which has size 1 */
+    rows.ndim--; /* the last axis, of size 1, is dropped */
     y.shape[y.ndim] = y.stride[y.ndim] = 1;
     y.ndim++; /* with that axis */
     const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);

@@ -1,4 +1,4 @@
-/* ops/normalize.c - rows brought to a common scale: layer_norm and l2_normalize.
+/* ops/normalize.c - brings rows to a common scale: layer_norm and l2_normalize.
  *
  * X [.., d] -> Y [.., d]; float32 or float64. With sums and means along the last axis,
  *     layer_norm: Y = (X - mean X) r, r = (var X + epsilon)^-1/2, var biased (over d), no affine part;
@@ -9,7 +9,7 @@
  *     X_bar = r (Y_bar - mean Y_bar - Y * mean(Y * Y_bar))                                  (Ba et al. 2016).
  * l2_normalize: dM = <Y, dX> where |X| > epsilon, else 0; dY = (dX - Y dM) / M, hence
  *     X_bar = (Y_bar - Y * sum(Y * Y_bar) [|X| > epsilon]) / M.
- * r and M are computed again, by ops, so that a gradient of the gradient passes through them. */
+ * The rules compute r and M again, by ops, so that gradients of gradients include them. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/rows.h"
@@ -36,7 +36,7 @@ static mo_tensor *row_mean(mo_tape *t, mo_tensor *X) {
 }
 
 static double normalize_flops(const mo_call *c) {
-    return 5 * (double)mo_numel(c->in[0]); /* at most: mean, difference, square, sum, scale */
+    return 5 * (double)mo_numel(c->in[0]); /* at most mean, difference, square, sum, scale */
 }
 
 static const mo_sample normalize_samples[] = {

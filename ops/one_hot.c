@@ -1,4 +1,4 @@
-/* ops/one_hot.c - labels as rows of zeros with a single one.
+/* ops/one_hot.c - turns labels into rows of zeros with a single one.
  *
  * labels int64 [..] -> Y [.., classes] of a real dtype, Y[.., c] = 1 where c is the label. Errors: a label outside
  * 0 .. classes-1, named with its position. No derivative: labels are integers. */

@@ -1,7 +1,7 @@
-/* ops/ops.h - the differentiable ops, one family a file. Every op takes the tape first and returns a tensor of that
- * tape, or the null tensor with the context's status set. "real" is float32 or float64; the reals of one call agree.
- * Leading axes ".." are batch axes; "broadcast" follows NumPy: aligned at the last axis, sizes equal or 1. Derivations,
- * domains and errors: the file of the family. */
+/* ops/ops.h - the differentiable ops, one family in each file. Every op takes the tape first and returns a tensor of
+ * that tape, or the null tensor with the context's status set. "real" is float32 or float64; the real inputs of one
+ * call have one dtype. Leading axes ".." are batch axes; "broadcast" follows NumPy: aligned at the last axis, sizes
+ * equal or 1. Derivations, domains and errors are in the file of the family. */
 #ifndef MO_OPS_H
 #define MO_OPS_H
 
@@ -11,8 +11,8 @@
  * status. */
 MO_API mo_code mo_register_ops(mo_context *ctx);
 
-/* A set of axes, as every op takes it: axis i is 0 .. 5, or -1 .. -6 from the end. Bits 26 .. 31 are the axes from the
- * end. An op along one axis refuses any other number of axes. */
+/* A set of axes: axis i is 0 .. 5, or -1 .. -6 from the end (bits 26 .. 31). An op along one axis raises an error if
+ * the set has not exactly one. */
 typedef struct mo_axes {
     uint32_t bits;
 } mo_axes;
@@ -28,16 +28,18 @@ MO_API mo_tensor *mo_gram(mo_tape *t, mo_tensor *X); /* X X^T: [.., n, d] -> [..
 MO_API mo_tensor *mo_linear(mo_tape *t, mo_tensor *X, mo_tensor *W, mo_tensor *b);
 
 /* ---- solve.c, solve_spd.c, solve_triangular.c, cholesky.c, qr.c, eigh.c: batch axes broadcast ---- */
-/* X with A X = B for A [.., n, n] and B [.., n, m]: A regular, or symmetric positive definite (lower triangle read). */
+/* X with A X = B for A [.., n, n] and B [.., n, m]. mo_solve: A regular; mo_solve_spd: A symmetric positive definite,
+ * of which the lower triangle is read. */
 MO_API mo_tensor *mo_solve(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* The same where a matrix without a solution is no error: its own X, and the gradients of its A and B, are NaN. */
+/* As mo_solve and mo_solve_spd, but a matrix without a solution is no error: its X, and the gradients of its A and B,
+ * are NaN. */
 MO_API mo_tensor *mo_solve_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
 MO_API mo_tensor *mo_solve_spd_or_nan(mo_tape *t, mo_tensor *A, mo_tensor *B);
-/* X with T X = B, or T^T X = B; T [.., n, n] (the other triangle is ignored), B [.., n, m] */
+/* X with T X = B or T^T X = B, as `triangle` says, for T [.., n, n] (the other triangle is ignored) and B [.., n, m] */
 MO_API mo_tensor *mo_solve_triangular(mo_tape *t, mo_tensor *T, mo_tensor *B, mo_triangle triangle);
 MO_API mo_tensor *mo_cholesky(mo_tape *t, mo_tensor *A); /* L with A = L L^T, lower triangle read */
-/* X with L L^T X = B: any number of solves with one factor of mo_cholesky; differentiable in L and B */
+/* X with L L^T X = B, L from mo_cholesky: one factor for any number of solves; differentiable in L and B */
 MO_API mo_tensor *mo_cholesky_solve(mo_tape *t, mo_tensor *L, mo_tensor *B);
 /* Q [.., m, n] with orthonormal columns and R [.., n, n] upper, diagonal > 0, with A = Q R; m >= n, full rank */
 MO_API void mo_qr(mo_tape *t, mo_tensor *A, mo_tensor **Q, mo_tensor **R);
@@ -52,8 +54,8 @@ MO_API mo_tensor *mo_logdet(mo_tape *t, mo_tensor *A);      /* symmetric positiv
 MO_API mo_tensor *mo_log_abs_det(mo_tape *t, mo_tensor *A); /* log |det A|, any regular A */
 typedef enum mo_intercept { MO_INTERCEPT_NONE = 0, MO_INTERCEPT_FREE } mo_intercept;
 /* Multinomial logistic regression: W [.., d, C] that minimises the summed cross-entropy of softmax(X W) with Y plus
- * lambda / 2 |W|^2; free: [.., d + 1, C], the last row an intercept without penalty. X [.., n, d], Y [.., n, C] one-hot
- * or weights >= 0, lambda >= 0 scalar or [..] */
+ * lambda / 2 |W|^2. With a free intercept W is [.., d + 1, C], whose last row is the intercept, without penalty. X
+ * [.., n, d], Y [.., n, C] one-hot or weights >= 0, lambda >= 0 scalar or [..] */
 MO_API mo_tensor *mo_logistic(mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_intercept intercept);
 
 /* ---- add_diag.c, append_ones.c, triangle.c, diagonal.c ---- */
@@ -104,7 +106,7 @@ MO_API mo_tensor *mo_gelu(mo_tape *t, mo_tensor *X);     /* x Phi(x), the exact 
 typedef enum mo_reduced { MO_DROP_AXES = 0, MO_KEEP_AXES } mo_reduced;
 MO_API mo_tensor *mo_sum(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
 MO_API mo_tensor *mo_mean(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
-/* Sum of squares about the mean, divided by (number - correction): correction 0 is biased, 1 unbiased */
+/* Mean squared distance from the mean, but divided by n - correction: correction 0 is biased, 1 unbiased */
 MO_API mo_tensor *mo_var(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced, int64_t correction);
 MO_API mo_tensor *mo_max(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced); /* ties: gradient to the first */
 MO_API mo_tensor *mo_logsumexp(mo_tape *t, mo_tensor *X, mo_axes axes, mo_reduced reduced);
@@ -136,7 +138,7 @@ MO_API mo_tensor *mo_permute(mo_tape *t, mo_tensor *X, const int *axes); /* outp
 MO_API mo_tensor *mo_slice(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t start, int64_t stop);
 MO_API mo_tensor *mo_pad(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t before, int64_t after); /* zeros */
 MO_API mo_tensor *mo_broadcast_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *shape);
-/* X with a new axis of n equal entries at `axis` of the result; n = 1 only adds the axis */
+/* X repeated n times along a new axis, which is number `axis` of the result; n = 1 only adds the axis */
 MO_API mo_tensor *mo_with_axis(mo_tape *t, mo_tensor *X, mo_axes axis, int64_t n);
 MO_API mo_tensor *mo_concat(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis);
 MO_API mo_tensor *mo_stack(mo_tape *t, mo_tensor *const *X, int n, mo_axes axis);            /* a new axis */
@@ -145,28 +147,29 @@ MO_API mo_tensor *mo_cast(mo_tape *t, mo_tensor *X, mo_dtype dtype); /* gradient
 
 /* ---- gather.c, take_along.c, segment.c, spmm.c ---- */
 MO_API mo_tensor *mo_gather_rows(
-    mo_tape *t, mo_tensor *X, mo_tensor *index); /* X [n, ..], int64 too, index int64 [m] -> [m, ..] */
+    mo_tape *t, mo_tensor *X, mo_tensor *index); /* X [n, ..], real or int64, index int64 [m] -> [m, ..] */
 MO_API mo_tensor *mo_scatter_add_rows(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t n); /* the adjoint */
 MO_API mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index); /* [.., m], int64 [.., k] -> [.., k] */
 MO_API mo_tensor *mo_put_along(mo_tape *t, mo_tensor *X, mo_tensor *index, int64_t m); /* the adjoint */
-/* Rows offset[s] .. offset[s+1]-1 of X [n, d] -> row s; offset int64 [S + 1], from 0 to n. An empty segment gives 0. */
+/* Row s is the sum or mean of rows offset[s] .. offset[s+1]-1 of X [n, d], 0 if there are none; offset int64 [S + 1],
+ * from 0 to n. */
 MO_API mo_tensor *mo_segment_sum(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_mean(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 /* A X: A [n, m] sparse, X [m, d] -> [n, d]; A must outlive the tape */
 MO_API mo_tensor *mo_spmm(mo_tape *t, const mo_csr *A, mo_tensor *X);
 
 /* ---- composed/: the health of solves as data ---- */
-/* Of every system of a batch; constants of the tape [..], float64 but for info. |.| is the 1-norm. */
+/* One entry for every system of a batch: constants of the tape [..], float64 except info. |.| is the 1-norm. */
 typedef struct mo_solve_health {
-    mo_tensor *info;  /* int32: 0; i > 0: leading minor i is not positive, pivot i is 0; -1: A is not finite; -2: A is
-                         singular to working precision */
+    mo_tensor *info;  /* int32: 0: factored; i > 0: leading minor i is not positive (spd) or pivot i is 0; -1: A is not
+                       * finite; -2: A is singular to working precision */
     mo_tensor *rcond; /* 1 / (|A| |A^-1|), from an inverse in float64; 0 for a singular matrix */
     mo_tensor *residual; /* |A X - B| / (n eps |A| |X|): below about 10 for every solve that went well */
     mo_tensor *error;    /* expected relative error of X and of gradients, eps / rcond; 1: no digit is right */
 } mo_solve_health;
 
-/* What is known of X, which mo_solve or (spd) mo_solve_spd gave for A and B, or their forms that give NaN: leading axes
- * as theirs. Costs an inverse in float64. Returns the status; null tensors on failure. */
+/* How accurate X is, the result of mo_solve or (spd) mo_solve_spd, or of their _or_nan forms, for A and B; leading axes
+ * broadcast as there. Costs an inverse in float64. Returns the status; the tensors are null on failure. */
 MO_API mo_code mo_solve_check(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *X, bool spd, mo_solve_health *health);
 
 /* ---- composed/: losses, accuracy, segments, sparse values ---- */
@@ -176,13 +179,12 @@ MO_API mo_tensor *mo_mse(mo_tape *t, mo_tensor *X, mo_tensor *Y);
 MO_API mo_tensor *mo_binary_cross_entropy(mo_tape *t, mo_tensor *logits, mo_tensor *Y);
 /* The share of rows whose largest logit belongs to their label: logits [.., C], labels int64 [..] -> scalar */
 MO_API mo_tensor *mo_accuracy(mo_tape *t, mo_tensor *logits, mo_tensor *labels);
-/* Over the segments of mo_segment_sum. segment_max: the largest entries, 0 for an empty segment, ties: gradient to the
- * first -> [S, ..]; segment_softmax: softmax over the rows of each segment -> [n, ..]. The offsets are read on the
- * host. */
+/* Over the segments of mo_segment_sum. mo_segment_max: the largest entries of each segment, 0 if it is empty ->
+ * [S, ..]; ties: gradient to the first. mo_segment_softmax: softmax over the rows of each segment -> [n, ..]. The
+ * offsets are read on the host. */
 MO_API mo_tensor *mo_segment_max(mo_tape *t, mo_tensor *X, mo_tensor *offset);
 MO_API mo_tensor *mo_segment_softmax(mo_tape *t, mo_tensor *X, mo_tensor *offset);
-/* A X as in mo_spmm, but with differentiable values [nnz] in the order of A's rows, instead of A's own; [nnz, d]
- * memory */
+/* mo_spmm with differentiable values [nnz], in the order of A's rows, instead of A's own; takes [nnz, d] memory */
 MO_API mo_tensor *mo_spmm_values(mo_tape *t, const mo_csr *A, mo_tensor *values, mo_tensor *X);
 
 /* ---- recompute.c: memory for time ---- */
@@ -193,47 +195,48 @@ enum { MO_MAX_STATE = 256 };
 typedef mo_tensor *(*mo_graph_code)(mo_tape *t, mo_tensor *const *in, int n, void *state);
 /* F(in[0], .., in[n-1]) by gradient checkpointing: only the result of F is kept, and backward runs F again (Griewank
  * and Walther 2000; Chen et al. 2016). Every tensor that needs a gradient belongs in `in`, n <= MO_MAX_INPUTS. F
- * depends only on `in` and its state; every run gets a fresh copy of the state (state_size at most MO_MAX_STATE bytes;
- * 0: the pointer is handed on, and the state must outlive the tape's use). Differentiable any number of times. */
+ * depends only on `in` and its state. Every run gets a fresh copy of the state_size bytes of the state, at most
+ * MO_MAX_STATE; with state_size 0 F gets the pointer `state` itself, whose target must outlive the tape's use.
+ * Differentiable any number of times. */
 MO_API mo_tensor *mo_recompute(
     mo_tape *t, mo_graph_code F, mo_tensor *const *in, int n, const void *state, size_t state_size);
 
 /* ---- solvers/: solutions found by iterations, with the gradient of the implicit function theorem ---- */
 
-/* F(x, theta) as graph code, of the shape of x: 0 at the solution. Every tensor that needs a gradient belongs in theta,
- * n <= 12; state is the options' state. */
+/* F(x, theta) as graph code: has the shape of x and is 0 at the solution. Every tensor that needs a gradient belongs in
+ * theta, n <= 12. state: the state of mo_implicit_options. */
 typedef mo_tensor *(*mo_residual)(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state);
 
-/* What a solver has done, then the linear systems of its backward; of a batch, the worst of its systems. */
+/* How a solve went, and the linear systems of its backward; for a batch, the figures of its worst system. */
 typedef struct mo_solver_report {
     int iterations;
     double residual; /* |F| / max(1, |x|) */
     bool converged;
-    int adjoint_iterations;  /* of the last linear system */
-    double adjoint_residual; /* of it, relative to its right-hand side; 0 if it was factored */
-    int64_t adjoint_systems; /* solved so far; a batch counts once */
-    bool missed;             /* a solve so far has missed its tolerance */
+    int adjoint_iterations;  /* iterations of the last linear system */
+    double adjoint_residual; /* its residual relative to its right-hand side; 0 if it was factored */
+    int64_t adjoint_systems; /* number of linear systems so far; a batch counts once */
+    bool missed;             /* a solve has missed its tolerance */
 } mo_solver_report;
 
-/* A batch of systems is solved together, each with coefficients of its own. */
+/* For a batch of systems that are solved together but do not depend on each other. */
 typedef struct mo_implicit_options {
-    int batch_axes;       /* leading axes of x whose items are independent systems of m unknowns */
-    bool symmetric;       /* dF/dx is symmetric and definite: conjugate gradients, else GMRES */
-    int64_t dense_limit;  /* for m up to this, dF/dx is built and factored once, in forward; 0: 64, < 0: never */
-    mo_residual jacobian; /* dF/dx [.., m, m], without gradient, for the dense factor; NULL: m vjps of F */
+    int batch_axes;       /* number of leading axes of x that count systems; each has m unknowns */
+    bool symmetric;       /* dF/dx is symmetric and definite: use conjugate gradients, not GMRES */
+    int64_t dense_limit;  /* up to this m, forward builds and factors dF/dx once; 0: 64, < 0: never */
+    mo_residual jacobian; /* gives dF/dx [.., m, m], without gradient, to be factored; NULL: m vjps of F do */
     double tolerance;     /* relative tolerance of a linear system; 0: 1e-10 in float64, 1e-5 in float32 */
-    int iterations;       /* limit for a linear system; 0: 10 m, at least 100 */
+    int iterations;       /* limit of iterations for a linear system; 0: 10 m, at least 100 */
     int restart;          /* GMRES restarts after this number of iterations, at most 10000; 0: 30 */
-    double residual; /* limit of |F(x_star)| / max(1, |x_star|); 0: 1e-6 in float64, 1e-3 in float32; < 0: unchecked */
-    bool accept;     /* a missed tolerance is reported and raises no error */
-    mo_solver_report *report; /* may be NULL; zeroed by the caller, outlives the tape's backward */
-    void *state;              /* handed to residual and jacobian */
+    double residual; /* limit of |F(x_star)| / max(1, |x_star|); 0: 1e-6 in float64, 1e-3 in float32; < 0: no check */
+    bool accept;     /* a missed tolerance is reported but raises no error */
+    mo_solver_report *report; /* may be NULL; the caller zeroes it; it must outlive the tape's backward */
+    void *state;              /* passed to residual and jacobian */
     size_t state_size;        /* bytes of state to copy, at most MO_MAX_STATE; 0: the state outlives the tape's use */
 } mo_implicit_options;
 
-/* The solution x_star [.., item ..] of F(x_star, theta) = 0, found by any means, as a function of theta: its value,
- * with dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable any number of times; the
- * iterations of the adjoint systems are not recorded. options may be NULL. */
+/* The solution x_star [.., item ..] of F(x_star, theta) = 0, found by any means, as a function of theta: returns its
+ * value, with the derivative dx = -(dF/dx)^-1 (dF/dtheta) dtheta. No gradient flows to x_star itself. Differentiable
+ * any number of times; the iterations for linear systems are not recorded. options may be NULL. */
 MO_API mo_tensor *mo_implicit(mo_tape *t, mo_tensor *x_star, mo_residual residual, mo_tensor *const *theta, int n,
     const mo_implicit_options *options);
 
@@ -241,14 +244,15 @@ typedef struct mo_solver_options {
     mo_implicit_options implicit; /* batch axes, state, accept, report, and how adjoint systems are solved */
     double tolerance;             /* limit of |F| / max(1, |x|); 0: 1e-10 in float64, 1e-5 in float32 */
     int iterations;               /* limit; 0: 1000 */
-    int memory;                   /* L-BFGS: pairs, at most 32; 0: 10 */
-    bool unrolled;                /* record and differentiate every iteration instead, for comparison */
+    int memory;                   /* number of pairs in L-BFGS, at most 32; 0: 10 */
+    bool unrolled;                /* instead record and differentiate every iteration, for comparison */
 } mo_solver_options;
 
 /* Every solver takes a start x0 [.., item ..] and returns x with F(x, theta) = 0, differentiable in theta any number of
- * times: by the implicit function theorem, with iterations that are not recorded, or unrolled (line searches are then
- * held fixed). Any F: Newton steps by dense factors or, of systems beyond implicit.dense_limit, by conjugate gradients
- * or GMRES, with backtracking; one step where F(x) = A(theta) x - b(theta). */
+ * times: by the implicit function theorem, without recorded iterations; or, if unrolled, through the iterations, with
+ * the results of line searches held fixed. mo_newton_krylov: any F, by Newton steps with backtracking, whose systems
+ * are factored or, beyond implicit.dense_limit, solved by conjugate gradients or GMRES; one step if F(x) = A(theta) x -
+ * b(theta). */
 MO_API mo_tensor *mo_newton_krylov(
     mo_tape *t, mo_tensor *x0, mo_residual F, mo_tensor *const *theta, int n, const mo_solver_options *options);
 /* The minimiser of a smooth f(x, theta) -> [..], one value per item. mo_lbfgs: over all x; mo_projected_gradient: over

@@ -1,8 +1,9 @@
 /* ops/piecewise.c - piecewise linear functions entry by entry, and their slopes: |x|, leaky ReLU, clamp.
  *
  * X of any shape -> Y of the same shape; float32 or float64. abs: |x|. leaky_relu: x where x > 0, a x elsewhere. clamp:
- * min(max(x, a), b) with a <= b. slope: the derivative of one of these functions at X. NaN gives NaN, but its slope is
- * sign(x) = NaN, a or 0. Errors: other dtypes, bounds out of order. Saved: nothing.
+ * min(max(x, a), b) with a <= b. slope: the derivative of one of these functions at X. The function of a NaN is NaN;
+ * its slope there is NaN for abs, a for leaky_relu, 0 for clamp. Errors: other dtypes, bounds out of order. Saved:
+ * nothing.
  *
  * dY = slope(X) dX, hence X_bar = Y_bar * slope(X). At the kinks: |x| has slope 0 at 0, leaky_relu has a there, clamp
  * has 1 on its bounds. The slope itself is flat wherever it has a derivative: no gradient. */
@@ -10,17 +11,17 @@
 #include "ops/rules/maps.h"
 #include "tensor/storage.h"
 
-/* The state of an op: its function and the function's slope. */
+/* The state of an op: which function it computes, and that function's slope. */
 typedef struct piecewise {
     mo_map1 function, slope;
 } piecewise;
 
-/* The options of an op: its parameters. */
+/* The options of an op: the parameters of its function. */
 typedef struct bounds {
     double a, b;
 } bounds;
 
-/* The options of slope. */
+/* The options of the op slope: which slope it computes, and its parameters. */
 typedef struct slope_of {
     mo_map1 slope;
     bounds at;

@@ -1,9 +1,9 @@
 /* ops/qr.c - Q and R with A = Q R, thin, by Householder reflections; batched.
  *
  * A [.., m, n] with m >= n -> Q [.., m, n] with orthonormal columns, R [.., n, n] upper triangular; float32 or float64.
- * The diagonal of R is positive, which makes both factors unique. Errors, named: more columns than rows, a value that
- * is not finite, a column that is a combination of the columns before it (its part orthogonal to them is below 8 m eps
- * of its size), since Q and R have no derivative there. Saved: nothing beyond Q and R.
+ * The diagonal of R is positive, which makes both factors unique. Errors, which name the matrix: more columns than
+ * rows, a value that is not finite, a column that is a combination of the columns before it (its part orthogonal to
+ * them is below 8 m eps of its size), since Q and R have no derivative there. Saved: nothing beyond Q and R.
  *
  * A = Q R, Q^T Q = I, with C = Q^T dQ (antisymmetric): Q^T dA R^-1 = C + dR R^-1, and dR R^-1 is upper triangular, so C
  * and Q^T dA R^-1 have the same strict lower triangle. Hence (Walter and Lehmann 2012)
@@ -42,7 +42,7 @@ static void fail_column(mo_context *ctx, const mo_note *note, int64_t position, 
         mo_note_matrix(note, position / n, which, sizeof which), position % n);
 }
 
-/* least = max_i |R_ij|, the size of column j, times the tolerance. */
+/* Returns tolerance * max_i |R_ij|, a share of the size of column j, in float64. */
 static mo_view least_diagonals(mo_call *c, mo_view R, double tolerance) {
     const mo_kernels *k = mo_kernels_of(c->ctx, R.dtype);
     mo_tensor *sizes = mo_call_temporary(c, R.dtype, R.ndim, R.shape);
@@ -89,7 +89,7 @@ static void qr_forward(mo_call *c) {
         check_columns(c);
 }
 
-/* The lower triangle and its mirror image. */
+/* M's lower triangle, mirrored into the upper one. */
 static mo_tensor *copyltu(mo_tape *t, mo_tensor *M) {
     mo_tensor *lower = mo_tril(t, M), *diagonal = mo_diagonal_embed(t, mo_diagonal(t, M));
     return mo_add(t, lower, mo_transpose(t, mo_sub(t, lower, diagonal)));

@@ -2,9 +2,9 @@
  * and Walther 2000; Chen et al. 2016).
  *
  * X_1 .. X_n of any shapes and dtypes, F as graph code -> Y = F(X_1, .., X_n). The intermediates of F are freed before
- * the call returns; backward runs F again, differentiates that run and frees it. So memory holds the inputs, Y, and the
- * intermediates of one F at a time, at the cost of one more forward. Errors: those of F; a tensor that F reads, that
- * needs a gradient and is not an input. Saved: nothing beyond the inputs.
+ * the call returns; backward runs F again, differentiates that run and frees it. So of several such calls the
+ * intermediates of only one are in memory at a time; the cost is one more forward of each. Errors: those of F; a tensor
+ * that F reads, that needs a gradient and is not an input. Saved: nothing beyond the inputs.
  *
  * dY = sum_i dF/dX_i dX_i, hence X_i_bar = (dF/dX_i)^T Y_bar: the vjp of F, recorded anew, by the rules of its ops. If
  * the gradient itself is recorded, the second run stays on the tape with it: derivatives of every order are those of F,
@@ -17,7 +17,7 @@
 
 typedef struct recomputed {
     mo_graph_code F;
-    void *outside; /* the state, if it is not copied */
+    void *outside; /* the caller's state, if it is not copied */
     size_t size;
     _Alignas(void *) unsigned char copy[MO_MAX_STATE];
 } recomputed;
@@ -32,7 +32,7 @@ static mo_tensor *run_code(mo_tape *t, const recomputed *o, mo_tensor *const *in
     return Y;
 }
 
-/* The output's shape is known only after F has run. */
+/* No shape yet: it is known only after F has run. */
 static bool recompute_shape(mo_call *c) {
     return mo_ok(c->ctx);
 }
@@ -58,7 +58,8 @@ static void recompute_vjp(mo_vjp *v) {
         in[i] = v->in[i];
         if (!v->needs[i])
             continue;
-        in[i] = mo_reshape(t, in[i], in[i]->ndim, in[i]->shape); /* a copy of the header for this run alone */
+        /* A header of its own, so that this run has its own gradients. */
+        in[i] = mo_reshape(t, in[i], in[i]->ndim, in[i]->shape);
         which[n] = i;
         at[n++] = in[i];
     }
@@ -72,7 +73,7 @@ static void recompute_vjp(mo_vjp *v) {
 
 /* ---- samples ---- */
 
-/* tanh(X W) under a mask: the random position is equal in every run. */
+/* tanh(X W) with dropout, whose random position is the same in every run. */
 static mo_tensor *masked_layer(mo_tape *t, mo_tensor *const *in, int n, void *state) {
     (void)n;
     (void)state;

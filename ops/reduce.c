@@ -3,7 +3,7 @@
  * X of any shape -> Y without the axes of the set, or with these axes kept at size 1; float32 or float64. An empty sum
  * is 0; an empty mean is an error. Other errors: an axis that X does not have. Saved: nothing.
  *
- * Every entry of X adds once to its sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
+ * Every entry of X is a term of one sum: X_bar is Y_bar broadcast back along the summed axes. The mean is the sum
  * scaled, the variance a mean of squares about the mean (two passes: no cancellation of large means), and sum_to the
  * sum over those axes that broadcasting to the shape of X has repeated. */
 #include "ops/inside.h"
@@ -14,7 +14,7 @@
 
 typedef struct reduction {
     unsigned axes;
-    bool keep; /* axes of size 1 */
+    bool keep; /* keep the reduced axes, with size 1 */
 } reduction;
 
 static bool reduced(const reduction *r, int axis) {
@@ -141,5 +141,5 @@ mo_tensor *mo_sum_to(mo_tape *t, mo_tensor *X, int ndim, const int64_t *size) {
         return mo_null_tensor(X->ctx);
     }
     mo_tensor *Y = axes.bits ? mo_sum(t, X, axes, MO_KEEP_AXES) : X;
-    return lead ? mo_reshape(t, Y, ndim, size) : Y; /* removes axes of size 1 only */
+    return lead ? mo_reshape(t, Y, ndim, size) : Y; /* only removes axes of size 1 */
 }

@@ -1,7 +1,7 @@
 /* ops/relu.c - Y = max(X, 0), and the mask of its gradient.
  *
  * relu: X of any shape -> Y of the same shape. relu_mask: A and Y of equal shapes -> A where Y > 0, else 0. float32 or
- * float64. Errors: other dtypes, shapes that differ. Saved: nothing (the mask is read off the output).
+ * float64. Errors: other dtypes, shapes that differ. Saved: nothing (the mask follows from the output).
  *
  * dY = dX where X > 0 (equivalently Y > 0), and 0 elsewhere, including the kink: X_bar = relu_mask(Y_bar, Y). relu_mask
  * is linear in A, so A_bar = relu_mask(Z_bar, Y); it is flat in Y, which has no gradient. */

@@ -1,8 +1,9 @@
-/* ops/reshape.c - the same elements under another shape, and the copy that makes a view contiguous.
+/* ops/reshape.c - reshape gives the same elements another shape; contiguous copies a view into row-major order.
  *
  * reshape: X -> Y of equal element count in row-major order, any dtype; one size may be -1. A view if the strides allow
  * it; otherwise an error that says to call mo_contiguous, so that no copy is hidden. contiguous: Y = X, copied into
- * row-major order. Errors: another count, two sizes of -1, strides that no view can express. Saved: nothing.
+ * row-major order. Errors: another number of elements, two sizes of -1, strides that no view can express. Saved:
+ * nothing.
  *
  * Both only rename elements: <Y_bar, dY> = <Y_bar, dX> element by element, so X_bar is Y_bar in the shape of X. */
 #include "ops/inside.h"
@@ -11,7 +12,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Lists the axes of X without those of size 1, with neighbours of matching strides joined into one run. */
+/* Lists the axes of X except those of size 1; neighbours whose strides match are joined to one axis, a run. Returns the
+ * number of runs. */
 static int join_axes(const mo_tensor *X, int64_t *size, int64_t *stride) {
     int n = 0;
     for (int i = 0; i < X->ndim; i++) {
@@ -27,14 +29,15 @@ static int join_axes(const mo_tensor *X, int64_t *size, int64_t *stride) {
     return n;
 }
 
-/* The strides of a view of X in that shape (of equal count); returns false if no view has it. */
+/* Computes the strides of a view of X in the shape `to`, which has as many elements. Returns false if no view has that
+ * shape. */
 static bool view_strides(const mo_tensor *X, const mo_shape_option *to, int64_t *stride) {
     int64_t run_size[MO_MAX_AXES], run_stride[MO_MAX_AXES];
     mo_contiguous_strides(to->ndim, to->size, stride);
     if (mo_numel(X) == 0)
         return true;
     int run = join_axes(X, run_size, run_stride) - 1;
-    int64_t taken = 1; /* elements of the run that the axes so far cover */
+    int64_t taken = 1; /* elements of this run that the axes of `to` have covered */
     for (int j = to->ndim - 1; j >= 0; j--) {
         if (to->size[j] == 1)
             continue;
@@ -50,7 +53,7 @@ static bool view_strides(const mo_tensor *X, const mo_shape_option *to, int64_t 
     return true;
 }
 
-/* Replaces -1 in the wanted shape. */
+/* Copies the wanted shape to *to and replaces a -1 in it; raises and returns false if the shape does not fit. */
 static bool resolve(mo_call *c, mo_shape_option *to) {
     *to = *(const mo_shape_option *)c->attributes;
     char text[160];

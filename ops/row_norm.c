@@ -40,7 +40,7 @@ static void row_norm_vjp(mo_vjp *v) {
 }
 
 static double row_norm_flops(const mo_call *c) {
-    return 5 * (double)mo_numel(c->in[0]); /* at most, as the rows of normalize.c */
+    return 5 * (double)mo_numel(c->in[0]); /* at most, as for rows in normalize.c */
 }
 
 static const mo_sample row_norm_samples[] = {

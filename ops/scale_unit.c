@@ -1,4 +1,4 @@
-/* ops/scale_unit.c - Y = s X / max(|X|, epsilon) row by row: l2_normalize and a factor, in one pass.
+/* ops/scale_unit.c - Y = s X / max(|X|, epsilon) row by row: l2_normalize times a scalar, in one pass.
  *
  * X [.., d] and s, a scalar -> Y [.., d]. float32 or float64. Errors: no axis, s with axes. Saved: nothing beyond the
  * inputs.

@@ -2,7 +2,8 @@
  *
  * segment_sum, segment_mean: X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the sum (mean)
  * of the rows offset(s) .. offset(s+1)-1, and 0 for an empty segment. segment_spread: X [S, ..] -> Y [n, ..], each row
- * of a segment gets the segment's row (mean: divided by their count). float32 or float64. Errors: offsets that
+ * of a segment is the segment's row of X (mean: divided by the number of rows). float32 or float64. Errors: offsets
+ * that
  * do not start at 0, fall, or do not end at n. Saved: nothing beyond the inputs.
  *
  * With the 0/1 membership matrix P [S, n] and the counts N = diag(P 1): sum Y = P X, mean Y = N^-1 P X, spread Y = P^T
@@ -15,7 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* rows: of the output; only segment_spread reads it. */
+/* rows: number of rows of segment_spread's output; other ops ignore it. */
 typedef struct segment_options {
     bool mean;
     int64_t rows;
@@ -39,7 +40,7 @@ static bool segment_shape(mo_call *c) {
     return mo_check_offsets(c, 1, c->in[0]->shape[0]) && output(c, c->in[1]->shape[0] - 1);
 }
 
-/* Rows of any number of axes, flat. */
+/* A contiguous v [n, ..] as a matrix with n rows. */
 static mo_view rows_view(mo_view v) {
     int64_t d = 1;
     for (int i = 1; i < v.ndim; i++)
@@ -84,7 +85,7 @@ static void segment_spread_vjp(mo_vjp *v) {
 
 static const segment_options sum_of_rows = {.mean = false}, mean_of_rows = {.mean = true};
 
-/* Error samples that sums and means share. */
+/* Samples with errors that segment_sum and segment_mean share. */
 #define REFUSED                                                                                                        \
     {.name = "end",                                                                                                    \
         .in = "[9, 3] sorted<8>[5]",                                                                                   \

@@ -1,4 +1,4 @@
-/* ops/slice.c - a range of one axis, and its adjoint: the range set into zeros.
+/* ops/slice.c - slice takes a range of one axis; its adjoint, pad, puts zeros around it.
  *
  * slice: Y = X[.., start:stop, ..] along one axis, 0 <= start <= stop <= size; a view of any dtype. pad: Y is X with
  * `before` and `after` zeros along one axis, a copy. Negative axes count from the end. Errors: an axis or a range

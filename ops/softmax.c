@@ -27,7 +27,7 @@ static void run_rows(mo_call *c, bool log) {
         mo_kernels_of(c->ctx, y.dtype)->softmax(c->ctx, log, &x, &y);
 }
 
-/* Sums along the last axis, which is kept with size 1. */
+/* Sums along the last axis, which stays with size 1. */
 static mo_tensor *row_sum(mo_tape *t, mo_tensor *X) {
     return mo_sum(t, X, MO_AXIS(-1), MO_KEEP_AXES);
 }

@@ -2,8 +2,8 @@
  *
  * A [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Errors: A not square, sizes
  * that differ, a matrix that is singular (a pivot of 0, or a reciprocal condition below the machine epsilon) or not
- * finite, named; with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: the factors L and U in
- * one matrix, P A = L U, and the pivots.
+ * finite, which the error names; with or_nan its X, and the gradients of its A and B, are NaN instead. Saved: LU in one
+ * matrix and the pivots, as getrf makes them (tensor/backend.h).
  *
  * A X = B;  dA X + A dX = dB;  dX = A^-1 (dB - dA X), hence (Giles 2008, 2.3.1)
  *     B_bar = A^-T X_bar,   A_bar = -B_bar X^T;
@@ -17,7 +17,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Inputs: A, B, then the factors and the pivots if they are known. */
+/* Inputs: A and B; then the factors and the pivots, if they are known. */
 typedef struct solve_options {
     bool transposed;
     mo_failure failure;
@@ -44,7 +44,7 @@ static void solve_forward(mo_call *c) {
             x = mo_tensor_view(c->out[0]);
     c->ctx->backend->copy(c->ctx, &b, &x);
     mo_kernels_of(c->ctx, x.dtype)->getrs(c->ctx, o->transposed, &lu, &p, &x);
-    if (info && o->failure == MO_FAIL_ITEM) /* some BLAS skip zero right-hand sides and so leave no NaN */
+    if (info && o->failure == MO_FAIL_ITEM) /* some BLAS skip zero right-hand sides, which then are not NaN */
         mo_fill_failed(c, info, c->out[0], NAN);
     mo_call_save(c, LU);
     mo_call_save(c, pivot);

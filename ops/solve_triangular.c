@@ -1,8 +1,8 @@
 /* ops/solve_triangular.c - X = op(T)^-1 B for triangular T, op(T) = T or T^T, batched.
  *
- * T [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Only the named triangle is
- * read, so the gradient in T lies in it. Errors: T not square, sizes that differ, a diagonal entry that is 0 or not
- * finite (named, with its matrix). Saved: nothing beyond T and X.
+ * T [.., n, n], B [.., n, m] -> X [.., n, m]; leading axes broadcast. float32 or float64. Only the triangle that the
+ * option names is read, so the gradient of T is in that triangle. Errors: T not square, sizes that differ, a diagonal
+ * entry that is 0 or not finite (named, with its matrix). Saved: nothing beyond T and X.
  *
  * op(T) X = B;  d op(T) X + op(T) dX = dB;  dX = op(T)^-1 (dB - d op(T) X), hence (Giles 2008, 2.3.1)
  *     B_bar = op(T)^-T X_bar,
@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* The same triangle, for the transposed system. */
+/* The option for the same triangle and the transposed system. */
 static mo_triangle transposed(mo_triangle triangle) {
     static const mo_triangle other[] = {
         [MO_LOWER] = MO_LOWER_TRANSPOSED,
@@ -42,7 +42,7 @@ static void fail_entry(mo_context *ctx, const mo_note *note, int64_t position, m
         mo_note_matrix(note, position / n, which, sizeof which), position % n, found.real);
 }
 
-/* LAPACK's solve divides by a zero without an error. */
+/* Needed because LAPACK's solve divides by 0 without an error. */
 static bool check_diagonal(mo_call *c) {
     mo_view d = mo_diagonal_view(mo_tensor_view(c->in[0]));
     mo_check check = {.condition = MO_VALUES_DIVISOR, .raise = fail_entry};

@@ -1,6 +1,6 @@
 /* ops/spmm.c - Y = A X for a sparse matrix A in compressed rows.
  *
- * A [n, m] CSR (data, not a tensor: it has no gradient and outlives the tape), X [m, d] -> Y [n, d], float32 or float64
+ * A [n, m] CSR (not a tensor: it has no gradient and must outlive the tape), X [m, d] -> Y [n, d], float32 or float64
  * as A's values. Errors: X is not a matrix with one row per column of A; X and A have different dtypes. Saved: nothing.
  *
  * dY = A dX; <Y_bar, A dX> = <A^T Y_bar, dX>, hence X_bar = A^T Y_bar: this op on the transposed matrix, built once and
@@ -51,7 +51,7 @@ static double spmm_flops(const mo_call *c) {
     return 2.0 * (double)A->nnz * (double)mo_dim(c->in[0], 1);
 }
 
-/* ---- samples: matrices made for the run ---- */
+/* ---- samples: their matrices are made when the samples run ---- */
 
 static void make(mo_context *ctx, mo_dtype real, void *attributes, const int64_t *size, const int64_t *row_pointer,
     const int32_t *column) {
@@ -64,12 +64,12 @@ static void make(mo_context *ctx, mo_dtype real, void *attributes, const int64_t
         mo_csr_create(ctx, size[0], size[1], row_pointer, column, real, real == MO_F32 ? (const void *)narrow : wide)};
 }
 
-/* [5, 3], rows 1 and 4 empty, one column named twice. */
+/* A [5, 3] whose rows 1 and 4 are empty; one row names a column twice. */
 static void make_rectangular(mo_context *ctx, mo_dtype real, void *attributes) {
     make(ctx, real, attributes, (int64_t[]){5, 3}, (int64_t[]){0, 2, 2, 5, 6, 6}, (int32_t[]){2, 0, 1, 0, 1, 2});
 }
 
-/* [4, 4], not symmetric. */
+/* A [4, 4] that is not symmetric. */
 static void make_square(mo_context *ctx, mo_dtype real, void *attributes) {
     make(ctx, real, attributes, (int64_t[]){4, 4}, (int64_t[]){0, 1, 3, 6, 7}, (int32_t[]){1, 0, 3, 0, 1, 2, 3});
 }

@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Requires that the inputs have their first `axes` axes in common. */
+/* Requires X and index to have the same first `axes` axes. */
 static bool rows_agree(mo_call *c, int axes) {
     const mo_tensor *X = c->in[0], *index = c->in[1];
     if (!mo_call_real(c, 0, 0))
@@ -71,7 +71,7 @@ mo_tensor *mo_take_along(mo_tape *t, mo_tensor *X, mo_tensor *index) {
     return mo_apply(t, &mo_op_take_along, (mo_tensor *[]){X, index}, 2, NULL);
 }
 
-/* ---- put_along: the option is m ---- */
+/* ---- put_along: the op's option is m ---- */
 
 static bool put_along_shape(mo_call *c) {
     int64_t m = *(const int64_t *)c->attributes;

@@ -45,7 +45,7 @@ static void top_k_forward(mo_call *c) {
         return;
     const mo_kernels *k = mo_kernels_of(c->ctx, y.dtype);
     k->argsort(c->ctx, &x, &sorted);
-    if (!mo_ok(c->ctx)) /* out of memory in argsort: there is no order */
+    if (!mo_ok(c->ctx)) /* argsort ran out of memory: `sorted` is not filled */
         return;
     mo_view first = mo_window(sorted, Y->ndim - 1, 0, mo_dim(Y, -1));
     c->ctx->backend->copy(c->ctx, &first, &i);
@@ -90,7 +90,7 @@ static mo_tensor *largest(mo_tape *t, const char *what, mo_tensor *X, int64_t k,
 }
 
 mo_tensor *mo_top_k(mo_tape *t, mo_tensor *X, int64_t k, mo_axes axis) {
-    /* a negative count from the caller is an error, not the internal option "all" */
+    /* A negative k from the caller is an error; INT64_MIN is not the internal option `all`. */
     return largest(t, "top_k", X, k < 0 ? INT64_MIN : k, axis);
 }
 

@@ -1,7 +1,8 @@
 /* ops/transpose.c - axes in another order: transpose swaps the last two, permute takes any order.
  *
- * transpose: X [.., m, n] -> Y [.., n, m]. permute: axis i of Y is axis axes[i] of X. Views of any dtype; matmul takes
- * reads them in place. Errors: fewer than two axes; axes that are not each of 0 .. ndim-1 once. Saved: nothing.
+ * transpose: X [.., m, n] -> Y [.., n, m]. permute: axis i of Y is axis axes[i] of X. The results are views, of any
+ * dtype; matmul reads them in place. Errors: fewer than two axes; axes that are not each of 0 .. ndim-1 once. Saved:
+ * nothing.
  *
  * Elements only move: <Y_bar, dY> = <P^-1 Y_bar, dX> for the permutation P, so X_bar = P^-1 Y_bar. */
 #include "ops/inside.h"

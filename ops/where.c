@@ -1,4 +1,4 @@
-/* ops/where.c - choosing entry by entry: Y = A where a condition holds, else B; comparing; the larger and the smaller.
+/* ops/where.c - chooses entry by entry: where a condition holds, or the larger or smaller of two; compares two.
  *
  * where: C (uint8 or the real type; anything but 0 holds), A, B -> Y. greater_equal: A, B -> 1 where A >= B, else 0.
  * larger, smaller: A, B -> Y; a NaN in either gives NaN. Shapes broadcast; float32 or float64. Errors: shapes that do
@@ -37,7 +37,7 @@ static void where_forward(mo_call *c) {
     mo_kernels_of(c->ctx, y.dtype)->where(c->ctx, &x[0], &x[1], &x[2], &y);
 }
 
-/* Routes Y_bar to input i where the condition holds and to input j elsewhere. */
+/* Gives Y_bar to input i where the condition holds, and to input j elsewhere. */
 static void choose(mo_vjp *v, mo_tensor *condition, int i, int j) {
     mo_tape *t = v->t;
     mo_tensor *Y_bar = v->out_bar[0], *zero = mo_scalar(t, Y_bar->dtype, 0);
@@ -77,7 +77,7 @@ mo_tensor *mo_where(mo_tape *t, mo_tensor *condition, mo_tensor *A, mo_tensor *B
 
 /* ---- two operands ---- */
 
-/* The grid of B lies half a gap beside that of A, so that no pair is near a tie. */
+/* The grid of B is moved by half a gap against that of A, so that no pair is near a tie. */
 static const mo_sample pair_samples[] = {
     {"equal shapes", "distinct[3, 4] distinct<5>[3, 4]"},
     {"column, row", "distinct[3, 1] distinct<5>[4]"},
@@ -104,7 +104,7 @@ mo_tensor *mo_greater_equal(mo_tape *t, mo_tensor *A, mo_tensor *B) {
     return mo_apply(t, &mo_op_greater_equal, (mo_tensor *[]){A, B}, 2, NULL);
 }
 
-/* Where A was taken: A >= B (of larger), or A is NaN, which is not >= itself. */
+/* 1 where A's value was taken: A >= B (for larger), or A is NaN, that is, not A >= A. */
 static mo_tensor *first_taken(mo_tape *t, mo_tensor *A, mo_tensor *first_holds) {
     return mo_where(t, mo_greater_equal(t, A, A), first_holds, mo_scalar(t, A->dtype, 1));
 }

@@ -9,7 +9,7 @@
 extern void __asan_poison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
 extern void __asan_unpoison_memory_region(const volatile void *bytes, size_t n) __attribute__((weak));
 
-/* From now on, touching the bytes ends the program with a report. */
+/* From now on, AddressSanitizer ends the program with a report if it touches these bytes. */
 static void poison(const void *bytes, size_t n) {
     if (__asan_poison_memory_region)
         __asan_poison_memory_region(bytes, n);
@@ -39,17 +39,17 @@ typedef struct slab {
 
 struct mo_arena {
     mo_context *ctx;
-    bool on_host; /* so that free chunks are poisoned under AddressSanitizer */
+    bool on_host; /* slabs are host memory: free chunks are poisoned under AddressSanitizer */
     slab *slabs;
     size_t total; /* bytes of all slabs */
     chunk *bins[BINS];
     uint64_t filled[BINS / 64]; /* bit b: bins[b] is not empty */
-    mo_host_arena *host;        /* chunks, storages and slab records */
+    mo_host_arena *host;        /* memory of the chunk, storage and slab structs */
     chunk *spare_chunks;
     mo_storage *spare_storages; /* linked through `data` */
 };
 
-/* Four bins for each power of two: the two bits after the leading one choose among them. */
+/* Four bins for each power of two: the two bits after the size's leading bit choose the bin. */
 static int bin_of(size_t size) {
     int high = 63 - __builtin_clzll(size | 1);
     return high < 2 ? 0 : high * 4 + (int)(size >> (high - 2) & 3);
@@ -113,7 +113,8 @@ static bool add_slab(mo_arena *a, size_t size) {
     return true;
 }
 
-/* The smallest chunk that fits in the size's own bin, else any chunk of the next bin that is not empty. */
+/* Returns the smallest chunk that fits in the size's own bin, else any chunk of the next bin that is not empty, or
+ * NULL. */
 static chunk *find_chunk(mo_arena *a, size_t size) {
     int b = bin_of(size);
     chunk *best = NULL;
@@ -186,7 +187,7 @@ mo_storage *mo_arena_storage(mo_arena *a, size_t bytes) {
     a->ctx->counters.tape_live += (int64_t)c->size;
     if (a->ctx->counters.tape_live > a->ctx->counters.tape_peak)
         a->ctx->counters.tape_peak = a->ctx->counters.tape_live;
-    if (a->on_host) /* the bytes that round the size up stay poisoned */
+    if (a->on_host) /* the padding up to the size of c stays poisoned */
         unpoison(c->slab->data + c->offset, bytes);
     *S = (mo_storage){
         .ctx = a->ctx, .data = c->slab->data + c->offset, .bytes = bytes, .references = 1, .arena = a, .chunk = c};
@@ -247,7 +248,7 @@ void mo_arena_reset(mo_arena *a) {
     size_t total = a->total;
     free_slabs(a);
     mo_status before = a->ctx->status;
-    if (!add_slab(a, total)) /* no memory for one slab now: the next round grows in steps again */
+    if (!add_slab(a, total)) /* no memory for one big slab: slabs grow step by step again */
         a->ctx->status = before;
 }
 

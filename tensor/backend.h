@@ -30,7 +30,7 @@ typedef enum mo_map1 {
     MO_MAP_SCALE,      /* a x + b */
     MO_MAP_POW,        /* x^a */
     MO_MAP_CLAMP,      /* min(max(x, a), b) */
-    MO_MAP_CLAMP_MASK, /* 1 where a <= x <= b, else 0 */
+    MO_MAP_CLAMP_MASK, /* a <= x <= b ? 1 : 0 */
     MO_MAP_LEAKY_RELU, /* x > 0 ? x : a x */
     MO_MAP_LEAKY_STEP, /* x > 0 ? 1 : a */
     MO_MAP_GELU_SLOPE, /* d gelu / dx */
@@ -55,24 +55,25 @@ typedef enum mo_reduction { MO_REDUCE_SUM, MO_REDUCE_MAX, MO_REDUCE_SUM_OF_SQUAR
 
 /* C = epilogue(alpha A B + beta C): A [.., m, k], B [.., k, n], C [.., m, n] contiguous in its last axis; batch axes of
  * A and B broadcast to those of C through strides of 0. Transposed operands are views. The epilogue runs in this order,
- * each part only if its data is not NULL: add bias: [n], or [.., n] with one bias per matrix of the batch; add addend
- * [.., m, n]; clip at zero (relu, a flag); set C to 0 wherever above [.., m, n] is not positive (the adjoint of relu).
- * row_sums [.., m] receives the sums of the rows of A: with A = D^T they are the gradient of a bias, computed together
- * with the gradient of its weights. */
+ * each part only if its data is not NULL: add `bias`: [n], or [.., n] with one bias per matrix of the batch; add
+ * `addend` [.., m, n]; if `relu`, clip at zero; set C to 0 wherever `above` [.., m, n] is not positive (the adjoint of
+ * relu). row_sums [.., m] receives the sums of the rows of A: if A is the transposed adjoint of a layer's output,
+ * row_sums is the gradient of its bias, and the product that of its weights. */
 typedef struct mo_gemm {
     mo_view A, B, C;
     double alpha, beta;
     mo_view bias, addend;
     bool relu;
     mo_view above, row_sums;
-    /* For devices with relu_record: the device's own record of where C > 0, [m, columns]: uint8, in an order of its
-     * own, or bf16, C itself rounded, in its first n columns. A product with relu fills it and sets `recorded`; a later
-     * product takes it together with `above`, which is that C. data may be NULL. */
+    /* For devices with relu_record: the device's own record of where C > 0, [m, columns]: uint8 in an order of its own,
+     * or bf16: C itself, rounded, in the first n columns. A product with `relu` fills it and sets *recorded; a later
+     * product whose `above` is that C takes the record too. data may be NULL. */
     mo_view record;
     bool *recorded;
 } mo_gemm;
 
-/* The shape of v without the repeats of broadcast batch axes, contiguous. */
+/* v with contiguous strides and with broadcast batch axes (stride 0) cut to size 1: the layout of a copy without
+ * repeats. */
 static inline mo_view packed_view(const mo_view *v) {
     mo_view P = *v;
     int64_t stride = 1;
@@ -85,7 +86,7 @@ static inline mo_view packed_view(const mo_view *v) {
     return P;
 }
 
-/* row_sums of a product as the result of a reduction of A over its last axis. */
+/* The row_sums of a product as the output view of a reduction of A over its last axis. */
 static inline mo_view row_sums_view(const mo_gemm *g) {
     mo_view sums = g->A;
     sums.data = g->row_sums.data;
@@ -106,13 +107,13 @@ typedef struct mo_attention {
 
 enum { MO_MOST_ATTENDED = 32 /* hops */, MO_ATTENTION_ROWS = 64 /* rows of each hop in one part of a sum over rows */ };
 
-/* The number of scratch elements: D and z of all hops, and parts of the sums for v, b and c. */
+/* The elements of `scratch`: D and z of all hops (hop_attention.c), and partial sums of v_bar, b_bar and c_bar. */
 static inline int64_t mo_attention_scratch(int64_t K, int64_t n, int64_t m) {
     return K * n * (m + 1) + (n / MO_ATTENTION_ROWS + 1) * (2 * m + 1);
 }
 
-/* X = A^-1 B by A = L L^T: A and L [.., n, n], B and X [.., n, m], contiguous, with equal leading axes; info as in
- * potrf; X is NaN for a matrix without a factor. A.data NULL: L is given, and info is not written. */
+/* X = A^-1 B by A = L L^T: A and L [.., n, n], B and X [.., n, m], contiguous, with equal leading axes; info as for
+ * potrf; X is NaN for a matrix without a factor. A.data NULL: L is an input, and info is not written. */
 typedef struct mo_spd_system {
     mo_view A, B, L, X, info;
 } mo_spd_system;
@@ -145,12 +146,12 @@ typedef enum mo_adamw_factor {
     MO_ADAMW_FACTORS
 } mo_adamw_factor;
 
-/* At most 40 slots. */
+/* The kernels of one float type: at most 40 functions. */
 typedef struct mo_kernels {
     void (*gemm)(mo_context *ctx, const mo_gemm *g);
-    /* The products g[0] .. g[n - 1], as if in this order. None reads what another writes, as an operand or in its
-     * epilogue, except the old C: several products may add to one C. So products whose C do not overlap may run at
-     * once. May be NULL: ops call gemm for each. */
+    /* The products g[0] .. g[n - 1], as if in this order. No product reads the C of another one, except that several
+     * may add to the same C (beta). So products whose C do not overlap can run at once. May be NULL: ops call gemm for
+     * each. */
     void (*gemms)(mo_context *ctx, const mo_gemm *g, int n);
     /* Y = X X^T: X [.., n, d] of unit stride along rows or along columns, Y [.., n, n] contiguous. May be NULL: ops
      * call gemm then. */
@@ -158,11 +159,11 @@ typedef struct mo_kernels {
     /* A [.., n, n] contiguous: its lower triangle becomes L with A = L L^T, its strict upper triangle zero. info int32
      * [batch]: 0: factored; i > 0: leading minor i is not positive; -1: A holds a value that is not finite. */
     void (*potrf)(mo_context *ctx, const mo_view *A, const mo_view *info);
-    /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous; the batch of T broadcasts. Only the named
-     * triangle of T is read. */
+    /* B := op(T)^-1 B in place; T [.., n, n], B [.., n, m] contiguous; the batch axes of T broadcast. Only the triangle
+     * of T that `triangle` names is read. */
     void (*trsm)(mo_context *ctx, mo_triangle triangle, const mo_view *T, const mo_view *B);
     /* Factors A and solves for X in one call. Returns false, having done nothing, if the caller must use potrf and trsm
-     * for systems of X's shape. X.data NULL: only asks. May be NULL: never. */
+     * for systems of X's shape. X.data NULL: only returns whether it would. May be NULL: callers use potrf and trsm. */
     bool (*solve_spd)(mo_context *ctx, const mo_spd_system *s);
     /* LU with partial pivoting in place; pivot int32 [.., n]; info int32 [batch]: i > 0: U(i,i) is 0; -1: A is not
      * finite; -2: the estimated reciprocal condition is below the machine epsilon. */
@@ -183,13 +184,13 @@ typedef struct mo_kernels {
     /* y has the axes of x, with stride 0 along reduced axes; every element of y is written once. The order of summation
      * depends on the shape alone. An empty sum is 0. */
     void (*reduce)(mo_context *ctx, mo_reduction kind, const mo_view *x, const mo_view *y);
-    /* Rows: x [.., m] contiguous, index int64 [..]: position of the first largest entry of each row. */
+    /* x [.., m] contiguous, index int64 [..]: the position of the first largest entry of each row. */
     void (*argmax)(mo_context *ctx, const mo_view *x, const mo_view *index);
     void (*cumsum)(mo_context *ctx, bool reversed, const mo_view *x, const mo_view *y); /* last axis, contiguous */
-    /* Rows sorted in falling order, ties by position: order int64 like x. x contiguous. */
+    /* Sorts each row in falling order, ties by position; order int64 receives the positions. x contiguous. */
     void (*argsort)(mo_context *ctx, const mo_view *x, const mo_view *order);
 
-    /* Rows over the last axis; x and y contiguous. */
+    /* From softmax to l2_normalize, a row is the last axis; x and y are contiguous. */
     void (*softmax)(mo_context *ctx, bool log, const mo_view *x, const mo_view *y);
     /* The adjoint of softmax, from its value y: x_bar = y (y_bar - <y, y_bar>). log: the adjoint of log softmax,
      * x_bar = y_bar - exp(y) sum(y_bar). */
@@ -200,8 +201,8 @@ typedef struct mo_kernels {
         mo_context *ctx, double epsilon, const mo_view *x, const mo_view *y); /* x / max(|x|, epsilon) */
     /* y = scale x / max(|x|, epsilon), scale a scalar. May be NULL, like its adjoint: ops then compose them. */
     void (*scale_unit)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale, const mo_view *y);
-    /* The adjoint of scale_unit: x_bar, and scale_bar [..], each row's contribution to the adjoint of scale. The rows
-     * of y_bar [n, m] may lie further apart. */
+    /* The adjoint of scale_unit: x_bar, and scale_bar [..], each row's contribution to the adjoint of scale. Rows of
+     * y_bar [n, m] may lie more than m elements apart. */
     void (*scale_unit_adjoint)(mo_context *ctx, double epsilon, const mo_view *x, const mo_view *scale,
         const mo_view *y_bar, const mo_view *x_bar, const mo_view *scale_bar);
     /* loss[i] = -sum_c t_ic log softmax(x_i)_c, t = (1 - s) target + s / C; target int64 [n] or real [n, C];
@@ -248,11 +249,11 @@ typedef struct mo_kernels {
         const mo_view *m, const mo_view *v, const mo_view *p);
 } mo_kernels;
 
-/* Page-locked host memory, from which copies to the device are queued. */
+/* Page-locked host memory, from which copies to the device can be queued. */
 typedef struct mo_pinned {
     void *data;
     size_t bytes;
-    void *mark; /* the backend's event: the device has finished the queued copies once it is reached */
+    void *mark; /* the backend's event, which the device reaches once it has done the queued copies */
 } mo_pinned;
 
 enum { MO_DEVICE_BYTES = 16, MO_GROUP_BYTES = 128 };
@@ -264,7 +265,7 @@ typedef struct mo_collective {
     void (*identify)(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]);
     /* Makes the name of a group; one process calls it on behalf of all. Returns false if it raised. */
     bool (*name)(mo_context *ctx, unsigned char name[MO_GROUP_BYTES]);
-    /* Returns once all `size` processes have joined, false if it raised. */
+    /* Returns once all `size` processes have joined the group; false if it raised. */
     bool (*join)(mo_context *ctx, const unsigned char name[MO_GROUP_BYTES], int rank, int size);
     /* Queues x := the sum of the x of all processes, float32 and contiguous, the same bits everywhere. Every process
      * must call it; a process that cannot raises an error, and the other processes abandon the sum. If a sum never
@@ -281,47 +282,48 @@ typedef struct mo_backend {
     void (*close)(mo_context *ctx);
     void *(*alloc)(mo_context *ctx, size_t bytes); /* 64-byte aligned; NULL on failure, without raising */
     void (*free)(mo_context *ctx, void *block, size_t bytes);
-    /* Bytes of device memory that this process holds, and bytes still free; NULL: errors of alloc do not report
-     * them. */
+    /* Writes the bytes of device memory that this process holds, and the bytes still free. NULL: errors about memory do
+     * not name these numbers. */
     void (*memory)(mo_context *ctx, size_t *held, size_t *left);
     /* Gives back the memory that no tensor or tape uses, after a wait. */
     void (*trim)(mo_context *ctx);
-    /* The largest use of device memory in bytes, including the libraries' own; restart: starts the record again from
+    /* Returns the largest use of device memory in bytes, including the libraries' own; `restart` sets this record to
      * the present use. NULL: no record. */
     size_t (*peak)(const mo_context *ctx, bool restart);
-    /* Writes the name of the device to text, or returns the reason why there is no device. NULL: always there. */
+    /* Writes the name of the device to text, or returns the reason why there is no device. NULL: the device is always
+     * there. */
     const char *(*describe)(char *text, size_t bytes);
     int (*devices)(void); /* the number of devices; NULL: one */
     /* Writes the libraries that the backend computes with to text; works without a device. NULL: none to name. */
     void (*libraries)(char *text, size_t bytes);
     void (*upload)(mo_context *ctx, void *device, const void *host, size_t bytes);
     void (*download)(mo_context *ctx, void *host, const void *device, size_t bytes);
-    /* Returns false, without raising, if there is no page-locked memory. NULL functions: any memory serves, copies are
-     * done at once. */
+    /* Returns false, without raising, if there is no page-locked memory. If pin, unpin, send and sent are NULL, copies
+     * from any memory are done at once. */
     bool (*pin)(mo_context *ctx, size_t bytes, mo_pinned *p);
-    void (*unpin)(mo_context *ctx, mo_pinned *p); /* waits as `sent` does */
+    void (*unpin)(mo_context *ctx, mo_pinned *p); /* waits for the copies out of p first */
     /* Queues a copy of the bytes at p->data + offset; they must not change until `sent` returns. */
     void (*send)(mo_context *ctx, void *device, const mo_pinned *p, size_t offset, size_t bytes);
-    void (*sent)(mo_context *ctx, const mo_pinned *p); /* the host waits, only for the copies out of p */
+    void (*sent)(mo_context *ctx, const mo_pinned *p); /* waits for the copies out of p, not for other work */
     void (*zero)(mo_context *ctx, void *device, size_t bytes);
     /* y = x between any two dtypes and strides of equal shape */
     void (*copy)(mo_context *ctx, const mo_view *x, const mo_view *y);
     void (*fill)(mo_context *ctx, double value, const mo_view *y);
-    /* Notes a condition; its error is raised by the next download. NULL: values are checked at once, on the host. */
+    /* Queues a check of values on the device; the next download raises its error. NULL: values are checked at once, on
+     * the host. */
     void (*check)(mo_context *ctx, const mo_check *check);
-    void (*forget)(mo_context *ctx, void *prepared); /* frees what spmm kept with a matrix; NULL: it keeps nothing */
-    /* The type and the number of columns of mo_gemm's record for that product, 0: none. NULL: never any. */
+    void (*forget)(mo_context *ctx, void *prepared); /* frees what spmm kept in `prepared`; NULL: it keeps nothing */
+    /* Returns the columns of g->record and writes its type; 0 if the product g makes none. NULL: no product does. */
     int64_t (*relu_record)(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype);
-    void (*wait)(
-        mo_context *ctx); /* waits until all work is done, raises as a download does; NULL: never any pending */
-    /* stream: the vendor's handle of the stream in which work is queued. order: with theirs_first, work that the
-     * context queues from here on begins once the stream `other` has done its present work; without, the other way
-     * around. NULL: work is done at once. */
+    void (*wait)(mo_context *ctx); /* waits for all work, raises as a download does; NULL: no work is ever pending */
+    /* stream: the vendor's handle of the stream in which work is queued. order: if theirs_first, work that the context
+     * queues from here on begins once the stream `other` has done its present work; otherwise new work of `other`
+     * begins once the context's present work is done. NULL: work is done at once. */
     void *(*stream)(mo_context *ctx);
     void (*order)(mo_context *ctx, void *other, bool theirs_first);
-    /* Work queued between capture_begin and capture_end is stored instead of done, and is done at each replay; random
-     * positions and the checks of steps advance by `streams` per step ahead. The functions return false or NULL if they
-     * raised. Functions that are NULL: the device cannot capture. */
+    /* Work queued between capture_begin and capture_end is stored instead of done, and is done at each replay. A replay
+     * `ahead` steps after the captured step draws from random streams that are ahead * streams further on. The
+     * functions return false or NULL if they raised. Functions that are NULL: the device cannot capture. */
     bool (*capture_begin)(mo_context *ctx, int64_t streams);
     void *(*capture_end)(mo_context *ctx);
     /* Returns false, without raising, if memory has been given back since the capture: its buffers may be gone. */

@@ -7,15 +7,14 @@
 
 enum { PIECE = 256 };
 
-/* A piece of the values, or of the bounds that they are compared with. */
+/* PIECE consecutive values or bounds. */
 typedef union piece {
     int32_t word[PIECE];
     int64_t integer[PIECE];
     double real[PIECE];
 } piece;
 
-/* Whether value k of a piece, whose first value is number `first` of n, meets the condition; `before` is the value
- * before the piece. */
+/* Whether value k of a piece meets the condition. place: its position among all values; before: the value before it. */
 static bool holds(const mo_check *c, const piece *v, const piece *bound, int64_t k, mo_found before, int64_t place) {
     switch (c->condition) {
     case MO_VALUES_ZERO:

@@ -1,7 +1,7 @@
 /* tensor/check.h - conditions on values that only the device knows (library internal).
  *
- * The CPU checks at once. A device that works ahead of the host notes the condition, goes on, and raises the error of
- * the first condition that failed when values are next read; the note holds what the op knew. */
+ * The CPU checks at once. A device that works ahead of the host queues the check and goes on; when values are next
+ * read, it raises the error of the first condition that failed, from a note of what the op knew (mo_note). */
 #ifndef MO_CHECK_H
 #define MO_CHECK_H
 
@@ -16,7 +16,7 @@ typedef enum mo_condition {
     MO_VALUES_ABOVE    /* float64 values are larger than those of `bounds` */
 } mo_condition;
 
-/* A value that breaks a condition. */
+/* A value that breaks a condition: integer for int32 and int64 values, else real. */
 typedef union mo_found {
     int64_t integer;
     double real;
@@ -28,13 +28,14 @@ typedef struct mo_check {
     mo_condition condition;
     mo_view values, bounds; /* contiguous */
     int64_t limit;
-    const char *what; /* the caller's word for the values; lives as long as the library */
+    const char *what; /* the caller's word for the values in messages; lives as long as the library */
     int ndim;         /* number of axes of the tensor to whose positions error messages refer */
     int64_t shape[MO_MAX_AXES];
-    /* The first position that breaks the condition, its value and the value before it. */
+    /* Raises the error. position: the first that breaks the condition; found: the value there; before: the value before
+     * it. */
     void (*raise)(mo_context *ctx, const struct mo_note *note, int64_t position, mo_found found, mo_found before);
-    /* Fills the note's own fields from the caller's data; called if the condition is broken, or at once if it is
-     * checked later. */
+    /* Fills note->op and note->inputs from `caller`. Called if the condition is broken, or at once by a device that
+     * checks later. */
     void (*describe)(const void *caller, struct mo_note *note);
     const void *caller;
 } mo_check;
@@ -42,15 +43,15 @@ typedef struct mo_check {
 /* A check in the form that a device keeps. */
 typedef struct mo_note {
     mo_check check;
-    int64_t ahead;    /* replays of a capture since it was made; 0 elsewhere */
+    int64_t ahead;    /* in a replay: how many steps it is ahead of the captured step; else 0 */
     const char *op;   /* lives as long as the library */
     char inputs[400]; /* "[8, 6, 6] float32, ..." */
 } mo_note;
 
-/* Raises if the condition does not hold, now or when values are next read. Returns whether the context is free of
+/* Raises, now or when values are next read, if the condition does not hold. Returns whether the context is free of
  * errors so far. */
 bool mo_check_values(mo_context *ctx, const mo_check *check);
-/* Writes the note of a check at its current state. */
+/* Fills the note of a check that is made now. */
 void mo_note_take(const mo_check *check, mo_note *note);
 
 #endif

@@ -19,7 +19,8 @@ static int available_processors(void) {
     return n < 1 ? 1 : n > 64 ? 64 : n;
 }
 
-/* Starts the threads of the kernels; a forked process has lost them and works on one. */
+/* Starts the kernels' threads. A forked process does not have the threads of its parent; kernels then use one
+ * thread. */
 static void start_threads(mo_context *ctx) {
     if (ctx->threads > team_most())
         ctx->threads = team_most();
@@ -47,8 +48,8 @@ static void check_options(mo_context *ctx, const mo_context_options *o) {
             (long long)o->device_memory);
 }
 
-/* Opens the device's backend; on failure, opens the CPU's, so that the context can be used in its error state. Returns
- * false if there is no memory for that either. */
+/* Opens the device's backend; on failure the CPU's, so that the context can be used in its error state. Returns false
+ * if there is no memory for the CPU's either. */
 static bool open_backend(mo_context *ctx) {
     char reason[512];
     const mo_backend *backend = mo_ok(ctx) ? mo_backend_of(ctx->device, reason, sizeof reason) : &mo_backend_cpu;
@@ -79,7 +80,7 @@ mo_context *mo_context_create(const mo_context_options *options) {
     ctx->threads = o.threads > 0 ? o.threads : available_processors();
     ctx->null_tensor.ctx = ctx;
     check_options(ctx, &o);
-    mo_usual_arithmetic(ctx, "context"); /* before the threads start: they inherit this thread's settings */
+    mo_usual_arithmetic(ctx, "context"); /* before the threads start: they inherit the rounding mode of this thread */
     start_threads(ctx);
     if (!open_backend(ctx)) {
         mo_context_release(ctx);

@@ -102,10 +102,10 @@ static bool download(const mo_csr *A, host_csr *h) {
     return mo_ok(A->ctx);
 }
 
-/* Counting sort by column: the rows of the result have rising columns. */
+/* Fills b with the transpose of a by a counting sort on the columns; the columns in each row of b rise. */
 static void transpose_host(const mo_csr *A, const host_csr *a, host_csr *b) {
     size_t bytes = mo_dtype_size(A->values->dtype);
-    int64_t *next = b->row_pointer + 1; /* next[c]: where the next entry of column c goes */
+    int64_t *next = b->row_pointer + 1; /* next[c]: the position in b of the next entry of column c */
     for (int64_t e = 0; e < A->nnz; e++)
         next[a->column[e] + 1]++;
     for (int64_t c = 0; c < A->columns; c++)
@@ -145,7 +145,8 @@ mo_code mo_csr_declare_symmetric(mo_csr *A) {
     if (!mo_csr_lives(A, "csr"))
         return ctx->status.code;
     const mo_csr *T = A->rows == A->columns && mo_ok(ctx) ? transposed_copy(A) : NULL;
-    const mo_csr *TT = T ? transposed_copy(T) : NULL; /* both with rising columns, so that they compare as bytes */
+    /* T and TT both have rising columns in each row, so that they can be compared by bytes. */
+    const mo_csr *TT = T ? transposed_copy(T) : NULL;
     host_csr a = {0}, b = {0};
     bool same = T && TT && download(T, &a) && download(TT, &b) &&
                 !memcmp(a.row_pointer, b.row_pointer, (size_t)(A->rows + 1) * sizeof *a.row_pointer) &&

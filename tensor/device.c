@@ -8,7 +8,8 @@
 
 #define CUDA_OBJECT "libmochi-cuda.so"
 
-/* The path of the object beside this library (or beside the program that contains it); empty if that is unknown. */
+/* Writes the path of the CUDA object beside this library (or beside the program that contains it); "" if that is
+ * unknown. */
 static void path_beside(char *path, size_t bytes) {
     Dl_info self;
     path[0] = 0;
@@ -19,7 +20,7 @@ static void path_beside(char *path, size_t bytes) {
     snprintf(path, bytes, "%.*s" CUDA_OBJECT, folder, self.dli_fname);
 }
 
-/* The object at `path`, or NULL with the loader's reason in text. */
+/* Opens the shared object at `path`. Returns NULL, with the loader's reason in text, on failure. */
 static void *try_object(const char *path, char *text, size_t bytes) {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const char *reason = object ? NULL : dlerror();
@@ -28,9 +29,9 @@ static void *try_object(const char *path, char *text, size_t bytes) {
     return object;
 }
 
-/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. text gets the
- * second reason only if the first search found no such file: otherwise the first may name a library that the object
- * needs and that is missing. The object is never closed: its handles, its kernels and the driver's threads outlive
+/* Tries the loader's own search path first (LD_LIBRARY_PATH, run paths), then the folder of this library. If both fail,
+ * text is the second reason only if the first search found no such file: otherwise the first reason can name a missing
+ * library that the object needs. The object is never closed: its handles, its kernels and the driver's threads outlive
  * contexts. */
 static void *open_object(char *text, size_t bytes) {
     char path[4096], second[512];

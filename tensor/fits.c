@@ -9,7 +9,8 @@ extern const mo_fits fits_cpu_f32, fits_cpu_f64;
 
 enum { MOST_VIEWS = 9 };
 
-/* Host views of a call, which replace the device's views: first the inputs, then the outputs. */
+/* The views of a call: inputs first, then outputs. For a device, view[i]->data is replaced by host memory, and
+ * device[i] keeps the view as it was. */
 typedef struct host_call {
     mo_context *ctx, *host;
     int n, n_in;
@@ -23,7 +24,8 @@ static size_t view_bytes(const mo_view *v) {
     return count * mo_dtype_size(v->dtype);
 }
 
-/* The context that runs the solver: the caller's, if it is on the CPU; else a new one, with copies. NULL on failure. */
+/* Returns the context that runs the solver: the caller's if it is on the CPU, else a new one on copies; NULL on
+ * failure. */
 static mo_context *host_begin(host_call *h) {
     if (h->ctx->device == MO_CPU)
         return h->ctx;
@@ -34,7 +36,7 @@ static mo_context *host_begin(host_call *h) {
         size_t bytes = view_bytes(h->view[i]);
         if (!h->device[i].data)
             continue;
-        h->view[i]->data = mo_host_array(h->ctx, (int64_t)bytes, 1); /* a buffer even for a view without elements */
+        h->view[i]->data = mo_host_array(h->ctx, (int64_t)bytes, 1); /* not NULL even for a view without elements */
         if (bytes && i < h->n_in && h->view[i]->data)
             h->ctx->backend->download(h->ctx, h->view[i]->data, h->device[i].data, bytes);
     }

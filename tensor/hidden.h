@@ -8,24 +8,25 @@
 
 /* ---- checks with which a public function begins: any object may be NULL ---- */
 
-/* The code of the status; MO_INVALID if ctx is NULL. */
+/* The code of the context's status; MO_INVALID if ctx is NULL. */
 mo_code mo_code_of(const mo_context *ctx);
-/* Between mo_try and mo_tried, which nest, on_error is not called, since the library may clear the error. An error that
- * still stands at the last mo_tried is reported then. */
+/* Between mo_try and mo_tried, which nest, on_error is not called, since the library can still clear the error. If an
+ * error stands at the outermost mo_tried, on_error is called then. */
 void mo_try(mo_context *ctx);
 void mo_tried(mo_context *ctx);
-/* Whether there is a context, free of errors, and the argument is not NULL: raises "function: argument is NULL". */
+/* Returns whether ctx is free of errors and value is not NULL. Raises "function: argument is NULL" if it is. */
 bool mo_given(mo_context *ctx, const char *function, const char *argument, const void *value);
-/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as is the default; raises if not, since
- * every result would have other bits. */
+/* Whether the calling thread rounds to nearest and keeps subnormal numbers, as it does by default; raises if not, since
+ * results would have other bits. */
 bool mo_usual_arithmetic(mo_context *ctx, const char *function);
 
 /* ---- plain host arrays that loaders fill, with sizes checked and failures raised ---- */
 
-/* A zeroed array of count elements (not NULL on success, even if count is 0); raises MO_MEMORY. Free with free(). */
+/* Makes a zeroed array of count elements; not NULL on success, even if count is 0. Raises MO_MEMORY. Free with
+ * free(). */
 void *mo_host_array(mo_context *ctx, int64_t count, size_t element);
-/* Makes room for `needed` elements; array: the address of the pointer to the array, which changes when the array grows
- * (by half or more). Returns false on failure, with array and capacity unchanged. */
+/* Makes room for `needed` elements. array is the address of the pointer to the array; the pointer changes when the
+ * array grows (by half or more). Returns false on failure, with array and capacity unchanged. */
 bool mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element);
 /* A copy of a text; NULL on failure. */
 char *mo_text_copy(mo_context *ctx, const char *text);
@@ -33,8 +34,8 @@ char *mo_text_copy(mo_context *ctx, const char *text);
 int64_t mo_sort_distinct(int64_t *values, int64_t n);
 /* Position of a value in a rising array, or -1. */
 int64_t mo_find_sorted(const int64_t *values, int64_t n, int64_t value);
-/* The row u with start[u] <= place < start[u + 1], of start [rows + 1], rising, with start[0] <= place < start[rows].
- */
+/* start [rows + 1] rises, and start[0] <= place < start[rows]. Returns the row u with start[u] <= place <
+ * start[u + 1]. */
 int64_t mo_find_row(const int64_t *start, int64_t rows, int64_t place);
 
 /* ---- time ---- */

@@ -22,7 +22,7 @@ mo_host_arena *mo_host_arena_create(mo_context *ctx) {
     return arena;
 }
 
-/* A block behind the current one. */
+/* Inserts a block behind the current one. Returns NULL on failure. */
 static block *insert_block(mo_host_arena *arena, size_t size) {
     block *b = mo_host_alloc(arena->ctx, sizeof *b + size);
     if (!b)
@@ -70,7 +70,7 @@ size_t mo_host_arena_bytes(const mo_host_arena *arena) {
     return bytes;
 }
 
-/* Room for objects, without the headers of blocks. */
+/* The bytes of all blocks without their headers. */
 static size_t room(const mo_host_arena *arena) {
     size_t bytes = 0;
     for (const block *b = arena->first; b; b = b->next)
@@ -81,7 +81,8 @@ static size_t room(const mo_host_arena *arena) {
 void mo_host_arena_match(mo_host_arena *arena, const mo_host_arena *other) {
     size_t have = room(arena), want = room(other);
     mo_status before = arena->ctx->status;
-    if (have < want && !insert_block(arena, want - have)) /* no more, or the two would outgrow each other forever */
+    /* Not more than `other` has: two arenas that are matched in turn would grow forever. */
+    if (have < want && !insert_block(arena, want - have))
         arena->ctx->status = before;
     if (!arena->current)
         arena->current = arena->first;

@@ -19,7 +19,7 @@ void *mo_host_array(mo_context *ctx, int64_t count, size_t element) {
 
 bool mo_host_array_grow(mo_context *ctx, void *array, int64_t *capacity, int64_t needed, size_t element) {
     void *old;
-    memcpy(&old, array, sizeof old); /* a pointer of any type */
+    memcpy(&old, array, sizeof old); /* memcpy, as `array` points to a pointer of any type */
     if (old && needed <= *capacity)
         return true;
     int64_t wanted = *capacity + *capacity / 2 + 64;

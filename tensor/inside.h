@@ -9,7 +9,7 @@
 
 /* "invalid", "numerical", ... */
 MO_API const char *mo_code_name(mo_code code);
-/* Clears an error of that code, and no other; returns whether the context is free of errors afterwards. */
+/* Clears the error if it has that code; returns whether the context is free of errors afterwards. */
 MO_API bool mo_forgive(mo_context *ctx, mo_code code);
 
 /* Counters of one context since its creation, for tests and reports. */
@@ -35,13 +35,13 @@ MO_API mo_device mo_context_device(const mo_context *ctx);
 MO_API mo_code mo_context_wait(mo_context *ctx);
 /* The stream that the context queues its work in, a cudaStream_t; NULL on the CPU. It lives as long as the context. */
 MO_API void *mo_context_stream(mo_context *ctx);
-/* Puts the context and another stream of its device in order, without the host waiting: with theirs_first, work that
- * the context queues from here on begins once the stream has done its present work; without, the other way around. For
- * memory that another library writes or reads. stream: a cudaStream_t that lives; 1: the device's default stream, 2:
- * that of this thread, as DLPack and CUDA number them. Does nothing on the CPU; in a capture raises MO_STATE and ends
- * the capture. Returns the status. */
+/* Orders the context's work and that of another stream of its device, without the host waiting: if theirs_first, work
+ * that the context queues from here on begins once `stream` has done its present work; otherwise new work of `stream`
+ * begins once the context's present work is done. For memory that another library writes or reads. stream: a
+ * cudaStream_t that lives; or, as DLPack and CUDA number them, 1: the device's default stream, 2: the calling thread's.
+ * Does nothing on the CPU; in a capture raises MO_STATE and ends the capture. Returns the status. */
 MO_API mo_code mo_context_order(mo_context *ctx, void *stream, bool theirs_first);
-/* How many devices of that kind this process may use; 0: none. */
+/* The number of devices of that kind that this process may use. */
 MO_API int mo_device_count(mo_device device);
 /* Writes the libraries that contexts of that device compute with, and their versions, to text as one line. Returns
  * false if no library is known. */
@@ -52,15 +52,15 @@ MO_API bool mo_device_libraries(mo_device device, char *text, size_t bytes);
 
 typedef struct mo_capture mo_capture;
 /* Work between this call and mo_capture_end is captured instead of done. It may neither read values nor ask for memory:
- * take two steps of the shape first. What changes from replay to replay lies in tensors of the caller, which
- * mo_tensor_write fills between replays. The streams of random numbers advance by `streams` per step. MO_UNSUPPORTED on
- * the CPU. Returns the status. */
+ * run two steps of the same shapes first, so that the memory is there. Inputs that differ between replays must be
+ * tensors of the caller, which mo_tensor_write fills before a replay. Each step advances the streams of random numbers
+ * by `streams`. Raises MO_UNSUPPORTED on the CPU. Returns the status. */
 MO_API mo_code mo_capture_begin(mo_context *ctx, int64_t streams);
-/* Returns the captured work, NULL on failure. The work is first done when it is replayed. */
+/* Returns the captured work, or NULL on failure. The work has not been done yet: replay it. */
 MO_API mo_capture *mo_capture_end(mo_context *ctx);
-/* Queues the work as the step `ahead` steps after the captured one (0: that step itself); it overwrites the values on
- * its tape. Returns false on failure; also, without an error, if memory has been given back since the capture: capture
- * again. */
+/* Queues the captured work as the step that is `ahead` steps after the captured one (0: the captured step itself). It
+ * overwrites the values on its tape. Returns false on failure; also, without an error, if memory has been given back
+ * since the capture: capture again. */
 MO_API bool mo_capture_replay(mo_capture *r, int64_t ahead);
 MO_API void mo_capture_release(mo_capture *r);
 
@@ -85,7 +85,7 @@ MO_API int64_t mo_csr_nnz(const mo_csr *A);
 
 /* ---- random numbers ---- */
 
-/* The purposes of all rooms beside MO_PURPOSE_INIT in one list, so that two of them never share a sequence. */
+/* All of the library's purposes except MO_PURPOSE_INIT, in one list, so that no two of them share a sequence. */
 enum {
     MO_PURPOSE_EPISODE = 2, /* an episode's family, graph, k, q, classes and examples */
     MO_PURPOSE_DROPOUT,
@@ -108,24 +108,25 @@ MO_API void mo_random_shuffle(mo_random *r, int64_t *items, int64_t n); /* Fishe
 /* Writes bytes to path, all or nothing: a temporary file beside it, fsync, rename. A symbolic link is replaced, not
  * followed. Returns the status. */
 MO_API mo_code mo_file_replace(mo_context *ctx, const char *path, const void *bytes, size_t n);
-/* mo_file_replace in parts. Start returns NULL on failure. Finish puts the file in place, or leaves no file behind if
- * the context has an error; it frees the writer and returns the status. */
+/* mo_file_replace in parts. mo_file_start returns NULL on failure. mo_file_finish puts the file in place, or leaves no
+ * file behind if the context has an error; it frees the writer and returns the status. */
 typedef struct mo_file_writer mo_file_writer;
 MO_API mo_file_writer *mo_file_start(mo_context *ctx, const char *path);
 MO_API bool mo_file_append(mo_file_writer *w, const void *bytes, size_t n);
 MO_API mo_code mo_file_finish(mo_file_writer *w);
-/* An .npy file [rows, columns] whose rows come in blocks [n, columns] of its dtype, in their order. Finish fails, and
- * leaves no file, if rows are missing. */
+/* Writes an .npy file [rows, columns] from blocks [n, columns] of its rows, in their order and of its dtype.
+ * mo_npy_finish fails, and leaves no file, if rows are missing. */
 typedef struct mo_npy_writer mo_npy_writer;
 MO_API mo_npy_writer *mo_npy_start(mo_context *ctx, const char *path, mo_dtype dtype, int64_t rows, int64_t columns);
 MO_API bool mo_npy_append(mo_npy_writer *w, const mo_tensor *block);
 MO_API mo_code mo_npy_finish(mo_npy_writer *w);
-/* Whether the path has that ending, with something before it: ("a.npy", ".npy"). */
+/* Whether the path is `ending` with something before it: "a.npy" ends with ".npy", ".npy" does not. */
 MO_API bool mo_path_ends_with(const char *path, const char *ending);
 
 /* Writes "[8, 6, 2]" into buffer and returns it. */
 MO_API const char *mo_shape_string(const mo_tensor *T, char *buffer, size_t bytes);
-/* Declares that the matrix equals its transpose, so that adjoints need no second copy. Checked; returns the status. */
+/* Declares that the matrix equals its transpose, so that adjoints need no second copy. Raises if it does not; returns
+ * the status. */
 MO_API mo_code mo_csr_declare_symmetric(mo_csr *A);
 
 /* ---- files of several arrays ---- */

@@ -1,8 +1,8 @@
 /* tensor/lifetime.c - keeps track of a context's living objects: its tensors, its tapes, and released tensors that
  * nodes still point to.
  *
- * A node holds pointers to its inputs. A released tensor therefore keeps its header, without its value, until every
- * tape that had nodes at that moment has been reset; in debug mode until its context is released. */
+ * A node holds pointers to its inputs. A released tensor is therefore buried: its header, without its value, stays
+ * until every tape that had nodes at that moment has been reset; in debug mode until its context is released. */
 #include "tensor/storage.h"
 
 #include <inttypes.h>
@@ -36,7 +36,7 @@ static void free_header(mo_tensor *T) {
     mo_host_free(T->ctx, T, sizeof *T);
 }
 
-/* Frees the headers that were buried before the oldest node of every tape. */
+/* Frees the headers that were buried before every tape that now has nodes recorded its first one. */
 static void free_buried(mo_context *ctx) {
     if (ctx->debug)
         return;
@@ -86,7 +86,7 @@ void mo_free_all_buried(mo_context *ctx) {
 
 void mo_bury(mo_tensor *T) {
     mo_context *ctx = T->ctx;
-    if (ctx->debug) /* the user has released it, so it no longer counts */
+    if (ctx->debug) /* bytes_live does not count what the user has released */
         ctx->counters.bytes_live -= (int64_t)sizeof *T;
     else if (!any_nodes(ctx)) {
         free_header(T);

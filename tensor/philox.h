@@ -17,7 +17,7 @@
 #define MO_PHILOX static inline /* CUDA: static __host__ __device__ inline */
 #endif
 
-/* The four words at the position r, `ahead` draws further. */
+/* The four random words at the position `ahead` draws after r. */
 MO_PHILOX void mo_philox(const mo_random *r, uint64_t ahead, uint32_t word[4]) {
     uint64_t index = r->index + ahead;
     uint32_t high = ((uint32_t)(r->stream >> 32) & 0xffff) | r->purpose << 16;
@@ -28,7 +28,7 @@ MO_PHILOX void mo_philox(const mo_random *r, uint64_t ahead, uint32_t word[4]) {
         word[i] = words.v[i];
 }
 
-/* [0, 1) with 53 bits: the upper ones of 64. */
+/* A number in [0, 1) from the upper 53 of 64 random bits. */
 MO_PHILOX double mo_philox_fraction(uint32_t high, uint32_t low) {
     return (double)(((uint64_t)high << 32 | low) >> 11) * 0x1p-53;
 }

@@ -1,4 +1,4 @@
-/* tensor/random.c - the random stream of the host: the same numbers the kernels draw by position (tensor/philox.h). */
+/* tensor/random.c - random numbers on the host: the same numbers that kernels draw by position (tensor/philox.h). */
 #include "tensor/inside.h"
 #include "tensor/philox.h"
 

@@ -1,7 +1,7 @@
 /* tensor/scalar.h - the scalar functions of the elementwise kernels, each beside its derivatives, for every device.
  *
- * The including file defines the type `real`. CUDA defines MO_SCALAR as `template <typename real> __device__ inline`
- * instead, finds the same names overloaded for float and double, and has an exponential and a logarithm of its own. */
+ * The including file defines the type `real`. CUDA instead defines MO_SCALAR as `template <typename real> __device__
+ * inline`, which overloads the same names for float and double, and uses its own exponential and logarithm. */
 #ifndef MO_SCALAR_H
 #define MO_SCALAR_H
 
@@ -38,7 +38,7 @@ MO_SCALAR real softplus_of(real x) {
     return (x > 0 ? x : x != x ? x : (real)0) + log1p_of(exp_of(-fabs(x)));
 }
 
-/* The normal density and distribution. */
+/* phi, the standard normal density; then Phi, its integral. */
 MO_SCALAR real normal_density_of(real x) {
     return (real)0.3989422804014326779399461 * exp_of((real)-0.5 * x * x);
 }

@@ -12,7 +12,7 @@
 #include <fenv.h>
 #endif
 
-/* Appends the caller's line; the end of a long message is cut for it. */
+/* Appends the line of the caller's program to the message, whose end is cut if it is too long. */
 static void append_place(mo_context *ctx) {
     if (!ctx->file)
         return;
@@ -53,7 +53,7 @@ bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const
     mo_format_list(ctx->status.message, sizeof ctx->status.message, format, args);
     va_end(args);
     append_place(ctx);
-    for (char *at = ctx->status.message; *at; at++) /* a name in it must not break the line */
+    for (char *at = ctx->status.message; *at; at++) /* control characters in a file's name must not break the line */
         if ((unsigned char)*at < 0x20 || *at == 0x7F)
             *at = '?';
     tell(ctx);
@@ -101,10 +101,11 @@ const char *mo_code_name(mo_code code) {
     return (unsigned)code < sizeof names / sizeof *names ? names[code] : "unknown";
 }
 
-/* fesetround, a compiler's -ffast-math and similar settings of the host live in a register of each thread. */
+/* Returns what is unusual, or NULL. The settings live in a register of each thread, which fesetround, or code compiled
+ * with -ffast-math, may have changed. */
 static const char *unusual_arithmetic(void) {
 #if defined(__SSE2__)
-    static const unsigned rounding = 0x6000, flush = 0x8040; /* of MXCSR: its rounding mode; FTZ and DAZ */
+    static const unsigned rounding = 0x6000, flush = 0x8040; /* bits of MXCSR: rounding mode; FTZ and DAZ */
     unsigned control = _mm_getcsr();
     return !(control & (rounding | flush)) ? NULL
            : control & rounding            ? "does not round to nearest"

@@ -96,7 +96,7 @@ int64_t mo_shape_numel(mo_context *ctx, const char *what, int ndim, const int64_
         mo_fail(ctx, MO_INVALID, "%s: %d axes, expected 0 to %d", what, ndim, MO_MAX_AXES);
         return -1;
     }
-    int64_t n = 1, room = 1; /* room counts an empty axis as 1, because the strides must not overflow either */
+    int64_t n = 1, room = 1; /* room: n if an empty axis counts as 1, because strides must not overflow either */
     for (int i = 0; i < ndim; i++) {
         if (shape[i] < 0) {
             mo_fail(ctx, MO_INVALID, "%s: axis %d has size %" PRId64 ", expected 0 or more", what, i, shape[i]);
@@ -142,7 +142,7 @@ size_t mo_append_text(char *buffer, size_t bytes, size_t used, const char *text)
     return used;
 }
 
-enum { DIGITS = 21 }; /* characters of an int64_t, with its sign and the 0 at the end */
+enum { DIGITS = 21 }; /* characters of an int64_t, with its sign and the terminating 0 */
 
 /* The number as text, at the end of the buffer. printf would be slow: in every step, a device notes the shapes of all
  * calls whose values it checks. */

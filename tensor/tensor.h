@@ -1,13 +1,13 @@
 /* tensor/tensor.h - context, tensor, sparse matrix, random numbers and array files.
  *
- * A context is one thread, one device, one set of library handles and one sticky status; nothing is global. A tensor
- * is a strided window (shape, strides, dtype, byte offset) onto a reference-counted storage. Everything is row-major,
- * has at most MO_MAX_AXES axes, and counts in int64_t elements unless a name says bytes.
+ * A context is one thread, one device, one set of library handles and one sticky status; nothing is global. A tensor is
+ * a strided window (shape, strides, dtype, byte offset) onto a reference-counted storage. Everything is row-major, has
+ * at most MO_MAX_AXES axes, and counts in int64_t elements unless a name says bytes.
  *
- * What a failed call returns is inert: the null tensor of its context, or NULL for an object of any other kind. Every
- * function of the library takes both: it does nothing, returns the code of the context's first error, the null tensor,
- * NULL, NaN, 0 or false, and that error stands. Without any context a code is MO_INVALID and the null tensor is NULL.
- * In a context without an error, a NULL where something is expected raises MO_INVALID. */
+ * A failed call returns an inert value: the null tensor of its context, or NULL for an object of any other kind. Every
+ * function accepts inert values, and contexts with an error: it then does nothing, keeps the context's first error, and
+ * returns that error's code, the null tensor, NULL, NaN, 0 or false. Without any context a code is MO_INVALID and the
+ * null tensor is NULL. In a context without an error, an unexpected NULL raises MO_INVALID. */
 #ifndef MO_TENSOR_H
 #define MO_TENSOR_H
 
@@ -50,25 +50,26 @@ typedef struct mo_status {
 #define mo_fail(ctx, code, ...) mo_fail_at((ctx), (code), __FILE__, __LINE__, __VA_ARGS__)
 MO_API bool mo_fail_at(mo_context *ctx, mo_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-MO_API bool mo_ok(const mo_context *ctx); /* returns whether the context is free of errors */
-/* The sticky status; borrowed, valid while the context lives. For NULL: MO_INVALID, "there is no context ..". */
+MO_API bool mo_ok(const mo_context *ctx); /* whether the context is free of errors */
+/* The sticky status; borrowed, valid while the context lives. If ctx is NULL: MO_INVALID, "there is no context ..". */
 MO_API const mo_status *mo_context_status(const mo_context *ctx);
-/* Forgets the error and leaves the context usable. Memory is untouched. */
+/* Forgets the error, so that the context can be used again. Tensors and tapes stay as they are. */
 MO_API void mo_clear_error(mo_context *ctx);
 
 /* ---- context ---- */
 
 typedef enum mo_device { MO_CPU = 0, MO_CUDA } mo_device;
 
-/* How float32 products are formed: with exact factors, factors rounded to 10 bits after the point (relative error of a
- * product up to 2^-10), or to 7 bits (2^-7), whatever their size. All other work is float32 in every mode: sums of
- * products, addends, factorizations, solves, parameters. */
+/* How float32 products are formed: of exact factors, of factors rounded to 10 bits after the point (relative error of a
+ * product up to 2^-10), or to 7 bits (2^-7); the range of exponents stays that of float32. All other work is float32 in
+ * every mode: sums of products, addends, factorizations, solves, parameters. */
 typedef enum mo_math { MO_MATH_FP32 = 0, MO_MATH_TF32, MO_MATH_BF16 } mo_math;
 
 typedef struct mo_context_options {
     mo_device device;
-    /* CPU threads a kernel may use; 0: the processors this thread may run on, at most 64. A larger number is lowered to
-     * the processors, or to OMP_NUM_THREADS if that is more, and to the threads that OpenBLAS has buffers for. */
+    /* CPU threads that a kernel may use; 0: the number of processors that this thread may run on, at most 64. A larger
+     * number is lowered to the number of processors (or to OMP_NUM_THREADS if that is larger), and to the number of
+     * threads that OpenBLAS has buffers for. */
     int threads;
     /* MO_MATH_TF32: only on MO_CUDA. MO_MATH_BF16 on MO_CPU needs AVX512-BF16 (else MO_UNSUPPORTED); subnormal factors
      * and sums then count as zero. */
@@ -76,21 +77,21 @@ typedef struct mo_context_options {
     int index;             /* MO_CUDA: number of the device among those that CUDA_VISIBLE_DEVICES leaves */
     int64_t device_memory; /* MO_CUDA: bytes of device memory that the context may hold; 0: no bound */
     double max_expand;     /* compressed files may expand to 64 MiB plus this many times their size; 0: 32 times */
-    /* Every use of a freed tensor raises an error that names it, however long ago it was freed: headers (300 bytes
-     * each) are kept until the tape is released, and those of released tensors and tapes until the context is. For
-     * finding mistakes; results have equal bits. */
+    /* For finding mistakes: every use of a freed tensor raises an error that names it, however long ago it was freed.
+     * Headers (300 bytes each) are kept until the tape is released, headers of released tensors and tapes until the
+     * context is. Results have equal bits. */
     bool debug;
-    /* Called once with the first error, in the thread and at the place that raised it, and again with the first one
-     * after mo_clear_error; not with errors from which the library recovers by itself. It may print, or end the
+    /* Called with the first error, in the thread and at the place that raised it; once, and again for the first error
+     * after mo_clear_error. Not called for errors from which the library recovers by itself. It may print, or end the
      * process. NULL: not called; the library itself never prints. state: on_error_state. */
     void (*on_error)(const mo_status *status, void *state);
     void *on_error_state;
 } mo_context_options;
 
-/* Makes a context; options may be NULL, which means all zeros; in every options struct of the library, zero is the
- * default of a field. Returns NULL only if memory runs out; a device that is absent gives a context in the error state,
- * and so does a processor that lacks what the kernels were built to use (MO_UNSUPPORTED, by the processor's name; such
- * a context can only be released). */
+/* Makes a context; options may be NULL, which means all zeros: in every options struct of the library, zero is the
+ * default of a field. Returns NULL only if memory runs out. If the device is absent, the context is in the error state;
+ * also if the processor lacks instructions that the kernels were built with (MO_UNSUPPORTED, naming the processor):
+ * that context can only be released. */
 MO_API mo_context *mo_context_create(const mo_context_options *options);
 /* Frees the context and returns MO_OK, also for NULL. While tensors, tapes or CSR matrices of the context live, it
  * frees nothing and returns MO_STATE; the status then says how many objects live and names the newest tensors. */
@@ -120,19 +121,20 @@ typedef struct mo_view {
 /* Which triangle of T holds the matrix of a system, and whether the system is solved with its transpose. */
 typedef enum mo_triangle { MO_LOWER = 0, MO_LOWER_TRANSPOSED, MO_UPPER, MO_UPPER_TRANSPOSED } mo_triangle;
 
-/* Makes a tensor that owns its zeroed storage and outlives tapes; the null tensor on failure. shape may be NULL if ndim
- * is 0 (a scalar). mo_tensor_create_from copies row-major host memory of that dtype. Release with mo_tensor_release. */
+/* Makes a tensor that owns its zeroed storage and outlives tapes. shape may be NULL if ndim is 0 (a scalar).
+ * mo_tensor_create_from copies row-major host memory of that dtype. Release with mo_tensor_release. Returns the null
+ * tensor on failure. */
 MO_API mo_tensor *mo_tensor_create(mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape);
 MO_API mo_tensor *mo_tensor_create_from(
     mo_context *ctx, mo_dtype dtype, int ndim, const int64_t *shape, const void *host);
-/* A tensor on the caller's memory, which is not copied: memory of the context's device, aligned to its dtype, strides
+/* Makes a tensor on the caller's memory, without a copy: memory of the context's device, aligned to its dtype, strides
  * of 0 or more. `done` (may be NULL) is called with `state` once the tensor and every window onto it are gone; never if
- * the call fails. Release with mo_tensor_release. Returns the null tensor on failure. */
+ * this call fails. Release with mo_tensor_release. Returns the null tensor on failure. */
 typedef void (*mo_done)(void *state);
 MO_API mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done done, void *state);
-/* A tensor of ctx with the shape, dtype and values of T, row-major, that owns its storage and outlives tapes. T may be
- * of another context, on another device too: its values then pass through host memory. Raises in ctx; returns the null
- * tensor on failure. */
+/* Makes a tensor of ctx with the shape, dtype and values of T, row-major, that owns its storage and outlives tapes. T
+ * may be of another context, even on another device: its values then pass through host memory. Errors are raised in
+ * ctx. Returns the null tensor on failure. */
 MO_API mo_tensor *mo_tensor_clone(mo_context *ctx, const mo_tensor *T);
 /* Releases a tensor that mo_tensor_create, mo_tensor_create_from, mo_tensor_clone, mo_tensor_wrap, mo_parameter or a
  * loader made. NULL and the null tensor are ignored. If nodes of a tape may still point to the tensor, its header
@@ -146,23 +148,24 @@ MO_API int mo_ndim(const mo_tensor *T);
 MO_API int64_t mo_dim(const mo_tensor *T, int axis); /* negative axes count from the end; 1 if there is no such axis */
 MO_API int64_t mo_numel(const mo_tensor *T);
 /* The window as a kernel sees it (device memory). Raises MO_STATE if backward, mo_tape_reset or mo_tensor_release has
- * freed the value; after a reset, a tape remembers what it freed until the next reset. */
+ * freed the value. Outside debug mode, a tape only recognises tensors that its last reset freed. */
 MO_API mo_view mo_tensor_view(const mo_tensor *T);
-/* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype, or from it. Writing, and
- * filling with one value, count as in-place changes. All return the status. */
+/* Copies a tensor of any strides to row-major host memory of mo_numel elements of its dtype, or from such memory.
+ * mo_tensor_write and mo_tensor_fill count as in-place changes. All return the status. */
 MO_API mo_code mo_tensor_read(const mo_tensor *T, void *host, size_t bytes);
 MO_API mo_code mo_tensor_write(mo_tensor *T, const void *host, size_t bytes);
 MO_API mo_code mo_tensor_fill(mo_tensor *T, double value);
-/* Writes the values to buffer, "[[1, 0.25], [-3, 1e-06]]", real numbers with five digits, and returns it. What does not
- * fit is left out: the text then ends in "..". "" in the error state, "null" for the null tensor. */
+/* Writes the values to buffer, such as "[[1, 0.25], [-3, 1e-06]]", real numbers with five digits, and returns it. If
+ * not all fit, the text ends in "..". "" in the error state, "null" for the null tensor. */
 MO_API const char *mo_tensor_text(const mo_tensor *T, char *buffer, size_t bytes);
 /* The one element of a scalar (any shape with one element) as a double; NaN in the error state. */
 MO_API double mo_item(const mo_tensor *T);
 
 /* ---- sparse matrix: int64 row pointers, int32 columns ---- */
 
-/* Makes a CSR matrix [rows, columns] from host arrays (copied and checked: pointers start at 0, never fall, end at nnz;
- * columns lie in range). values may be NULL (all ones) and have dtype float32 or float64. Returns NULL on failure. */
+/* Makes a CSR matrix [rows, columns] from host arrays, which are copied and checked: row pointers start at 0, never
+ * fall, end at nnz; columns lie in range. values may be NULL (all ones) and have dtype float32 or float64. Returns NULL
+ * on failure. */
 MO_API mo_csr *mo_csr_create(mo_context *ctx, int64_t rows, int64_t columns, const int64_t *row_pointer,
     const int32_t *column, mo_dtype dtype, const void *values);
 MO_API void mo_csr_release(mo_csr *A);
@@ -173,7 +176,7 @@ MO_API void mo_csr_release(mo_csr *A);
 typedef struct mo_random {
     uint64_t seed;
     uint32_t purpose; /* at most 65535 */
-    uint64_t stream;  /* one of many sequences of a purpose, below 2^48: the number of an episode, say */
+    uint64_t stream;  /* number of a sequence of the purpose, below 2^48; for example an episode's number */
     uint64_t index;   /* advances by one per draw */
 } mo_random;
 
@@ -188,8 +191,8 @@ MO_API int64_t mo_random_below(mo_random *r, int64_t n); /* unbiased in 0..n-1; 
 /* ---- array files ---- */
 
 /* A reader returns the null tensor on failure, a writer the status; a file is replaced as a whole or not at all. .npy:
- * versions 1 to 3, either byte order, C or Fortran order; bool, int8, int16, uint16 and uint32 widen to the next stored
- * type; objects and complex numbers raise MO_UNSUPPORTED. */
+ * versions 1 to 3, either byte order, C or Fortran order; bool becomes uint8; int8, int16 and uint16 become int32;
+ * uint32 and uint64 (below 2^63) become int64; objects and complex numbers raise MO_UNSUPPORTED. */
 MO_API mo_tensor *mo_npy_read(mo_context *ctx, const char *path);
 MO_API mo_code mo_npy_write(const mo_tensor *T, const char *path);
 

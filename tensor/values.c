@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Checks a host buffer and fills the view of row-major host memory that has the tensor's shape. */
+/* Checks that a host buffer has T's size, and makes *view its row-major view with T's shape. */
 static bool host_view(const mo_tensor *T, const char *what, void *host, size_t bytes, mo_view *view) {
     mo_context *ctx = mo_tensor_context(T);
     if (!mo_ok(ctx))
@@ -117,7 +117,7 @@ mo_code mo_tensor_copy(mo_tensor *dst, const mo_tensor *src) {
     return ctx->status.code;
 }
 
-/* By way of host memory, as the two may lie on different devices. */
+/* Through host memory, as the two can lie on different devices. */
 static void copy_between(mo_context *ctx, mo_tensor *to, const mo_tensor *T) {
     size_t bytes = (size_t)mo_numel(T) * mo_dtype_size(T->dtype);
     void *host = mo_host_alloc(ctx, bytes);
@@ -194,7 +194,8 @@ double mo_item(const mo_tensor *T) {
     }
 }
 
-/* The first `entries` entries of T's first axis, n elements in all, as doubles; from mo_host_alloc, NULL on failure. */
+/* The first `entries` entries along T's first axis, n elements in all, as doubles. Free with mo_host_free; NULL on
+ * failure. */
 static double *first_values(const mo_tensor *T, int64_t entries, int64_t n) {
     mo_context *ctx = T->ctx;
     size_t bytes = (size_t)n * sizeof(double);
@@ -214,7 +215,7 @@ static double *first_values(const mo_tensor *T, int64_t entries, int64_t n) {
     return x;
 }
 
-/* Writes element i with the brackets of the axes that begin or end at it. */
+/* Writes element i with the brackets of the rows that begin or end at it. */
 static void element_text(const mo_tensor *T, int64_t i, double x, char *word, size_t bytes) {
     int open = 0, close = 0;
     int64_t span = 1;

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-/* The bytes from the first element to the end of the last one; -1 after an error. */
+/* Returns the bytes from the first element to the end of the last one, or -1 after raising. */
 static int64_t wrapped_bytes(mo_context *ctx, const mo_view *m, int64_t n) {
     int64_t last = 0, size = (int64_t)mo_dtype_size(m->dtype), step;
     for (int i = 0; i < m->ndim; i++) {
@@ -20,7 +20,7 @@ static int64_t wrapped_bytes(mo_context *ctx, const mo_view *m, int64_t n) {
     return n ? (last + 1) * size : 0;
 }
 
-/* Bytes of valid memory; -1 after an error. */
+/* Checks the caller's view. Returns the bytes that it spans, or -1 after raising. */
 static int64_t check_memory(mo_context *ctx, const mo_view *m) {
     if (!mo_ok(ctx))
         return -1;
@@ -49,7 +49,7 @@ mo_tensor *mo_tensor_wrap(mo_context *ctx, const mo_view *memory, mo_done done, 
         return T;
     for (int i = 0; i < T->ndim; i++)
         T->stride[i] = memory->stride[i];
-    S->done = done; /* only now: the memory stays the caller's if the call fails */
+    S->done = done; /* set only on success: after a failure the memory stays the caller's */
     S->done_state = state;
     return T;
 }

@@ -23,7 +23,7 @@ typedef struct mo_eval_options {
                            * links per class */
     int64_t episodes;     /* for protocol episode: 100 */
     int64_t queries;      /* per class, for protocol episode; 0: 30 */
-    int64_t seeds;        /* for protocol split, and for links: 3 */
+    int64_t seeds;        /* for protocol split, and for links: 3 seeds */
     uint64_t seed;
     int64_t max_rows; /* rows encoded at once; 0: all */
     /* Called with each plan before it is evaluated, borrowed for the call; may be NULL. For links the queries are the
@@ -50,10 +50,10 @@ typedef struct mo_eval_row {
     const double *values;  /* one per seed, episode or division, paired between candidates; borrowed for the visit */
     int64_t n_test;        /* queries per seed or episode */
     int64_t classes;       /* in a problem; 2 for links */
-    int64_t small_classes; /* the largest number, over problems, of classes with fewer support examples than k, whose
-                            * examples are drawn repeatedly */
-    int64_t left_out;      /* the largest number, over problems, of classes left out, as by mo_plan */
-    int n_experts;         /* for a readout of nodes or graphs, else 0 */
+    int64_t small_classes; /* classes with fewer than k support examples, which are drawn repeatedly; of several
+                            * problems, the largest number */
+    int64_t left_out;      /* classes left out, as in mo_plan; of several problems, the largest number */
+    int n_experts;         /* number of experts; 0 for a readout without experts */
     const mo_expert_share *experts; /* [n_experts]: mean shares over the repeats; borrowed for the visit */
     const char *failure;            /* why the figures are NaN: the first numerical error of the readout; else NULL */
 } mo_eval_row;
@@ -64,13 +64,13 @@ typedef void (*mo_eval_visit)(const mo_eval_row *row, void *state);
 typedef struct mo_candidate {
     const char *features; /* label: trained | random | x0 | hop */
     mo_model *model;
-    bool transductive; /* nodes and graphs: the model's readout reads all examples, mo_model_transduce */
-    bool inductive;    /* graphs: the model's own readout, with kernels that read the support alone */
+    mo_transductive transductive; /* other than OFF, for a model's own readout of nodes or graphs (NEVER: of graphs);
+                                   * AUTO chooses in each problem, from the support alone */
     int hop;
     const mo_head *head;
     double lambda;
     bool dot;    /* links are scored by <z_u, z_v> of node embeddings; only the head's name is used, and k is 0 */
-    int encoder; /* models with equal numbers above 0 have the same encoder: their rows are made once */
+    int encoder; /* models with the same number above 0 share an encoder, whose embeddings are computed once */
 } mo_candidate;
 
 /* Evaluates candidates on one source of held-out data, all on the same plans, and visits a row for each candidate, k

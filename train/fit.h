@@ -11,10 +11,10 @@
 typedef struct mo_embeddings {
     mo_tensor *Z;           /* [n, d] float32 or float64: the labelled rows */
     mo_graph *graph;        /* n nodes without edges, for plans; label: 0 .. classes - 1 */
-    int64_t *value, *count; /* [classes]: the labels as given, rising, and the number of rows of each */
+    int64_t *value, *count; /* [classes]: each class's label as given (ascending), and its number of rows */
     char **name;            /* [classes]: the classes' names: texts, or numbers */
     bool texts;             /* the labels were texts: value[c] is c */
-    int64_t *row;           /* [n]: the number of each row among the given rows */
+    int64_t *row;           /* [n]: each row's number in the rows given */
     int64_t unlabelled;     /* number of given rows with a negative label, left out */
     mo_dtype given;         /* dtype of the given rows, before they became Z */
 } mo_embeddings;
@@ -36,9 +36,9 @@ typedef void (*mo_progress)(const char *part, int64_t done, int64_t of, void *st
 
 /* ---- episodes ---- */
 
-/* Scaling of the rows before a head reads them, by means and spreads of the support alone: none; each column minus its
- * mean; that, divided by its standard deviation (a column that is constant in the support becomes 0); each row divided
- * by its norm. */
+/* Scaling of the rows before a head reads them, by means and spreads of the support alone: NONE; CENTRE: each column
+ * minus its mean; STANDARDISE: also divided by its standard deviation (a column that is constant in the support becomes
+ * 0); NORMALISE: each row divided by its norm. */
 typedef enum mo_scaling {
     MO_SCALING_NONE = 0,
     MO_SCALING_CENTRE,
@@ -50,8 +50,8 @@ typedef enum mo_scaling {
 typedef struct mo_fit_options {
     int n_shots;
     const int64_t *shots;      /* k: support rows per class */
-    int64_t episodes, queries; /* 100, and 30 per class */
-    int64_t ways;              /* most classes of an episode; of more, this many are drawn: 64 */
+    int64_t episodes, queries; /* 100 episodes, 30 queries per class */
+    int64_t ways;              /* the most classes of an episode: 64. Of more classes, an episode draws this number */
     uint64_t seed;
     const double *lambda;         /* for every head that has a lambda; NULL: each head's own */
     const struct mo_draws *split; /* one problem given by the user instead of episodes; NULL: episodes */
@@ -68,7 +68,7 @@ typedef struct mo_draws {
     int64_t most;                                     /* support rows of the largest class; k without a split */
     int64_t *support, *support_label;                 /* [episodes, n_support] */
     int64_t *query, *query_label;                     /* [episodes, n_query] */
-    int64_t small_classes, left_out;                  /* per episode, as in mo_plan */
+    int64_t small_classes, left_out;                  /* numbers of classes per episode, as in mo_plan */
     bool split; /* the user gave the division: k counts the support rows of the smallest class, n_query is arbitrary */
 } mo_draws;
 
@@ -84,9 +84,9 @@ MO_API void mo_draws_release(mo_draws *draws);
 
 #define MO_NORM_PARTS 4
 
-/* An episode's choice by its held-out rows. */
+/* What an episode chose by held-out rows of its support. */
 typedef struct mo_fit_choice {
-    double value, temperature; /* regularisation, NaN: the head's own; temperature of the probabilities, NaN: none */
+    double value, temperature; /* regularisation (NaN: the head's own); temperature of the probabilities (NaN: none) */
     int64_t held_out, right;   /* rows held out in turn at that value; number of correct predictions among them */
     double held_nll;           /* mean cross-entropy of the held-out rows at the temperature; NaN: none */
 } mo_fit_choice;
@@ -98,7 +98,7 @@ typedef struct mo_fit_row {
     double accuracy, ci95; /* in percent: mean over episodes, and half width of its 95% interval; for a split, the share
                             * of correct queries and half of Wilson's interval */
     double nll, brier, ece;
-    double ece_temperature; /* after a temperature per episode, fitted to the held-out rows of its support; NaN: none */
+    double ece_temperature; /* ece with a temperature per episode, fitted to held-out rows of its support; NaN: none */
     double seconds;
     mo_calibration by_norm[MO_NORM_PARTS]; /* queries by quarter of |z| over all rows, lowest first */
     const mo_draws *draws;                 /* borrowed for the call, like the pointers below; NULL without a fit */
@@ -114,7 +114,7 @@ typedef struct mo_fit_row {
     const char *failure; /* why the head has no fit at this k (its figures are NaN), borrowed for the call; or NULL */
 } mo_fit_row;
 
-/* How often each class is predicted for each: count[true, predicted], over all queries of all episodes. */
+/* Confusion matrix: count[true, predicted] of all queries of all episodes. */
 typedef struct mo_confusion {
     int64_t classes, *count; /* [classes, classes] */
 } mo_confusion;
@@ -156,7 +156,7 @@ typedef struct mo_row_readout {
     double temperature;      /* of the probabilities */
     mo_scaling scaling;
     uint64_t seed;
-    int64_t held_out, right; /* of the fitted rows, as in mo_fit_choice */
+    int64_t held_out, right; /* numbers of support rows, as in mo_fit_choice */
 } mo_row_readout;
 
 /* Fits a head on the support of options->split, or on all rows. Returns the status; release even on failure. */
@@ -175,11 +175,11 @@ MO_API mo_tensor *mo_embedding_rows_read(mo_context *ctx, const char *path);
 typedef struct mo_prototype {
     double norm;     /* |p_c|, not normalised */
     double distance; /* to the convex hull of the other prototypes */
-    bool inside;     /* the distance is 0 to rounding: its score is never the only largest */
+    bool inside;     /* the distance is 0 up to rounding: <z, p_c> is never the only largest score */
     bool included;   /* epsilon-inclusion: the distance is below epsilon */
     double x, y;     /* in the plane of the first two principal components of the prototypes, not normalised */
-    bool outer;      /* a corner of the outer hull in that plane */
-    bool flagged;    /* nearer to the others' hull than every outer one: the paper's mark of interior prototypes */
+    bool outer;      /* a corner of the convex hull of all prototypes in that plane */
+    bool flagged;    /* distance below that of every outer prototype, as the paper marks interior prototypes */
 } mo_prototype;
 
 typedef struct mo_diagnosis {
@@ -189,7 +189,7 @@ typedef struct mo_diagnosis {
     double radius;           /* R, the largest |z|: an included class wins by at most epsilon R */
     double mean_distance;    /* between two prototypes */
     int64_t pairs;           /* pairs of classes */
-    int64_t missed;          /* pairs whose boundary <z, p_i - p_j> = 0 has all their rows on one side */
+    int64_t missed;          /* pairs with all rows of both classes on one side of <z, p_i - p_j> = 0 */
     mo_prototype *prototype; /* [classes] */
 } mo_diagnosis;
 
@@ -199,7 +199,7 @@ typedef struct mo_diagnosis_options {
     void *state;
 } mo_diagnosis_options;
 
-/* Returns the status; release in any case. */
+/* Returns the status; release diagnosis even on failure. */
 MO_API mo_code mo_diagnose(const mo_embeddings *E, const mo_diagnosis_options *options, mo_diagnosis *diagnosis);
 MO_API void mo_diagnosis_release(mo_diagnosis *diagnosis);
 

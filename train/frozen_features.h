@@ -20,10 +20,10 @@ typedef enum mo_feature_form { MO_FEATURES_OF_NODES = 0, MO_FEATURES_OF_EXAMPLES
 
 MO_API const char *mo_feature_form_name(mo_feature_form form); /* "nodes", "examples" */
 
-/* Where a pool keeps its graphs' rows: device memory of its context; host memory; or hop stacks in files of the cache
- * folder, and rows of links and graphs in host memory. Rows outside the device are computed by the CPU, and a thread
- * fetches an episode's rows before its step. AUTO: on the device or, with a notice, in host memory if a graph's rows do
- * not fit in the device's free memory. */
+/* Where a pool keeps its graphs' rows. ON_DEVICE: in memory of its context's device. ON_HOST: in host memory. ON_DISK:
+ * hop stacks in files of the cache folder, rows of links and graphs in host memory. Rows outside the device are
+ * computed by the CPU, and a thread fetches an episode's rows before its step. AUTO: ON_DEVICE or, with a notice,
+ * ON_HOST if a graph's rows do not fit in the device's free memory. */
 typedef enum mo_feature_place {
     MO_FEATURES_AUTO = 0,
     MO_FEATURES_ON_DEVICE,
@@ -33,7 +33,7 @@ typedef enum mo_feature_place {
 
 typedef struct mo_feature_options {
     mo_feature_form form;
-    mo_feature_place place; /* for pools; mo_features_open uses its graph's context and ignores all but ON_DISK */
+    mo_feature_place place; /* for pools; mo_features_open heeds only ON_DISK, else it uses the graph's context */
     int dim;                /* d: 512; for rows of examples 256 */
     int hops;               /* l: 3 */
     int power_iterations;   /* of the randomized SVD: 2; negative: until converged */
@@ -59,8 +59,8 @@ typedef struct mo_features {
     int64_t nodes;
     int dim, hops, power_iterations;
     uint64_t seed;
-    double svd_residual;      /* |A~ U - U S|_F / |A~|_F over the kept triplets; the worst of several SVDs */
-    double svd_orthogonality; /* the largest |U^T U - I|; the worst of several SVDs */
+    double svd_residual;      /* |A~ U - U S|_F / |A~|_F over the triplets kept; largest of several SVDs */
+    double svd_orthogonality; /* largest entry of |U^T U - I|; largest of several SVDs */
     bool from_cache;
 } mo_features;
 
@@ -82,7 +82,7 @@ MO_API mo_features *mo_example_features_open(
  * failure.
  */
 MO_API mo_features *mo_features_open(const mo_graph *graph, const mo_feature_options *options);
-/* mo_features_open or the function for examples above, as the options' form asks; task and links are for examples. */
+/* Calls mo_features_open or, for rows of examples, mo_example_features_open with task and links (options->form). */
 MO_API mo_features *mo_task_features_open(
     const mo_graph *graph, mo_task task, const mo_links *links, const mo_feature_options *options);
 MO_API void mo_features_release(mo_features *features);

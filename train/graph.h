@@ -18,7 +18,7 @@ typedef enum mo_division {
 } mo_division;
 
 /* Host arrays, owned by the graph. The adjacency is undirected, without duplicates and self-loops: both triangles,
- * columns rising. Nodes of graph g are graph_offset[g] .. graph_offset[g + 1] - 1. */
+ * columns ascending in each row. Nodes of graph g are graph_offset[g] .. graph_offset[g + 1] - 1. */
 struct mo_graph {
     mo_context *ctx;
     char *name;
@@ -28,7 +28,7 @@ struct mo_graph {
     int64_t *row_pointer;  /* [nodes + 1] */
     int32_t *column;       /* [nnz] */
     int64_t features;      /* columns of the node features; 0: none */
-    int64_t attributes;    /* the first of them are a TU set's node attributes, the others its node labels */
+    int64_t attributes;    /* TU sets: number of leading columns that are attributes, not labels */
     int64_t feature_nnz;
     int64_t *feature_pointer; /* [nodes + 1], CSR, or NULL */
     int32_t *feature_column;
@@ -55,8 +55,8 @@ MO_API bool mo_graph_has_task(
     const mo_graph *graph, mo_task task); /* nc: labelled single graph; lp: single graph; gc: labelled set */
 /* How many examples can be labelled: the graphs of a set, or the nodes of a single graph. */
 MO_API int64_t mo_graph_examples(const mo_graph *graph);
-/* An example is named as in its file, or else by its number. Returns the example of a name, or -1; the name of an
- * example, borrowed, or its number, written to `number`. */
+/* Examples have the names of the file or, without any, their numbers. mo_graph_find_example returns the example of that
+ * name, or -1. mo_graph_example_name returns the name, borrowed or, if it is a number, written to `number`. */
 MO_API int64_t mo_graph_find_example(const mo_graph *graph, const char *name);
 MO_API const char *mo_graph_example_name(const mo_graph *graph, int64_t i, char number[24]);
 
@@ -78,7 +78,8 @@ MO_API bool mo_labels_read(const mo_graph *graph, const char *path, mo_labels *l
 /* Reads labels of all examples from a file without example names, as mo_embeddings_open does; at least one must be
  * labelled. Returns false on failure. */
 MO_API bool mo_labels_read_column(const mo_graph *graph, const char *path, mo_labels *labels);
-/* Keeps the labels [n] that are 0 or more and whose mask is not 0 (NULL: no mask). Returns false on failure. */
+/* Makes labels from an array label [n]: those of 0 or more whose mask is not 0 (NULL: no mask). Returns false on
+ * failure. */
 MO_API bool mo_labels_of(mo_context *ctx, const int64_t *label, const double *mask, int64_t n, mo_labels *labels);
 MO_API void mo_labels_release(mo_labels *labels);
 
@@ -90,8 +91,8 @@ MO_API mo_code mo_graph_list(
 MO_API bool mo_data_folder(char *path, size_t bytes);
 /* The path of a file of the library (train/data); returns false if it is not there. */
 MO_API bool mo_data_file(const char *name, char *path, size_t bytes);
-/* Makes a graph from arrays in the .npz form (train/FORMATS.md), and arrays from a graph: owned, release. Error
- * messages begin with path. NULL on failure. */
+/* mo_graph_from_arrays makes a graph of arrays in the .npz form (train/FORMATS.md), mo_graph_arrays the arrays of a
+ * graph. The caller releases the result; NULL on failure. Error messages begin with path. */
 MO_API mo_graph *mo_graph_from_arrays(const mo_arrays *arrays, const char *name, const char *path);
 MO_API mo_arrays *mo_graph_arrays(const mo_graph *graph);
 /* Writes the graph in the .npz form that mo_graph_open reads, all or nothing. Returns the status. */
@@ -107,8 +108,8 @@ typedef struct mo_plan {
     int64_t *support[2], *query[2]; /* second ends for lp, else NULL */
     int64_t *support_label, *query_label;
     int64_t *support_pair, *query_pair; /* lp: indices into the links, positives before negatives; else NULL */
-    int64_t small_classes; /* classes with fewer than k + q members, which were split and drawn with replacement */
-    int64_t left_out;      /* classes left out: with one member; in a division, without a training node */
+    int64_t small_classes;              /* classes with too few members (below k + q): drawn repeatedly */
+    int64_t left_out; /* classes left out, because they have one member or, in a division, no training node */
 } mo_plan;
 
 /* Links as examples: positives held out of the adjacency, and a fixed pool of non-edges (pairs without an edge in
@@ -131,9 +132,9 @@ MO_API mo_graph *mo_graph_without(const mo_graph *graph, int64_t *const ends[2],
  * two classes remain. */
 MO_API mo_code mo_plan_draw(const mo_graph *graph, const mo_links *links, mo_task task, uint64_t number,
     const mo_plan_options *options, const int64_t *candidates, int64_t n_candidates, mo_plan *plan);
-/* Protocol "split": the support has k examples per class from the training part (all of a smaller class, then with
- * replacement); all of the test part are queries, at natural frequencies. The test part is 10% of the labelled
- * examples, a function of the seed. */
+/* Protocol "split": the support has k examples per class from the training part (of a smaller class: all, then
+ * repeats); all of the test part are queries, at natural frequencies. The test part is 10% of the labelled examples, a
+ * function of the seed. */
 MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uint64_t seed, mo_plan *plan);
 /* Protocol "public": the support is the training part of one of the divisions that came with the graph, all of its test
  * part are queries, and plan->k is the number of training nodes in the smallest class. Classes without a training node
@@ -142,8 +143,8 @@ MO_API mo_code mo_plan_split(const mo_graph *graph, mo_task task, int64_t k, uin
 MO_API mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan);
 /* Adds `divisions` divisions, drawn by the seed, to a graph of labelled nodes that came without any: 20 training nodes
  * times the number of classes, in proportion to the classes (the rule of Zhao et al., GraphAny, ICLR 2025; at most four
- * fifths of the labelled nodes), and half of the others to test on. Returns the number of training nodes, 0 after
- * raising. */
+ * fifths of the labelled nodes), and half of the remaining labelled nodes as test nodes. Returns the number of training
+ * nodes, 0 after raising. */
 MO_API int64_t mo_graph_divide(mo_graph *graph, int64_t divisions, uint64_t seed);
 /* Reads a user's own division [examples]: the file `train` lists the training examples, `test` the test examples; if
  * one of the two is NULL, its part is all other examples. A list is .npy (whole numbers from 0) or text, the first

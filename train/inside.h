@@ -18,7 +18,7 @@ struct mo_source {
     mo_task task;
     mo_links *links;                    /* lp */
     mo_features *features;              /* for lp: of the masked graph; placed as mo_feature_place says */
-    struct mo_example_kernels *kernels; /* read by a readout of nodes or graphs beside embeddings, borrowed; or NULL */
+    struct mo_example_kernels *kernels; /* further kernels for the readout of nodes or graphs, borrowed; or NULL */
     bool inductive;                     /* gc: the readout reads only kernels that need no unlabelled graph */
     bool owns_graph, owns_features;     /* false: another source of the same graph owns it */
 };
@@ -30,8 +30,8 @@ MO_API mo_pool *mo_pool_open(mo_context *ctx, const char *const *names, int n, c
 /* An empty pool, for graphs made in memory. */
 MO_API mo_pool *mo_pool_create(
     mo_context *ctx, const mo_feature_options *options, double link_share, mo_notice notice, void *state);
-/* The relative frequency of each family at one episode per step (1 each by default). A family of weight 0 has no
- * episodes, whatever the number per step. */
+/* Sets how often each task is drawn, relative to the others, at one episode per step (1 each by default). A task of
+ * weight 0 has no episodes, however many a step has. */
 MO_API void mo_pool_set_families(mo_pool *pool, const double weight[MO_TASKS]);
 /* The tensors of a planned episode on the tape; each row of the plan is encoded once. */
 MO_API mo_code mo_episode_build(mo_tape *t, const mo_source *source, const mo_plan *plan, mo_episode *e);
@@ -67,16 +67,16 @@ MO_API mo_code mo_trainer_checkpoint(mo_trainer *trainer);
 typedef struct mo_ranks {
     int rank, size;
     int started;             /* number of processes of the run if it exceeds size; 0: size. Messages report it. */
-    const char *program;     /* names the code; ranks with another name raise */
+    const char *program;     /* identifies the code; ranks raise if it differs */
     const char *const *host; /* at rank 0: [size] names for run.json, or NULL */
-    bool deterministic;      /* same bits as one process on every device: devices do not add up gradients */
+    bool deterministic;      /* results bitwise equal to one process: devices do not add up gradients */
     void (*send)(void *state, int to, const void *data, size_t bytes);
     void (*receive)(void *state, int from, void *data, size_t bytes);
     void *state;
     bool *parted; /* set once all ranks know of a failure: then no rank waits for a message; or NULL */
 } mo_ranks;
-/* Returns, the same on every rank, whether no rank has failed and all want to go on. Every rank calls it. The failure
- * of one rank becomes the error of all. */
+/* Every rank calls it. Returns, on every rank, whether no rank has failed and all ranks want to go on. The failure of
+ * one rank becomes the error of all. */
 MO_API bool mo_ranks_agree(mo_context *ctx, const mo_ranks *ranks, bool go_on);
 /* From now on the trainer, new and with equal settings on every rank, computes its share of each step's episodes: the
  * weights get the same bits as with one process. If every rank has its own device and NCCL, and none asks for
@@ -87,26 +87,26 @@ MO_API mo_code mo_trainer_share(mo_trainer *trainer, const mo_ranks *ranks);
 
 /* ---- weights: what mo_trainer_finish writes, and converted released weights ---- */
 
-/* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, dim,
- * hops and layers are read off the shapes, and the other settings are those of the released program. */
 typedef struct mo_trained_graph {
     char name[256];
     uint64_t hash[2]; /* hash of the graph's content, as in mo_graph */
 } mo_trained_graph;
+/* The tensors of a weights file and the settings to use them with. For a file without this library's metadata, dim,
+ * hops and layers are read off the shapes, and the other settings are those of the released program. */
 typedef struct mo_weights {
     mo_context *ctx;
     mo_arrays *arrays;
-    char kind[64];                  /* the name of the model's table: "mochi", "invariant" */
+    char kind[64];                  /* the encoder's name, such as "mochi" or "invariant" */
     mo_feature_options features;    /* cache: NULL; the form gives the rows that the model reads */
     mo_mochi_options mochi;         /* if kind is "mochi"; head: NULL if it is not one of the library's */
     mo_invariant_options invariant; /* if kind is "invariant" */
-    mo_readout_options readout;     /* if the model has a head instead of its own readout; head as in mochi */
+    mo_readout_options readout;     /* if the model has a head instead of its own readout; readout.head as mochi.head */
     char head[64];                  /* the head's name; "" if the readout is the model's own */
     char recipe[32];                /* "" if unknown; "released" for a file without this library's metadata */
     uint64_t hash[2];               /* XXH3-128 of the file, as xxhsum -H2 prints it */
     double lambda;                  /* penalty of the ridge on single hops */
     int best_hop[MO_TASKS];         /* chosen on the training pool; -1: unknown */
-    int n_pool;                     /* number of training graphs; -1: the file has none listed */
+    int n_pool;                     /* number of training graphs; -1: the file does not list them */
     mo_trained_graph *pool;         /* [n_pool], or NULL */
 } mo_weights;
 
@@ -123,8 +123,8 @@ MO_API mo_model *mo_weights_model(const mo_weights *weights);
 
 /* Changes to a trained model when it is made from its weights. */
 typedef struct mo_model_choice {
-    const mo_encoder *encoder; /* the encoder from outside that the weights name; else NULL */
-    const mo_head *head;       /* NULL: the head it was trained with; for "invariant", mixture means its own readout */
+    const mo_encoder *encoder; /* the encoder that the weights name, if it is not one of the library's; else NULL */
+    const mo_head *head;       /* NULL: as trained; mo_head_mixture, for "invariant": its own readout */
     double lambda;             /* the head's parameter lambda; 0: the trained value */
     bool untrained;            /* take initial values, drawn from the seed, instead of the weights */
     uint64_t seed;
@@ -160,8 +160,8 @@ typedef struct mo_paired {
     double mean[2], difference, ci95;
     int64_t n;
 } mo_paired;
-/* Compares the models on every task, with `episodes` episodes each from number `first` on; training has not seen
- * numbers from steps times episodes_per_step on. Returns the status. */
+/* Compares the models on every task, on `episodes` episodes from number `first` on. Training has used the numbers below
+ * steps times episodes_per_step. Returns the status. */
 MO_API mo_code mo_compare_models(const mo_pool *pool, mo_model *const models[2], const mo_plan_options *plan,
     uint64_t first, int64_t episodes, mo_paired figures[MO_TASKS]);
 
@@ -172,9 +172,9 @@ MO_API mo_code mo_few_shot_plane(mo_few_shot *f, double *xy);
 /* How well the labelled examples cover other examples (train/few_shot/few_shot_cover.c). */
 typedef struct mo_few_shot_cover {
     int64_t labelled, others; /* compared examples, at most 4096 of each; labelled 0: no figure */
-    double far;               /* share of the others whose nearest labelled example is farther away than for nine in ten
-                               * labelled examples */
-    double expected, most;    /* mean of that share for labels drawn at random, and two standard deviations above it */
+    double far;               /* share of the others that are farther from the nearest labelled example than 90% of the
+                               * labelled examples are */
+    double expected, most;    /* of `far`, if labels are drawn at random: mean, and two standard deviations above it */
 } mo_few_shot_cover;
 /* How well the labelled examples of the last fit cover n other examples. Equal bits at any thread count. Returns the
  * status. */
@@ -210,10 +210,10 @@ MO_API const mo_link_support *mo_link_scorer_support(const mo_link_scorer *s);
 /* As mo_few_shot_links. Returns the status. */
 MO_API mo_code mo_link_scorer_score(mo_link_scorer *s, const int64_t *u, const int64_t *v, int64_t n, double *score);
 
-/* How an episode's number gives its task family: drawn by the pool's weights, or in turn. */
+/* How an episode's number determines its task: drawn by the pool's weights, or in turn. */
 typedef enum mo_family_order { MO_FAMILY_DRAWN = 0, MO_FAMILY_IN_TURN } mo_family_order;
-/* Episode `number`: family, source, k, q and examples, all a function of (options->seed, number). source (may be NULL):
- * receives the episode's source. Returns the status. */
+/* Draws episode `number`: task, source, k, q and examples, all a function of (options->seed, number). source (may be
+ * NULL): receives the episode's source. Returns the status. */
 MO_API mo_code mo_pool_draw(const mo_pool *pool, mo_tape *t, uint64_t number, mo_family_order order,
     const mo_plan_options *options, mo_episode *e, const mo_source **source);
 
@@ -225,7 +225,7 @@ MO_API const char *mo_class_metric_name(int i);
 /* "auc", "ap", "mrr", "hits_rank", "hits_ogb", "hits_pooled". */
 MO_API const char *mo_link_metric_name(int i);
 
-/* The logits from which mo_few_shot_probabilities computes. Returns the status. */
+/* The logits behind mo_few_shot_probabilities. Returns the status. */
 MO_API mo_code mo_few_shot_logits(mo_few_shot *f, const int64_t *id, int64_t n, double *logits);
 /* The experts' shares in the logits computed last by the mixture of kernels. Returns their number, at most
  * MO_MAX_EXPERTS; 0 for a head, and before any logits. The names live as long as the object. */

@@ -43,7 +43,7 @@ MO_API double mo_platt_smoothing(int64_t n, int64_t classes);
 
 /* Sums over the predictions counted so far; zero-initialise. */
 typedef struct mo_calibration {
-    int64_t n, right;  /* number of predictions, and of those whose first largest logit is the label's */
+    int64_t n, right;  /* numbers of all and of correct predictions (the first largest logit is the label's) */
     double nll, brier; /* sums of -log p_label and of |p - one-hot|^2 over the classes (Brier 1950) */
     struct {
         int64_t n, right;
@@ -81,7 +81,7 @@ typedef struct mo_summary {
     double mean, sd, ci95;
     int64_t n;
 } mo_summary;
-/* Wilson's (1927) 95% interval, within 0 .. 1, of a share measured in that many trials. */
+/* Wilson's (1927) 95% interval, within 0 .. 1, of a share measured in `trials` trials. */
 MO_API void mo_wilson(double share, double trials, double interval[2]);
 /* The 0.975 quantile of Student's t, to 1.5e-8; NaN if degrees < 1. */
 MO_API double mo_student_975(int64_t degrees);

@@ -37,15 +37,15 @@ MO_API int mo_pool_size(const mo_pool *pool);
 MO_API const mo_source *mo_pool_source(const mo_pool *pool, int i);
 
 typedef struct mo_plan_options {
-    int64_t k_min, k_max, q_min, q_max; /* per class; equal bounds: a fixed number */
+    int64_t k_min, k_max, q_min, q_max; /* k support and q query examples per class are drawn between these */
     int64_t max_classes;                /* 64 */
     uint64_t seed;
     bool log_uniform;                         /* k is drawn log-uniformly between its bounds; false: uniformly */
-    int k_times[MO_TASKS], q_times[MO_TASKS]; /* factors of k and q for each family; 0: 1 */
+    int k_times[MO_TASKS], q_times[MO_TASKS]; /* per task, multiply k and q; 0: 1 */
     /* For classes with fewer than k + q members. true: q members, at most half, become queries; the support draws from
-     * the rest and repeats a member only after all are in it. false: the members are split k : q, and both parts are
-     * drawn from with replacement.
-     **/
+     * the other members and repeats one only once all are used. false: the members are split in the ratio k : q, and
+     * support and queries draw from their parts with replacement.
+     */
     bool support_first;
 } mo_plan_options;
 
@@ -64,13 +64,13 @@ typedef struct mo_sgd_options {
 } mo_sgd_options;
 
 typedef struct mo_optimizer mo_optimizer;
-/* Both return NULL on failure. */
+/* mo_sgd_create and mo_adamw_create return NULL on failure. */
 MO_API mo_optimizer *mo_sgd_create(mo_context *ctx, mo_tensor *const *parameters, int n, const mo_sgd_options *options);
 MO_API mo_optimizer *mo_adamw_create(
     mo_context *ctx, mo_tensor *const *parameters, int n, const mo_adamw_options *options);
 MO_API void mo_optimizer_release(mo_optimizer *o);
 /* One step at the given rate with grads[i] (tensors of any tape); norm: the gradient norm before clipping. Returns the
- * status. A norm that is not finite is MO_NUMERICAL and changes nothing. */
+ * status. A norm that is not finite raises MO_NUMERICAL and changes nothing. */
 MO_API mo_code mo_optimizer_step(mo_optimizer *o, mo_tensor *const *grads, double lr, double *norm);
 /* Cosine from lr to lr_min: lr_min + (lr - lr_min) (1 + cos(pi step / steps)) / 2, step = 0 .. steps - 1. */
 MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
@@ -79,12 +79,12 @@ MO_API double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps);
 
 typedef struct mo_trainer_options {
     int64_t steps;
-    int episodes_per_step;  /* 1 to 65535; with 2 or more the families take turns */
+    int episodes_per_step;  /* 1 to 65535; with 2 or more the tasks take turns */
     mo_adamw_options adamw; /* the rate follows a cosine from lr to lr_min */
     mo_plan_options plan;
-    int64_t max_rows;         /* rows encoded at once, and again in backward (mo_episode); 0: all rows of an episode */
-    int64_t checkpoint_every; /* steps; 0: only at the end */
-    bool replay;              /* replay episodes of a repeated shape as CUDA graphs, with the same bits */
+    int64_t max_rows;         /* rows encoded at once (mo_episode); 0: all rows of an episode */
+    int64_t checkpoint_every; /* in steps; 0: only at the end */
+    bool replay;              /* replay episodes of equal shapes as CUDA graphs, with bitwise equal results */
     const char *out;          /* folder of the run */
     const char *settings;     /* JSON object text kept in run.json and compared on resume; NULL: {} */
     bool other_rate;          /* a resumed run may have another lr and lr_min than its checkpoint */
@@ -93,9 +93,9 @@ typedef struct mo_trainer_options {
 typedef struct mo_step_report {
     int64_t step, steps;
     double loss, gradient_norm, lr;
-    double accuracy[MO_TASKS]; /* on this step's queries by family, 0 .. 1; NaN if the family had no episode */
+    double accuracy[MO_TASKS]; /* per task, of this step's queries, 0 .. 1; NaN: no episode of the task */
     double seconds;
-    int replayed; /* number of the step's episodes that were replayed */
+    int replayed; /* how many of the step's episodes were replayed */
 } mo_step_report;
 
 typedef struct mo_trainer mo_trainer;
@@ -105,23 +105,24 @@ MO_API mo_trainer *mo_trainer_create(mo_model *model, mo_pool *pool, const mo_tr
 MO_API void mo_trainer_release(mo_trainer *trainer);
 /* Continues from out/checkpoint.safetensors (weights, moments, step); settings must agree. Returns the status. */
 MO_API mo_code mo_trainer_resume(mo_trainer *trainer);
-/* Steps until the end: episodes, mean loss, gradients added along a fixed binary tree, clip, AdamW, log line. report
- * (may be NULL) returns false to stop early, after which a checkpoint is written. A step that fails numerically changes
- * nothing and, on the CPU, writes a checkpoint of the state before it. Returns the status. */
+/* Takes all remaining steps. Each draws episodes, adds up their gradients along a fixed binary tree, clips, updates by
+ * AdamW and writes a log line. report (may be NULL) returns false to stop early, after which a checkpoint is written. A
+ * step that fails numerically changes nothing and, on the CPU, writes a checkpoint of the state before it. Returns the
+ * status. */
 MO_API mo_code mo_trainer_run(mo_trainer *trainer, bool (*report)(const mo_step_report *r, void *state), void *state);
 /* Writes out/weights.safetensors with metadata: model, features, best hops. Returns the status. */
 MO_API mo_code mo_trainer_finish(mo_trainer *trainer);
-/* The model with the weights of a file that mo_trainer_finish wrote, of a converted released file, or embedded
- * ("best"), in float32; NULL on failure. */
+/* Returns a float32 model with the weights of a file (written by mo_trainer_finish, or a converted released file) or
+ * with embedded weights ("best"); NULL on failure. */
 MO_API mo_model *mo_model_open(mo_context *ctx, const char *path_or_name);
 
 /* ---- few-shot: the labels of a graph's examples from a few of them ---- */
 
 /* How the readout uses unlabelled examples. OFF: only through the features. ON: the readout is fitted again on its own
- * predictions for all examples, with classes assumed of equal size. AUTO: ON if it predicts held-out labels no worse,
- * for at most 100,000 examples whose rows fit in memory. NEVER, for graphs of a set and the weights' own readout: not
- * at all; graphs are compared by statistics and vocabularies of the labelled ones, without the trained embedding, so
- * that a prediction does not depend on other graphs. */
+ * predictions for all examples, with classes assumed of equal size. AUTO, for at most 100,000 examples whose rows fit
+ * in memory: ON unless that predicts held-out labels worse, by more than 0.02 nats of cross-entropy. NEVER, for graphs
+ * of a set and the weights' own readout: not at all; graphs are compared by statistics and vocabularies of the labelled
+ * ones, without the trained embedding, so that a prediction does not depend on other graphs. */
 typedef enum mo_transductive {
     MO_TRANSDUCTIVE_OFF,
     MO_TRANSDUCTIVE_ON,
@@ -129,8 +130,8 @@ typedef enum mo_transductive {
     MO_TRANSDUCTIVE_NEVER
 } mo_transductive;
 
-/* An expert of your own, of rows [nodes, w], float32 or float64: its kernel is 1 + <x, y> of rows at unit length (a
- * zero row stays zero). Both fields are borrowed for the call. */
+/* Your own expert, given by rows [nodes, w], float32 or float64. Its kernel is 1 + <x, y>, with rows scaled to unit
+ * length (a zero row stays zero). Both fields are borrowed for the call. */
 typedef struct mo_expert {
     const char *name; /* as listed by mo_few_shot_experts */
     mo_tensor *rows;
@@ -147,25 +148,25 @@ typedef struct mo_few_shot_options {
     mo_transductive transductive;
     mo_tensor *rows; /* NULL, or your own embeddings [examples, d], float32 or float64, which are copied: the head
                       * (NULL: ridge) reads them unchanged; weights, cache, memory and transductive must not be set */
-    int n_experts;   /* your own experts, which join the weights' mixture of kernels of nodes */
+    int n_experts;   /* your own experts, added to the mixture of kernels of nodes */
     const struct mo_expert *experts;
     void (*notice)(const char *line, void *state); /* events of the cache, progress of files; may be NULL */
     void *notice_state;
 } mo_few_shot_options;
 
-/* Estimates from labelled examples that a fit has not seen: one example of each class is left out at a time; with 3 to
- * 8 per class also two, to extrapolate the accuracy to all of them. The interval is Wilson's (1927) for held_out / 1.6
- * trials (train/few_shot/few_shot_held_out.c). */
+/* Estimates from labelled examples left out of a fit: one example of each class at a time; with 3 to 8 examples per
+ * class also two at a time, to extrapolate the accuracy to a fit on all labels. The interval is Wilson's (1927) for
+ * held_out / 1.6 trials (train/few_shot/few_shot_held_out.c). */
 typedef struct mo_few_shot_estimate {
     int64_t classes, labelled, held_out; /* held_out: examples that were left out once */
     int64_t small_classes;               /* number of classes with one example, which cannot be left out */
     double accuracy, low, high;          /* mean over classes, and its 95% interval; NaN without held-out examples */
-    double baseline;         /* estimated like accuracy, for a ridge on the features two hops away alone; NaN if
-                              * the readout does not mix kernels of nodes, or centres stand for a large support
+    double baseline;         /* the accuracy of a ridge on features two hops away alone, estimated alike; NaN if the
+                              * readout does not mix kernels of nodes, or centres represent a large support
                               * (train/few_shot/README.md) */
     double temperature;      /* of the probabilities */
     double nll;              /* mean cross-entropy of the held-out labels, in nats; NaN without any */
-    bool transductive;       /* whether the readout is */
+    bool transductive;       /* whether the readout was fitted again on its predictions */
     double other, other_nll; /* accuracy and nll of the readout that AUTO did not choose; else NaN */
 } mo_few_shot_estimate;
 

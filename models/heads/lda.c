@@ -7,8 +7,8 @@
  * (1 - s) / n_s, a system of size n_s is enough if n_s < d (Woodbury 1950):
  *     (b R^T R + a I)^-1 M^T = (M^T - b R^T (b R R^T + a I)^-1 R M^T) / a.
  * A row of weight w counts as w rows: weights are scaled to the sum n_s, and R_i by sqrt(w_i).
- * A class without support has M_c = 0 and the logit -infinity. A covariance of lower rank than d needs s > 0; if all
- * residuals are 0, as with one row per class, no s helps. Both raise MO_NUMERICAL. */
+ * A class without support has M_c = 0 and the logit -infinity. Raises MO_NUMERICAL if s = 0 and the covariance has a
+ * rank below d, and for every s if all residuals are 0, as with one row per class. */
 #include "models/heads/heads.h"
 
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 
 #include <inttypes.h>
 
-/* Returns the fitted weights; without a penalty, raises unless [Zs | 1] has full rank, which makes them unique. */
+/* Returns Wb. Raises an error if lambda is 0 and [Zs | 1] has not full rank: the weights would not be unique. */
 static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *lambda) {
     mo_context *ctx = mo_tape_context(t);
     if (!mo_ok(ctx) || mo_item(lambda) != 0)
@@ -25,7 +25,7 @@ static mo_tensor *unique(mo_tape *t, mo_tensor *Wb, mo_tensor *Zs, mo_tensor *la
     return Wb;
 }
 
-/* mo_logistic weighs a row by the sum of its labels. */
+/* Labels times weights: mo_logistic weighs each row by the sum of its labels. */
 static mo_tensor *weighted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return weight ? mo_mul(t, Ys, mo_with_axis(t, weight, MO_AXIS(-1), 1)) : Ys;
 }
@@ -50,9 +50,10 @@ static mo_tensor *logistic_logits(
     return mo_add(t, mo_matmul(t, Zq, W), b);
 }
 
-/* Fits all rows and all folds together if the op can, else one by one. Float32 uses a coarser tolerance than rounding
- * allows: on Cora's hop rows, at 4, 16, 64 and 512 rows per class, the logits then differ from float64 by 2e-4 to 5e-4
- * (root mean square), those of held-out rows by 2e-3 to 5e-3; with scikit-learn's default tolerance by up to 0.14. */
+/* Fits all rows and all folds in one op if the op can, else one by one. Float32 fits end at a coarser tolerance than
+ * rounding allows: on Cora's hop rows, with 4, 16, 64 and 512 rows per class, the logits then differ from float64 by
+ * 2e-4 to 5e-4 (root mean square) and the logits of held-out rows by 2e-3 to 5e-3; at scikit-learn's default tolerance
+ * by up to 0.14. */
 static mo_tensor *logistic_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     bool narrow = mo_tensor_dtype(Zs) == MO_F32;

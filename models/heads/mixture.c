@@ -1,31 +1,30 @@
 /* models/heads/mixture.c - ridges of several experts and penalties, mixed by how well each predicts support rows that
- * its fit has not seen.
+ * were left out of its fit.
  *
  * Expert e is a kernel k_e of the same examples. With penalty r it gives the readout f_er(q) = k_e(q, S) alpha_er and
- * the predictions Yloo_er, each of a support row by a fit without it (ridge_loo.c). For n different rows i, each w_i
- * times in the support, and classes c with n_c rows, copies counted:
+ * the leave-one-out predictions Yloo_er of the support rows (ridge_loo.c). Let the support have n different rows, row i
+ * w_i times, and let n_c of its rows, copies counted, be of class c:
  *     L_ic     = Yloo_ic n_c / (n_c - 1) if c is the row's own class and n_c > 1, else Yloo_ic
  *     CE_er(T) = sum_i w_i / (sum w) (cross-entropy of softmax(T L_i) with the row's label)
  *     T_er     = argmin over 1, 2, 4, 8, 16, 32 of n CE_er(T) + (log2(T / T_e))^2
  *     pi       = softmax_er(prior_e - sharpness n CE_er(T_er))
  *     logits   = sum_er pi_er T_er f_er
  *
- * The weights are a Gibbs posterior over the pairs, with the likelihood to the power of the sharpness (stacking by
- * leave-one-out: Wolpert 1992; the posterior: Zhang 2006). The factor in L compensates a class for the row that is left
- * out: without it, a ridge with a strong penalty seems to predict worse than chance from few labels. The only row of a
- * class takes no part in CE and n: a fit without it has never seen the class, so its error has no meaning. With one
- * label per class, the shares are the prior's and the temperatures are the expected ones, T_e.
+ * The shares pi are a Gibbs posterior over pairs (e, r), the likelihood raised to the power `sharpness` (stacking by
+ * leave-one-out: Wolpert 1992; the posterior: Zhang 2006). The factor n_c / (n_c - 1) in L compensates a class for the
+ * row that is left out: without the factor, a ridge with a strong penalty seems to predict worse than chance from few
+ * labels. The only row of a class takes no part in CE and n: a fit without it has never seen the class, so its error
+ * has no meaning. With one label per class, the shares are the prior's and the temperatures are the expected ones, T_e.
  *
  * If classes differ in size, the fits weight the rows of rare classes more (mo_class_weight): a ridge with weights b_i
- * is the ridge of the rows and labels times sqrt(b_i) (ridge_loo.c). CE and n_c use rows without these weights.
+ * is the ridge of the rows and labels times sqrt(b_i) (ridge_loo.c). CE and n_c do not use these weights.
  *
- * The temperature turns the logits into probabilities, so no other temperature follows; the second term in its choice
- * decides when labels are few. The gradient treats it as a constant, and flows through everything else; the gradient
- * jumps where two temperatures are equally good.
+ * T makes the softmax of the logits calibrated probabilities, so no further temperature is applied. With few labels the
+ * second term decides T_er. The gradient treats T_er as a constant, and jumps where two temperatures are equally good.
  *
- * A system is as wide as the support. A large support is represented by m of its rows, the centres (Nystroem's
- * approximation: Williams and Seeger 2001): with Km = L L^T of the centres and Phi = K L^-T of all rows, Phi Phi^T is
- * the kernel as far as the centres determine it, and the ridge of the rows Phi is only m wide,
+ * The system to solve is as wide as the support. A large support is represented by m of its rows, the centres
+ * (Nystroem's approximation: Williams and Seeger 2001): with Km = L L^T of the centres and Phi = K L^-T of all rows,
+ * Phi Phi^T is the kernel as far as the centres determine it, and the ridge of the rows Phi is only m wide,
  *     f(q) = k(q, centres) alpha,  alpha = L^-T (Phi^T Phi + r I)^-1 Phi^T Y.
  * Shares and temperatures are computed as above, from the centres alone.
  *
@@ -44,7 +43,7 @@ static mo_tensor *of_each_pair(mo_tape *t, mo_tensor *X) {
     return mo_with_axis(t, mo_with_axis(t, X, MO_AXIS(-3), 1), MO_AXIS(-3), 1);
 }
 
-/* L (above) from predictions [.., E, R, n_s, C]. For soft labels y the factor of class c is 1 + y_ic / (n_c - 1). */
+/* L (above) from predictions [.., E, R, n_s, C]. With soft labels y the factor of class c is 1 + y_ic / (n_c - 1). */
 static mo_tensor *without_lack(
     mo_tape *t, mo_tensor *Yloo, mo_tensor *Ys, mo_tensor *weight /* [.., n_s, 1] or NULL */) {
     mo_tensor *counted = weight ? mo_mul(t, Ys, weight) : Ys;
@@ -53,8 +52,8 @@ static mo_tensor *without_lack(
     return mo_mul(t, Yloo, of_each_pair(t, mo_scale(t, more, 1, 1)));
 }
 
-/* 1 for a row whose class has another example, else 0, without a gradient: [.., n_s, 1]. Soft labels count fractions of
- * rows. */
+/* [.., n_s, 1], without a gradient: 1 for a row whose class has another example, else 0. Soft labels count as fractions
+ * of examples. */
 static mo_tensor *has_others(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     mo_tensor *once = weight ? mo_mul(t, Ys, mo_clamp(t, weight, 0, 1)) : Ys;
     mo_tensor *examples = mo_sum(t, once, MO_AXIS(mo_ndim(Ys) - 2), MO_KEEP_AXES); /* of each class */
@@ -62,8 +61,8 @@ static mo_tensor *has_others(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return mo_greater_equal(t, own, mo_scalar(t, mo_tensor_dtype(Ys), 1.5));
 }
 
-/* Labels times n w_i / sum w, where w is 0 for rows that take no part: with them a sum over the rows is n times the
- * weighted mean. */
+/* Labels times n w_i / sum w, so that a sum over the rows is n times the weighted mean. Rows that take no part in CE
+ * have w_i = 0. */
 static mo_tensor *counted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     mo_tensor *others = has_others(t, Ys, weight);
     if (!weight)
@@ -75,14 +74,14 @@ static mo_tensor *counted_labels(mo_tape *t, mo_tensor *Ys, mo_tensor *weight) {
     return mo_mul(t, Ys, mo_mul(t, weight, scale));
 }
 
-/* n CE [.., E, R] of T L [.., E, R, n_s, C] with counted labels [.., n_s, C]. */
+/* n CE [.., E, R] at the scaled predictions TL [.., E, R, n_s, C]; labels [.., n_s, C] as from counted_labels. */
 static mo_tensor *cross_entropy(mo_tape *t, mo_tensor *TL, mo_tensor *labels) {
     int last = mo_ndim(TL) - 1;
     mo_tensor *of_label = mo_mul(t, mo_log_softmax(t, TL, MO_AXIS(-1)), of_each_pair(t, labels));
     return mo_neg(t, mo_sum(t, of_label, MO_AXES(last, last - 1), MO_DROP_AXES));
 }
 
-/* T [.., E, R] of L, without a gradient. doublings [E]: log2 of the expected ones. */
+/* T [.., E, R], chosen from the predictions L without a gradient. doublings [E]: log2 T_e. */
 static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels, mo_tensor *doublings) {
     mo_tensor *score[TEMPERATURES];
     L = mo_stop_gradient(t, L);
@@ -102,13 +101,13 @@ static mo_tensor *best_temperature(mo_tape *t, mo_tensor *L, mo_tensor *labels, 
     return mo_cast(t, mo_reshape(t, T, mo_ndim(at), shape), mo_tensor_dtype(L));
 }
 
-/* X times x [.., E, R], which is one number for the matrix of each pair. */
+/* Multiplies the matrix of each expert and penalty in X by its number in x [.., E, R]. */
 static mo_tensor *times_matrix(mo_tape *t, mo_tensor *X, mo_tensor *x) {
     return mo_mul(t, X, mo_with_axis(t, mo_with_axis(t, x, MO_AXIS(-1), 1), MO_AXIS(-1), 1));
 }
 
-/* Mixes what each expert and penalty has learned from the support, X [.., E, R, p, C], by its leave-one-out predictions
- * Yloo [.., E, R, n_s, C] of the labels Ys [.., n_s, C]: learned [.., E, p, C]. lambda is not read. */
+/* Mixes the weights X [.., E, R, p, C] of all experts and penalties into `learned` [.., E, p, C], by their
+ * leave-one-out predictions Yloo [.., E, R, n_s, C] of the labels Ys [.., n_s, C]. Does not read mix->lambda. */
 static mo_mixed_experts mix_experts(
     mo_tape *t, mo_tensor *X, mo_tensor *Yloo, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
@@ -127,7 +126,7 @@ static mo_mixed_experts mix_experts(
     return mo_ok(ctx) ? m : none;
 }
 
-/* lambda [R] for every problem: [.., R], with the leading axes of K but its last two. */
+/* lambda [R] broadcast to [.., R], where K is [.., E, n, n] and ".." its leading axes without E. */
 static mo_tensor *of_every_problem(mo_tape *t, mo_tensor *lambda, const mo_tensor *K) {
     int64_t shape[MO_MAX_AXES];
     int ndim = mo_ndim(K) - 1;
@@ -180,8 +179,8 @@ mo_mixed_experts mo_kernel_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Ys, cons
     return mix_experts(t, alpha, Yloo, Ys, mix);
 }
 
-/* Added to the diagonal of the centres' kernel, whose least eigenvalues float32 does not resolve; far below the least
- * penalty. */
+/* Added to the diagonal of the centres' kernel, because float32 does not resolve its smallest eigenvalues; far below
+ * the smallest penalty. */
 static const double centre_ridge = 1e-3;
 
 mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_tensor *Ys, mo_tensor *Ym,
@@ -209,12 +208,12 @@ mo_mixed_experts mo_centred_mixture(mo_tape *t, mo_tensor *K, mo_tensor *Km, mo_
 
 /* ---- without some rows ----
  *
- * From G = (K + r I)^-1 and alpha = G Y of all rows, the inverse of a block matrix gives the fit without the rows J
- * (the leave-one-out formula of ridge_loo.c is the case of one row),
+ * Given G = (K + r I)^-1 and alpha = G Y of all rows, the inverse of a block matrix gives the fit without the rows J
+ * (for one row this is the leave-one-out formula of ridge_loo.c):
  *     f(J) = Y_J - G_JJ^-1 alpha_J,
  *     G'_ii = G_ii - G_iJ G_JJ^-1 G_Ji,  alpha' = alpha - G_J G_JJ^-1 alpha_J,  Yloo'_i = Y_i - alpha'_i / G'_ii,
- * which takes products with h = |J| columns instead of a factorization. With class weights, the rows and labels are
- * multiplied by sqrt(b_i), and f and Yloo are divided by it at the end; the weights stay as with the rows J. */
+ * which takes products with h = |J| columns instead of a factorization. With class weights b_i, rows and labels are
+ * multiplied by sqrt(b_i), and f and Yloo are divided by it at the end; the b_i are not recomputed without J. */
 
 mo_inverted_mixture mo_kernel_mixture_invert(mo_tape *t, mo_tensor *K, mo_tensor *Ys, const mo_expert_mixture *mix) {
     mo_context *ctx = mo_tape_context(t);
@@ -240,7 +239,7 @@ static mo_tensor *rows_of_pairs(mo_tape *t, mo_tensor *X, const int64_t *row, in
     return mo_reshape(t, mo_gather_rows(t, flat, index), 4, (int64_t[]){E, R, h, c});
 }
 
-/* 1 for every row but these, [n]. */
+/* Weights [n]: 0 for the rows row[0 .. h - 1], else 1. */
 static mo_tensor *weights_without(mo_tape *t, int64_t n, const int64_t *row, int64_t h, mo_dtype real) {
     double *weight = mo_host_array(mo_tape_context(t), n, sizeof *weight);
     for (int64_t i = 0; weight && i < n; i++)
@@ -266,7 +265,7 @@ mo_tensor *mo_kernel_mixture_without(mo_tape *t, const mo_inverted_mixture *all,
     mo_tensor *alpha_J = rows_of_pairs(t, all->alpha, row, h);
     mo_tensor *X = mo_solve_spd(t, G_JJ, mo_concat(t, (mo_tensor *[]){alpha_J, G_Jt}, 2, MO_AXIS(-1)));
     mo_tensor *B = mo_slice(t, X, MO_AXIS(-1), 0, C), *H = mo_slice(t, X, MO_AXIS(-1), C, C + n);
-    mo_tensor *lost = mo_sum(t, mo_mul(t, G_Jt, H), MO_AXIS(2), MO_DROP_AXES); /* what G_ii loses, [E, R, n] */
+    mo_tensor *lost = mo_sum(t, mo_mul(t, G_Jt, H), MO_AXIS(2), MO_DROP_AXES); /* G_ii - G'_ii, [E, R, n] */
     others.weight = weights_without(t, n, row, h, real);
     mo_tensor *G_ii = mo_mul(t, mo_sub(t, mo_diagonal(t, all->G), lost), others.weight); /* 0 in J */
     mo_tensor *alpha = mo_sub(t, all->alpha, mo_matmul(t, mo_transpose(t, G_Jt), B));

@@ -3,15 +3,15 @@
  *
  * With x the rows minus the support's mean, divided by the root mean square of the centred support,
  *     H = softplus(x W1 + b1) - log 2,    logits = H W2 + b2,
- * and T steps W <- W - lr dL/dW on L, the cross-entropy of the support; softplus, so that every order of derivative
- * exists. W1 and b1 start at the parameters of that name; W2 = 0 and b2 = 0, so that the fit treats the classes alike,
- * whatever their number and order. If a gradient may be asked for, the steps are recorded with MO_CREATE_GRAPH: it
- * flows through all of them to Zs, Ys, Zq, lr, W1 and b1. If not, each step is freed as soon as it is taken. Another
- * width of the hidden layer needs another shape in the table of parameters.
+ * and all weights take T steps W <- W - lr dL/dW, with L the cross-entropy of the support. Softplus has derivatives of
+ * every order. W1 and b1 start at the parameters of these names, W2 and b2 at 0, so that the fit treats all classes
+ * alike. If the caller may ask for gradients, the steps are recorded with MO_CREATE_GRAPH, and gradients flow through
+ * all steps to Zs, Ys, Zq, lr, W1 and b1. If not, each step is freed once taken. The width of the hidden layer is in
+ * the table of parameters.
  *
- * dL/dW1 = x^T D for the gradient D at A = x W1, the rows' inputs to the units. If the support has no more rows than
- * columns, the steps are therefore taken on A itself, by the Gram matrix: A <- A - lr x x^T D, and the final W1 is the
- * initial W1 less lr x^T sum D. */
+ * With A = x W1 and D = dL/dA, dL/dW1 = x^T D. If the support has at most as many rows as columns, the steps are
+ * therefore taken on A, by the Gram matrix x x^T: A <- A - lr x x^T D. The final W1 is the initial W1 minus lr x^T sum
+ * D. */
 #include "models/inside.h"
 
 #include <math.h>
@@ -19,15 +19,15 @@
 
 enum { LR = 0, STEPS, W1, B1, N_PARAMETERS, MOST_STEPS = 1000000 };
 enum { IN = 0, IN_BIAS, OUT, OUT_BIAS, N_WEIGHTS }; /* weights: [.., d, h], [.., 1, h], [.., h, C], [.., 1, C] */
-enum { SUM = N_WEIGHTS, N_STATE }; /* if IN holds A [.., n_s, h] of the rows: the sum of its gradients */
+enum { SUM = N_WEIGHTS, N_STATE };                  /* used if w[IN] is A [.., n_s, h]: the sum of all D */
 
-/* Logits of rows with A = x W1. */
+/* Logits of the rows with inputs A = x W1 to the hidden layer. */
 static mo_tensor *mlp_forward(mo_tape *t, mo_tensor *A, mo_tensor *const *w) {
     mo_tensor *H = mo_scale(t, mo_softplus(t, mo_add(t, A, w[IN_BIAS])), 1, -log(2));
     return mo_add(t, mo_matmul(t, H, w[OUT]), w[OUT_BIAS]);
 }
 
-/* The cross-entropy of each episode's rows, averaged, and summed over the batch, so that episodes stay independent. */
+/* The mean cross-entropy of each episode's rows, summed over the batch, so that episodes stay independent. */
 static mo_tensor *fit_loss(mo_tape *t, mo_tensor *A, mo_tensor *Y, mo_tensor *const *w) {
     int64_t C = mo_dim(Y, -1), rows = mo_dim(Y, -2), all = C ? mo_numel(Y) / C : 0, flat[2] = {all, C};
     mo_tensor *logits = mo_reshape(t, mlp_forward(t, A, w), 2, flat);
@@ -35,7 +35,7 @@ static mo_tensor *fit_loss(mo_tape *t, mo_tensor *A, mo_tensor *Y, mo_tensor *co
     return mo_scale(t, loss, (double)all / (double)rows, 0);
 }
 
-/* [.., rows, columns]: a copy of P for each episode, or zeros if P is NULL; it needs a gradient. */
+/* Initial weights [.., rows, columns] that require a gradient: a copy of P for each episode, or zeros if P is NULL. */
 static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int64_t rows, int64_t columns) {
     int n = mo_ndim(X);
     int64_t shape[MO_MAX_AXES];
@@ -47,7 +47,8 @@ static mo_tensor *first_weight(mo_tape *t, const mo_tensor *X, mo_tensor *P, int
     return mo_needs_grad(w) ? w : mo_require_grad(w);
 }
 
-/* T steps from w, in place; without a graph each step is a scope of its own. K = X X^T: steps on A; NULL: on W1. */
+/* Takes all steps from w, in place; if no graph is recorded, each step's memory is freed. K = X X^T: w[IN] is A; NULL:
+ * w[IN] is W1. */
 static void descend(mo_tape *t, mo_tensor *X, mo_tensor *K, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph,
     mo_tensor *w[N_STATE]) {
     mo_tensor *g[N_WEIGHTS];
@@ -70,7 +71,7 @@ static void descend(mo_tape *t, mo_tensor *X, mo_tensor *K, mo_tensor *Y, mo_ten
     }
 }
 
-/* The fitted weights from their initial values, in place. */
+/* Replaces the initial weights in `first` by the fitted weights. */
 static void mlp_fit(
     mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lr, int64_t steps, bool graph, mo_tensor **first) {
     bool dual = mo_dim(X, -2) <= mo_dim(X, -1);
@@ -87,7 +88,7 @@ static void mlp_fit(
         first[i] = w[i];
 }
 
-/* The caller's number of steps; -1 if it is not one. */
+/* The number of steps; -1 after an error. */
 static int64_t number_of_steps(mo_tape *t, mo_tensor *parameter) {
     double steps = mo_item(parameter);
     if (mo_ok(mo_tape_context(t)) && !(steps >= 0 && steps <= MOST_STEPS && steps == floor(steps)))
@@ -106,7 +107,7 @@ static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     bool graph = mode == MO_RECORD && (mo_needs_grad(Zs) || mo_needs_grad(Ys));
     for (int i = 0; i <= B1; i++)
         graph |= mode == MO_RECORD && mo_needs_grad(parameters[i]);
-    mo_tape_set_mode(t, MO_RECORD); /* the steps take gradients even if the caller does not */
+    mo_tape_set_mode(t, MO_RECORD); /* the fit itself needs gradients */
     mo_tensor *mean = mo_mean(t, Zs, rows, MO_KEEP_AXES), *X = mo_sub(t, Zs, mean), *Q = mo_sub(t, Zq, mean);
     mo_tensor *scale = mo_sqrt(t, mo_scale(t, mo_mean(t, mo_square(t, X), both, MO_KEEP_AXES), 1, 1e-12));
     X = mo_div(t, X, scale);
@@ -127,7 +128,7 @@ static mo_tensor *mlp_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
 static const mo_head_parameter parameters[] = {
     [LR] = {.name = "lr", .value = 0.3, .low = 0, .high = 1e6},
     [STEPS] = {.name = "steps", .value = 50, .low = 0, .high = MOST_STEPS, .fixed = true},
-    [W1] = {.name = "W1", .value = 1.7320508, .ndim = 2, .shape = {MO_HEAD_DIM, 32}}, /* entries of variance 1 / d */
+    [W1] = {.name = "W1", .value = 1.7320508, .ndim = 2, .shape = {MO_HEAD_DIM, 32}}, /* variance 1 / d */
     [B1] = {.name = "b1", .value = 0, .ndim = 1, .shape = {32}},
 };
 

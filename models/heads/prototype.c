@@ -4,7 +4,7 @@
  *     inner product  logits = Zq P^T
  *     Euclidean      logits_ic = -|Zq_i - P_c|^2 = 2 Zq_i P_c - |P_c|^2 - |Zq_i|^2
  *     cosine         logits_ic = scale <Zq_i, P_c> / (|Zq_i| |P_c|)                 (Gidaris and Komodakis 2018)
- *     centred        the inner product after subtracting the mean of the support from both (Wang et al. 2019, "CL2N"
+ *     centred        the inner product after subtracting the support's mean from Zs and Zq (Wang et al. 2019, "CL2N"
  *                    without the norm): a shift of all embeddings changes nothing */
 #include "models/heads/folds/folds.h"
 
@@ -60,7 +60,7 @@ static mo_tensor *prototype_fit(
     return compare(t, &all, episode[2], parameters);
 }
 
-/* The sums without a fold are the sums of all rows less those of the fold. */
+/* Without a fold, the class sums are the sums of all rows minus the fold's sums. */
 static mo_tensor *fit_folds(mo_tape *t, comparison compare, mo_tensor *const episode[3], mo_tensor *const *parameters,
     const mo_folds *folds, mo_tensor **held) {
     mo_tensor *rows[MO_MAX_FOLDS];

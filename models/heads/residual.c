@@ -1,13 +1,13 @@
 /* models/heads/residual.c - a head that gives only F(W; Zs, Ys, parameters): W is found by Newton-Krylov from W = 0 and
  * differentiated by the implicit function theorem.
  *
- * The solver is given G(W) = F(W) / |F(0)| of each episode: the tolerance then depends neither on the number of rows
- * nor on the scale of the embeddings, and the derivative of the solution is the same. */
+ * The solver gets F(W) / |F(0)|, per episode, so that its tolerance depends neither on the number of rows nor on the
+ * scale of the embeddings. The solution and its derivative are those of F. */
 #include "models/heads/heads.h"
 
 enum { ZS = 0, YS, SCALE, FIRST_PARAMETER }; /* theta */
 
-/* F, in the shape of W. */
+/* Evaluates F(W) and checks that it has the shape and dtype of W. */
 static mo_tensor *residual_evaluate(mo_tape *t, const mo_head *head, mo_tensor *W, mo_tensor *const *theta) {
     mo_context *ctx = mo_tape_context(t);
     mo_tensor *F = head->residual(t, W, theta[ZS], theta[YS], theta + FIRST_PARAMETER);
@@ -28,7 +28,7 @@ static mo_tensor *residual_scaled(mo_tape *t, mo_tensor *W, mo_tensor *const *th
     return mo_div(t, residual_evaluate(t, state, W, theta), theta[SCALE]);
 }
 
-/* |F(0)| of each episode [.., 1, 1], as a constant; 1 if W = 0 fits. */
+/* |F(0)| of each episode [.., 1, 1], as a constant; 1 if F(0) = 0. */
 static mo_tensor *first_norm(mo_tape *t, const mo_head *head, mo_tensor *W, mo_tensor *const *theta) {
     mo_mode mode = mo_tape_mode(t);
     mo_axes last_two = MO_AXES(-1, -2);

@@ -4,7 +4,7 @@
  * W minimises |X W - Y|^2 + lambda |W|^2:
  *     dual    W = X^T (X X^T + lambda I)^-1 Y     an n_s x n_s system, the smaller one if n_s is at most X's width
  *     primal  W = (X^T X + lambda I)^-1 X^T Y     a system of X's width
- * Both are equal (push-through identity), values and gradients. Gradients flow to Zs, Ys, Zq and lambda.
+ * Both forms give the same W and the same gradients (push-through identity). Gradients flow to Zs, Ys, Zq and lambda.
  *
  * Penalised bias: X = [Zs | 1], Y = Ys; the last row of W is the bias. Unpenalised intercept: the optimal one is b =
  * mean(Ys) - mean(Zs) W, so that W is the ridge of X = Zs - mean(Zs), Y = Ys - mean(Ys) (Hastie, Tibshirani, Friedman
@@ -30,10 +30,10 @@ static mo_tensor *ridge_solve(mo_tape *t, mo_tensor *K, mo_tensor *lambda, mo_te
     return mo_solve_spd(t, mo_add_diag(t, K, lambda), B);
 }
 
-/* W [.., width, C]; K s = 0 for the columns s of centred rows, of which NULL is all ones. X X^T is a matmul here, in
+/* Returns W [.., width, C]. centred: X is centred, so K s = 0; s: columns, NULL: all ones. K is a matmul here, in
  * ridge_loo.c and in svm.c, and mo_gram everywhere else: mo_gram costs a fifth to a third less but rounds differently.
- * The shipped weights were trained through the two ridges, and where rows are almost equal the rounding of K decides
- * which support vectors the machine takes. */
+ * The shipped weights were trained with matmul in both ridges, and for almost equal rows the rounding of K decides
+ * which rows become support vectors. */
 static mo_tensor *ridge_fit(
     mo_tape *t, mo_tensor *X, mo_tensor *Y, mo_tensor *lambda, mo_ridge_form form, bool centred, mo_tensor *s) {
     mo_tensor *Xt = mo_transpose(t, X);
@@ -68,8 +68,8 @@ static void check_rank(mo_tape *t, mo_tensor *K) {
             rank, n);
 }
 
-/* Raises an error in the name of the fit if its inputs do not fit together: the solve's own error would name matrices
- * that the caller does not know. On failure *W and *b are null. */
+/* Checks the inputs of a fit and names the fit in the error: an error of the solve would name matrices that the caller
+ * does not know. On failure *W and *b are null. */
 static bool check_fit(mo_tape *t, const char *name, const mo_tensor *Zs, const mo_tensor *Ys, const mo_tensor *lambda,
     mo_tensor **W, mo_tensor **b) {
     mo_context *ctx = mo_tape_context(t);
@@ -137,7 +137,7 @@ static void linear_intercept(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
         fit_about_means(t, Zs, Ys, weight, parameters[0], MO_RIDGE_AUTO, W, b);
 }
 
-/* Whether the queries have the same leading axes as the supports; if not, the two may still broadcast. */
+/* Whether queries and support have equal leading axes. If not, the fit may still broadcast over the queries. */
 static bool same_batch(const mo_tensor *Zs, const mo_tensor *Zq) {
     bool same = mo_ndim(Zs) == mo_ndim(Zq);
     for (int i = 0; same && i < mo_ndim(Zs) - 2; i++)

@@ -6,19 +6,20 @@
  * Williams 2006, section 5.4.2):
  *     dual    G = (K + lambda I)^-1, alpha = G Y, W = Z1^T alpha            Yloo_i = Y_i - alpha_i / G_ii
  *     primal  P = (Z1^T Z1 + lambda I)^-1, W = P Z1^T Y, h_i = z_i P z_i^T   Yloo_i = (z_i W - h_i Y_i) / (1 - h_i)
- * Both are equal, and equal to n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0.
+ * Both forms give the same result as n_s separate fits. 1 - h_i = lambda G_ii is positive for every lambda > 0.
  *
- * Copies of a row have to leave with it, or they predict its label by heart. An example that the support has w_i times
- * counts w_i times in sum_i w_i |z_i W - Y_i|^2 + lambda |W|^2, the ridge of the rows sqrt(w_i) z_i and the labels
- * sqrt(w_i) Y_i, whose Yloo_i is sqrt(w_i) times the example's. Its copies have the weight 0: zero rows, which take
- * part in nothing and keep the shapes of a batch equal. For kernels this is (K + lambda diag(1/w))^-1 with its sides
- * scaled. Leaving the block of copies out of the fit of all rows, Y_i - alpha_i / (w_i G_ii - (w_i - 1) / lambda), is
- * equal, but G_ii is near 1 / lambda: in float32, with 20 copies of each of 20 rows [20, 256], it is off by 2e-2 at
- * lambda = 0.03 and by 0.7 at 0.001, the scaled dual form by 4e-7, the scaled primal form by 3e-4 and 1e-2. */
+ * All copies of a row must be left out with it, or they give away its label. An example that the support has w_i times
+ * counts w_i times in sum_i w_i |z_i W - Y_i|^2 + lambda |W|^2, the ridge of the rows sqrt(w_i) z_i and labels
+ * sqrt(w_i) Y_i; the Yloo_i of this ridge is sqrt(w_i) times the example's. The other copies have weight 0: zero rows,
+ * which have no effect and keep the shapes of a batch equal. For kernels the system is (K + lambda diag(1/w))^-1,
+ * scaled from both sides. Leaving the block of copies out of the fit of all rows, Y_i - alpha_i / (w_i G_ii - (w_i - 1)
+ * / lambda), is the same in exact arithmetic, but G_ii is near 1 / lambda. In float32, with 20 copies of each of 20
+ * rows [20, 256], the errors at lambda = 0.03 and 0.001 are 2e-2 and 0.7; of the scaled dual form 4e-7, of the scaled
+ * primal form 3e-4 and 1e-2. */
 #include "models/heads/heads.h"
 #include "tensor/hidden.h"
 
-/* Solves for both kinds of right-hand sides, the columns of B before those of C. */
+/* Returns (A + lambda I)^-1 [B | C] for each penalty. */
 static mo_tensor *solve_both(mo_tape *t, mo_tensor *A, mo_tensor *lambda, mo_tensor *B, mo_tensor *C) {
     int64_t R = mo_dim(lambda, -1);
     mo_tensor *sides = mo_concat(t, (mo_tensor *[]){B, C}, 2, MO_AXIS(-1));
@@ -30,7 +31,7 @@ static mo_tensor *columns(mo_tape *t, mo_tensor *X, int64_t first, int64_t stop)
     return mo_is_null(X) ? X : mo_slice(t, X, MO_AXIS(-1), first, stop);
 }
 
-/* The identity, once per matrix of K. */
+/* An identity matrix for each matrix of K. */
 static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     int64_t shape[MO_MAX_AXES];
     for (int i = 0; i < mo_ndim(K); i++)
@@ -38,7 +39,7 @@ static mo_tensor *identities(mo_tape *t, const mo_tensor *K) {
     return mo_broadcast_to(t, mo_eye(t, mo_tensor_dtype(K), mo_dim(K, -1)), mo_ndim(K), shape);
 }
 
-/* X [.., R, n_s, C] divided by the roots; 0 for copies. */
+/* X [.., R, n_s, C] divided by root; 0 where root is 0, at copies. */
 static mo_tensor *unscaled(mo_tape *t, mo_tensor *X, mo_tensor *root) {
     return mo_div_or_zero(t, X, mo_with_axis(t, root, MO_AXIS(-3), 1));
 }

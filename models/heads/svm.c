@@ -4,18 +4,19 @@
  * With Z1 = [Zs | 1], the intercept penalised like the rest, K = Z1 Z1^T and labels Y, [W; b] minimises
  *     sum_i max_c (Z1_i W_c + 1 - Y_ic) - <Y_i, Z1_i W> + lambda / 2 |W|^2,
  * and is Z1^T A / lambda with A = Y - alpha from the dual (ops/fits/svm_dual.c). Entries of alpha that are 0 stay 0
- * nearby, so near a solution A = A_0 + Pi v: Pi v keeps, row by row, the entries with alpha > 0 and subtracts their
- * mean; v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, symmetric in v; s, the mean of K's diagonal, only
- * scales. Support vectors that depend on one another, such as equal rows, make the system semidefinite; but the adjoint
- * that reaches v lies in its range, since the weights are unique, and conjugate gradients stay in the range, where
- * factors would fail. The gradient follows from the implicit function theorem: it reaches Zs, Zq and lambda, but not
+ * near a solution, so there A = A_0 + Pi v, where Pi v keeps, row by row, the entries with alpha > 0 and subtracts
+ * their mean. v solves Pi (K (A_0 + Pi v) - lambda Y) + s (v - Pi v) = 0, a symmetric system; s, the mean of K's
+ * diagonal, only scales it. Linearly dependent support vectors, such as equal rows, make the system singular, so it is
+ * not factorized; but the weights are unique, so the adjoint of v lies in the system's range, and conjugate gradients
+ * stay in this range. The gradient follows from the implicit function theorem: it reaches Zs, Zq and lambda, but not
  * the labels, and has only first order. At most 4,096 support rows.
  *
  * A row of weight w counts as w rows: w times its loss is the loss of w Z1_i at the margin w. */
 #include "models/heads/folds/folds.h"
 #include "models/heads/heads.h"
 
-/* theta: K, lambda, Y, the mask of alpha > 0, 1 / the number of such entries in the row (0 if one), A_0, s. */
+/* theta: K, lambda, Y, the mask of alpha > 0 in rows with two or more such entries, 1 / the number of these entries in
+ * the row, A_0, s. */
 enum { THETA_K, THETA_LAMBDA, THETA_Y, THETA_MASK, THETA_SHARE, THETA_A0, THETA_SCALE, THETA };
 
 static mo_tensor *class_sum(mo_tape *t, mo_tensor *X) {
@@ -38,7 +39,8 @@ static mo_tensor *optimality(mo_tape *t, mo_tensor *v, mo_tensor *const *theta, 
     return mo_add(t, svm_onto_face(t, slack, mask, share), rest);
 }
 
-/* A with its gradient: the zeros of alpha are held, the other entries follow their system. slack: Y, times the margins.
+/* A with its gradient: where alpha is 0, A is constant; the other entries solve the system above. slack: Y times the
+ * row weights.
  */
 static mo_tensor *differentiable(
     mo_tape *t, mo_tensor *K, mo_tensor *Y, mo_tensor *slack, mo_tensor *lambda, mo_tensor *alpha) {
@@ -54,13 +56,13 @@ static mo_tensor *differentiable(
         size[i] = mo_dim(K, i);
     size[rows] = size[rows + 1] = 1;
     mo_tensor *theta[THETA] = {K, lambda, slack, mask, share, mo_sub(t, A, v), mo_reshape(t, scale, rows + 2, size)};
-    double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* rounding for rows whose logits are as large as K */
+    double epsilon = mo_tensor_dtype(Y) == MO_F64 ? 1e-6 : 1e-2; /* rounding error for logits as large as K */
     const mo_implicit_options options = {.batch_axes = rows, .symmetric = true, .dense_limit = -1, .residual = epsilon};
     mo_tensor *solved = mo_implicit(t, v, optimality, theta, THETA, &options);
     return mo_add(t, theta[THETA_A0], svm_onto_face(t, solved, mask, share));
 }
 
-/* K of more rows takes more than 128 MiB, and its fit minutes. */
+/* With more rows, K takes more than 128 MiB and a fit takes minutes. */
 enum { MOST_ROWS = 4096 };
 
 static bool has_few_rows(mo_tape *t, mo_tensor *Zs) {
@@ -85,8 +87,8 @@ static mo_tensor *svm_fit(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *w
     return mo_div(t, mo_matmul(t, Z1t, A), lambda);
 }
 
-/* A = Y - alpha is about lambda / |Zs_i|^2 for separable rows, next to an alpha of 1: below 1e-4, float32 has too few
- * digits for it. */
+/* Whether float32 has too few digits: for separable rows, A = Y - alpha is about lambda / |Zs_i|^2, a difference of
+ * numbers near 1, which float32 cannot resolve below 1e-4. */
 static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     if (mo_tensor_dtype(Zs) != MO_F32)
         return false;
@@ -94,7 +96,7 @@ static bool is_too_narrow(mo_tape *t, mo_tensor *Zs, mo_tensor *lambda) {
     return mo_item(mo_max(t, squares, MO_ALL, MO_DROP_AXES)) > 1e4 * mo_item(lambda);
 }
 
-/* W above b, in float64 where float32 is too narrow. */
+/* [W; b], computed in float64 if float32 is too narrow. */
 static mo_tensor *svm_weights(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *weight, mo_tensor *lambda) {
     mo_tensor *in[] = {Zs, Ys, lambda, weight};
     if (!has_few_rows(t, Zs))
@@ -118,7 +120,7 @@ static mo_tensor *svm_logits(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor
     return mo_cast(t, logits, mo_tensor_dtype(Zq));
 }
 
-/* Fits all rows and all folds together if the op can, else one by one. */
+/* Fits all rows and all folds in one op if the op can, else one by one. */
 static mo_tensor *svm_cross_validate(mo_tape *t, mo_tensor *Zs, mo_tensor *Ys, mo_tensor *Zq,
     mo_tensor *const *parameters, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *out[2], *lambda = parameters[0], *Z1 = mo_append_ones(t, Zs), *Z1t = mo_transpose(t, Z1);

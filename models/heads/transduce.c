@@ -2,24 +2,23 @@
  * those without a label.
  *
  * Self-training (Scudder 1965): predictions for all N rows become their labels, and a ridge is fitted again on the
- * support and, at the weight n_s / N per row, on all rows. By itself it drifts to few classes; the assumption that the
- * classes are of equal size prevents that: the columns of the predictions P [N, C] are scaled to equal sums, then the
- * rows to 1 (one step of Sinkhorn and Knopp 1967). Let Z be the rows [z | 1] of one expert, and r = n_s / N. The logits
- * of the readout are F + c Z W, of which the other experts' part F stays; from them, each round is
+ * support and, at the weight n_s / N per row, on all rows. Alone, self-training drifts to few classes. Assuming classes
+ * of equal size prevents this: the columns of the predictions P [N, C] are scaled to equal sums, then the rows to sum 1
+ * (one step of Sinkhorn and Knopp 1967). Let Z be the rows [z | 1] of one expert, and r = n_s / N. The logits are F + c
+ * Z W, where the other experts' part F is not refitted. Each round computes from the logits
  *     P = rows(columns(softmax(sharpness logits))),  P_i = Y_i for the support,
  *     W = (Zs^T Zs + r Z^T Z + lambda I)^-1 (Zs^T Ys + r Z^T P).
- * One factorization serves all rounds. The system is as large as the embedding is wide; besides Z, memory holds only
- * [N, C] arrays. */
+ * One factorization of size d + 1 serves all rounds. Besides Z, memory holds only arrays [N, C]. */
 #include "models/heads/heads.h"
 #include "tensor/hidden.h"
 
-/* For N rows: times [N, 1]: how often the support has the row; Y [N, C]: its label, else 0; mine [N, 1]: 1 if it is in
- * the support, else 0. */
+/* The support's labels placed among all N rows. times [N, 1]: how often the support has the row; Y [N, C]: the row's
+ * label, or 0; mine [N, 1]: 1 for rows in the support, else 0. */
 typedef struct placed_labels {
     mo_tensor *times, *Y, *mine;
 } placed_labels;
 
-/* support: row numbers [n_s], Ys [n_s, C]; a row drawn twice has one label. */
+/* support: row numbers [n_s], with labels Ys [n_s, C]; a repeated row must have the same label each time. */
 static placed_labels place_labels(mo_tape *t, mo_tensor *support, mo_tensor *Ys, int64_t N) {
     mo_tensor *sum = mo_scatter_add_rows(t, Ys, support, N), *times = mo_sum(t, sum, MO_AXIS(1), MO_KEEP_AXES);
     return (placed_labels){.times = times,
@@ -27,7 +26,7 @@ static placed_labels place_labels(mo_tape *t, mo_tensor *support, mo_tensor *Ys,
         .mine = mo_greater_equal(t, times, mo_scalar(t, mo_tensor_dtype(times), 0.5))};
 }
 
-/* softmax(sharpness logits) [N, C], its columns scaled to equal sums, then its rows to 1, with the support's labels. */
+/* The predictions P of a round, from the logits [N, C]. */
 static mo_tensor *balanced_predictions(
     mo_tape *t, const placed_labels *labels, mo_tensor *logits, mo_tensor *sharpness) {
     mo_tensor *P = mo_softmax(t, mo_mul(t, logits, sharpness), MO_AXIS(-1));
@@ -39,7 +38,7 @@ static mo_tensor *balanced_predictions(
 /* The tensors that all rounds share. */
 typedef struct system {
     mo_tensor *Z, *Zt; /* [N, D] */
-    mo_tensor *L;      /* the Cholesky factor of the system */
+    mo_tensor *L;      /* Cholesky factor of the matrix in W above */
     mo_tensor *Zs_Ys;  /* [D, C] */
     placed_labels labels;
     double r;

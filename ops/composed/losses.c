@@ -10,7 +10,7 @@
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 
-/* Requires two real tensors of one shape, so that nothing is broadcast by mistake. */
+/* Returns whether X and Y are real and of one shape, so that nothing is broadcast by mistake; raises if not. */
 static bool alike(mo_context *ctx, const char *name, const mo_tensor *X, const mo_tensor *Y) {
     char x[160], y[160];
     if (!mo_ok(ctx))

@@ -3,10 +3,11 @@
  * X [n, ..], offset int64 [S + 1], rising from 0 to n -> Y [S, ..]; row s is the maximum of the rows offset(s) ..
  * offset(s+1)-1, and 0 for an empty segment; NaN if one of these entries is NaN.
  *
- * A tournament: neighbours of a segment meet in pairs (mo_larger), the winners again, until each segment has one row
- * left; a row without a neighbour meets itself. After log2 of the longest segment rounds about 2 n rows have been
- * computed. Y_bar goes to the winner, the first of equal rows, as in mo_max. The pairs depend on the offsets alone,
- * which are read on the host, after a wait for a GPU's queued work. */
+ * A tournament in rounds: in each segment, neighbouring rows are compared in pairs (mo_larger) and the winners go to
+ * the next round, until each segment has one row; a row without a neighbour is paired with itself. The number of rounds
+ * is log2 of the longest segment; together they compute about 2 n rows. Y_bar goes to the winner, the first of equal
+ * rows, as in mo_max. The pairs depend on the offsets alone. These are read on the host, which waits for a GPU's queued
+ * work. */
 #include "ops/composed/segments.h"
 #include "tensor/storage.h"
 
@@ -27,12 +28,13 @@ bool mo_check_segments(mo_context *ctx, const char *name, const mo_tensor *X, co
     return mo_ok(ctx);
 }
 
-/* rows: of each segment in this round. first, second: the pairs of a round; at the end, first holds the winners. */
+/* rows[s]: the number of rows of segment s in this round. first, second: the pairs of a round; after the last round,
+ * first holds the number of each segment's winner. */
 typedef struct tournament {
     int64_t n, segments;     /* rows of X */
-    int64_t *rows;           /* [segments + 1]: the offsets first */
+    int64_t *rows;           /* [segments + 1]: at first the offsets */
     int64_t *first, *second; /* [max(n, segments)] */
-    bool empty;              /* a segment is */
+    bool empty;              /* a segment has no rows */
 } tournament;
 
 static bool read_offsets(mo_context *ctx, const mo_tensor *offset, tournament *r) {
@@ -57,7 +59,7 @@ static bool read_offsets(mo_context *ctx, const mo_tensor *offset, tournament *r
     return true;
 }
 
-/* Writes the pairs of a round and returns their number, 0 if each segment has at most one row. */
+/* Writes the pairs of the next round and returns their number; 0 if no segment has more than one row. */
 static int64_t pair(tournament *r) {
     int64_t n = 0, row = 0, longest = 0;
     for (int64_t s = 0; s < r->segments; s++) {
@@ -85,7 +87,7 @@ static mo_tensor *play(mo_tape *t, mo_tensor *X, tournament *r) {
         return X;
     int64_t winners = mo_dim(X, 0), row = 0;
     for (int64_t s = 0; s < r->segments; s++)
-        r->first[s] = r->rows[s] ? row++ : winners; /* row number `winners` is the row of zeros */
+        r->first[s] = r->rows[s] ? row++ : winners; /* row `winners` of the padded X is 0 */
     return mo_gather_rows(t, mo_pad(t, X, MO_AXIS(0), 0, 1), mo_from(t, MO_I64, 1, &r->segments, r->first));
 }
 

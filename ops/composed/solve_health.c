@@ -1,13 +1,13 @@
-/* ops/composed/solve_health.c - what is known of the solutions of a batch, as data: the words of the factorizations,
- * reciprocal conditions, residual ratios, and the error that a condition leaves in X and in its gradients.
+/* ops/composed/solve_health.c - how accurate the solutions of a batch are, as data: the info of the factorizations,
+ * reciprocal conditions, residual ratios, and the error to expect in X and in its gradients.
  *
  * A backward stable solve gives the X of a matrix A + E with |E| about eps |A|, so that the relative error of X is up
  * to eps |A| |A^-1| = eps / rcond (Higham 2002, 7.1). The adjoint solve is one with the same matrix, and A_bar = -B_bar
  * X^T is the product of both: its error is of the same size.
  *
- * rcond is exact up to rounding: |A^-1| is the norm of an inverse in float64, by LU with partial pivoting. The figure
- * of a float32 matrix is thus right however badly float32 itself fares; that of a float64 matrix is a figure of
- * rounding where it comes near the epsilon of float64. */
+ * rcond is exact up to rounding: |A^-1| is the norm of an inverse in float64, by LU with partial pivoting. So it is
+ * right for a float32 matrix however inaccurate float32 solves are; for a float64 matrix it is dominated by rounding
+ * where it comes near the epsilon of float64. */
 #include "ops/inside.h"
 #include "ops/rules/shapes.h"
 #include "tensor/hidden.h"
@@ -18,13 +18,14 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Symmetric matrices from the lower triangles of A. */
+/* Returns the symmetric matrices whose lower triangles are those of A. */
 static mo_tensor *mirrored(mo_tape *t, mo_tensor *A) {
     mo_tensor *L = mo_tril(t, A), *D = mo_diagonal_embed(t, mo_diagonal(t, A));
     return mo_add(t, mo_sub(t, L, D), mo_transpose(t, L));
 }
 
-/* |A| of every matrix [.., m, n] of float64, the largest column sum of magnitudes: [..]; 0 of an empty matrix. */
+/* Returns |A| for every float64 matrix of A [.., m, n]: the largest column sum of magnitudes, [..]; 0 for an empty
+ * matrix. */
 static mo_tensor *matrix_norm(mo_tape *t, mo_tensor *A) {
     if (!mo_ok(mo_tape_context(t)) || mo_dim(A, -1) == 0)
         return mo_full(t, MO_F64, A->ndim - 2, A->shape, 0);
@@ -33,7 +34,7 @@ static mo_tensor *matrix_norm(mo_tape *t, mo_tensor *A) {
 
 /* ---- condition numbers ---- */
 
-/* The factors of copies of A, and their words; pivot is NULL for Cholesky. */
+/* The factors of copies of A, and the info of each; pivot is NULL for Cholesky. */
 typedef struct factored {
     mo_tensor *F, *pivot, *info;
 } factored;
@@ -42,7 +43,7 @@ static factored condition_factor(mo_tape *t, mo_tensor *A, bool spd) {
     mo_context *ctx = mo_tape_context(t);
     factored f = {.F = mo_tape_tensor(t, A->dtype, A->ndim, A->shape)};
     f.info = mo_full(t, MO_I32, A->ndim - 2, A->shape, 0);
-    if (!spd) /* valid row numbers, for matrices that are not factored because they are not finite */
+    if (!spd) /* valid row numbers also for matrices that are not factored (not finite) */
         f.pivot = mo_full(t, MO_I32, A->ndim - 1, A->shape, 1);
     if (!mo_ok(ctx))
         return f;
@@ -58,7 +59,8 @@ static factored condition_factor(mo_tape *t, mo_tensor *A, bool spd) {
     return f;
 }
 
-/* |A^-1| of every matrix, A in float64; meaningless for a matrix that, by f->info, has no factor. */
+/* Returns |A^-1| for every float64 matrix of A, and its factors in *f; meaningless for a matrix that, by f->info, has
+ * none. */
 static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     mo_context *ctx = mo_tape_context(t);
     *f = condition_factor(t, A, false);
@@ -72,13 +74,13 @@ static mo_tensor *inverse_norm(mo_tape *t, mo_tensor *A, factored *f) {
     return matrix_norm(t, V);
 }
 
-/* 1 / (|A| |V|); 0 where the word says that there is no V. */
+/* 1 / (|A| |A^-1|); 0 if by the info `word` A has no inverse. */
 static double reciprocal(double size, double inverse, int32_t word) {
     double rcond = 1 / size / inverse;
     return word == -1 || word > 0 || !(rcond > 0 && isfinite(rcond)) ? 0 : rcond;
 }
 
-/* The reciprocal condition of every matrix of the batch, in float64, as a tensor of the tape. */
+/* Returns the reciprocal condition of every matrix of the batch, in float64. */
 static mo_tensor *condition_numbers(mo_tape *t, mo_tensor *A) {
     mo_context *ctx = mo_tape_context(t);
     if (mo_ok(ctx) && mo_dim(A, -1) == 0)
@@ -102,9 +104,9 @@ static mo_tensor *condition_numbers(mo_tape *t, mo_tensor *A) {
     return rcond;
 }
 
-/* ---- the figures of a solution ---- */
+/* ---- the health of a solution ---- */
 
-/* |A X - B| / (n eps |A| |X|), all three in float64; 0 where A X = B. */
+/* |A X - B| / (n eps |A| |X|), all norms in float64; 0 where A X = B. */
 static mo_tensor *residual_ratio(mo_tape *t, mo_tensor *A, mo_tensor *X, mo_tensor *B, double eps) {
     mo_tensor *residual = matrix_norm(t, mo_sub(t, mo_matmul(t, A, X), B));
     mo_tensor *size = mo_mul(t, matrix_norm(t, A), mo_scale(t, matrix_norm(t, X), (double)mo_dim(A, -1) * eps, 0));

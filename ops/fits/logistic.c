@@ -1,19 +1,21 @@
 /* ops/fits/logistic.c - multinomial logistic regression, solved by Newton's method, batched.
  *
  * X [.., n, d], Y [.., n, C], lambda [] or [..] -> W [.., d, C], or [.., d + 1, C] with a free intercept as last row:
- *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1] whose intercept is not
- * penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i has the weight T_i = sum_c
- * Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums of zero. Solved to the level
- * of rounding, in float64 to a gradient norm below 1e-8, by tensor/cpu/fits/logistic.c, at the cost of n columns if
- * n <= d. Errors: sizes; lambda below 0; a class without support if its intercept is not penalised, separable rows with
- * lambda = 0 (the optimum is at infinity). Saved: curvatures and a factor of the preconditioner.
+ *     W = argmin sum_i -<Y_i, log softmax(Phi W)_i> + ½ lambda |W|^2,   Phi = X, or [X | 1],
+ * where an intercept is not penalised. float32 or float64. Rows of Y are labels (one-hot), or any weights >= 0; row i
+ * has the weight T_i = sum_c Y_ic. If the penalty leaves W undetermined (lambda = 0, the intercept), W has class sums
+ * of zero. tensor/cpu/fits/logistic.c solves it to the level of rounding, in float64 to a gradient norm below 1e-8; if
+ * n <= d, at the cost of n columns. Errors: sizes; lambda below 0; a class without support if its intercept is not
+ * penalised, separable rows with lambda = 0 (the optimum is at infinity). Saved: curvatures and a factor of the
+ * preconditioner.
  *
- * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), mu = lambda (0 on the
- * intercept). Its differential, with S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), the Hessian H[V] = Phi^T S[Phi V] + mu
- * V and T = Y 1, is H[dW] + dPhi^T R + Phi^T S[dPhi W] + Phi^T (dT P - dY) + dlambda W_0 = 0,   W_0: W without the
- * intercept. With U = H^-1 W_bar (logistic_solve.c), E = Phi U and -<U, .> of the other terms, X_bar = -(R U_0^T + S[E]
- * W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0, W_0>. This is the implicit function theorem (Krantz and Parks
- * 2002; Bengio 2000 for hyper-parameters). */
+ * The gradient vanishes at W: Phi^T R + mu W = 0 with R = T P - Y, P = softmax(Phi W), T = Y 1, mu = lambda (0 on the
+ * intercept). With S[Q]_i = T_i (P_i o Q_i - P_i <P_i, Q_i>), the Hessian H[V] = Phi^T S[Phi V] + mu V, and W_0 for W
+ * without the intercept, its differential is
+ *     H[dW] + dPhi^T R + Phi^T S[dPhi W] + Phi^T (dT P - dY) + dlambda W_0 = 0.
+ * With U = H^-1 W_bar (logistic_solve.c) and E = Phi U, <W_bar, dW> is -<U, .> of the other terms, hence
+ *     X_bar = -(R U_0^T + S[E] W_0^T),   Y_bar = E - <P, E> 1^T,   lambda_bar = -<U_0, W_0>.
+ * This is the implicit function theorem (Krantz and Parks 2002; Bengio 2000 for hyper-parameters). */
 #include "ops/fits/logistic.h"
 #include "autograd/tape.h"
 #include "ops/inside.h"
@@ -45,7 +47,8 @@ static bool logistic_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* Every class needs weight if its logit is not penalised. */
+/* Raises if a row has negative weight, or if a class has no weight although its logit is not penalised. Returns whether
+ * all is well. */
 static bool check_support(mo_call *c, mo_tensor *Y, bool penalised) {
     mo_tape *t = c->t;
     mo_tensor *weight = mo_class_sum(t, Y);
@@ -162,7 +165,7 @@ static void logistic_vjp(mo_vjp *v) {
 }
 
 static double logistic_flops(
-    const mo_call *c) { /* FLOPs of one product with the Hessian; the number of products depends on the data */
+    const mo_call *c) { /* FLOPs of one product with the Hessian; how many there are depends on the data */
     double n = (double)mo_dim(c->in[0], -2), d = (double)mo_dim(c->in[0], -1), k = n < d ? n : d;
     return 4 * (double)mo_numel(c->in[1]) * k;
 }

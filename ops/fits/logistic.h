@@ -5,20 +5,21 @@
 #include "autograd/inside.h"
 #include "tensor/fits.h"
 
-/* The U with H[U] = B, H the Hessian at the logits F, both with class means of zero; in: X, F, row weights, lambda, B;
- * differentiable in all of them. factors: D and the factor that logistic.c saves. */
+/* Returns U with H[U] = B, where H is the Hessian at the logits F; the class means of U are 0, those of B are ignored.
+ * in: X, F, row weights, lambda, B; differentiable in all of them. factors: D and the factor that logistic.c saves. */
 mo_tensor *mo_logistic_solve(mo_tape *t, mo_tensor *const in[5], mo_tensor *const *factors, bool free_intercept);
 
-/* Whether a fit uses coordinates on the rows: n <= d, and lambda > 0 in every item. */
+/* Returns whether a fit uses the dual, with a coordinate for each row: n <= d, and lambda > 0 in every item of the
+ * batch. */
 bool mo_logistic_is_dual(mo_tape *t, mo_tensor *X, mo_tensor *lambda);
 
-/* Room for the curvatures D [B, n + 1] and the factor of fits of X [.., n, d]. */
+/* Makes memory for the curvatures D [B, n + 1] and the factor [B, k, k] of fits of X [.., n, d]. */
 void mo_logistic_factors(mo_call *c, const mo_tensor *X, bool dual, bool free_intercept, mo_tensor *factors[2]);
 
-/* Raises for the first item whose code [B] is not MO_FIT_SOLVED. */
+/* Raises for the first item of the batch whose code [B] is not MO_FIT_SOLVED. Returns whether there was none. */
 bool mo_check_fits(mo_call *c, mo_tensor *code);
 
-/* Sums over classes, kept as an axis of size 1. */
+/* Sums over the last axis, the classes, which is kept with size 1. */
 mo_tensor *mo_class_sum(mo_tape *t, mo_tensor *X);
 
 #endif

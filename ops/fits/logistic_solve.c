@@ -1,9 +1,10 @@
-/* ops/fits/logistic_solve.c - U with H[U] = B: the Hessian of a penalised softmax regression at given logits, batched.
+/* ops/fits/logistic_solve.c - solves H[U] = B, H the Hessian of a penalised softmax regression at given logits,
+ * batched.
  *
  * X [.., n, d], logits F [.., n, C], row weights T [.., n, 1], lambda [] or [..], B [.., d (+ 1), C] -> U like B. H, S
- * and mu are as in logistic.c. U has zero class sums, and B's class means are removed before the solve, so H may be
- * singular on class means. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic_solve.c), with the
- * factor that logistic.c saved: backward never factorizes, at any order. Errors: sizes, conjugate gradients that do not
+ * and mu are as in logistic.c. The class sums of U are 0, and B's class means are removed before the solve, so H may
+ * map class means to 0. float32 or float64. By conjugate gradients (tensor/cpu/fits/logistic_solve.c), with the factor
+ * that logistic.c saved: backward never factorizes, at any order. Errors: sizes, conjugate gradients that do not
  * converge. Saved: the preconditioner.
  *
  * H is symmetric: with V = H^-1 U_bar, B_bar = V, and every other adjoint follows from -<V, dH[U]>,
@@ -69,7 +70,7 @@ static void logistic_solve_forward(mo_call *c) {
         mo_call_save(c, factors[i]);
 }
 
-/* S[Q] at P, with the class sums q = <P, Q>. */
+/* S[Q] at P, for TP = T P and the class sums q = <P, Q>. */
 static mo_tensor *curvature(mo_tape *t, mo_tensor *TP, mo_tensor *Q, mo_tensor *q) {
     return mo_mul(t, TP, mo_sub(t, Q, q));
 }
@@ -105,7 +106,7 @@ static void logistic_solve_vjp(mo_vjp *v) {
         v->in_bar[4] = V;
 }
 
-static double logistic_solve_flops(const mo_call *c) { /* of one product with H */
+static double logistic_solve_flops(const mo_call *c) { /* FLOPs of one product with H */
     double n = (double)mo_dim(c->in[0], -2), d = (double)mo_dim(c->in[0], -1), k = n < d ? n : d;
     return 4 * (double)mo_numel(c->in[1]) * k;
 }

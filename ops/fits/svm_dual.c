@@ -2,12 +2,13 @@
  * batched.
  *
  * K [.., n, n] symmetric positive semidefinite, Y [.., n, C] rows that sum to 1 (one-hot), lambda > 0 [] or [..],
- * margins m [.., n] or none (ones) -> alpha [.., n, C], rows in the simplex, that minimises
+ * margins m [.., n] (1 if left out) -> alpha [.., n, C], rows in the simplex, that minimises
  *     tr((Y - alpha)^T K (Y - alpha)) / (2 lambda) + <m Y, alpha>.
  * With K = X X^T the machine's weights, which minimise
  *     sum_i max_c (X_i W_c + m_i (1 - Y_ic)) - <Y_i, X_i W> + lambda / 2 |W|^2,
- * are W = X^T (Y - alpha) / lambda. Exact: an alpha at its bound is exactly 0, and the others solve their linear
- * system. float32 or float64. Errors: sizes; lambda not above 0; a value that is not finite; no convergence.
+ * are W = X^T (Y - alpha) / lambda. The solution is exact: an alpha at its bound is exactly 0, and the other alpha
+ * solve their linear system. float32 or float64. Errors: sizes; lambda not above 0; a value that is not finite; no
+ * convergence.
  * The op has no derivative: models/heads/svm.c differentiates through the optimality conditions instead. */
 #include "ops/inside.h"
 #include "ops/rules/checks.h"
@@ -53,7 +54,7 @@ static void fail_violation(mo_context *ctx, const mo_note *note, int64_t positio
         mo_note_fail(ctx, note, MO_NUMERICAL, "the rows or lambda hold a value that is not finite (%s)", which);
 }
 
-/* Requires that sign * x is above 0. */
+/* Checks that sign * x is above 0 everywhere. Returns false if it is known not to be. */
 static bool check_above_zero(mo_call *c, const mo_tensor *x, double sign,
     void (*raise)(mo_context *, const mo_note *, int64_t, mo_found, mo_found)) {
     mo_tensor *signed_x = mo_call_temporary(c, x->dtype, x->ndim, x->shape);

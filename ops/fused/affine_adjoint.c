@@ -12,7 +12,7 @@
 #include "ops/rules/products.h"
 #include "ops/rules/shapes.h"
 
-/* The last row of Z: the sums of the rows of G. */
+/* Sets the last row of Z to the sum of the rows of G. */
 static void sum_last_row(mo_call *c, mo_view G, mo_view Z) {
     int rows = Z.ndim - 2;
     mo_view sums = mo_window(Z, rows, Z.shape[rows] - 1, 1);

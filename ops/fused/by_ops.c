@@ -1,4 +1,4 @@
-/* ops/fused/by_ops.c - computes a fused op by the rule made of ops, on a device without its kernel. */
+/* ops/fused/by_ops.c - sets the result of a fused op on a device that has no kernel for it: there ops compute it. */
 #include "ops/fused/fused.h"
 
 void mo_fused_by_ops(mo_call *c, int i, const mo_tensor *value) {

@@ -1,4 +1,4 @@
-/* ops/fused/fused.h - adjoints in one op each (README.md), and the rules made of ops that they stand for (library
+/* ops/fused/fused.h - adjoints that are one op each (README.md), and the rules, made of ops, that they replace (library
  * internal). */
 #ifndef MO_FUSED_H
 #define MO_FUSED_H
@@ -7,26 +7,27 @@
 #include "tensor/backend.h"
 #include "tensor/storage.h"
 
-/* Each sets the gradients of a vjp's inputs and returns true. It does nothing and returns false if it does not apply:
- * not all of its gradients are wanted, the device has no kernel for it, or an op without a derivative would be
+/* Each of these functions sets the gradients of a vjp's inputs and returns true; or it does nothing and returns false,
+ * if not all of its gradients are wanted, the device has no kernel for it, or an op without a derivative would be
  * recorded. */
 bool mo_matmul_adjoint(mo_vjp *v);
 bool mo_affine_adjoint(mo_vjp *v);
 bool mo_scale_unit_adjoint(mo_vjp *v);
-bool mo_cross_entropy_adjoint(mo_vjp *v); /* only the gradient of the logits */
+bool mo_cross_entropy_adjoint(mo_vjp *v); /* sets only the gradient of the logits */
 bool mo_hop_attention_adjoint(mo_vjp *v);
-/* All of mo_solve_spd's forward in one kernel. */
+/* Does all of mo_solve_spd's forward in one kernel and returns true; or does nothing and returns false, if there is
+ * none. */
 bool mo_solve_spd_at_once(mo_call *c);
 
-/* All gradients of a layer, in: D [n, out], X [n, in], W [out, in]. Returns X_bar = D W; bar receives W_bar = D^T X and
- * b_bar = 1^T D. masked: X_bar is 0 where X is not positive; record: the device's of X > 0, kept when it made X, or
- * NULL. */
+/* All gradients of a layer, for in = D [n, out], X [n, in], W [out, in]. Returns X_bar = D W; bar receives W_bar = D^T
+ * X and b_bar = 1^T D. masked: X_bar is 0 where X is not positive. record: the device's record of X > 0, which it made
+ * together with X, or NULL. */
 mo_tensor *mo_linear_adjoint(mo_tape *t, mo_tensor *const in[3], bool masked, mo_tensor *record, mo_tensor *bar[2]);
-/* W_bar_k = D_k^T X_k [K, out, in] and b_bar_k = the sum of the rows of D_k [K, out], D [K, n, out] and X [K, n, in].
- */
+/* For each hop k, W_bar_k = D_k^T X_k in W_bar [K, out, in] and b_bar_k = 1^T D_k in b_bar [K, out]; D [K, n, out], X
+ * [K, n, in]. */
 void mo_hop_gradient(mo_tape *t, mo_tensor *D, mo_tensor *X, mo_tensor **W_bar, mo_tensor **b_bar);
 
-/* Sets output i of a fused op on a device that has no kernel for it: the value of the rule made of ops. */
+/* For a device without a kernel: sets output i of a fused op to `value`, which ops have computed. */
 void mo_fused_by_ops(mo_call *c, int i, const mo_tensor *value);
 
 /* logits_bar of mo_softmax_cross_entropy (softmax_cross_entropy.c). */

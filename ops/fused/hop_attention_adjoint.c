@@ -1,9 +1,8 @@
 /* ops/fused/hop_attention_adjoint.c - the gradient of hop_attention (hop_attention.c) in one op.
  *
  * H [K, n, d], W [m, 2 d], v [1, m], a [n, K], P [K, n, m], Y_bar [n, d] -> H_bar [K, n, d], W_bar [m, 2 d] and
- * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. The formulas stand in
- * hop_attention.c; for gradients of gradients, that file's rule made of ops is used, so this op has no derivative of
- * its own. */
+ * [v_bar | b_bar | c_bar], 2 m + 1 values. float32 or float64. Errors: sizes that do not fit. hop_attention.c has the
+ * formulas. For gradients of gradients its rule made of ops is used, so this op has no derivative. */
 #include "ops/fused/fused.h"
 #include "ops/rules/shapes.h"
 
@@ -87,7 +86,7 @@ const mo_op mo_op_hop_attention_adjoint = {
 };
 
 bool mo_hop_attention_adjoint(mo_vjp *v) {
-    enum { B = 2, V = 3, C = 4 }; /* inputs of hop_attention; H and W are 0 and 1 in both */
+    enum { B = 2, V = 3, C = 4 }; /* inputs of hop_attention; H and W are inputs 0 and 1 here too */
     mo_tape *t = v->t;
     mo_tensor *out[3];
     if (v->create_graph || !v->out_bar[0] || v->out_bar[1] || v->out_bar[2])

@@ -1,10 +1,11 @@
-/* ops/fused/hop_gradient.c - the gradient of hop_layers in its weights and biases, for all hops in one op.
+/* ops/fused/hop_gradient.c - the gradient of hop_layers with respect to its weights and biases, for all hops in one op.
  *
  * D [K, n, out], the gradient at Y_k = X_k W_k^T + b_k, and X [K, n, in] -> W_bar [K, out, in], W_bar_k = D_k^T X_k,
  * and b_bar [K, out], b_bar_k = 1^T D_k. float32 or float64, views of any strides. Errors: sizes that do not fit.
  * Saved: nothing beyond the inputs.
  *
- * Each hop is linear.c: with the adjoints V of W_bar and u of b_bar, D_bar_k = X_k V_k^T + 1 u_k^T and X_bar_k
+ * For each hop this is a layer of linear.c. With the adjoints V of W_bar and u of b_bar, D_bar_k = X_k V_k^T + 1 u_k^T
+ * and X_bar_k
  * = D_k V_k, batched products. */
 #include "ops/fused/fused.h"
 #include "ops/rules/layers.h"
@@ -29,7 +30,8 @@ static void hop_gradient_forward(mo_call *c) {
         .row_sums = mo_tensor_view(c->out[1]),
         .alpha = 1};
     const mo_kernels *kernels = mo_kernels_of(c->ctx, all.C.dtype);
-    if (kernels->gemms) { /* one batch; the CPU would cut it into pieces unlike single matrices, with other bits */
+    /* One batch. The CPU does not do this: it would cut a batch unlike single matrices, which changes bits. */
+    if (kernels->gemms) {
         kernels->gemms(c->ctx, &all, 1);
         return;
     }

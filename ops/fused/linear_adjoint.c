@@ -5,7 +5,7 @@
  * gradient of the relu's input. A fourth input is then the device's record of X > 0 (mo_gemm's). float32 or float64,
  * views of any strides. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
  *
- * With M o .. the mask (or nothing) and P = M o X_bar_bar, V = W_bar_bar and u = b_bar_bar:
+ * With M o .. the mask (the identity if not masked) and P = M o X_bar_bar, V = W_bar_bar and u = b_bar_bar:
  *     dX_bar = M o (dD W + D dW),   dW_bar = dD^T X + D^T dX,   db_bar = 1^T dD, hence
  *     D_bar = P W^T + X V^T + 1 u^T,   X_bar_bar' = D V,   W_bar_bar' = D^T P. */
 #include "ops/fused/fused.h"
@@ -55,7 +55,7 @@ static void linear_adjoint_forward(mo_call *c) {
     mo_multiply(c->ctx, g, 2);
 }
 
-/* X V^T + 1 u^T; V or u may be NULL, and so is the result if both are. */
+/* X V^T + 1 u^T. V and u may be NULL, which leaves out that term; the result is NULL if both are. */
 static mo_tensor *through_weights(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *V = v->out_bar[1], *u = v->out_bar[2];

@@ -1,7 +1,7 @@
 /* ops/fused/matmul_adjoint.c - both gradients of Y = A B in one op, so that its products are queued together.
  *
- * A [.., m, k], B [.., k, n], G = Y_bar [.., m, n] -> A_bar = G B^T and B_bar = A^T G; nothing was broadcast. float32
- * or float64. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
+ * A [.., m, k], B [.., k, n], G = Y_bar [.., m, n] -> A_bar = G B^T and B_bar = A^T G; the leading axes are equal.
+ * float32 or float64. Errors: sizes that do not fit. Saved: nothing beyond the inputs.
  *
  * With the cotangents U of A_bar and V of B_bar:   A_bar' = G V^T,   B_bar' = U^T G,   G_bar = U B + A V. */
 #include "ops/fused/fused.h"

@@ -1,5 +1,5 @@
-/* ops/fused/solve_spd_at_once.c - the factor of an SPD system, its info word and both solves in one kernel, on a device
- * that has one for this size; solve_spd.c has the op and its adjoint. */
+/* ops/fused/solve_spd_at_once.c - the factor of an SPD system, its info and both solves in one kernel, if the device
+ * has such a kernel for this size; solve_spd.c has the op and its adjoint. */
 #include "ops/fused/fused.h"
 #include "ops/rules/factor.h"
 

@@ -8,8 +8,8 @@
  * E = sum_k D_k:
  *     H_k_bar = a_k Y_bar + D_k W_k (+ E W_q for k = 0),   W_bar = [E^T H_0 | sum_k D_k^T H_k],   b_bar = 1^T E,
  *     v_bar = sum_k z_k^T P_k,   c_bar = sum z.
- * If Y alone has a gradient and the rule is not recorded, hop_attention_adjoint computes this in one op; else it is
- * made of ops, through which gradients of gradients pass. */
+ * If only Y has a gradient and the vjp is not recorded, hop_attention_adjoint computes this in one op; otherwise ops
+ * do, so that gradients of gradients exist. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
@@ -54,7 +54,8 @@ static void hop_attention_forward(mo_call *c) {
 
 /* ---- the rule of ops ---- */
 
-/* z, the gradient at the scores [n, K], from the gradients at Y and a; one of the two may be NULL. */
+/* Returns z [n, K], the gradient at the scores, from the gradients at Y and a, of which one can be NULL; NULL if both
+ * are. */
 static mo_tensor *score_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *a = v->out[1], *Y_bar = v->out_bar[0], *w_bar = v->out_bar[1];
@@ -65,12 +66,12 @@ static mo_tensor *score_gradient(mo_vjp *v) {
     return w_bar ? mo_mul(t, a, mo_sub(t, w_bar, mo_sum(t, mo_mul(t, a, w_bar), MO_AXIS(1), MO_KEEP_AXES))) : NULL;
 }
 
-/* [n, K] as [K, n, 1]. */
+/* X [n, K] as [K, n, 1]. */
 static mo_tensor *by_hops(mo_tape *t, mo_tensor *X) {
     return mo_reshape(t, mo_contiguous(t, mo_transpose(t, X)), 3, (int64_t[]){mo_dim(X, 1), mo_dim(X, 0), 1});
 }
 
-/* Returns D [K n, m], the gradient at the sums under relu, and sets the gradients of v and c. */
+/* Returns D [K n, m], the gradient at the argument of relu, and sets the gradients of v and c. */
 static mo_tensor *sum_gradient(mo_vjp *v) {
     mo_tape *t = v->t;
     mo_tensor *scores = score_gradient(v), *P = mo_flat_rows(t, v->out[2]), *P_bar = v->out_bar[2], *D = NULL;

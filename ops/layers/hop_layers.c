@@ -1,11 +1,11 @@
-/* ops/layers/hop_layers.c - Y_k = act(X_k W_k^T + b_k): a layer of its own for each hop, the results in one tensor.
+/* ops/layers/hop_layers.c - Y_k = act(X_k W_k^T + b_k): a layer for each hop, with the results in one tensor.
  *
  * X [K, n, in], then W_0 [out, in], b_0 [out], .. W_{K-1}, b_{K-1} -> Y [K, n, out]; act is relu or nothing. float32 or
  * float64, X of any strides. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
  *
  * Each hop is the layer of linear.c: with D = act'(S) Y_bar = [Y > 0] o Y_bar,
  *     X_k_bar = D_k W_k,   W_k_bar = D_k^T X_k,   b_k_bar = sum of the rows of D_k (hop_gradient.c).
- * One tensor holds all hops so that the mask is one pass, and so that hop_attention reads them as one tall matrix. */
+ * All hops are in one tensor, so that the mask is one pass and hop_attention reads them as one tall matrix. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
@@ -38,7 +38,7 @@ static bool hop_layers_shape(mo_call *c) {
 }
 
 mo_view mo_hop_view(mo_view V, int64_t k) {
-    bool empty = V.shape[1] == 0 || V.shape[2] == 0; /* an empty tensor has no address to move */
+    bool empty = V.shape[1] == 0 || V.shape[2] == 0; /* the data of an empty tensor may be NULL */
     V = mo_window(V, 0, empty ? 0 : k, 1);
     V.ndim = 2;
     for (int i = 0; i < 2; i++) {
@@ -54,8 +54,8 @@ mo_tensor *mo_hop_of(mo_tape *t, mo_tensor *X, int64_t k) {
     return mo_reshape(t, mo_slice(t, X, MO_AXIS(0), k, k + 1), 2, X->shape + 1);
 }
 
-/* Inputs first, first + 2, .. as one view [K, ..] if they lie in one memory at equal distances, as the parameters of
- * mo_parameters do; else data is NULL. */
+/* Returns inputs first, first + 2, .. as one view [K, ..] if they are in one storage at equal distances, as parameters
+ * of mo_parameters are; otherwise data is NULL. */
 static mo_view evenly_spaced(const mo_call *c, int first) {
     const mo_tensor *T = c->in[first];
     mo_view all = mo_tensor_view(T);
@@ -74,8 +74,8 @@ static mo_view evenly_spaced(const mo_call *c, int first) {
     return all;
 }
 
-/* Multiplies all hops as one batch, on a device with evenly spaced parameters; the CPU would cut a batch into pieces
- * unlike single matrices, with other bits. Returns false, having done nothing, if the hops need separate products. */
+/* Multiplies all hops as one batch if the parameters are evenly spaced. Not on the CPU, which would cut a batch unlike
+ * single matrices and so change bits. Returns false, having done nothing, if the hops need separate products. */
 static bool multiply_batch(mo_call *c, mo_view X, mo_view Y, bool relu) {
     const mo_kernels *kernels = mo_kernels_of(c->ctx, Y.dtype);
     mo_gemm g = {.A = X, .B = mo_swap_view(evenly_spaced(c, 1)), .C = Y, .alpha = 1, .relu = relu};
@@ -103,7 +103,7 @@ static void hop_layers_forward(mo_call *c) {
     mo_multiply(c->ctx, g, K);
 }
 
-/* Computes the weight gradients of all hops in two tensors, and gives each input its part. */
+/* Computes the weight gradients of all hops as two tensors, and sets the gradients of the inputs to parts of them. */
 static void weight_gradients(mo_vjp *v, mo_tensor *D) {
     mo_tape *t = v->t;
     mo_tensor *W_bar, *b_bar;

@@ -1,8 +1,8 @@
 /* ops/layers/linear.c - Y = act(X W^T + b + R): a layer in one pass of the matrix product.
  *
- * X [.., in], W [out, in], b [out] and R [.., out] both optional -> Y [.., out]; act is relu or nothing. float32 or
- * float64. The leading axes of X are rows of one tall product; X as a matrix of any strides and W as a slice of a
- * larger matrix are read in place. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
+ * X [.., in], W [out, in], b [out] and R [.., out], which can be left out -> Y [.., out]; act is relu or nothing.
+ * float32 or float64. The leading axes of X are rows of one tall product. A matrix X of any strides, and a W that is a
+ * slice of a larger matrix, are read in place. Errors: sizes that do not fit. Saved: nothing beyond inputs and output.
  *
  * S = X W^T + b + R, Y = act(S). dY = act'(S) dS, and relu'(S) = [Y > 0], so with D = act'(S) Y_bar over flat rows
  *     X_bar = D W,   W_bar = D^T X,   b_bar = sum of the rows of D,   R_bar = D. */
@@ -14,7 +14,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Inputs 0 and 1 are X and W; b and R are the numbers of their inputs, 0: none. */
+/* Inputs 0 and 1 are X and W. b and R are the numbers of these inputs; 0: there is none. */
 typedef struct linear_options {
     bool relu;
     int b, R;

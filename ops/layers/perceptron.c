@@ -1,18 +1,18 @@
-/* ops/layers/perceptron.c - Z = relu(X W1^T + b1 + R) W2^T + b2: two layers in one op, whose adjoint masks inside a
- * product.
+/* ops/layers/perceptron.c - Z = relu(X W1^T + b1 + R) W2^T + b2: two layers in one op. In its adjoint, a product also
+ * applies the relu's mask.
  *
- * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] optional -> Z [.., out] and H
- * [.., hidden], the result of the first layer. float32 or float64; the leading axes of X are rows of tall products.
- * Errors: sizes that do not fit. Saved: the device's record of H > 0 if it keeps one; the masked product of the adjoint
- * reads it in place of H, and where the record is H in bf16, all products that read H do.
+ * X [.., in], W1 [hidden, in], W2 [out, hidden]; b1 [hidden], b2 [out] and R [.., hidden] can be left out -> Z
+ * [.., out] and H [.., hidden], the result of the first layer. float32 or float64; the leading axes of X are rows of
+ * tall products. Errors: sizes that do not fit. Saved: the device's record of H > 0, if it makes one, which the masked
+ * product of the adjoint reads instead of H; if the record is H in bf16, all products that read H read it.
  *
  * Over flat rows, dZ = dH W2^T + H dW2^T + db2 and dH = [H > 0] o (dX W1^T + X dW1^T + db1 + dR), so with the whole
  * gradient of H, D = [H > 0] o (Z_bar W2 + H_bar):
  *     W2_bar = Z_bar^T H,   b2_bar = 1^T Z_bar,   W1_bar = D^T X,   b1_bar = 1^T D,   X_bar = D W1,   R_bar = D.
  *
  * Compared with two ops of linear.c in a training step (`mochi-bench step nc15 lp`, one core), there is no gain on the
- * CPU: 1.02 (1.00, 0.98) times the processor time at d = 64 (256, 512), within the spread. On a GPU, nc15 has one piece
- * of work less per op, a pass over [rows, d]; no device has timed it yet. */
+ * CPU: 1.02 (1.00, 0.98) times the processor time at d = 64 (256, 512), within the spread. On a GPU, nc15 has one
+ * kernel less per op, which passed over [rows, d]; this has not been timed on a device. */
 #include "ops/fused/fused.h"
 #include "ops/inside.h"
 #include "ops/rules/layers.h"
@@ -21,7 +21,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Inputs 0, 1 and 2 are X, W1 and W2; b1, b2 and R are the numbers of their inputs, 0: none. */
+/* Inputs 0, 1 and 2 are X, W1 and W2. b1, b2 and R are the numbers of these inputs; 0: there is none. */
 typedef struct perceptron_options {
     int b1, b2, R;
 } perceptron_options;
@@ -56,7 +56,7 @@ static bool perceptron_shape(mo_call *c) {
     return mo_call_output(c, 0, X->dtype, X->ndim, size);
 }
 
-/* Room for the device's record of H > 0; NULL if the device keeps none. */
+/* Makes memory for the device's record of H > 0. Returns NULL if the device makes none or backward will not run. */
 static mo_tensor *room_for_record(mo_call *c, mo_gemm *g) {
     int64_t columns = 0;
     mo_dtype dtype = MO_U8;

@@ -1,4 +1,5 @@
-/* ops/rules/checks.c - a call and its condition, kept until the device has checked the values. */
+/* ops/rules/checks.c - checks the values of a call; an error that a device finds later still names the op and its
+ * inputs. */
 #include "ops/rules/checks.h"
 
 #include "autograd/tape.h"

@@ -7,12 +7,14 @@
 #include "autograd/inside.h"
 #include "tensor/check.h"
 
-/* States the condition for this call; positions count through `subject`. Returns false if it is known not to hold. */
+/* Checks the condition for this call (mo_check_values); messages count positions in `subject`. Returns false if an
+ * error is known. */
 bool mo_call_check(const mo_call *c, mo_check check, const mo_tensor *subject);
-/* Raises "<op>: <text>; got <inputs>" for a note of such a call. */
+/* Raises "<op>: <text>; got <inputs>" for the note of a call's check. */
 void mo_note_fail(mo_context *ctx, const mo_note *note, mo_code code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* "the matrix", or "matrix 3 of 8" if the note's subject [.., m, n] has leading axes. Returns text. */
+/* Writes "the matrix", or "matrix 3 of 8" if the tensor [.., m, n] whose positions the note counts has leading axes.
+ * Returns text. */
 const char *mo_note_matrix(const mo_note *note, int64_t matrix, char *text, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* ops/rules/factor.c - factors of an op's input 0, and from LAPACK-style info words to errors that name the matrix. */
+/* ops/rules/factor.c - factors of an op's input 0, and errors that name the matrix for which LAPACK's info is not 0. */
 #include "ops/rules/factor.h"
 
 #include "ops/rules/checks.h"
@@ -29,7 +29,7 @@ bool mo_call_system(mo_call *c) {
     return true;
 }
 
-/* Returns whether A and B are systems whose leading axes differ but broadcast; writes the common ones. */
+/* Returns whether A and B are systems whose leading axes differ but broadcast; writes the broadcast axes. */
 static bool systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim, int64_t *shape) {
     if (mo_is_null(A) || mo_is_null(B) || A->ndim < 2 || B->ndim < 2 || mo_same_leading(A, B, A->ndim - 2))
         return false;
@@ -37,7 +37,7 @@ static bool systems_broadcast(const mo_tensor *A, const mo_tensor *B, int *ndim,
     return *ndim >= 0 && mo_dim(A, -1) == mo_dim(A, -2) && mo_dim(A, -1) == mo_dim(B, -2);
 }
 
-/* Moves the axes of the batch between the rows of B and its columns, [n, .. k]; or back. */
+/* B [.., n, k] as [n, .., k], so that its batch becomes columns; `back` undoes that. */
 static mo_tensor *turn_columns(mo_tape *t, mo_tensor *B, bool back) {
     int axes[MO_MAX_AXES], last = mo_ndim(B) - 1;
     for (int i = 0; i < last; i++)
@@ -66,7 +66,7 @@ mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor 
     return mo_is_null(X) ? X : turn_columns(t, mo_reshape(t, X, B->ndim, size), true);
 }
 
-/* ---- info words ---- */
+/* ---- info: one int32 word for each matrix ---- */
 
 mo_tensor *mo_factor_info(mo_call *c, const mo_tensor *X) {
     mo_tensor *info = mo_call_temporary(c, MO_I32, X->ndim - 2, X->shape);
@@ -88,7 +88,7 @@ static void fail_matrix(mo_context *ctx, const mo_note *note, int64_t position, 
     mo_note_fail(ctx, note, MO_NUMERICAL, "%s %s", mo_note_matrix(note, position, which, sizeof which), reason);
 }
 
-/* The position of the first word from `first` on that is not 0, and the word; -1 if all are 0. */
+/* Returns the position of the first word, from `first` on, that is not 0, and writes that word; -1 if all are 0. */
 static int64_t next_failed(mo_call *c, const mo_tensor *info, int64_t first, int32_t *word) {
     int64_t batch = mo_numel(info);
     int32_t words[256];
@@ -124,7 +124,8 @@ void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, doubl
 
 /* ---- factors ---- */
 
-/* Raises an error for a nonzero word, or fills the factors of its matrix with NaN. */
+/* Raises an error if a word is not 0 (MO_FAIL_CALL), or fills the factors F of that matrix with NaN (MO_FAIL_ITEM).
+ * Returns whether the context is free of errors. */
 static bool resolve_info(
     mo_call *c, mo_failure failure, const mo_tensor *info, const mo_tensor *F, const char *defect) {
     if (failure == MO_FAIL_CALL)
@@ -157,6 +158,6 @@ bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pi
     c->ctx->backend->copy(c->ctx, &a, &lu);
     mo_kernels_of(c->ctx, A->dtype)->getrf(c->ctx, &lu, &p, &i);
     if (failure == MO_FAIL_ITEM)
-        mo_fill_failed(c, *info, *pivot, 1); /* any valid row number: the rows that it exchanges are NaN */
+        mo_fill_failed(c, *info, *pivot, 1); /* a valid row number: the rows that it exchanges are NaN */
     return resolve_info(c, failure, *info, *LU, "is singular (pivot %d is 0)");
 }

@@ -1,46 +1,46 @@
-/* ops/rules/factor.h - factorizations of an op's input 0: factors that are kept as by-products, errors that name the
- * matrix, and solves with a given factor (library internal). */
+/* ops/rules/factor.h - factorizations of an op's input 0: factors that are saved as by-products, errors that name the
+ * matrix, and solves with a known factor (library internal). */
 #ifndef MO_FACTOR_H
 #define MO_FACTOR_H
 
 #include "autograd/inside.h"
 #include "tensor/storage.h"
 
-/* The outcome for a matrix that has no factor. */
+/* What happens if a matrix has no factor. */
 typedef enum mo_failure {
     MO_FAIL_CALL = 0, /* the call raises an error that names the matrix */
     MO_FAIL_ITEM      /* the factor and the result of that matrix are NaN; the rest of the batch is unaffected */
 } mo_failure;
 
-/* Requires input i to be square matrices [.., n, n] (raises otherwise). */
+/* Requires input i to be square matrices [.., n, n]; raises and returns false if not. */
 bool mo_call_square(mo_call *c, int i);
 
-/* Requires inputs 0 and 1 to be systems: square matrices, and right-hand sides [.., n, k] with the same leading axes.
- */
+/* Requires inputs 0 and 1 to be systems: square matrices, and right-hand sides [.., n, k] with the same leading axes;
+ * raises and returns false if not. */
 bool mo_call_system(mo_call *c);
 
-/* Applies a solve op for leading axes that broadcast: one factor serves many right-hand sides if A has no axes of its
- * own. Systems that do not fit go to the op, whose error names them. */
+/* Applies a solve op to A and B whose leading axes broadcast: if A has none, one factor serves all right-hand sides. If
+ * they do not broadcast, the op gets them unchanged, so that its error names them. */
 mo_tensor *mo_apply_system(mo_tape *t, const mo_op *op, mo_tensor *A, mo_tensor *B, const void *attributes);
 
-/* An int32 tensor with one word per matrix [.., n, n] of X: the info view of a factorization. */
+/* Makes the info of a factorization: int32, zeros, one word for each matrix [.., n, n] of X. */
 mo_tensor *mo_factor_info(mo_call *c, const mo_tensor *X);
-/* Raises MO_NUMERICAL for the first word that is not 0 and names the matrix: -1 as "holds a value that is not finite",
- * -2 as "is singular to working precision", other words by `defect`, a format with one int ("is not positive definite
- * (leading minor %d)"). */
+/* Raises MO_NUMERICAL for the first word of info that is not 0, naming its matrix: -1 "holds a value that is not
+ * finite", -2 "is singular to working precision"; for other words the text is `defect`, a format with one int ("is not
+ * positive definite (leading minor %d)"). */
 bool mo_check_factor_info(mo_call *c, const mo_tensor *info, const char *defect);
-/* Fills T [batch .., ..] (contiguous) with value for every matrix whose word is not 0. */
+/* Fills the parts of T [batch .., ..], contiguous, whose matrix has an info that is not 0 with `value`. */
 void mo_fill_failed(mo_call *c, const mo_tensor *info, const mo_tensor *T, double value);
 
-/* L with A = L L^T for input 0; info (may be NULL) receives the words. Returns NULL on failure. */
+/* Returns L with A = L L^T for input 0, and its info unless that is NULL. Returns NULL on failure. */
 mo_tensor *mo_factor_spd(mo_call *c, mo_failure failure, mo_tensor **info);
-/* LU and pivots of input 0 in the form that getrs reads, with U's diagonal on the diagonal. Returns false on
+/* Writes LU, pivots and info of input 0, in the form that getrs reads; the diagonal of LU is U's. Returns false on
  * failure. */
 bool mo_factor_lu(mo_call *c, mo_failure failure, mo_tensor **LU, mo_tensor **pivot, mo_tensor **info);
 
-/* A^-1 B with the factor L of A given; differentiable in A and B. */
+/* A^-1 B for an A whose factor L is known; differentiable in A and B. */
 mo_tensor *mo_solve_spd_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *L);
-/* A^-1 B (transposed: A^-T B) with LU and pivots of A given; differentiable in A and B. */
+/* A^-1 B (transposed: A^-T B) for an A whose LU and pivots are known; differentiable in A and B. */
 mo_tensor *mo_solve_factored(mo_tape *t, mo_tensor *A, mo_tensor *B, mo_tensor *const factors[2], bool transposed);
 
 #endif

@@ -1,4 +1,4 @@
-/* ops/rules/indices.c - indices and offsets, checked on the device. */
+/* ops/rules/indices.c - checks of index and offset values. */
 #include "ops/rules/indices.h"
 
 #include "ops/rules/checks.h"

@@ -1,4 +1,4 @@
-/* ops/rules/maps.c - one function entry by entry. */
+/* ops/rules/maps.c - forwards of ops that compute one function entry by entry. */
 #include "ops/rules/maps.h"
 
 #include "ops/rules/shapes.h"

@@ -4,8 +4,8 @@
 
 #include "tensor/backend.h"
 
-/* The products g[0] .. g[n - 1], n > 0, of one dtype: queued together if the device has a kernel for it (gemms of
- * tensor/backend.h), else one after the other. */
+/* Computes the products g[0] .. g[n - 1], n > 0, of one dtype: queued together if the device has gemms
+ * (tensor/backend.h), else one after the other. */
 void mo_multiply(mo_context *ctx, const mo_gemm *g, int n);
 
 #endif

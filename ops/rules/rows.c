@@ -1,10 +1,10 @@
-/* ops/rules/rows.c - moving axes to the end; views where the strides allow. */
+/* ops/rules/rows.c - moves axes to the end; by views if the strides allow it. */
 #include "ops/rules/rows.h"
 #include "ops/rules/shapes.h"
 
 #include <string.h>
 
-/* Writes the order of axes: first the kept, then the reduced ones. Returns the number of kept axes. */
+/* Writes the numbers of the axes that are kept, then of those that are reduced. Returns how many are kept. */
 static int order_of(const mo_tensor *X, unsigned axes, int *order) {
     int kept = 0, n = 0;
     for (int i = 0; i < X->ndim; i++)

@@ -1,19 +1,21 @@
-/* ops/rules/rows.h - moving axes to the end, for ops that are defined along rows (library internal). */
+/* ops/rules/rows.h - moves axes to the end, for ops that are defined along rows (library internal). */
 #ifndef MO_ROWS_H
 #define MO_ROWS_H
 
 #include "ops/inside.h"
 
-/* X with the axes of the set joined to one last axis, and the others in order before it: [.., m]. Raises an
- * error that starts with `what` for an axis that X does not have. */
+/* X as rows [.., m]: the axes of the set, joined, become the last axis, and the other axes stay in order before it. For
+ * an axis that X does not have, raises an error that begins with `what`. */
 mo_tensor *mo_rows(mo_tape *t, const char *what, mo_tensor *X, mo_axes axes);
-/* Y [..], reduced from the rows of X; MO_KEEP_AXES puts axes of size 1 where X was reduced. */
+/* From Y [..], one entry for each row that mo_rows made of X: Y itself or, with MO_KEEP_AXES, Y with the reduced axes
+ * of X at size 1. */
 mo_tensor *mo_from_rows(mo_tape *t, mo_tensor *Y, const mo_tensor *X, mo_axes axes, mo_reduced reduced);
-/* X with that axis swapped with the last one; the same call swaps back. Raises as mo_rows does. */
+/* X with `axis` and the last axis swapped; the same call swaps back. Raises as mo_rows does. */
 mo_tensor *mo_swap_last(mo_tape *t, const char *what, mo_tensor *X, mo_axes axis);
-/* The shape rule of an op from rows [.., m] of reals to rows of the same shape. */
+/* The shape rule of an op whose input is real rows [.., m] and whose output has the same shape. */
 bool mo_call_rows(mo_call *c);
-/* The shape rule of an op from rows [.., m] of reals, m >= 1, to one entry [..] of dtype per row. */
+/* The shape rule of an op whose input is real rows [.., m], m >= 1, and whose output has one entry for each row, [..],
+ * of dtype. */
 bool mo_call_per_row(mo_call *c, mo_dtype dtype);
 
 #endif

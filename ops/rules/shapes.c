@@ -1,4 +1,4 @@
-/* ops/rules/shapes.c - broadcasting and axes. */
+/* ops/rules/shapes.c - shapes: broadcasting, and sets of axes. */
 #include "ops/rules/shapes.h"
 
 #include "ops/inside.h"

@@ -2,9 +2,10 @@
  *
  * From r = b - A x, beta = |r|, an orthonormal basis V of the Krylov space is built by modified Gram-Schmidt,
  *     A V_j = V_(j+1) H_j,   x += V_j y,   y = argmin |beta e_1 - H_j y|,
- * and H_j is kept triangular by Givens rotations, whose last right-hand side is the residual. After `restart` products
- * the basis is dropped and the next cycle starts from the new x. Items of a batch share the products; H, the rotations
- * and the number of completed steps belong to each item and are kept on the host in float64. */
+ * where Givens rotations keep H_j triangular; the last entry of the rotated right-hand side is the residual. After
+ * `restart` products the basis is dropped and the next cycle starts from the new x. Items of a batch share the
+ * products; H, the rotations and the number of completed steps belong to each item and are kept on the host in
+ * float64. */
 #include "ops/solvers/krylov.h"
 #include "tensor/storage.h"
 
@@ -13,19 +14,19 @@
 
 enum { MOST_PRODUCTS = 10000 };
 
-/* One cycle. Host arrays hold one item after the other. */
+/* One cycle. Arrays on the host hold the entries of item 0, then of item 1, and so on. */
 typedef struct cycle {
     mo_tape *t;
     mo_krylov *k;
     int64_t items;
-    int m, steps;    /* limit of products in the cycle, and products done */
+    int m, steps;    /* limit of products in the cycle; number done */
     mo_tensor **V;   /* [m + 1] */
-    mo_tensor *like; /* a tensor [batch .., 1 ..] */
-    double *H;       /* [items, m, m + 1]: columns, triangular once rotated */
+    mo_tensor *like; /* a tensor of the shape [batch .., 1 ..] */
+    double *H;       /* [items, m, m + 1]: columns of H, triangular once rotated */
     double *c, *s;   /* [items, m] rotations */
     double *g;       /* [items, m + 1] right-hand side */
     double *goal;    /* [items] the residual norm at which an item is done */
-    double *column;  /* [items]: one coefficient of each item */
+    double *column;  /* [items]: workspace, one number for each item */
     int *done;       /* [items] steps taken when the item was done; -1: still running */
 } cycle;
 
@@ -35,7 +36,7 @@ static double *H_column(const cycle *y, int64_t item, int j) {
 
 /* ---- one item on the host ---- */
 
-/* Rotates column j into the triangle; the item is done when its residual is small. */
+/* Rotates column j of H to triangular form. If the residual is then small, the item is done. */
 static void rotate(cycle *y, int64_t item, int j) {
     double *h = H_column(y, item, j), *c = y->c + item * y->m, *s = y->s + item * y->m, *g = y->g + item * (y->m + 1);
     for (int i = 0; i < j; i++) {
@@ -53,7 +54,7 @@ static void rotate(cycle *y, int64_t item, int j) {
         y->done[item] = j + 1;
 }
 
-/* Solves H y = g by back substitution; y overwrites g. */
+/* Solves H y = g by back substitution and writes y over g. */
 static void back_substitute(cycle *y, int64_t item) {
     double *g = y->g + item * (y->m + 1);
     int n = y->done[item] < 0 ? y->steps : y->done[item];
@@ -61,7 +62,7 @@ static void back_substitute(cycle *y, int64_t item) {
         for (int j = i + 1; j < n; j++)
             g[i] -= H_column(y, item, j)[i] * g[j];
         double pivot = H_column(y, item, i)[i];
-        g[i] = pivot > 0 ? g[i] / pivot : 0; /* a singular A: this direction cannot help */
+        g[i] = pivot > 0 ? g[i] / pivot : 0; /* pivot 0: A is singular, and this direction cannot help */
     }
     for (int i = n; i <= y->m; i++)
         g[i] = 0;
@@ -69,7 +70,7 @@ static void back_substitute(cycle *y, int64_t item) {
 
 /* ---- all items together ---- */
 
-/* The product with V_j, made orthogonal to the basis; the new column of every H. */
+/* Computes V_(j+1), the product with V_j made orthogonal to the basis, and column j of every item's H. */
 static void arnoldi(cycle *y, int j) {
     mo_tape *t = y->t;
     mo_scope scope = mo_scope_open(t);
@@ -102,7 +103,7 @@ static bool running(const cycle *y) {
     return false;
 }
 
-/* Starts a cycle from the residual r: its norms, the first basis vector, and the items that need no step. */
+/* Starts a cycle from the residual r: its norms, the first basis vector, and which items are done already. */
 static void start_cycle(cycle *y, mo_tensor *r) {
     y->like = mo_sqrt(y->t, mo_item_dot(y->t, r, r, y->k->batch_axes));
     y->V[0] = mo_div_or_zero(y->t, r, y->like);
@@ -133,7 +134,7 @@ static mo_tensor *run_cycle(cycle *y, mo_tensor *b, mo_tensor *x) {
     return add_combination(y, x);
 }
 
-/* Divides one block among the host arrays. */
+/* Divides a block of memory among the arrays on the host. */
 static void divide_block(cycle *y, double *block) {
     int64_t n = y->items, m = y->m;
     double **part[] = {&y->H, &y->c, &y->s, &y->g, &y->goal, &y->column};

@@ -1,9 +1,9 @@
-/* ops/solvers/implicit.c - implicit differentiation: a solution found by any means, with the gradient of the implicit
+/* ops/solvers/implicit.c - implicit differentiation: gives a solution, found by any means, the gradient of the implicit
  * function theorem (Krantz and Parks 2002; Blondel et al. 2022).
  *
- * x_star [batch .., item ..], theta of any shapes, F as graph code -> x, the value of x_star; float32 or float64.
- * Errors: F not shaped like x_star, F(x_star, theta) not small, a singular dF/dx, an adjoint system that does not reach
- * its tolerance. Saved: the factors of dF/dx if systems are small, made only if the call is recorded.
+ * x_star [batch .., item ..], theta of any shapes, F as graph code -> x, equal to x_star; float32 or float64. Errors: F
+ * not shaped like x_star, F(x_star, theta) not small, a singular dF/dx, an adjoint system that does not reach its
+ * tolerance. Saved: the factors of dF/dx if systems are small, made only if the call is recorded.
  *
  * F(x, theta) = 0 with J = dF/dx regular makes x a function of theta near the solution:
  *     J dx + dF/dtheta dtheta = 0;   dx = -J^-1 dF/dtheta dtheta;
@@ -34,7 +34,7 @@ static bool implicit_shape(mo_call *c) {
     return mo_call_output(c, 0, x->dtype, x->ndim, x->shape);
 }
 
-/* Checks that x_star is a solution. */
+/* Returns whether x_star is a solution, writes the report, and raises if it is not. */
 static bool check_residual(mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g) {
     const mo_implicit_options *o = &p->options;
     if (o->residual < 0)
@@ -106,7 +106,8 @@ static void implicit_vjp(mo_vjp *v) {
         v->in_bar[which[i]] = bar[i];
 }
 
-/* Not in the registry: the value of the op does not depend on theta, so differences of the op alone cannot check it. */
+/* Not in the registry: the checker would fail, as the value of the op does not depend on theta but its derivative
+ * does. */
 static const mo_op mo_op_implicit = {
     .name = "implicit",
     .max_in = 1 + MO_MAX_THETA,

@@ -1,16 +1,17 @@
 /* ops/solvers/implicit_solve.c - J^-1 b and J^-T b, where J = dF/dx(x, theta) is known as graph code for F alone.
  *
- * b and x [batch .., item ..], theta of any shapes -> u in the shape of x; float32 or float64. Small systems: factors
- * of J (jacobian.c), made here or given. Large ones: conjugate gradients if J is declared symmetric, else GMRES, by
- * products with J^T (one vjp of F) or with J (the vjp of w -> J^T w, a linear map). Errors: F not shaped like x, a
- * singular J, a system that did not reach its tolerance (unless the options accept that). Saved: the factors, if any.
+ * b and x [batch .., item ..], theta of any shapes -> u in the shape of x; float32 or float64. Small systems are solved
+ * by factors of J (jacobian.c), made here or known. Large systems are solved by conjugate gradients if J is declared
+ * symmetric, else by GMRES, by products with J^T (one vjp of F) or with J (the vjp of w -> J^T w, a linear map).
+ * Errors: F not shaped like x, a singular J, a system that did not reach its tolerance (unless the options accept
+ * that). Saved: the factors, if any.
  *
  * J^T u = b;  dJ^T u + J^T du = db;  du = J^-T (db - dJ^T u), hence
  *     b_bar = J^-1 u_bar,   (x_bar, theta_bar) = -d/d(x, theta) <b_bar, J^T u>   with b_bar and u held fixed;
  * for J w = b: b_bar = J^-T w_bar and -d/d(x, theta) <b_bar, J w>. Both are of one form, the gradient of
  *     -<J^T left, right>,   (left, right) = (u, b_bar) or (b_bar, w),
- * that is solve.c's A_bar = -B_bar X^T without A. b_bar is this op again with the factors at hand: no order of
- * derivative factorizes or records an iteration. */
+ * that is solve.c's A_bar = -B_bar X^T without A. b_bar is this op again with known factors: derivatives of any order
+ * neither factorize nor record an iteration. */
 #include "ops/rules/shapes.h"
 #include "ops/solvers/implicit.h"
 #include "ops/solvers/krylov.h"
@@ -21,7 +22,7 @@
 
 extern const mo_op mo_op_implicit_solve;
 
-/* Inputs: b, x, theta.., then the factors and pivots if they are known. */
+/* Inputs: b, x, theta..; then the factors and the pivots, if they are known. */
 typedef struct solve_options {
     mo_implicit_problem problem;
     bool transposed, factored;
@@ -44,7 +45,8 @@ static bool implicit_solve_shape(mo_call *c) {
 
 static void report_convergence(mo_call *c, const mo_krylov *k) {
     const mo_implicit_options *o = &((const solve_options *)c->attributes)->problem.options;
-    bool converged = k->residual <= 10 * k->tolerance; /* allows for rounding in the residual of the recurrences */
+    /* k->residual is computed anew from x; rounding makes it larger than the residual of the recurrences. */
+    bool converged = k->residual <= 10 * k->tolerance;
     char which[80] = "";
     if (o->report) {
         o->report->adjoint_residual = k->residual;
@@ -165,7 +167,7 @@ static void implicit_solve_vjp(mo_vjp *v) {
         v->in_bar[which[i]] = bar[i];
 }
 
-/* ---- samples: F = A x + x^3 / 3 - c, batched over the leading axis; A = theta[0] [2, 3, 3], c = theta[1] ---- */
+/* ---- samples: F = A x + x^3 / 3 - c, with a leading batch axis; A = theta[0] [2, 3, 3], c = theta[1] ---- */
 
 static mo_tensor *cubic(mo_tape *t, mo_tensor *x, mo_tensor *const *theta, int n, void *state) {
     (void)n;

@@ -78,7 +78,7 @@ void mo_jacobian_open(mo_tape *t, mo_jacobian *J) {
 
 /* ---- factors ---- */
 
-/* Fills row i of every item: J[:, i, :] = the vjp of F with e_i. */
+/* Fills row i of J [items, m, m] for every item: the vjp of F with e_i. */
 static void fill_row(mo_call *c, const mo_implicit_graph *g, int64_t i, mo_tensor *J) {
     mo_scope scope = mo_scope_open(c->t);
     int64_t items = mo_dim(J, 0), m = mo_dim(J, 1);
@@ -104,7 +104,7 @@ static void fill_row(mo_call *c, const mo_implicit_graph *g, int64_t i, mo_tenso
     mo_scope_close(c->t, &scope, NULL, 0);
 }
 
-/* Copies the Jacobian of the user's function instead. */
+/* Sets J to the Jacobian that the user's function computes. */
 static void copy_jacobian(mo_call *c, const mo_implicit_problem *p, const mo_implicit_graph *g, mo_tensor *J) {
     mo_scope scope = mo_scope_open(c->t);
     mo_tensor *given = p->options.jacobian(c->t, mo_stop_gradient(c->t, g->x), g->theta, p->n, mo_implicit_state(p));
@@ -127,7 +127,8 @@ static void copy_jacobian(mo_call *c, const mo_implicit_problem *p, const mo_imp
     mo_scope_close(c->t, &scope, NULL, 0);
 }
 
-/* Raises for the first item whose J has no factors; if the options accept failures, not for a J that is not finite. */
+/* Raises for the first item whose J has no factors; but if the options accept failures, not for a J that is not
+ * finite. */
 static bool check_factors(mo_call *c, const mo_implicit_options *o, const mo_tensor *info) {
     int64_t items = mo_numel(info);
     int32_t *word = mo_host_alloc(c->ctx, (size_t)items * sizeof *word);
@@ -166,7 +167,7 @@ bool mo_implicit_factor(
     mo_kernels_of(c->ctx, lu.dtype)->getrf(c->ctx, &lu, &piv, &word);
     if (p->options.accept) {
         mo_fill_failed(c, info, *LU, NAN);
-        mo_fill_failed(c, info, *pivot, 1); /* any valid row number: the rows that it exchanges are NaN */
+        mo_fill_failed(c, info, *pivot, 1); /* a valid row number: the rows that it exchanges are NaN */
     }
     return check_factors(c, &p->options, info);
 }

@@ -1,4 +1,4 @@
-/* ops/solvers/krylov.c - inner products of items, and the residuals of their solutions, for the Krylov methods. */
+/* ops/solvers/krylov.c - inner products item by item, and residuals of solutions, for the Krylov methods. */
 #include "ops/solvers/krylov.h"
 #include "tensor/storage.h"
 

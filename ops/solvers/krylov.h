@@ -1,7 +1,7 @@
-/* ops/solvers/krylov.h - linear systems A x = b solved by products with A alone, a batch at a time (library internal).
+/* ops/solvers/krylov.h - linear systems A x = b solved by products with A alone, several in a batch (library internal).
  *
- * x and b are [batch .., item ..]: every item of the batch is a system of its own, with its own coefficients, and stops
- * independently, so that its result does not depend on its neighbours. */
+ * x and b are [batch .., item ..]: every item of the batch is a system that has its own coefficients and stops
+ * independently, so that its result does not depend on other items. */
 #ifndef MO_KRYLOV_H
 #define MO_KRYLOV_H
 
@@ -15,31 +15,34 @@ typedef struct mo_krylov {
     void *state;
     int batch_axes;
     double tolerance; /* limit of |b - A x| / |b| */
-    int limit;        /* iterations */
+    int limit;        /* limit of iterations */
     int restart;      /* of gmres */
-    /* set by the solve: the worst over the batch */
+    /* results of a solve, for the worst item of the batch */
     int iterations;
     double residual;
-    int64_t worst; /* the item with that residual */
+    int64_t worst; /* number of the item with that residual */
 } mo_krylov;
 
-/* Hestenes and Stiefel 1952: A symmetric, definite of either sign. From x = 0. */
+/* Solves by conjugate gradients from x = 0 (Hestenes and Stiefel 1952). A is symmetric and definite, of either sign. */
 mo_tensor *mo_krylov_cg(mo_tape *t, mo_krylov *k, mo_tensor *b);
-/* Saad and Schultz 1986, restarted, modified Gram-Schmidt: any regular A. From x = 0. */
+/* Solves by GMRES from x = 0, restarted, with modified Gram-Schmidt (Saad and Schultz 1986). A is any regular
+ * matrix. */
 mo_tensor *mo_krylov_gmres(mo_tape *t, mo_krylov *k, mo_tensor *b);
 
-/* <a, b> of every item: [batch .., 1 ..]. */
+/* <a, b> for every item, as [batch .., 1 ..]. */
 mo_tensor *mo_item_dot(mo_tape *t, mo_tensor *a, mo_tensor *b, int batch_axes);
-/* The number of items, product of the leading axes. */
+/* The number of items: the product of the leading axes. */
 int64_t mo_item_count(const mo_tensor *x, int batch_axes);
-/* Copies one number per item to the host as doubles, and back into the shape of `like`, [batch .., 1 ..]. */
+/* mo_item_read copies T, one number for each item, to the host as doubles; mo_item_write makes a tensor of the shape of
+ * `like`, [batch .., 1 ..], from such numbers. */
 void mo_item_read(mo_tape *t, mo_tensor *T, double *host);
 mo_tensor *mo_item_write(mo_tape *t, const mo_tensor *like, const double *host);
-/* The largest element and its position; a NaN counts as the largest. */
+/* Returns the largest element and writes its position; a NaN counts as the largest. */
 double mo_item_worst(mo_tape *t, mo_tensor *values, int64_t *where);
-/* 1 for items above their limit, else 0. Items whose value is NaN get 0: they stop, the others continue. */
+/* 1 for every item whose value is above its limit, else 0. An item whose value is NaN gets 0: it stops, and the others
+ * continue. */
 mo_tensor *mo_krylov_unfinished(mo_tape *t, mo_tensor *values, mo_tensor *limit);
-/* Sets residual and worst from x. */
+/* Computes k->residual and k->worst for the solution x. */
 void mo_krylov_measure(mo_tape *t, mo_krylov *k, mo_tensor *b, mo_tensor *x);
 
 #endif

@@ -3,9 +3,9 @@
  * From the last m pairs s_i = x_(i+1) - x_i, y_i = g_(i+1) - g_i, rho_i = 1 / <s_i, y_i>, the two-loop recursion
  *     q = g;              for i = newest .. oldest: a_i = rho_i <s_i, q>,  q -= a_i y_i
  *     r = gamma q;        for i = oldest .. newest: r += (a_i - rho_i <y_i, r>) s_i
- * gives d = -r, gamma = <s, y> / <y, y> of the newest pair. The step fulfils the weak Wolfe conditions, found by
- * doubling and bisection (Lewis and Overton 2013), so that <s, y> > 0. Items of a batch have their own pairs and steps;
- * a finished item does not move. Steps are plain numbers, held fixed when the iterations are unrolled. */
+ * gives d = -r, gamma = <s, y> / <y, y> of the newest pair. The step, found by doubling and bisection (Lewis and
+ * Overton 2013), fulfils the weak Wolfe conditions, so that <s, y> > 0. Items of a batch have their own pairs and
+ * steps; a finished item does not move. Steps are plain numbers, which unrolled iterations do not differentiate. */
 #include "ops/solvers/solver.h"
 #include "tensor/storage.h"
 
@@ -17,11 +17,11 @@ enum { MOST = 32, TRIALS = 60 };
 typedef struct state {
     mo_solver *s;
     int64_t items;
-    mo_tensor *like; /* a tensor [batch .., 1 ..] */
-    int n;           /* pairs, oldest first */
+    mo_tensor *like; /* a tensor of the shape [batch .., 1 ..] */
+    int n;           /* number of pairs in S, Y and rho, oldest first */
     mo_tensor *x, *g, *f;
     mo_tensor *S[MOST], *Y[MOST], *rho[MOST];
-    double *host; /* [9, items]: the rows below */
+    double *host; /* memory [9, items] of the arrays below */
     double *f0, *slope0, *f1, *slope1, *low, *high, *alpha, *active, *searching;
 } state;
 
@@ -41,7 +41,7 @@ static mo_tensor *direction(state *q) {
     if (q->n) {
         mo_tensor *s = q->S[q->n - 1], *y = q->Y[q->n - 1];
         r = mo_mul(t, mo_div_or_zero(t, item_dot(q, s, y), item_dot(q, y, y)), r);
-    } else { /* a first step of length at most 1 */
+    } else { /* no pair yet: a step of length at most 1 */
         mo_tensor *length = mo_sqrt(t, mo_stop_gradient(t, item_dot(q, r, r)));
         r = mo_div(t, r, mo_larger(t, length, mo_scalar(t, q->like->dtype, 1)));
     }
@@ -54,7 +54,7 @@ static mo_tensor *direction(state *q) {
 
 /* ---- step ---- */
 
-/* Chooses the next trial step of one item; returns true if the current one is accepted. */
+/* Returns whether the trial step alpha of item i is accepted; if not, chooses the next one. */
 static bool accept_trial(state *q, int64_t i, double rounding) {
     double bound = q->f0[i] + 1e-4 * q->alpha[i] * q->slope0[i] + 8 * rounding * fabs(q->f0[i]);
     if (!(q->f1[i] <= bound))
@@ -67,7 +67,7 @@ static bool accept_trial(state *q, int64_t i, double rounding) {
     return false;
 }
 
-/* Value and slope along d at x + alpha d. */
+/* Computes value and slope of f along d at x + alpha d, for every item. */
 static void try_step(state *q, mo_tensor *x, mo_tensor *d) {
     mo_solver *s = q->s;
     mo_scope scope = mo_scope_open(s->t);
@@ -81,7 +81,7 @@ static void try_step(state *q, mo_tensor *x, mo_tensor *d) {
     mo_scope_close(s->t, &scope, NULL, 0);
 }
 
-/* Sets alpha by the line search; returns false if no item can move any more. */
+/* Finds alpha for every item by a line search. Returns false if no item can move any more. */
 static bool wolfe_search(state *q, mo_tensor *d, mo_tensor *active) {
     mo_tape *t = q->s->t;
     mo_tensor *x = mo_stop_gradient(t, q->x);
@@ -94,7 +94,7 @@ static bool wolfe_search(state *q, mo_tensor *d, mo_tensor *active) {
     for (int64_t i = 0; i < q->items; i++) {
         q->low[i] = 0;
         q->high[i] = INFINITY;
-        q->searching[i] = q->active[i] && q->slope0[i] < 0; /* the search of this item is not finished */
+        q->searching[i] = q->active[i] && q->slope0[i] < 0; /* 1 while the search of item i goes on */
         q->alpha[i] = q->searching[i];
         more |= q->searching[i] != 0;
     }
@@ -108,7 +108,7 @@ static bool wolfe_search(state *q, mo_tensor *d, mo_tensor *active) {
         }
     }
     for (int64_t i = 0; i < q->items; i++) {
-        if (q->searching[i]) /* no step fulfils both conditions: take the one that is known to descend */
+        if (q->searching[i]) /* no step fulfils both conditions: low is the largest that decreases f */
             q->alpha[i] = q->low[i];
         moved |= q->alpha[i] > 0;
     }

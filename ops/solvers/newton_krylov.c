@@ -2,16 +2,18 @@
  * Keyes 2004) or, if they are small, by factors.
  *
  *     J(x_k) d = -F(x_k),   x_(k+1) = x_k + alpha d,
- * the system to a relative residual that falls with |F| (inexact Newton: Dembo, Eisenstat and Steihaug 1982), alpha
- * halved from 1 until |F| has fallen by the factor 1 - alpha / 10^4. Items of a batch have their own alpha. d is the op
- * implicit_solve: unrolled, its own adjoint is taken, with alpha held fixed. */
+ * where the system is solved to a relative residual that falls with |F| (inexact Newton: Dembo, Eisenstat and
+ * Steihaug 1982), and alpha is halved from 1 until |F| has fallen by the factor 1 - alpha / 10^4. Items of a batch
+ * have their own alpha. d is the result of the op implicit_solve, whose adjoint unrolled iterations take, with alpha
+ * held fixed. */
 #include "ops/solvers/solver.h"
 
 #include <math.h>
 
 enum { HALVINGS = 40 };
 
-/* The line search: alpha of every item, 1 halved until |F|^2 has fallen enough; 0 for items that are not active. */
+/* The line search. Returns alpha for every item: 1, halved until |F|^2 has fallen enough; 0 for items that are not
+ * active. */
 static mo_tensor *backtrack(mo_solver *s, mo_tensor *x, mo_tensor *F, mo_tensor *d, mo_tensor *active) {
     mo_tape *t = s->t;
     int axes = s->o.implicit.batch_axes;
@@ -47,7 +49,7 @@ mo_tensor *mo_newton_krylov(
     while ((active = mo_solver_unfinished(&s, state[1], state[0]))) {
         mo_implicit_problem step = s.p;
         step.options.report = NULL;
-        step.options.accept = true; /* the line search below decides whether the direction is of use */
+        step.options.accept = true; /* the line search decides whether the direction is useful */
         if (!s.o.unrolled)
             step.options.tolerance = fmax(mo_implicit_tolerance(&s.p, mo_tensor_dtype(x0)), fmin(1e-2, s.residual));
         mo_tensor *d = mo_implicit_solve(t, &step, mo_neg(t, state[1]), state[0], s.theta, NULL, false);

@@ -5,8 +5,8 @@
  *     theta' = (1 + sqrt(1 + 4 theta^2)) / 2;
  * h is halved until <grad f(x') - grad f(y), x' - y> <= |x' - y|^2 / h, and grows by a quarter before each step:
  * differences of gradients are still meaningful near the solution, where differences of values are rounding. theta
- * starts again at 1 if <y - x', x' - x> > 0. Items of a batch have their own h and theta: plain numbers, held fixed
- * when the iterations are unrolled. */
+ * starts again at 1 if <y - x', x' - x> > 0. Items of a batch have their own h and theta: plain numbers, which unrolled
+ * iterations do not differentiate. */
 #include "ops/solvers/solver.h"
 #include "tensor/storage.h"
 
@@ -17,9 +17,9 @@ enum { HALVINGS = 60, ROWS = 7 };
 typedef struct state {
     mo_solver *s;
     int64_t items;
-    mo_tensor *like; /* a tensor [batch .., 1 ..] */
+    mo_tensor *like; /* a tensor of the shape [batch .., 1 ..] */
     mo_tensor *x, *y, *F;
-    double *host; /* [ROWS, items]: the arrays below */
+    double *host; /* memory [ROWS, items] of the arrays below */
     double *h, *theta, *beta, *active, *curvature, *square, *back;
 } state;
 
@@ -37,7 +37,7 @@ static mo_tensor *project(state *q, mo_tensor *y, mo_tensor *g) {
     return mo_simplex_project(t, mo_sub(t, y, mo_mul(t, mo_item_write(t, q->like, q->h), g)));
 }
 
-/* Halves h of the items whose bound does not hold at P(y - h g); returns true if all bounds hold. */
+/* Halves h of every item whose bound (above) does not hold at x' = P(y - h g). Returns true if all bounds hold. */
 static bool bound_holds(state *q, mo_tensor *y, mo_tensor *g) {
     mo_solver *s = q->s;
     mo_scope scope = mo_scope_open(s->t);
@@ -56,7 +56,7 @@ static bool bound_holds(state *q, mo_tensor *y, mo_tensor *g) {
     return all;
 }
 
-/* Sets the next theta of every item and the extrapolation beyond x'. */
+/* Computes the next theta and beta of every item. */
 static void accelerate(state *q, mo_tensor *y, mo_tensor *next) {
     mo_tape *t = q->s->t;
     mo_scope scope = mo_scope_open(t);
@@ -88,7 +88,7 @@ static void projected_gradient_step(state *q, mo_tensor *active) {
     q->x = next;
 }
 
-/* F = x - P(x - grad f(x)) */
+/* Sets F = x - P(x - grad f(x)), without recording. */
 static void measure(state *q) {
     mo_tape *t = q->s->t;
     mo_scope scope = mo_scope_open(t);

@@ -3,8 +3,8 @@
  * V [.., m] -> X [.., m], X = argmin |X - V| over {X >= 0, sum X = 1}; float32 or float64. With the entries of a row
  * sorted, u_1 >= u_2 >= .., the support has k = max{j : j u_j > u_1 + .. + u_j - 1} entries, the k largest, and
  *     X = max(V - tau, 0),   tau = (u_1 + .. + u_k - 1) / k
- * (Held, Wolfe and Crowder 1974). Entries that tie with the last of the support are included in it: they equal tau or
- * change nothing.
+ * (Held, Wolfe and Crowder 1974). Entries equal to the smallest entry of the support belong to it too: they equal tau
+ * or change nothing.
  *
  * V less its largest entry, held fixed, has the same X; without that, a large u_1 would lose the 1 in rounding.
  *
@@ -15,7 +15,7 @@
 #include "ops/inside.h"
 #include "tensor/storage.h"
 
-/* s: V > tau, as reals; not recorded. */
+/* s, which is 1 where V > tau, else 0; not recorded. */
 static mo_tensor *support(mo_tape *t, mo_tensor *V) {
     mo_scope scope = mo_scope_open(t);
     mo_tape_set_mode(t, MO_EVAL);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <tgmath.h>
 
-/* The constants of an AdamW step, rounded once. */
+/* The constants of an AdamW step, rounded to real once. */
 typedef struct adamw_step {
     real clip, beta1, beta2, rest1, rest2, keep, rate, root, epsilon;
 } adamw_step;

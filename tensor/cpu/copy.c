@@ -111,11 +111,11 @@ static void move_row(const void *arguments, int64_t n, const int64_t *at, const 
             memcpy(y + j * step[1] * (int64_t)bytes, x + j * step[0] * (int64_t)bytes, bytes);
 }
 
-/* A transposing copy: y runs along the last axis of the loop nest, x along axis q. */
+/* A copy that transposes: y has unit stride along the last axis of the loop nest, x along axis q. */
 typedef struct turn {
     const loop_nest *N;
     int q;
-    int64_t strips, length; /* strips of axis q; length of the last axis */
+    int64_t strips, length; /* number of strips of axis q; length of the last axis */
     const char *x;
     char *y;
     size_t bytes;
@@ -137,7 +137,8 @@ static void move_strip(const turn *p, int64_t x0, int64_t y0, int64_t i0, int64_
         }
 }
 
-/* Returns the axis q along which x has unit stride, if y has unit stride along the last axis and x has not; else -1. */
+/* Returns the axis q along which x has unit stride, if y has unit stride along the last axis and x does not; otherwise
+ * -1. */
 static int transposed_axis(const loop_nest *N) {
     if (N->stride[1][N->ndim - 1] != 1 || N->stride[0][N->ndim - 1] == 1)
         return -1;

@@ -13,15 +13,15 @@ extern const mo_kernels kernels_cpu_f32, kernels_cpu_f64;
 
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, HUGE_FROM = 4 << 20 };
 
-/* The backend's state in a context. */
+/* The CPU backend's state in a context. */
 typedef struct cpu_state {
-    void *scratch; /* of its kernels */
+    void *scratch; /* scratch memory of the kernels */
     size_t bytes;
     bool serial_blas; /* BLAS is not safe to call from several threads */
     contention contention;
 } cpu_state;
 
-/* Whether the kernels can run here; raises if not. */
+/* Returns whether the processor can run the kernels; raises if not. */
 static bool can_run(mo_context *ctx) {
     char lacked[128], name[64];
     if (!processor_lacks(kernels_need, lacked, sizeof lacked))
@@ -41,7 +41,7 @@ static bool cpu_open(mo_context *ctx) {
     if (!buffers)
         mo_fail(ctx, MO_MEMORY, "context: out of memory: BLAS needs a buffer of 128 MiB of addresses (ulimit -v)");
     *state = (cpu_state){.serial_blas = buffers && !blas_guard_holds()};
-    ctx->threads = (int)min_of(ctx->threads, max_of(1, buffers)); /* every thread can be in BLAS, with a buffer */
+    ctx->threads = (int)min_of(ctx->threads, max_of(1, buffers)); /* so that every thread in BLAS has a buffer */
     ctx->backend_state = state;
     return true;
 }
@@ -65,8 +65,8 @@ static size_t round_up(size_t bytes, size_t alignment) {
     return bytes ? (bytes + alignment - 1) / alignment * alignment : alignment;
 }
 
-/* Maps a large block by itself: malloc would keep it after it is freed, for similar blocks. Huge pages save most of its
- * page faults and TLB misses. */
+/* Maps a large block by itself, because malloc would keep it for similar blocks after it is freed. Huge pages save most
+ * of its page faults and TLB misses. */
 static void *map_block(size_t bytes) {
     size_t all = bytes + HUGE_PAGE;
     char *at = mmap(NULL, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -78,7 +78,7 @@ static void *map_block(size_t bytes) {
         munmap(at, before);
     if (before < HUGE_PAGE)
         munmap(block + bytes, HUGE_PAGE - before);
-    madvise(block, bytes, MADV_HUGEPAGE); /* a hint: a failure changes nothing */
+    madvise(block, bytes, MADV_HUGEPAGE); /* a hint: the block can be used if it fails too */
     return block;
 }
 

@@ -43,7 +43,7 @@ static double label_loss(const real *x, int64_t n, int64_t label, double smoothi
     return loss + smoothing / (double)n * sum;
 }
 
-/* A target of 0 ignores its class, even if the class has infinite surprise. */
+/* A class with target 0 adds nothing, even if its -log softmax is infinite. */
 static double dense_loss(const real *x, int64_t n, const real *target, double smoothing) {
     row_scale s = scale_of(x, n);
     double sum = 0;

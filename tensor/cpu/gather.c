@@ -23,8 +23,8 @@ static void add_row(const real *restrict x, int64_t d, real *restrict y) {
         y[j] += x[j];
 }
 
-/* Groups the positions 0..m-1 by destination, rising within each group: those of destination r are
- * order[start[r] .. start[r+1]-1]. start has room for n + 2. */
+/* Sorts the positions 0..m-1 by destination; those with destination r are order[start[r] .. start[r+1]-1], rising.
+ * start has room for n + 2. */
 static void group_by_destination(const int64_t *index, int64_t m, int64_t n, int64_t *start, int64_t *order) {
     memset(start, 0, (size_t)(n + 2) * sizeof *start);
     for (int64_t i = 0; i < m; i++)
@@ -35,7 +35,7 @@ static void group_by_destination(const int64_t *index, int64_t m, int64_t n, int
         order[start[index[i] + 1]++] = i;
 }
 
-/* Each destination row is formed by one thread in rising i: bit for bit the sum of the serial loop. */
+/* Each destination row is summed by one thread in rising i: the same bits as in the serial loop. */
 static void scatter_parallel(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y) {
     int64_t m = index->shape[0], n = y->shape[0], d = entry_length(x), group = task_rows(d);
     int64_t *start = cpu_workspace(ctx, (size_t)(n + 2 + m) * sizeof *start), *order = start + n + 2;

@@ -1,10 +1,10 @@
 /* tensor/cpu/gemm.c - C = relu(alpha A B + beta C + bias + addend), batched, or its adjoint.
  *
- * The plain loop nest stands in product.c (run_loops), beside the tiles that go to BLAS. A transposed view is a BLAS
- * flag; only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes
- * over which B is constant are merged with the rows of A if the strides allow it. Large products of float32 go to
- * kernels of our own if there are vectors of 512 bits (fast/packed_product.c). In the mode bf16 the entries of float32
- * A and B are rounded; alpha, beta and the addends stay float32. */
+ * The plain loop nest is run_loops in product.c, beside the tiles that go to BLAS. A transposed view is a BLAS flag;
+ * only operands without a unit stride are packed. Batch and tiles form one list of independent tasks. Batch axes over
+ * which B is constant are merged with the rows of A if the strides allow it. Large products of float32 go to kernels of
+ * our own if there are vectors of 512 bits (fast/packed_product.c). In the mode bf16 the entries of float32 A and B are
+ * rounded; alpha, beta and the addends stay float32. */
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
@@ -15,12 +15,12 @@
 
 enum {
     TASK_FLOP = 500000,
-    STRIP = 2048,          /* elements of C to which one task adds pieces */
+    STRIP = 2048,          /* elements of C for which one task adds the pieces */
     LEAST_SIDE = 16,       /* least side of a product that is packed: a smaller one does not fill the kernels' tiles */
-    LEAST_PACKED = 1 << 20 /* least multiplications of a matrix in such a product */
+    LEAST_PACKED = 1 << 20 /* least multiplications per matrix of a product that is packed */
 };
 
-/* Describes the last two axes of v to BLAS; false if neither stride is 1. */
+/* Describes the last two axes of v to BLAS. Returns false if neither has unit stride. */
 static bool describe(const mo_view *v, int axes, matrix *M) {
     int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
     int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
@@ -40,7 +40,7 @@ static bool describe(const mo_view *v, int axes, matrix *M) {
     return false;
 }
 
-/* An operand of the product and, if BLAS cannot read it, the view of its packed copy. */
+/* An operand of the product. If BLAS cannot read it, `packed` is the view of a copy. */
 typedef struct operand {
     const mo_view *view;
     mo_view packed;
@@ -60,7 +60,7 @@ static operand operand_of(const mo_view *v, int axes, matrix *M) {
     return X;
 }
 
-/* Makes the copy in scratch, if one is needed; returns the scratch after it. */
+/* Copies the operand to scratch if needed. Returns the scratch behind the copy. */
 static real *pack(mo_context *ctx, operand *X, real *scratch, matrix *M) {
     if (X->length == 0)
         return scratch;
@@ -73,8 +73,8 @@ static real *pack(mo_context *ctx, operand *X, real *scratch, matrix *M) {
     return scratch + X->length;
 }
 
-/* Returns whether the last batch axis continues the rows: B does not depend on it, and the strides of A, C and the
- * epilogue continue those of the rows. */
+/* Returns whether the last batch axis can be merged with the rows: B does not depend on it, and the strides of A, C and
+ * the epilogue continue those of the rows. */
 static bool rows_continue(const product *p) {
     int last = p->axes - 1;
     return last >= 0 && p->B.batch_stride[last] == 0 && !p->A.transposed &&
@@ -177,7 +177,7 @@ static void run_pieces(mo_context *ctx, const product *p, real *partial) {
     }
 }
 
-/* In bf16, factors are rounded at every size, so that the meaning of a product does not depend on its size. */
+/* In bf16, small products round their factors too, so that what a product computes does not depend on its size. */
 static const avx512_kernels *packed_kernels(const mo_context *ctx, const product *p) {
     if (sizeof(real) != sizeof(float))
         return NULL;
@@ -187,7 +187,7 @@ static const avx512_kernels *packed_kernels(const mo_context *ctx, const product
     return large && avx512_has_f32() ? &avx512_f32 : NULL;
 }
 
-/* Scratch memory beside the copies of operands, in reals. */
+/* The scratch memory of the product without the copies of operands, in reals. */
 static int64_t scratch_length(const mo_context *ctx, const product *p) {
     if (p->packed)
         return (int64_t)(packed_product_bytes(p, ctx->threads) / sizeof(real));

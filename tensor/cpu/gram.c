@@ -1,14 +1,12 @@
-/* tensor/cpu/gram.c - Y = X X^T, batched: blocks on and below the diagonal by BLAS, the blocks above by copying.
- *
- * If the batch is short, blocks are tasks of their own, chosen from the sizes alone: the thread count changes no bit.
- */
+/* tensor/cpu/gram.c - Y = X X^T, batched: blocks on and below the diagonal by BLAS, the blocks above by copying. If the
+ * batch is short, each block is a task, chosen from the sizes alone: the thread count changes no bit. */
 #include "tensor/cpu/fast/shares.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
 
 enum {
-    TASKS = 8,          /* enough for 8 threads */
-    LEAST_BLOCK = 128,  /* rows; with fewer, the cost of packing shows */
+    TASKS = 8,          /* number of tasks: enough for 8 threads */
+    LEAST_BLOCK = 128,  /* least rows of a block: with fewer, the cost of packing shows */
     TURNED = 16,        /* side of a square that is transposed at once */
     TASK_FLOP = 500000, /* least operations in a task */
     TINY = 4096         /* multiplications not worth a BLAS call */
@@ -39,7 +37,7 @@ static int64_t block_start(const gram *g, int64_t block) {
     return block == g->blocks ? g->n : ceil_div(g->n, 16) * block / g->blocks * 16;
 }
 
-/* Y on and below the diagonal. */
+/* Computes Y on and below the diagonal. */
 static void run_loops(const gram *g, const real *X, real *Y) {
     int64_t step = g->transposed ? g->ld : 1;
     for (int64_t i = 0; i < g->n; i++)
@@ -104,7 +102,7 @@ void REAL(gram_cpu)(mo_context *ctx, const mo_view *X, const mo_view *Y) {
     g.ld = X->stride[g.transposed ? along : down];
     if (g.n * g.batch == 0)
         return;
-    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float)) { /* rounded, like every product in that mode */
+    if (ctx->math == MO_MATH_BF16 && sizeof(real) == sizeof(float)) { /* bf16 rounds the factors of every product */
         mo_view turned = *X;
         turned.shape[down] = g.d, turned.shape[along] = g.n;
         turned.stride[down] = X->stride[along], turned.stride[along] = X->stride[down];

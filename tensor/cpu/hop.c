@@ -1,8 +1,9 @@
 /* tensor/cpu/hop.c - attention over K hops and its gradient (ops/layers/hop_attention.c has the formulas).
  *
- * gemm computes the products of attention; between two products there is one pass over rows. Both go by blocks of rows,
- * and the gradient hop by hop within a block, so that a pass finds in the cache what the product before it wrote. Sums
- * over rows are formed in parts of MO_ATTENTION_ROWS rows of each hop, and the parts are added in order. */
+ * gemm computes the products of attention; between two products there is one pass over rows. Products and passes go by
+ * blocks of rows, and in the gradient hop by hop within a block, so that a pass finds in the cache what the product
+ * before it wrote. Sums over rows are formed in parts of MO_ATTENTION_ROWS rows of each hop, and the parts are added in
+ * order. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/lane_sum.h"
 #include "tensor/cpu/work.h"
@@ -12,7 +13,7 @@
 
 enum { BLOCK_ROWS = 512 /* most rows of each hop in a block: 1 MiB of float32 if rows have 512 values */ };
 
-/* y = w0 a + w1 b + w2 c + w3 d: one pass for the usual four hops. */
+/* y = w0 h0 + w1 h1 + w2 h2 + w3 h3: one pass for the usual four hops. */
 static void mix_four(const real *w, const real *const *h, int64_t d, real *restrict y) {
     const real *h0 = h[0], *h1 = h[1], *h2 = h[2], *h3 = h[3], w0 = w[0], w1 = w[1], w2 = w[2], w3 = w[3];
     for (int64_t j = 0; j < d; j++)
@@ -24,7 +25,7 @@ static void add_scaled(real w, const real *restrict h, int64_t d, real *restrict
         y[j] += w * h[j];
 }
 
-/* y [d] = the sum of w_k times row k, which begins at h[k]; the weights lie `step` apart. */
+/* y [d] = the sum of w_k times the row h[k]; the weights w_k lie `step` apart. */
 static void mix_row(const real *w, int64_t step, const real *const *h, int K, int64_t d, real *y) {
     int k = 0;
     if (K >= 4) {
@@ -64,12 +65,12 @@ static attended attended_of(const mo_attention *g) {
         .E = g->query.data};
 }
 
-/* Rows i0 .. i1 - 1. */
+/* The rows i0 .. i1 - 1. */
 typedef struct row_block {
     int64_t i0, i1;
 } row_block;
 
-/* The number of blocks of equal size, cut between parts of sums; at least one. */
+/* The number of blocks, at least one, about equal in size; each begins where a part of the sums begins. */
 static int64_t block_count(int64_t n) {
     return max_of(1, ceil_div(n, BLOCK_ROWS));
 }
@@ -80,14 +81,14 @@ static row_block block_of(int64_t n, int64_t number) {
         min_of(n, parts * (number + 1) / blocks * MO_ATTENTION_ROWS)};
 }
 
-/* Rows of a matrix. */
+/* The rows r of M. */
 static mo_view rows_of(mo_view M, row_block r) {
     M.data = (real *)M.data + r.i0 * M.stride[0];
     M.shape[0] = r.i1 - r.i0;
     return M;
 }
 
-/* These rows of hop k of [K, n, columns]. */
+/* The rows r of hop k of [K, n, columns], as a matrix. */
 static mo_view hop_rows(const mo_view *hops, int64_t k, row_block r) {
     int64_t n = hops->shape[1], columns = hops->shape[2];
     mo_view M = {.data = (real *)hops->data + k * n * columns,
@@ -98,7 +99,7 @@ static mo_view hop_rows(const mo_view *hops, int64_t k, row_block r) {
     return rows_of(M, r);
 }
 
-/* These rows of every hop. */
+/* The rows r of every hop. */
 static mo_view all_rows(mo_view hops, row_block r) {
     hops.data = (real *)hops.data + r.i0 * hops.stride[1];
     hops.shape[1] = r.i1 - r.i0;
@@ -120,7 +121,7 @@ static mo_view swapped(mo_view M) {
     return M;
 }
 
-/* A matrix that is the same for each of K products. */
+/* M for each of K products, by a batch axis of stride 0. */
 static mo_view repeated(mo_view M, int64_t K) {
     M.ndim = 3;
     M.shape[2] = M.shape[1], M.shape[1] = M.shape[0], M.shape[0] = K;
@@ -128,7 +129,7 @@ static mo_view repeated(mo_view M, int64_t K) {
     return M;
 }
 
-/* Scores of row i, their softmax, and the mixed row. */
+/* Computes the scores of row i, their softmax a, and the mixed row of Y. */
 static void attend_row(const attended *p, int64_t i) {
     real *a = p->a + i * p->K, largest = -INFINITY;
     const real *h[MO_MOST_ATTENDED];
@@ -169,7 +170,7 @@ void REAL(hop_attention_cpu)(mo_context *ctx, const mo_attention *g) {
     }
 }
 
-/* z [K] of row i. */
+/* Computes z [K] of row i. */
 static void score_gradients(const attended *p, int64_t i) {
     const real *a = p->a + i * p->K, *y = p->Y_bar + i * p->d;
     real *z = p->z + i * p->K;
@@ -182,7 +183,8 @@ static void score_gradients(const attended *p, int64_t i) {
         z[k] = a[k] * (z[k] - (real)mean);
 }
 
-/* Row i of hop k: D, what reaches H through Y, and the row's part of E and of the sums [2 m + 1] for v, b and c. */
+/* Computes for row i of hop k: D, and H_bar as far as it comes through Y; adds the row's part to E, and to the sums
+ * [2 m + 1] for v, b and c. */
 static void hop_gradient_row(const attended *p, int k, int64_t i, real *restrict D, real *restrict sums) {
     int64_t m = p->m, d = p->d;
     const real *P = p->P + (k * p->n + i) * m, *y = p->Y_bar + i * d, *v = p->v;
@@ -200,7 +202,7 @@ static void hop_gradient_row(const attended *p, int k, int64_t i, real *restrict
     sums[2 * m] += z;
 }
 
-/* y [n] = the sum of the parts [count, width] in order, n columns of them. */
+/* y [n] = the sum of the first n columns of part [count, width], rows added in order. */
 static void join_parts(const real *part, int64_t count, int64_t width, int64_t n, real *y) {
     for (int64_t j = 0; j < n; j++) {
         double sum = 0;
@@ -210,8 +212,8 @@ static void join_parts(const real *part, int64_t count, int64_t width, int64_t n
     }
 }
 
-/* Multiplies D, the gradient at some rows' scores of hop k, with W's half and with those rows: the results are added to
- * H_bar, and written or added to W_bar. */
+/* D is the gradient at the scores of some rows of hop k. H_bar += D times W's half; W_bar's half = D^T times the rows,
+ * or += if `add`. */
 static void multiply_hop(
     mo_context *ctx, const mo_attention *g, mo_view D, int k, row_block r, int64_t half, bool add) {
     const mo_gemm weights = {
@@ -221,7 +223,7 @@ static void multiply_hop(
     REAL(gemm_cpu)(ctx, &rows);
 }
 
-/* A block's share of all gradients; part [2 m + 1] for each MO_ATTENTION_ROWS rows. */
+/* Adds a block's share to all gradients. part has [2 m + 1] sums for each MO_ATTENTION_ROWS rows. */
 static void gradient_block(mo_context *ctx, const mo_attention *g, const attended *p, row_block r, real *part) {
     int64_t width = 2 * p->m + 1, first = r.i0 / MO_ATTENTION_ROWS, last = ceil_div(r.i1, MO_ATTENTION_ROWS);
     int threads = threads_for(ctx, (r.i1 - r.i0) * p->K * (p->m + p->d));

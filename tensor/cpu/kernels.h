@@ -1,4 +1,5 @@
-/* tensor/cpu/kernels.h - the slots of the kernel table for one float type; meanings in tensor/backend.h. */
+/* tensor/cpu/kernels.h - the functions of the kernel table for one float type; tensor/backend.h says what they
+ * compute. */
 #ifndef MO_CPU_KERNELS_H
 #define MO_CPU_KERNELS_H
 

@@ -1,8 +1,8 @@
-/* tensor/cpu/lane_sum.h - the sum of a row in an order that the source states: LANE_SUM interleaved sums, which one
- * vector instruction advances, joined from first to last; entries beyond the last whole group go to sum 0.
+/* tensor/cpu/lane_sum.h - the sum of a row in a fixed order: LANE_SUM interleaved sums, which one vector instruction
+ * advances, joined from first to last; entries beyond the last whole group go to sum 0.
  *
- * `omp simd reduction` would leave the order to the compiler, which adds one entry after the other where a sanitizer or
- * a counter of coverage stands in the loop: the gradients of such a build would differ from those of the release. */
+ * `omp simd reduction` would leave the order to the compiler, which adds one entry after the other if a sanitizer or a
+ * coverage counter is in the loop: the gradients of such a build would differ from those of the release. */
 #ifndef MO_CPU_LANE_SUM_H
 #define MO_CPU_LANE_SUM_H
 
@@ -12,7 +12,7 @@
 
 enum { LANE_SUM = 64 / sizeof(real) };
 
-/* LANE_SUM sums in double. */
+/* LANE_SUM interleaved sums in double. */
 typedef struct lane_sum {
     double lane[LANE_SUM];
 } lane_sum;
@@ -36,7 +36,7 @@ static inline double lane_sum_row(const real *x, int64_t n) {
     return lane_sum_total(&sum);
 }
 
-/* LANE_SUM sums in the type of the entries. */
+/* LANE_SUM interleaved sums in the type of the entries. */
 typedef real real_lanes __attribute__((vector_size(64)));
 
 static inline real_lanes real_lanes_at(const real *x) {

@@ -1,4 +1,4 @@
-/* tensor/cpu/loop_nest.c - strided loops: axes are merged once, rows are handed out in tasks of fixed size. */
+/* tensor/cpu/loop_nest.c - strided loops: merges axes once, and hands out rows in tasks of fixed size. */
 #include "tensor/cpu/loop_nest.h"
 #include "tensor/cpu/work.h"
 
@@ -22,7 +22,7 @@ static void sort_axes(loop_nest *N) {
             swap_axes(N, j - 1, j);
 }
 
-/* Returns whether the axes i and i + 1 are one axis to every operand. */
+/* Returns whether every operand can treat the axes i and i + 1 as one axis. */
 static bool mergeable(const loop_nest *N, int i) {
     for (int o = 0; o < N->operands; o++)
         if (N->stride[o][i] != N->stride[o][i + 1] * N->size[i + 1])
@@ -68,7 +68,7 @@ loop_nest loop_nest_of(int operands, const mo_view *const *views) {
     return N;
 }
 
-/* The position of row r in every operand, and its index along every outer axis. */
+/* Computes the index of row r along every outer axis, and its position in every operand. */
 static void seek(const loop_nest *N, int64_t r, int64_t *index, int64_t *at) {
     for (int o = 0; o < N->operands; o++)
         at[o] = 0;
@@ -99,17 +99,17 @@ static void run_rows(
         row(arguments, N->n, at, step);
 }
 
-/* The number of parts of at most `most` each: even, so that two threads get equal shares. */
+/* The number of parts of n elements, each of at most `most`: even, so that two threads get equal shares. */
 static int64_t part_count(int64_t n, int64_t most) {
     return n <= most ? 1 : ceil_div(n, 2 * most) * 2;
 }
 
-/* The start of part i: a multiple of 16. */
+/* The first element of part i, a multiple of 16. */
 static int64_t part_start(int64_t n, int64_t parts, int64_t i) {
     return min_of(n, ceil_div(n, 16) * i / parts * 16);
 }
 
-/* Part i of row r. */
+/* Runs part i of row r. */
 static void run_part(const loop_nest *N, int64_t r, int64_t parts, int64_t i, const int64_t *step, loop_nest_row *row,
     const void *arguments) {
     int64_t index[MO_MAX_AXES], at[LOOP_NEST_OPERANDS], start = part_start(N->n, parts, i);

@@ -21,7 +21,7 @@ typedef struct loop_nest {
 typedef void loop_nest_row(const void *arguments, int64_t n, const int64_t *at, const int64_t *step);
 
 loop_nest loop_nest_of(int operands, const mo_view *const *views);
-/* Calls row for every row, or for every piece of a long row; in parallel if the nest is large enough. */
+/* Calls `row` for every row, or for every part of a long row; in parallel if the nest is large enough. */
 void loop_nest_run(mo_context *ctx, const loop_nest *N, loop_nest_row *row, const void *arguments);
 
 /* Copy and fill of the CPU backend, for every dtype (copy.c). */

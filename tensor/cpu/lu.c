@@ -1,8 +1,8 @@
 /* tensor/cpu/lu.c - LU with partial pivoting, and solving with it: the plain loop nest, then the fast ways.
  *
  * To LAPACK the row-major A is A^T, so getrf finds P A^T = L U, that is A = U^T L^T P. In the row-major buffer U^T is
- * the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A. Only getrs reads
- * this form; log_abs_det reads its diagonal. */
+ * the lower triangle, L^T the upper one with a unit diagonal, and the pivots exchange columns of A. Only getrs and
+ * log_abs_det, which reads the diagonal, use this form. */
 #include "tensor/cpu/fast/lu_small.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -10,7 +10,7 @@
 #include <float.h>
 #include <math.h>
 
-enum { STRIP = 64 }; /* columns of one task */
+enum { STRIP = 64 }; /* right-hand sides in one task of getrs */
 
 static void exchange_entries(real *A, int64_t n, int64_t j, int64_t row) {
     for (int64_t k = 0; k <= j; k++)
@@ -30,9 +30,9 @@ static void subtract_rows(const real *restrict A, int64_t n, int64_t j, real *re
         x[i] -= A[k * n + i] * x[k];
 }
 
-/* One finite matrix, row j of U^T and L^T after row j - 1 (a column of M = A^T at a time: Golub and Van Loan
+/* Factors one finite matrix: row j of U^T and L^T after row j - 1 (a column of M = A^T at a time: Golub and Van Loan
  * 2013, 3.2.5). Returns the first zero pivot, counted from 1, or 0. The operations are those of a lane in lu_small.c,
- * in the same order: the same bits. */
+ * in the same order, so the bits are the same. */
 static int factor_plain(real *A, int64_t n, int32_t *pivot) {
     int singular = 0;
     for (int64_t j = 0; j < n; j++) {
@@ -76,7 +76,7 @@ static real largest_row_sum(const real *A, int64_t n) {
     return largest;
 }
 
-/* x := A^-1 x, or A^-T x, without the row exchanges, which change no sum of magnitudes. */
+/* x := A^-1 x, or A^-T x, without the row exchanges, which do not change a sum of magnitudes. */
 static void solve_factors(const real *LU, int64_t n, bool transposed, real *x, int64_t m, int64_t ld) {
     triangle U = {.T = LU, .n = n, .lower = true, .transposed = transposed};
     triangle L = {.T = LU, .n = n, .transposed = transposed, .unit = true};
@@ -115,7 +115,8 @@ static real estimate_condition(const real *LU, int64_t n, real norm, real *x) {
 
 /* ---- one matrix of any size ---- */
 
-/* getrf accepts a nearly singular matrix, so the condition is estimated too. work: n reals. */
+/* Returns getrf's info for one matrix. LAPACK accepts a nearly singular matrix, so the condition is estimated too.
+ * work: n reals. */
 static int factor(real *A, int64_t n, int32_t *pivot, real *work) {
     if (!all_finite(A, n * n))
         return -1;
@@ -139,7 +140,7 @@ static void factor_small(mo_context *ctx, real *A, int64_t batch, int64_t n, int
         getrf_small(A + b * n * n, min_of(LANES, batch - b), n, pivot + b * n, info + b);
 }
 
-/* ---- the slot ---- */
+/* ---- the kernels ---- */
 
 void REAL(getrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *pivot, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
@@ -170,7 +171,7 @@ static void exchange_rows(real *restrict x, real *restrict y, int64_t m) {
     }
 }
 
-/* m columns of one system, rows of B ld apart. */
+/* m right-hand sides of one system, in columns of B, whose rows are ld apart. */
 typedef struct columns {
     const real *LU;
     const int32_t *pivot;
@@ -184,7 +185,8 @@ static void exchange(const columns *s, int64_t row) {
         exchange_rows(s->B + row * s->ld, s->B + other * s->ld, s->m);
 }
 
-/* A X = B: U^T Y = B, L^T Z = Y, X = P^T Z, the exchanges from the last to the first. A^T X = B: L U X = P B. */
+/* A X = B by U^T Y = B, L^T Z = Y, X = P^T Z, with the exchanges from the last to the first. A^T X = B by L U X = P
+ * B. */
 static void solve_columns(const columns *s, bool transposed) {
     for (int64_t i = 0; i < s->n && transposed; i++)
         exchange(s, i);
@@ -193,7 +195,7 @@ static void solve_columns(const columns *s, bool transposed) {
         exchange(s, i);
 }
 
-/* Solves LANES systems of the batch, from `first` on. */
+/* Solves LANES systems of the batch (fewer at its end), from number `first` on. */
 static void solve_group(bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B, int64_t first) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1];
     small_systems s = {.count = min_of(LANES, matrix_count(B) - first), .n = n, .m = m, .transposed = transposed};

@@ -58,7 +58,7 @@ static void row1(const void *arguments, int64_t n, const int64_t *at, const int6
         return loop1(MO_MAP_SIGMOID, p, n, at, step);
     case MO_MAP_SOFTPLUS:
         return loop1(MO_MAP_SOFTPLUS, p, n, at, step);
-    default: /* a call per element hides the switch */
+    default: /* a function call per element costs more than the switch */
         return loop1(p->f, p, n, at, step);
     }
 }
@@ -75,7 +75,7 @@ typedef struct map2_arguments {
     real *y;
 } map2_arguments;
 
-/* The common cases: both operands run along the row, or one is constant along it. y may be x1 itself. */
+/* Fast for the common cases: each operand runs along the row or is constant along it. y may be x1 itself. */
 INLINE void loop2(mo_map2 f, const map2_arguments *p, int64_t n, const int64_t *at, const int64_t *step) {
     const real *x1 = p->x1 + at[0], *x2 = p->x2 + at[1];
     real *y = p->y + at[2];
@@ -127,7 +127,7 @@ void REAL(map2_cpu)(mo_context *ctx, mo_map2 f, const mo_view *x1, const mo_view
 
 typedef struct where_arguments {
     const void *c;
-    bool bytes; /* c is uint8, else real */
+    bool bytes; /* c is uint8; else c is real */
     const real *x1, *x2;
     real *y;
 } where_arguments;

@@ -1,6 +1,7 @@
 /* tensor/cpu/matrices.h - batches of matrices, and the LAPACK routines that take them.
  *
- * LAPACK is column-major: it reads a row-major matrix as its transpose, so "lower" here is LAPACK's "upper". */
+ * LAPACK is column-major: it reads a row-major matrix as its transpose, so that a lower triangle here is LAPACK's
+ * "upper". */
 #ifndef MO_CPU_MATRICES_H
 #define MO_CPU_MATRICES_H
 
@@ -22,10 +23,10 @@ void lapack_orgqr(const int *m, const int *n, const int *k, real *A, const int *
 
 #define potrf_small REAL(potrf_small)
 
-/* Factors count <= MATRIX_LANES matrices of order n <= SMALL_MATRIX; info as in the potrf slot. */
+/* Factors count <= MATRIX_LANES matrices of order n <= SMALL_MATRIX; info as for potrf in tensor/backend.h. */
 void potrf_small(real *A, int64_t count, int64_t n, int32_t *info);
 
-enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* up to this order plain loops beat a library call */
+enum { MATRIX_LANES = 16, SMALL_MATRIX = 32 }; /* SMALL_MATRIX: to this order plain loops beat LAPACK */
 
 /* <x, y>, summed in double. */
 static inline double dot(const real *x, const real *y, int64_t n) {
@@ -62,28 +63,29 @@ static inline int64_t matrix_count(const mo_view *A) {
     return leading(A, A->ndim - 2);
 }
 
-/* The number of workspaces for threads that share items: one per item if there are fewer items than threads, since a
- * team always has all of the context's threads (tensor/cpu/fast/threads.c). */
+/* The number of workspaces for a batch: one per thread, or one per item if there are fewer items, since a team always
+ * has all of the context's threads (tensor/cpu/fast/threads.c). */
 static inline int64_t workspace_count(int64_t items, int threads) {
     return max_of(1, min_of(items, threads));
 }
 
-/* The number of the workspace that serves an item; called by the thread that works on the item. */
+/* The number of the workspace for an item; to be called by the thread that works on the item. */
 static inline int64_t workspace_of(int64_t item, int64_t items, int threads) {
     return items < threads ? item : omp_get_thread_num();
 }
 
-/* Threads for a batch of matrices that cost the given number of multiplications each. */
+/* The number of threads for a batch of matrices that cost `multiplications` each. */
 static inline int matrix_threads(const mo_context *ctx, int64_t batch, double multiplications) {
     return batch > 1 && (double)batch * multiplications > MO_PARALLEL_FLOP / 8 ? blas_threads(ctx) : 1;
 }
 
-/* Entry b along the first axis of a contiguous v, or its only entry if all items share it; NULL if v has no data. */
+/* Entry b along the first axis of a contiguous v, or its only entry if all items of the batch share it; NULL if v has
+ * no data. */
 static inline const real *entry_of(const mo_view *v, int64_t b) {
     return v->data ? (const real *)v->data + (v->shape[0] == 1 ? 0 : b * entry_length(v)) : NULL;
 }
 
-/* The offset in T of matrix b of a batch with the leading axes of B; the axes of T may be broadcast. */
+/* The offset in T of the matrix that belongs to matrix b of B; leading axes of T may be broadcast (stride 0). */
 static inline int64_t batch_offset(const mo_view *B, const mo_view *T, int64_t b) {
     int64_t offset = 0;
     for (int i = B->ndim - 3; i > 0; i--) {
@@ -101,7 +103,7 @@ static inline bool all_finite(const real *x, int64_t n) {
     return sum == 0;
 }
 
-/* op(T) X = B with T [n, n] contiguous. */
+/* The system op(T) X = B, with T [n, n] contiguous. */
 typedef struct triangle {
     const real *T;
     int64_t n;

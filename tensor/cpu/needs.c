@@ -1,5 +1,5 @@
-/* tensor/cpu/needs.c - the processor extensions that the kernels need: this file is compiled with the kernels' flags.
- * It holds no code, which could need the extensions too. */
+/* tensor/cpu/needs.c - the processor extensions that the kernels need. This file is compiled with the kernels' flags,
+ * and holds no code, because code could need the extensions too. */
 #include "tensor/cpu/processor.h"
 
 const unsigned kernels_need = 0

@@ -4,7 +4,7 @@
 
 #include <tgmath.h>
 
-/* The sum of (x - mean)^2. */
+/* Returns the sum of (x - mean)^2. */
 static double squares_about(double mean, const real *x, int64_t n) {
     lane_sum sum = {0};
     int64_t i = 0;

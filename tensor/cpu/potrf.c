@@ -11,9 +11,9 @@
 
 enum { BLOCK = 96, BLOCKED_FROM = 192 };
 
-/* One matrix, column j of L after column j - 1: L[i][j] = (A[i][j] - sum_k L[i][k] L[j][k]) / L[j][j]. The operations
- * are those of a lane in potrf_small.c, in the same order: the same bits. Of A the lower triangle is read; it is
- * finite. */
+/* Factors one matrix, whose lower triangle is finite: column j of L after column j - 1, L[i][j] = (A[i][j] - sum_k
+ * L[i][k] L[j][k]) / L[j][j]. The operations are those of a lane in potrf_small.c, in the same order, so the bits are
+ * the same. */
 static int factor_plain(real *A, int64_t n) {
     real T[SMALL_MATRIX][SMALL_MATRIX]; /* row k: column k of L */
     int info = 0;
@@ -42,20 +42,20 @@ static int factor_plain(real *A, int64_t n) {
 
 /* ---- large matrices: blocks, in parallel ---- */
 
-/* One step of the blocked algorithm: the diagonal block k0 .. k1-1 has been factored. */
+/* One step of the blocked algorithm, after the diagonal block k0 .. k1-1 has been factored. */
 typedef struct step {
     real *A;
     int64_t n, k0, k1;
 } step;
 
-/* Rows r0 .. r1-1 below the block: P := P L^-T. */
+/* Rows r0 .. r1-1 of the panel P below that block: P := P L^-T. */
 static void solve_panel(const step *s, int64_t r0, int64_t r1) {
     blas_trsm(CblasRowMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, (blasint)(r1 - r0),
         (blasint)(s->k1 - s->k0), 1, s->A + s->k0 * s->n + s->k0, (blasint)s->n, s->A + r0 * s->n + s->k0,
         (blasint)s->n);
 }
 
-/* Rows r0 .. r1-1 of the rest: A := A - P P^T up to the diagonal. */
+/* Rows r0 .. r1-1 of the matrix right of P: A := A - P P^T up to the diagonal. */
 static void update_rest(const step *s, int64_t r0, int64_t r1) {
     blas_gemm(CblasRowMajor, CblasNoTrans, CblasTrans, (blasint)(r1 - r0), (blasint)(r1 - s->k1),
         (blasint)(s->k1 - s->k0), -1, s->A + r0 * s->n + s->k0, (blasint)s->n, s->A + s->k1 * s->n + s->k0,
@@ -119,7 +119,7 @@ static void factor_small_batch(mo_context *ctx, real *A, int64_t batch, int64_t 
         potrf_small(A + b * n * n, min_of(MATRIX_LANES, batch - b), n, info + b);
 }
 
-/* ---- the slot ---- */
+/* ---- the kernel ---- */
 
 void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
@@ -130,7 +130,7 @@ void REAL(potrf_cpu)(mo_context *ctx, const mo_view *A, const mo_view *info) {
         factor_small_batch(ctx, a, batch, n, status);
         return;
     }
-    if (batch == 1) { /* outside any parallel region, even one of a single thread: nested regions make new threads */
+    if (batch == 1) { /* not inside a parallel region, even one of a single thread: nested regions start new threads */
         status[0] = factor(a, n, blas_threads(ctx));
         return;
     }

@@ -1,5 +1,5 @@
-/* tensor/cpu/processor.c - the extensions and the name of the processor, as it reports them itself. Compiled for every
- * processor of the architecture, unlike the kernels. */
+/* tensor/cpu/processor.c - the extensions and the name of the processor, as it reports them. Unlike the kernels, this
+ * file is compiled for every processor of the architecture. */
 #include "tensor/cpu/processor.h"
 
 #include <stdio.h>

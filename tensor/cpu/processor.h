@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Extensions of x86-64 that a compiler may use in the kernels, a bit each. */
+/* Extensions of x86-64 that the kernels can be compiled for, a bit each. */
 enum {
     NEED_SSE4_2 = 1,
     NEED_AVX2 = 2,
@@ -18,11 +18,11 @@ enum {
     NEED_AVX512VNNI = 256
 };
 
-/* The extensions that the compiler was allowed to use in the kernels (the meson option `cpu`); 0 if not x86-64. */
+/* The extensions that the kernels were compiled for (the meson option `cpu`); 0 if not x86-64. */
 extern const unsigned kernels_need;
 
-/* Writes the names of the extensions in `needed` that the processor lacks to text, "AVX2, FMA", as much as fits.
- * Returns whether it lacks any. */
+/* Writes the names of the extensions in `needed` that the processor lacks to text, such as "AVX2, FMA", as much as
+ * fits. Returns whether it lacks any. */
 bool processor_lacks(unsigned needed, char *text, size_t bytes);
 /* Writes the processor's name, "AMD EPYC 9R14", or "this processor" if it has none. */
 void processor_name(char *text, size_t bytes);

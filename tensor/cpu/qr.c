@@ -14,7 +14,7 @@ typedef struct panel {
     real *tau, *work;
 } panel;
 
-/* B [columns, rows] = A^T, in squares that stay in cache. */
+/* B [columns, rows] = A^T, in square blocks that stay in cache. */
 static void transpose(const real *A, int64_t rows, int64_t columns, real *B) {
     for (int64_t i0 = 0; i0 < rows; i0 += 32)
         for (int64_t j0 = 0; j0 < columns; j0 += 32)
@@ -23,7 +23,8 @@ static void transpose(const real *A, int64_t rows, int64_t columns, real *B) {
                     B[j * rows + i] = A[i * columns + j];
 }
 
-/* Copies R and makes its diagonal nonnegative; the sign of row i goes to sign[i], for column i of Q. */
+/* Copies R and makes its diagonal nonnegative; sign[i] receives the sign of row i, by which column i of Q must be
+ * multiplied. */
 static void take_R(const panel *p, real *R, real *sign) {
     for (int64_t i = 0; i < p->n; i++) {
         sign[i] = p->columns[i * p->m + i] < 0 ? -1 : 1;

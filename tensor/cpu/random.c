@@ -1,4 +1,4 @@
-/* tensor/cpu/random.c - random numbers by position: element i is the number at r plus i. */
+/* tensor/cpu/random.c - random numbers by position: element i is the number at position r + i. */
 #include "tensor/cpu/kernels.h"
 #include "tensor/philox.h"
 

@@ -47,8 +47,8 @@ typedef double real;
 #error "MO_REAL_BITS is 32 or 64"
 #endif
 
-/* Asks for a row of d elements, whose address follows no pattern, some time before it is read. It goes into the
- * second-level cache: the few line buffers of the first level would be the bottleneck (measured 1.7 times slower). */
+/* Prefetches a row of d elements, for rows whose addresses follow no pattern. It goes into the second-level cache: the
+ * few line buffers of the first level would be the bottleneck (measured 1.7 times slower). */
 static inline void fetch_row(const real *row, int64_t d) {
     for (int64_t byte = 0; byte < d * (int64_t)sizeof(real); byte += 64)
         __builtin_prefetch((const char *)row + byte, 0, 2);

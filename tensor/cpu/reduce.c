@@ -12,7 +12,7 @@ enum { LANES = 32, WIDTH = 512, BLOCK = 16384, BLOCK_ROWS = 512 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* An ordered set of axes, counted through row-major. */
+/* An ordered set of axes; its indices are counted in row-major order. */
 typedef struct axes {
     int count;
     int64_t total, size[MO_MAX_AXES], x_stride[MO_MAX_AXES], y_stride[MO_MAX_AXES];
@@ -22,12 +22,12 @@ typedef struct reduction {
     mo_reduction kind;
     const real *x;
     real *y;
-    axes kept, reduced;     /* axes other than the inner one */
-    int64_t n, step;        /* the inner axis of x */
-    int64_t y_step;         /* stride of the inner axis in y, if it is kept */
-    bool columns;           /* the inner axis is kept */
-    int64_t chunks, pieces; /* cuts of the inner axis: columns of a task, parts of a reduced run */
-    int64_t blocks;         /* parts of the reduced rows (times pieces) */
+    axes kept, reduced;     /* the axes other than the innermost one */
+    int64_t n, step;        /* size and stride of the innermost axis of x */
+    int64_t y_step;         /* stride of the innermost axis in y, if it is kept */
+    bool columns;           /* the innermost axis is kept */
+    int64_t chunks, pieces; /* parts of the innermost axis: if it is kept; if it is reduced */
+    int64_t blocks;         /* parts of the rows (reduced.total * pieces) of one result */
     double *partial;        /* [kept, chunk, block, width], if there are several blocks */
 } reduction;
 
@@ -116,7 +116,7 @@ INLINE void columns_value(
 }
 
 typedef struct reduce_task {
-    int64_t kept, first, last, start, width; /* kept index, reduced rows, columns */
+    int64_t kept, first, last, start, width; /* index among the kept axes; reduced rows; columns */
 } reduce_task;
 
 static reduce_task task_of(const reduction *p, int64_t number) {
@@ -165,7 +165,7 @@ static void run_task(const reduction *p, int64_t number) {
         write_result(p, &t, target);
 }
 
-/* Joins the blocks of one result in order. */
+/* Joins the blocks of one result in order, and writes it. */
 static void join_blocks(const reduction *p, int64_t result) {
     reduce_task t = task_of(p, result * p->blocks);
     int64_t width = p->columns ? WIDTH : 1;
@@ -183,9 +183,9 @@ static void add_axis(axes *A, int64_t size, int64_t x_stride, int64_t y_stride) 
     A->total *= size;
 }
 
-/* Splits the merged axes of x into inner, kept and reduced ones. */
+/* Splits the merged axes of x into the innermost one, kept ones and reduced ones. */
 static reduction reduction_of(mo_reduction kind, const mo_view *x, const mo_view *y) {
-    mo_view full = *y; /* with the sizes of x; x comes last, so that its strides order the axes */
+    mo_view full = *y; /* y's strides and x's sizes; x comes last below, so that its strides order the axes */
     for (int i = 0; i < x->ndim; i++)
         full.shape[i] = x->shape[i];
     loop_nest N = loop_nest_of(2, (const mo_view *[]){&full, x});

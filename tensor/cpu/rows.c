@@ -7,7 +7,7 @@
 
 enum { SHORT = 16, LANES = 16 };
 
-/* The largest entry; -Inf for an empty row. NaN is skipped here and shows in the sum. */
+/* Returns the largest entry; -Inf for an empty row. It skips NaN, which the sum then shows. */
 static real largest(const real *x, int64_t n) {
     real m = -INFINITY;
 #pragma omp simd reduction(max : m)
@@ -33,7 +33,7 @@ static double exponential_sum(const real *x, int64_t n, real shift) {
     return lane_sum_total(&sum);
 }
 
-/* Many short rows, such as the weights of hops: one row per lane, so that all loops are long. */
+/* Softmax of up to LANES short rows, such as the weights of hops: one row per lane, so that all loops are long. */
 static void softmax_short(const real *x, int64_t rows, int64_t n, real *restrict y) {
     real z[SHORT][LANES], m[LANES], scale[LANES];
     double sum[LANES] = {0};
@@ -101,7 +101,8 @@ void REAL(softmax_cpu)(mo_context *ctx, bool log, const mo_view *x, const mo_vie
     }
 }
 
-/* The sum of y g (y NULL: of g). Short rows are summed in order, which is faster for them than lanes. */
+/* Returns the sum of y g, or of g if y is NULL. Short rows are added in order, which is faster for them than
+ * lane_sum. */
 static real row_product(const real *y, const real *g, int64_t n) {
     double sum = 0;
     for (int64_t i = 0; i < n && n < 4 * LANES; i++)
@@ -144,7 +145,7 @@ void REAL(logsumexp_cpu)(mo_context *ctx, const mo_view *x, const mo_view *y) {
 #pragma omp parallel for num_threads(threads) if (threads > 1) schedule(static)
     for (int64_t i = 0; i < rows; i++) {
         real shift = shift_of(X + i * n, n);
-        shift = shift == INFINITY ? 0 : shift; /* the sum of a row that holds inf is inf or NaN */
+        shift = shift == INFINITY ? 0 : shift; /* inf - inf would be NaN; unshifted, the sum is inf */
         Y[i] = (real)(shift + log(exponential_sum(X + i * n, n, shift)));
     }
 }

@@ -1,11 +1,11 @@
-/* tensor/cpu/scan.c - along each row of the last axis: first largest entry, running sums, order. */
+/* tensor/cpu/scan.c - along each row of the last axis: the first largest entry, running sums, the sorted order. */
 #include "tensor/cpu/kernels.h"
 
 #include <math.h>
 #include <omp.h>
 #include <string.h>
 
-/* Returns whether a sorts before b: larger values first, NaN before all. */
+/* Returns whether a sorts before b: larger values first, NaN before all numbers. */
 static inline bool precedes(real a, real b) {
     return a > b || (a != a && b == b);
 }
@@ -50,7 +50,7 @@ static void merge(const real *x, const int64_t *a, int64_t m, int64_t n, int64_t
     }
 }
 
-/* Bottom-up merge sort of the positions 0..n-1 into order; spare holds n more. */
+/* Sorts the positions 0..n-1 into order by a bottom-up merge sort; spare has room for n more. */
 static void sort_row(const real *x, int64_t n, int64_t *order, int64_t *spare) {
     int64_t *from = order, *to = spare;
     for (int64_t i = 0; i < n; i++)

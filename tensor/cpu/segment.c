@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-/* Segments have any length: rows are handed out one segment at a time, and columns in chunks, so that one long segment
- * still keeps every thread busy. */
+/* Segments can have any length: tasks are pairs of a segment and CHUNK columns, so that one long segment still keeps
+ * every thread busy. */
 enum { CHUNK = 128 };
 
-/* y = the sum of rows x[0 .. count-1], in double. */
+/* y = scale times the sum of the rows x[0 .. count-1], added in double. */
 static void sum_rows(const real *x, int64_t count, int64_t d, int64_t width, double scale, real *y) {
     double sum[CHUNK] = {0};
     for (int64_t i = 0; i < count; i++)

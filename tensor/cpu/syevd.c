@@ -28,7 +28,8 @@ void REAL(syevd_cpu)(mo_context *ctx, const mo_view *A, const mo_view *w, const 
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     ctx->counters.factorizations += batch;
     int threads = matrix_threads(ctx, batch, 9 * (double)n * (double)n * (double)n);
-    int64_t length = 1 + 6 * n + 2 * n * n; /* LAPACK asks for this; the integers follow, no larger than reals */
+    /* The workspace that LAPACK asks for, in reals; its integers, no larger than reals, follow. */
+    int64_t length = 1 + 6 * n + 2 * n * n;
     int64_t each = ceil_div(length + 3 + 5 * n, 16) * 16;
     real *scratch = cpu_workspace(ctx, (size_t)(workspace_count(batch, threads) * each) * sizeof(real));
     if (!scratch)

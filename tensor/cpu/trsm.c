@@ -9,8 +9,8 @@
 
 enum { STRIP = 128, LEAST_STRIP = 32, STRIPS = 8, VECTOR_FROM = 128, WIDTH = 16 };
 
-/* `width` columns of row i of X: (b[i] - sum_k op(T)[i][k] x[k]) / T[i][i], the sum in the order in which the x[k] were
- * solved. The operations are those of solve_lanes: the same bits. */
+/* Solves `width` columns of row i of X: (b[i] - sum_k op(T)[i][k] x[k]) / T[i][i], adding in the order in which the
+ * x[k] were solved. The operations are those of solve_lanes, so the bits are the same. */
 static inline __attribute__((always_inline)) void solve_row(
     const triangle *t, int64_t i, bool down, real *restrict B, int64_t width, int64_t ld) {
     real row[WIDTH];
@@ -41,7 +41,7 @@ static void solve_plain(const triangle *t, real *B, int64_t m, int64_t ld) {
 
 /* ---- one column ---- */
 
-/* Each solved entry is subtracted from the entries to come, along the columns of op(T). */
+/* Subtracts each solved entry from the entries that are not solved yet, along the columns of op(T). */
 static void solve_vector(const triangle *t, real *B, int64_t ld) {
     real x[SMALL_MATRIX], columns_of_T[SMALL_MATRIX * SMALL_MATRIX];
     int64_t n = t->n;
@@ -81,7 +81,7 @@ void solve_triangle(const triangle *t, real *B, int64_t m, int64_t ld) {
 
 /* ---- small matrices, side by side ---- */
 
-/* Solves LANES systems of the batch, from `first` on. */
+/* Solves LANES systems of the batch (fewer at its end), from number `first` on. */
 static void solve_group(const triangle *t, const mo_view *T, const mo_view *B, int64_t first) {
     int64_t n = t->n, m = B->shape[B->ndim - 1], count = min_of(LANES, matrix_count(B) - first);
     lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)], x[SMALL_MATRIX * SMALL_COLUMNS];
@@ -106,9 +106,9 @@ static void solve_groups(mo_context *ctx, const triangle *t, const mo_view *T, c
         solve_group(t, T, B, b);
 }
 
-/* ---- the slot ---- */
+/* ---- the kernel ---- */
 
-/* Columns of one task: fewer if there are few matrices. */
+/* The number of columns in one task: fewer if there are few matrices. */
 static int64_t strip_width(int64_t batch, int64_t m) {
     int64_t width = STRIP;
     while (width > LEAST_STRIP && batch * ceil_div(m, width) < STRIPS)

@@ -10,7 +10,7 @@
 enum {
     MO_TASK = 16384,           /* elements per task of an elementwise kernel: 64 KiB of float32 */
     MO_PARALLEL_FROM = 32768,  /* with fewer elements, waking a thread costs more than it saves */
-    MO_PARALLEL_FLOP = 1 << 20 /* the same limit for products, in operations */
+    MO_PARALLEL_FLOP = 1 << 20 /* least operations for which a product uses threads */
 };
 
 static inline int64_t min_of(int64_t a, int64_t b) {
@@ -25,15 +25,15 @@ static inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-/* The context's threads; one while other programs want the processors (fast/threads.c). */
+/* The context's threads; 1 while other programs want the processors (fast/threads.c). */
 int free_threads(const mo_context *ctx);
 
-/* Threads for a kernel that touches that number of elements. */
+/* The number of threads for a kernel that touches `elements` elements. */
 static inline int threads_for(const mo_context *ctx, int64_t elements) {
     return elements < MO_PARALLEL_FROM ? 1 : free_threads(ctx);
 }
 
-/* free_threads for a kernel whose threads call BLAS at the same time. */
+/* free_threads for a kernel whose threads call BLAS at the same time; 1 if BLAS cannot take that. */
 int blas_threads(const mo_context *ctx);
 
 /* The number of rows, of n elements each, that make one task. */
@@ -41,7 +41,7 @@ static inline int64_t task_rows(int64_t n) {
     return max_of(1, MO_TASK / max_of(1, n));
 }
 
-/* The product of the sizes of the first `axes` axes. */
+/* The product of the sizes of the first `axes` axes of v. */
 static inline int64_t leading(const mo_view *v, int axes) {
     int64_t product = 1;
     for (int i = 0; i < axes; i++)
@@ -49,7 +49,7 @@ static inline int64_t leading(const mo_view *v, int axes) {
     return product;
 }
 
-/* Rows of the last axis; a scalar is one row of one. */
+/* The length of a row (the last axis); a scalar is one row of one element. */
 static inline int64_t row_length(const mo_view *x) {
     return x->ndim ? x->shape[x->ndim - 1] : 1;
 }
@@ -58,7 +58,7 @@ static inline int64_t row_count(const mo_view *x) {
     return x->ndim ? leading(x, x->ndim - 1) : 1;
 }
 
-/* Elements of one entry along the first axis. */
+/* The number of elements of one entry along the first axis. */
 static inline int64_t entry_length(const mo_view *x) {
     int64_t length = 1;
     for (int i = 1; i < x->ndim; i++)
@@ -66,8 +66,8 @@ static inline int64_t entry_length(const mo_view *x) {
     return length;
 }
 
-/* Scratch memory of the context, 64-byte aligned, kept between calls so that a repeated step allocates nothing. Valid
- * until the next call; NULL (and MO_MEMORY raised) on failure. */
+/* Returns scratch memory of the context, 64-byte aligned, kept between calls so that a repeated step allocates nothing.
+ * Valid until the next call. Returns NULL after raising MO_MEMORY. */
 void *cpu_workspace(mo_context *ctx, size_t bytes);
 
 #endif

@@ -1,17 +1,17 @@
-/* tensor/cuda/adamw.cu - the norm of all gradients and the factor that clips it, in two launches, and one step of AdamW
- * (Loshchilov and Hutter 2019) over all parameters in one. Its factors are read from the device; cpu/fits/adamw.c has
- * the formula.
+/* tensor/cuda/adamw.cu - the norm of all gradients and the factor that clips it, in two launches; and one step of AdamW
+ * (Loshchilov and Hutter 2019) over all parameters, in one launch, whose constants are read from the device.
+ * cpu/adamw.c has the formula.
  *
  * The gradients are cut into pieces, a block each, whose threads have four loads of 16 bytes in flight. The partial
  * sums are double. Which thread adds which value follows from the shapes alone, at any alignment. */
 #include "tensor/cuda/kernels.h"
 
-constexpr int most_parameters = 64;  /* per launch: their addresses are its arguments */
-constexpr int64_t norm_piece = 8192; /* elements: 2.4 million parameters are 290 blocks */
+constexpr int most_parameters = 64;  /* per launch, whose arguments hold their addresses */
+constexpr int64_t norm_piece = 8192; /* elements of a piece: 2.4 million parameters are 290 pieces */
 
 template <typename real> struct norm_parameters {
     int64_t count;
-    int64_t first[most_parameters + 1]; /* the number of the first piece of each, and of all pieces */
+    int64_t first[most_parameters + 1]; /* number of each parameter's first piece; then of all pieces */
     int64_t length[most_parameters];
     const real *g[most_parameters];
 };
@@ -24,7 +24,7 @@ template <typename real> __device__ static double squares_at(bool aligned, const
     return sum;
 }
 
-/* The part of one thread in the sum of squares of x [n]. */
+/* Returns the part of one thread in the sum of squares of x [n]. */
 template <typename real> __device__ static double thread_squares(const real *x, int64_t n) {
     bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
     int64_t packs = n / pack<real>::width, i = threadIdx.x, step = blockDim.x;
@@ -58,7 +58,8 @@ template <typename real> static __global__ void norm_kernel(norm_parameters<real
     partial[piece] = sum;
 }
 
-/* One block: a warp for each parameter, then one thread for the norm of this launch's parameters and those before. */
+/* One block: a warp adds the pieces of each parameter; then one thread computes the norm of the parameters of this
+ * launch and of the launches before. */
 template <typename real>
 static __global__ void norm_join_kernel(
     norm_parameters<real> all, int64_t before, double bound, const double *partial, double *squares, double *scale) {
@@ -111,7 +112,7 @@ template void gradient_norm_cuda<double>(mo_context *, double, int, const mo_vie
 
 /* ---- the step ---- */
 
-constexpr int64_t most_parts = 256; /* blocks for one parameter */
+constexpr int64_t most_parts = 256; /* most blocks for one parameter */
 
 template <typename real> struct adamw_parameters {
     int64_t length[most_parameters];
@@ -119,7 +120,7 @@ template <typename real> struct adamw_parameters {
     real *m[most_parameters], *v[most_parameters], *p[most_parameters];
 };
 
-/* Row y of the grid is parameter y. After a failed check nothing changes. */
+/* Row y of the grid updates parameter y. Changes nothing if a check has failed. */
 template <typename real>
 static __global__ void adamw_kernel(
     const double *factor, adamw_parameters<real> all, const double *scale, const found_error *error) {

@@ -1,9 +1,10 @@
-/* tensor/cuda/capture.cu - steps kept as CUDA graphs.
+/* tensor/cuda/capture.cu - captured steps, kept as CUDA graphs.
  *
  * The work queued on the stream between begin and end becomes a graph. Its addresses are fixed: a tape of a fixed shape
- * uses the same addresses from its second step on, and memory that is given back later (a move) makes the graph stale.
- * Host values uploaded in between are constants, which the capture keeps. Values that change between replays are read
- * from the device: random positions and checks add the number of steps that the replay is ahead. */
+ * uses the same addresses from its second step on. If device memory is given back later (a "move"), the graph can no
+ * longer be used. Host values uploaded during the capture are constants, which the capture keeps. Values that change
+ * between replays are read from the device: random positions and checks add the number of steps that the replay is
+ * ahead. */
 #include "tensor/cuda/device.h"
 
 #include <cstdlib>
@@ -82,7 +83,7 @@ bool capture_replay_cuda(mo_context *ctx, void *capture, int64_t ahead) {
 
 void capture_release_cuda(mo_context *ctx, void *capture) {
     cuda_capture *r = static_cast<cuda_capture *>(capture), **at = &state_of(ctx)->captures;
-    checks_wait(ctx); /* its graph may be running, and its notes in use */
+    checks_wait(ctx); /* the graph may be running, and its checks may not have been read */
     while (*at && *at != r)
         at = &(*at)->next;
     if (*at)

@@ -1,9 +1,9 @@
 /* tensor/cuda/checks.cu - conditions on values of the device, whose errors are raised when the host next waits.
  *
  * A kernel looks for the first position that breaks the condition. The first check that finds one, in the order of the
- * stream, leaves its number, the position and the value in a block of device memory; later checks do not overwrite
- * them. The host keeps a note of each check until it has read the block or, for a check in a capture, as long as the
- * capture lives. */
+ * stream, writes the number of its note (its slot), the position and the value to a block of device memory; later
+ * checks do not overwrite them. The host keeps the note of each check until it has read the block or, for a check in a
+ * capture, as long as the capture lives. */
 #include "tensor/cuda/device.h"
 
 struct looked_at {
@@ -15,7 +15,7 @@ struct looked_at {
 static __device__ int64_t value_at(const looked_at &c, int64_t i) {
     if (c.condition == MO_VALUES_ZERO)
         return static_cast<const int32_t *>(c.values)[i];
-    return static_cast<const int64_t *>(c.values)[i]; /* also the bits of a double */
+    return static_cast<const int64_t *>(c.values)[i]; /* for float64 values, their bits */
 }
 
 static __device__ bool holds(const looked_at &c, int64_t i) {
@@ -79,7 +79,8 @@ void checks_close(mo_context *ctx) {
         seam_unpin(k->host);
 }
 
-/* Slots below most_notes are the context's; capture c has most_notes slots from c * most_notes on. */
+/* Returns the note in a slot. Slots below most_notes are the context's; capture c has most_notes slots from c *
+ * most_notes on. */
 static mo_note *find_note(mo_context *ctx, int64_t slot) {
     cuda_capture *r = slot < most_notes ? nullptr : find_capture(ctx, slot / most_notes);
     mo_note *notes = slot < most_notes ? state_of(ctx)->checks.notes : r ? r->notes : nullptr;
@@ -91,7 +92,7 @@ static void raise_found(mo_context *ctx, const found_error *found) {
     mo_found value, before;
     value.integer = found->value;
     before.integer = found->before;
-    if (!note) /* cannot happen: forgetting a capture waits first */
+    if (!note) /* cannot happen: capture_release_cuda waits first */
         return;
     note->ahead = found->ahead;
     note->check.raise(ctx, note, found->position, value, before);
@@ -118,7 +119,7 @@ void checks_wait(mo_context *ctx) {
     seam_fill(s, k->device, 0, sizeof *k->device);
 }
 
-/* A note that stays until the check has been read, and its slot; NULL if a capture has no slot left. */
+/* Returns a note that stays until its check has been read, and its slot; NULL if a capture has no slot left. */
 static mo_note *take_note(mo_context *ctx, int64_t *slot) {
     cuda_checks *k = &state_of(ctx)->checks;
     cuda_capture *r = state_of(ctx)->capture;

@@ -1,6 +1,6 @@
 /* tensor/cuda/copy.cu - copies between any two dtypes and strides, and fills.
  *
- * The rules of cpu/copy.c: equal dtypes move bits, others pass through double and are rounded once; reals become
+ * As in cpu/copy.c, equal dtypes are copied bit by bit, others pass through double and are rounded once; reals become
  * integers by truncation, saturating; NaN becomes 0. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
@@ -44,7 +44,7 @@ template <typename word> static void move(mo_context *ctx, const mo_view *x, con
         move_kernel<word>, blocks_for_map(N.total, groups), dim3(block_threads), 0, seam_of(ctx), N, groups, to, from);
 }
 
-/* The first bytes of `element` are the value in the dtype of y. */
+/* Fills y with the value whose bytes `element` begins with. */
 template <typename word> static void fill(mo_context *ctx, const unsigned char *element, const mo_view *y) {
     cuda_nest<1> N = loop_nest_of({y});
     word *to = static_cast<word *>(y->data);

@@ -20,7 +20,7 @@ __device__ static double row_loss(const real *x, int64_t n, int64_t label, const
     double log_sum = log(row_exponential_sum(x, n, largest)), sum = 0;
     for (int64_t c = lane_of(); c < n; c += 32) {
         double t = target_weight(smoothing, n, c, label, target);
-        sum += t == 0 ? 0 : t * (((double)largest - x[c]) + log_sum); /* weight 0: left out, even if x is infinite */
+        sum += t == 0 ? 0 : t * (((double)largest - x[c]) + log_sum); /* weight 0 adds nothing, even if x is infinite */
     }
     sum = warp_sum(sum);
     return target || (label >= 0 && label < n) ? sum : NAN;

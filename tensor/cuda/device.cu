@@ -1,5 +1,5 @@
 /* tensor/cuda/device.cu - the backend's memory: a stream-ordered pool, scratch, and copies that pass through
- * page-locked memory; streams of others, and sums with other processes. */
+ * page-locked memory; order with other libraries' streams, and sums with other processes. */
 #include "tensor/cuda/kernels.h"
 
 #include <cstdlib>
@@ -36,7 +36,7 @@ static void cuda_close(mo_context *ctx) {
     ctx->backend_state = nullptr;
 }
 
-/* Reads the variable with which measurements and tests choose one of two ways. */
+/* Reads MOCHI_CUDA_LIBRARIES, with which measurements and tests overrule the choice between a library and a kernel. */
 static bool read_libraries(mo_context *ctx, overrule *use) {
     const char *word = getenv("MOCHI_CUDA_LIBRARIES");
     *use = BY_RULE;
@@ -62,7 +62,7 @@ static bool cuda_open(mo_context *ctx) {
     char text[512];
     seam_choice which = {ctx->index, (size_t)ctx->device_memory};
     const char *failure = seam_open(&state->s, &which, text, sizeof text);
-    state->staging = failure ? nullptr : seam_pin(first_staging); /* before it, CUDA would open device 0 for this */
+    state->staging = failure ? nullptr : seam_pin(first_staging); /* before seam_open, seam_pin would use device 0 */
     state->staging_bytes = first_staging;
     state->processors = failure ? 0 : seam_processors(state->s);
     if (!failure && state->staging && checks_open(ctx))
@@ -149,8 +149,8 @@ void *cuda_scratch(mo_context *ctx, size_t bytes) {
 
 /* ---- copies ---- */
 
-/* Page-locked memory that no queued copy uses, of *wanted bytes or fewer: *wanted becomes the size found. Waits only if
- * all of it is in use, so that the small uploads of a step do not wait. */
+/* Returns page-locked memory that no queued copy uses, and sets *wanted to its size, at most the *wanted bytes asked
+ * for. Waits only if all of this memory is in use, so that the small uploads of a step do not wait. */
 static char *find_staging(mo_context *ctx, size_t *wanted) {
     cuda_state *state = state_of(ctx);
     size_t bytes = *wanted < last_staging ? *wanted : last_staging;
@@ -187,7 +187,7 @@ static void cuda_upload(mo_context *ctx, void *device, const void *host, size_t 
 static void cuda_download(mo_context *ctx, void *host, const void *device, size_t bytes) {
     cuda_state *state = state_of(ctx);
     if (bytes)
-        memset(host, 0, bytes); /* the values after a failure */
+        memset(host, 0, bytes); /* what the caller sees after a failure */
     for (size_t at = 0; at < bytes && not_capturing(ctx, "a value was read") && mo_ok(ctx);) {
         size_t piece = bytes - at;
         char *room = find_staging(ctx, &piece);
@@ -204,7 +204,7 @@ static void cuda_zero(mo_context *ctx, void *device, size_t bytes) {
         seam_fill(seam_of(ctx), device, 0, bytes);
 }
 
-/* ---- queued copies out of the caller's page-locked memory. An event behind the last copy tells when the memory may be
+/* ---- queued copies out of the caller's page-locked memory. An event after the last copy shows when the memory may be
  * written again: with two such buffers a thread fills one while the other is being copied. ---- */
 
 static seam_event *mark_of(const mo_pinned *p) {
@@ -220,7 +220,7 @@ static bool pin_cuda(mo_context *ctx, size_t bytes, mo_pinned *p) {
     return mark != nullptr;
 }
 
-/* Waits after a failure too, as a copy may still be running. */
+/* Waits even if the context has an error, as a copy may still be running. */
 static void unpin_cuda(mo_context *ctx, mo_pinned *p) {
     (void)ctx;
     seam_event_wait(mark_of(p));
@@ -241,7 +241,7 @@ static void sent_cuda(mo_context *ctx, const mo_pinned *p) {
         cuda_ok(ctx, "the device stopped", failure);
 }
 
-/* ---- streams of others ---- */
+/* ---- other libraries' streams ---- */
 
 static void *cuda_stream(mo_context *ctx) {
     return seam_stream(seam_of(ctx));
@@ -257,8 +257,8 @@ static void cuda_order(mo_context *ctx, void *other, bool theirs_first) {
 static_assert((int)MO_DEVICE_BYTES == (int)SEAM_DEVICE_BYTES && (int)MO_GROUP_BYTES == (int)SEAM_NAME_BYTES,
     "the seams have names of these sizes");
 
-/* How many seconds processes may take to join, and a sum may take once every process has queued it: none is late then
- * but by its own device. The last number is that of a slow network, in bytes a second. */
+/* Seconds that processes may take to join; and that a sum may take once every process has queued it, so that only a
+ * device can be late: least_patience, and the time of the bytes at the rate of a slow network, in bytes a second. */
 constexpr double patience_to_join = 120, least_patience = 60, slowest = 1e7;
 
 static void identify_cuda(mo_context *ctx, unsigned char device[MO_DEVICE_BYTES]) {

@@ -12,34 +12,35 @@ extern "C" {
 #include "tensor/storage.h"
 }
 
-/* The error that a check leaves on the device, and the number of steps that a replay is ahead of the captured one. */
+/* The error that a check writes on the device; `now`: the number of steps that a replay is ahead of the captured
+ * step. */
 struct found_error {
     int64_t found, slot, position, value, before, ahead, now;
 };
 
-/* The checks that a context has noted and not yet read (checks.cu). */
+/* The checks that a context has queued and whose results it has not yet read (checks.cu). */
 struct cuda_checks {
     mo_note *notes;
     int count;
-    bool replayed;              /* a capture was replayed, and its checks are not read yet */
-    found_error *device, *host; /* the host's is page-locked */
+    bool replayed;              /* a capture was replayed whose checks have not been read */
+    found_error *device, *host; /* `host` is page-locked */
 };
 
-constexpr int most_notes = 1024; /* checks between two waits, and checks of one capture */
+constexpr int most_notes = 1024; /* most checks between two waits, and in one capture */
 
 struct cuda_capture;
 
-/* What the environment says of a choice that a rule makes: MOCHI_CUDA_LIBRARIES of whether the vendor's library or our
- * kernel is called where both compute the same. */
+/* How MOCHI_CUDA_LIBRARIES overrules a rule: whether the vendor's library or our kernel is called if both can compute
+ * the same. */
 enum overrule { BY_RULE, ALWAYS, NEVER };
 
 struct cuda_state {
     seam *s;
     overrule libraries;
-    int processors; /* of the device */
+    int processors; /* multiprocessors of the device */
     void *scratch;  /* device memory for kernels */
     size_t scratch_bytes;
-    void *staging; /* page-locked: copies from and to the host pass through it */
+    void *staging; /* page-locked memory, through which copies from and to the host pass */
     size_t staging_bytes, staging_used;
     cuda_checks checks;
     cuda_capture *capture, *captures; /* the capture being made; the captures that can be replayed */
@@ -55,21 +56,21 @@ inline seam *seam_of(const mo_context *ctx) {
     return state_of(ctx)->s;
 }
 
-/* Whether to try the library first: what a kernel's rule says, unless MOCHI_CUDA_LIBRARIES overrules it. */
+/* Whether to try the library first: `rule`, unless MOCHI_CUDA_LIBRARIES overrules it. */
 inline bool library_first(mo_context *ctx, bool rule) {
     overrule use = state_of(ctx)->libraries;
     return use == ALWAYS || (use == BY_RULE && rule);
 }
 
-/* Raises the vendor's error text (NULL: none), naming the call; returns true if there is none. */
+/* Raises the vendor's error text (NULL: no error) after `what`, the call's name. Returns whether there was no error. */
 bool cuda_ok(mo_context *ctx, const char *what, const char *failure);
 
-/* Device memory that mo_counters counts; NULL on failure, without raising. It is given back with its size. */
+/* Allocates device memory that mo_counters counts; NULL on failure, without raising. cuda_give takes the same size. */
 void *cuda_take(mo_context *ctx, size_t bytes);
 void cuda_give(mo_context *ctx, void *block, size_t bytes);
 
-/* Device memory valid until the next call that asks for it, 256-byte aligned; NULL (and MO_MEMORY raised) on failure.
- * Later kernels of the stream may use it again without waiting. */
+/* Returns device memory, 256-byte aligned, that is valid until the next call of cuda_scratch; NULL after raising
+ * MO_MEMORY. Kernels that are queued later may use it again without waiting, as they are on the same stream. */
 void *cuda_scratch(mo_context *ctx, size_t bytes);
 
 inline int64_t least(int64_t a, int64_t b) {
@@ -84,7 +85,7 @@ inline int64_t ceil_div(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-/* The product of the sizes of the first `axes` axes. */
+/* The product of the sizes of the first `axes` axes of v. */
 inline int64_t leading(const mo_view *v, int axes) {
     int64_t product = 1;
     for (int i = 0; i < axes; i++)
@@ -92,7 +93,7 @@ inline int64_t leading(const mo_view *v, int axes) {
     return product;
 }
 
-/* Rows of the last axis; a scalar is one row of one. */
+/* The length of a row (the last axis); a scalar is one row of one element. */
 inline int64_t row_length(const mo_view *x) {
     return x->ndim ? x->shape[x->ndim - 1] : 1;
 }
@@ -101,7 +102,7 @@ inline int64_t row_count(const mo_view *x) {
     return x->ndim ? leading(x, x->ndim - 1) : 1;
 }
 
-/* Elements of one entry along the first axis. */
+/* The number of elements of one entry along the first axis. */
 inline int64_t entry_length(const mo_view *x) {
     int64_t length = 1;
     for (int i = 1; i < x->ndim; i++)
@@ -117,17 +118,17 @@ void checks_close(mo_context *ctx);
 void checks_wait(mo_context *ctx);
 void check_cuda(mo_context *ctx, const mo_check *check);
 
-/* ---- steps kept as CUDA graphs (capture.cu) ---- */
+/* ---- captured steps, kept as CUDA graphs (capture.cu) ---- */
 
-constexpr size_t captured_uploads = (size_t)1 << 20; /* bytes of constants that one capture may hold */
+constexpr size_t captured_uploads = (size_t)1 << 20; /* most bytes of constants in one capture */
 
 struct cuda_capture {
     seam_graph *graph;
     mo_note *notes; /* the notes of its checks */
     int count;
     int64_t number, streams;
-    uint64_t moves;  /* the memory's count of moves when the graph was made */
-    char *constants; /* page-locked: the values that each replay uploads */
+    uint64_t moves;  /* moves_of (capture.cu) when the graph was made */
+    char *constants; /* page-locked: the values that every replay uploads */
     size_t used;
     cuda_capture *next;
 };
@@ -137,26 +138,27 @@ void *capture_end_cuda(mo_context *ctx);
 bool capture_replay_cuda(mo_context *ctx, void *capture, int64_t ahead);
 void capture_release_cuda(mo_context *ctx, void *capture);
 
-/* Returns true if no capture is being made. Else raises that a capture cannot hold `what`, and gives the capture up. */
+/* Returns whether no capture is being made. If one is, raises that it cannot hold `what`, and ends it. */
 bool not_capturing(mo_context *ctx, const char *what);
-/* Page-locked memory that lives as long as the capture being made; NULL (raised) if there is no more. */
+/* Page-locked memory that lives as long as the capture being made; NULL after raising if there is no more. */
 char *capture_constants(mo_context *ctx, size_t bytes);
 /* The capture with this number; NULL if there is none. */
 cuda_capture *find_capture(mo_context *ctx, int64_t number);
-/* Gives up the capture being made. */
+/* Ends the capture being made, without a graph. */
 void capture_close(mo_context *ctx);
 
-/* The number of steps that a replay is ahead of the captured step. */
+/* How kernels in a capture find their step: *ahead steps after the captured one; each step advances random streams by
+ * `streams`. */
 struct moving_steps {
     const int64_t *ahead; /* on the device; NULL: no capture is being made */
     int64_t streams;
 };
 moving_steps steps_of(mo_context *ctx);
 
-/* ---- loops of kernels ---- */
+/* ---- loops in kernels ---- */
 
 constexpr unsigned block_threads = 256;
-constexpr int64_t most_blocks = 1 << 15; /* for more items than threads, each thread takes several */
+constexpr int64_t most_blocks = 1 << 15; /* if there are more items than threads, a thread takes several */
 
 /* The number of blocks for `items` items, one item per thread. */
 inline dim3 blocks_for(int64_t items, unsigned threads = block_threads) {
@@ -172,7 +174,7 @@ __device__ inline int64_t item_step() {
     return (int64_t)gridDim.x * blockDim.x;
 }
 
-/* Warps as items: one row each. */
+/* first_item and item_step if an item, such as a row, takes a warp. */
 __device__ inline int64_t first_warp() {
     return ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32;
 }
@@ -185,13 +187,13 @@ __device__ inline int lane_of() {
     return (int)(threadIdx.x % 32);
 }
 
-/* 16 bytes, which a thread loads at once. */
+/* The values of 16 bytes, which a thread loads at once. */
 template <typename real> struct __align__(16) pack {
     static constexpr int width = 16 / sizeof(real);
     real value[width];
 };
 
-/* The i-th 16 bytes of x. */
+/* The i-th 16 bytes of x, whose address need not be `aligned` to 16 bytes. */
 template <typename real> __device__ inline pack<real> pack_at(bool aligned, const real *x, int64_t i) {
     pack<real> p;
     if (aligned)
@@ -202,13 +204,13 @@ template <typename real> __device__ inline pack<real> pack_at(bool aligned, cons
 }
 
 constexpr unsigned whole_warp = 0xffffffff;
-constexpr unsigned row_threads = 128; /* four warps, four rows */
+constexpr unsigned row_threads = 128; /* four warps, one for each of four rows */
 
 inline dim3 blocks_for_rows(int64_t rows) {
     return blocks_for(rows, row_threads / 32);
 }
 
-/* The sum over the lanes of a warp, in every lane: a fixed tree. */
+/* Returns to every lane the sum over the lanes of a warp, added as a fixed tree. */
 template <typename T> __device__ inline T warp_sum(T x) {
     for (int d = 16; d > 0; d /= 2)
         x += __shfl_xor_sync(whole_warp, x, d);

@@ -1,14 +1,15 @@
-/* tensor/cuda/gather.cu - rows or entries picked by an index, and the adjoints, which add to the positions picked from.
+/* tensor/cuda/gather.cu - rows or entries picked by an index, and the adjoints, which add to the picked rows or
+ * entries.
  *
- * The adjoint of rows adds to every destination in rising order of the positions, as the serial loop does. Where each
- * destination can look at all positions, it does, in one launch. Longer lists are sorted by destination, rising within
- * each: every destination is then one run, which one thread per column adds. Indices out of their range pick zeros and
- * add nothing. */
+ * The adjoint of gather_rows adds to every destination in rising order of the positions, as the serial loop does. If
+ * there are few enough pairs, each destination scans all positions, in one launch. Longer lists are sorted by
+ * destination, rising within each: then one thread per column adds the positions of a destination. Indices out of their
+ * range pick zeros and add nothing. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/sort.h"
 
 constexpr int64_t one_block = 4096;     /* positions that one block sorts alone */
-constexpr int64_t most_looks = 1 << 24; /* (destination, position) pairs of one scan: some 20 us of comparisons */
+constexpr int64_t most_looks = 1 << 24; /* most (destination, position) pairs in a scan: some 20 us of comparisons */
 
 template <typename real>
 static __global__ void gather_kernel(int64_t m, int64_t d, int64_t n, const real *x, const int64_t *index, real *y) {
@@ -73,7 +74,7 @@ static __global__ void add_runs_kernel(
     }
 }
 
-/* A block for each destination. Of 32 positions at a time, each warp keeps the ones that name it as bits. */
+/* A block for each destination: `named` has a bit for each of 32 positions, set if its index is the destination. */
 template <typename real>
 static __global__ void scan_rows_kernel(int64_t m, int64_t d, int64_t n, const real *x, const int64_t *index, real *y) {
     for (int64_t to = blockIdx.x; to < n; to += gridDim.x)

@@ -1,11 +1,11 @@
 /* tensor/cuda/gemm.cu - C = relu(alpha A B + beta C + bias + addend), batched, for one product or several.
  *
  * To the library the row-major C is C^T = B^T A^T: the operands change places, and a transposed view is a flag. Batch
- * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a plain product
- * are the library's epilogue if it has one (seam.h); else one kernel computes them, and a reduction sums A's rows.
+ * axes that merge into one stride are one call, other axes one call per index. Bias, addend and relu of a product
+ * without batch axes are the library's epilogue if it has one (seam.h); otherwise one kernel computes them, and a
+ * reduction sums A's rows.
  *
- * Products of a group share the copies of their operands: in bf16 all of them are rounded in one launch.
- */
+ * The products of a group share copies of their operands: in bf16 one launch rounds all of them. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 #include "tensor/cuda/matrices.h"
@@ -20,8 +20,8 @@ struct operand_copy {
     mo_view x, y;
 };
 
-/* One copy. If `columns` is not 0, rows have that number of values, and an item of N is eight neighbours of a row or
- * the end of the row; otherwise an item is one value. */
+/* One copy. If `columns` is not 0, rows have that number of values, and an item of N is eight neighbours in a row, or
+ * what is left at its end; otherwise an item is one value. */
 struct narrowing {
     cuda_nest<2> N;
     int64_t columns;
@@ -29,13 +29,13 @@ struct narrowing {
     uint16_t *y;
 };
 
-constexpr int most_narrowed = 16; /* what a launch carries: 3 of the 4 KiB that its arguments may have */
+constexpr int most_narrowed = 16; /* copies in one launch: 3 of the 4 KiB that its arguments may take */
 
 struct narrowings {
     narrowing of[most_narrowed];
 };
 
-/* As double_to_bfloat, for a float. */
+/* Rounds to bf16, as double_to_bfloat does. */
 __device__ static uint16_t bfloat_of(float x) {
     uint32_t u = bits_of_float(x);
     return (u & 0x7fffffff) > 0x7f800000 ? (uint16_t)(u >> 16 | 0x40) : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
@@ -59,7 +59,7 @@ static __global__ void narrow_kernel(narrowings all) {
     }
 }
 
-/* Makes the items eight neighbours where all rows of y begin at multiples of 16 bytes. */
+/* If all rows of y begin at multiples of 16 bytes, makes each item eight neighbours. */
 static void take_eights(narrowing *n) {
     cuda_nest<2> *N = &n->N;
     int64_t last = N->ndim - 1;
@@ -74,9 +74,9 @@ static void take_eights(narrowing *n) {
     N->total = N->total / n->columns * N->size[last];
 }
 
-/* y := x rounded, from float32 to bf16, for n copies; up to 16 are one launch. Empty views are legal. Where all rows of
- * y begin at multiples of 16 bytes, the kernel fills each row up to a multiple of 16 bytes with zeros: y has that room.
- */
+/* y := x rounded from float32 to bf16, for n copies, up to 16 in one launch. Empty views are legal. If all rows of y
+ * begin at multiples of 16 bytes, each row is filled with zeros up to a multiple of 16 bytes, for which y must have
+ * room. */
 static void round_operands(mo_context *ctx, const operand_copy *copies, int n) {
     for (int first = 0; first < n; first += most_narrowed) {
         narrowings all = {};
@@ -105,9 +105,9 @@ struct operand {
     mo_view view; /* batch strides */
 };
 
-constexpr int most_in_group = 40; /* products whose operands are copied together */
+constexpr int most_in_group = 40; /* most products that share copies of operands */
 
-/* Describes the last two axes of v; returns false if neither stride is 1. */
+/* Describes the last two axes of v to the library. Returns false if neither has unit stride. */
 static bool describe(const mo_view *v, operand *X) {
     int64_t rows = v->shape[v->ndim - 2], columns = v->shape[v->ndim - 1];
     int64_t row = v->stride[v->ndim - 2], column = v->stride[v->ndim - 1];
@@ -129,16 +129,17 @@ static void swap_last_axes(mo_view *v) {
     v->stride[row] = v->stride[column], v->stride[column] = stride;
 }
 
-/* The least multiple of 16 bytes, in elements, that holds a row. Kernels of the library that use tensor cores load 16
- * bytes at a time, and there are none for a matrix with other rows: [n, 513] in bf16 has rows of 1026 bytes. */
+/* Returns the distance between rows of a copy, in elements: the least multiple of 16 bytes that holds a row. The
+ * library's kernels for tensor cores load 16 bytes at a time and cannot take other matrices: [n, 513] in bf16 would
+ * have rows of 1026 bytes. */
 static int64_t row_step(int64_t columns, mo_dtype dtype) {
     int64_t elements = dtype == MO_BF16 ? 8 : dtype == MO_F32 ? 4 : 2;
     return ceil_div(columns, elements) * elements;
 }
 
-/* Plans the copy of an operand and describes it, but for its address: x goes to y, which has the order of v in memory
- * where rows or columns of v are contiguous. One column is copied as one row. What lies between two rows of y may hold
- * anything: a product reads entries of the matrix alone. */
+/* Plans the copy of an operand and describes it to the library, except for its address. The copy y keeps the order of v
+ * in memory if rows or columns of v are contiguous. A single column is copied as a row. The gaps between rows of y can
+ * hold anything, as a product reads only the matrix's entries. */
 static operand_copy plan_copy(const mo_view *v, mo_dtype dtype, operand *X) {
     int last = v->ndim - 1;
     bool turned = v->shape[last] == 1 || (describe(v, X) && X->transposed);
@@ -168,12 +169,12 @@ struct planned_copies {
     operand_copy copy[2 * most_in_group];
     cuda_nest<2> nest[2 * most_in_group];
     int count;
-    operand *reader[2 * most_in_group]; /* operands that are copied, */
-    int of[2 * most_in_group];          /* and their copies */
+    operand *reader[2 * most_in_group]; /* the operands that are copied, and */
+    int of[2 * most_in_group];          /* the number of each one's copy */
     int readers;
 };
 
-/* Whether the loops of `few` are the first of those of `all`: rows of a matrix, or a part of one row. */
+/* Whether the elements of `few` are the first elements of `all`: its first rows, or the first part of one row. */
 static bool begins(const cuda_nest<2> &all, const cuda_nest<2> &few) {
     int64_t above = all.ndim - few.ndim;
     for (int64_t i = 0; i < few.ndim && above >= 0; i++) {
@@ -185,7 +186,7 @@ static bool begins(const cuda_nest<2> &all, const cuda_nest<2> &few) {
     return above >= 0;
 }
 
-/* Whether one copy holds the other. */
+/* Whether copy i contains the values of the copy c, or c those of copy i. */
 static bool same_values(const planned_copies *p, int i, const operand_copy *c, const cuda_nest<2> &N) {
     return p->copy[i].x.data == c->x.data && (begins(p->nest[i], N) || begins(N, p->nest[i]));
 }
@@ -204,7 +205,7 @@ static void add_copy(planned_copies *p, const operand_copy &c, operand *X) {
     p->of[p->readers++] = i;
 }
 
-/* The elements of a copy, rows with what lies between them, up to a multiple of 128 bytes of bf16. */
+/* Returns the elements that a copy takes, with the gaps between rows, up to a multiple of 128 bytes of bf16. */
 static int64_t room_for(const cuda_nest<2> &N) {
     int64_t last = 0;
     for (int64_t i = 0; i < N.ndim; i++)
@@ -212,7 +213,7 @@ static int64_t room_for(const cuda_nest<2> &N) {
     return ceil_div(last + 1, 64) * 64;
 }
 
-/* Gives the copies addresses and queues them. */
+/* Places the copies in scratch memory and queues them. Returns false if there is no memory. */
 static bool make_copies(mo_context *ctx, planned_copies *p, bool narrow, size_t bytes) {
     int64_t elements = 0;
     for (int i = 0; i < p->count; i++)
@@ -233,10 +234,10 @@ static bool make_copies(mo_context *ctx, planned_copies *p, bool narrow, size_t 
     return true;
 }
 
-/* Describes A and B of n products, up to most_in_group, that have entries to multiply. What the library cannot read, or
- * has another type than `input`, is copied to scratch memory, once for all that read it: a matrix and its transpose are
- * one copy, and so are a matrix and its first rows. Rows of a copy begin at multiples of 16 bytes. Returns false (and
- * MO_MEMORY is raised) if there is no memory. */
+/* Describes A and B of n <= most_in_group products that have entries to multiply. An operand that the library cannot
+ * read, or that has another type than `input`, is copied to scratch memory, once for all products: a matrix and its
+ * transpose share a copy, and so do a matrix and its first rows. Rows of a copy begin at multiples of 16 bytes. Returns
+ * false after raising MO_MEMORY. */
 static bool find_operands(mo_context *ctx, const mo_gemm *const *g, int n, mo_dtype input, operand (*found)[2]) {
     planned_copies p;
     p.count = p.readers = 0;
@@ -249,11 +250,11 @@ static bool find_operands(mo_context *ctx, const mo_gemm *const *g, int n, mo_dt
     return make_copies(ctx, &p, input == MO_BF16, input == MO_BF16 ? 2 : input == MO_F32 ? 4 : 8);
 }
 
-/* ---- what follows the product ---- */
+/* ---- bias, addend, relu and scale by a kernel of ours ---- */
 
 struct epilogue {
     const void *bias, *addend, *above;
-    double scale; /* of the old C */
+    double scale; /* factor of the old C */
     int64_t relu;
 };
 
@@ -306,14 +307,15 @@ template <typename real> static void sum_rows(mo_context *ctx, const mo_gemm *g)
 
 struct product {
     seam_gemm call;
-    operand A, B; /* of the row-major C = A B */
+    operand A, B; /* operands of the row-major C = A B */
     mo_view C;
     int axes; /* batch axes */
     int64_t size[MO_MAX_AXES];
-    bool terms, rides; /* there are entries to multiply; what follows is the library's epilogue, and so are sums */
+    /* terms: there are entries to multiply. rides: bias, addend, relu and sums are the library's epilogue. */
+    bool terms, rides;
 };
 
-/* Whether A, B and C can all merge the batch axes i and i + 1. */
+/* Whether the batch axes i and i + 1 can be merged in A, B and C. */
 static bool mergeable(const product *p, int i) {
     int64_t n = p->size[i + 1];
     return p->A.view.stride[i] == p->A.view.stride[i + 1] * n && p->B.view.stride[i] == p->B.view.stride[i + 1] * n &&
@@ -339,7 +341,8 @@ static void merge_batch(product *p) {
             p->size[i + 1] *= p->size[i];
             drop_axis(p, i);
         }
-    /* The last batch axis continues the rows if B does not depend on it and A and C continue with the next row. */
+    /* The last batch axis becomes rows if B does not depend on it and the next matrices of A and C begin at their next
+     * rows. */
     int last = p->axes - 1;
     if (last >= 0 && p->B.view.stride[last] == 0 && !p->A.transposed && p->A.view.stride[last] == p->call.n * p->A.ld &&
         p->C.stride[last] == p->call.n * p->call.ldc) {
@@ -348,7 +351,7 @@ static void merge_batch(product *p) {
     }
 }
 
-/* The library loops over the last batch axis; the other axes are one call per index. */
+/* Multiplies by one call for each index of the batch axes before the last one, over which the library loops. */
 static void multiply(mo_context *ctx, const product *p, size_t input, size_t output) {
     seam_gemm c = p->call;
     int last = p->axes - 1;
@@ -373,7 +376,7 @@ static bool unit_stride(const mo_view *v) {
     return !v->data || v->stride[v->ndim - 1] == 1;
 }
 
-/* In a batch the library has sums, or a bias and relu; each product of it its own bias. */
+/* For a batch the library has two epilogues: row sums, or a bias for each product and relu. */
 static bool batch_may_ride(const mo_gemm *g, const product *p) {
     if (g->C.ndim != 3 || g->addend.data || g->record.data)
         return false;
@@ -382,7 +385,7 @@ static bool batch_may_ride(const mo_gemm *g, const product *p) {
     return g->bias.data && g->bias.ndim == 2 && (p->axes == 1 || g->C.shape[0] == 1);
 }
 
-/* Whether the work after the product has the form of one of the library's epilogues. */
+/* Whether what follows the product has the form of one of the library's epilogues. */
 static bool may_ride(const mo_gemm *g, const product *p) {
     bool forward = g->bias.data || g->addend.data || g->relu, adjoint = g->above.data && g->record.data;
     bool batch = p->axes || g->C.ndim != 2;
@@ -395,7 +398,7 @@ static bool may_ride(const mo_gemm *g, const product *p) {
     return forward + adjoint + (g->row_sums.data != nullptr) == 1;
 }
 
-constexpr int64_t bits_step = 128; /* the leading dimension of the library's bits is a multiple of it */
+constexpr int64_t bits_step = 128; /* the library's bits have a multiple of this as leading dimension */
 
 /* From this number of values on, a layer in bf16 is one node of cuDNN's. What it saves, by reasoning: 12 bytes of
  * memory's traffic a value, as H is not read and rounded again for the two products that read it; what it costs is half
@@ -411,7 +414,7 @@ static void take_record(const mo_view *record, seam_gemm *c) {
     c->ld_rounded = rounded ? record->stride[0] : 0;
 }
 
-/* Makes the work after the product its epilogue. Returns false if the library has no such epilogue. */
+/* Makes what follows the product the library's epilogue. Returns false if the library has no such epilogue. */
 static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     const seam_gemm plain = p->call;
     if (!may_ride(g, p) || !library_first(ctx, true))
@@ -427,7 +430,7 @@ static bool take_epilogue(mo_context *ctx, const mo_gemm *g, product *p) {
     p->call.stride_vector = !p->axes ? 0 : g->row_sums.data ? g->row_sums.stride[0] : g->bias.stride[0];
     take_record(&g->record, &p->call);
     bool rides = seam_epilogue(seam_of(ctx), &p->call);
-    if (!rides && g->relu && g->record.data) { /* without a record the library may have it */
+    if (!rides && g->relu && g->record.data) { /* the library may have it without a record */
         take_record(nullptr, &p->call);
         rides = seam_epilogue(seam_of(ctx), &p->call);
     }
@@ -445,7 +448,7 @@ template <typename real> static bool narrows(const mo_context *ctx) {
     return sizeof(real) == 4 && ctx->math == MO_MATH_BF16;
 }
 
-/* The product as the library sees it, with its epilogue if there is one. */
+/* Describes the product to the library, with an epilogue if the library has it. */
 template <typename real> static product describe(mo_context *ctx, const mo_gemm *g, const operand (&of)[2]) {
     int axes = g->C.ndim - 2;
     int64_t m = g->C.shape[axes], n = g->C.shape[axes + 1];
@@ -495,7 +498,7 @@ int64_t relu_record_cuda(mo_context *ctx, const mo_gemm *g, mo_dtype *dtype) {
     return *dtype == MO_BF16 ? row_step(g->C.shape[1], MO_BF16) : ceil_div(g->C.shape[1], bits_step) * bits_step / 8;
 }
 
-/* C, but for sums of rows that do not ride. */
+/* Queues the product and what follows it, except row sums that are not the library's epilogue. */
 template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, const product *p) {
     if (p->terms)
         multiply(ctx, p, narrows<real>(ctx) ? 2 : sizeof(real), sizeof(real));
@@ -503,7 +506,8 @@ template <typename real> static void queue(mo_context *ctx, const mo_gemm *g, co
         finish<real>(ctx, g, p->terms ? 1 : g->beta);
 }
 
-/* At most most_in_group products. Sums of rows come last: reductions use the scratch memory that holds operands. */
+/* n is at most most_in_group. Row sums come last, because reductions overwrite the scratch memory that holds
+ * operands. */
 template <typename real> static void multiply_group(mo_context *ctx, const mo_gemm *g, int n) {
     const mo_gemm *with_terms[most_in_group];
     operand found[most_in_group][2];

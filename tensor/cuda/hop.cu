@@ -1,5 +1,5 @@
-/* tensor/cuda/hop.cu - attention over hops and its adjoint (ops/layers/hop_attention.c has the formulas):
- * products of all hops at once, and one kernel for everything between them, a block for each row. */
+/* tensor/cuda/hop.cu - attention over hops and its adjoint (ops/layers/hop_attention.c has the formulas): products of
+ * all hops at once, and one kernel, with a block for each row, for everything between the products. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 #include "tensor/cuda/row.h"
@@ -33,19 +33,19 @@ template <typename real> __device__ static real sum_of_lane(const block_sums<rea
     return sum;
 }
 
-/* The softmax of the values of lanes 0 .. K - 1, as row.h's. */
+/* The softmax of the values x of lanes 0 .. K - 1, with the same shift as in row.h. */
 template <typename real> __device__ static real lane_softmax(real x, int64_t K) {
     real shift = warp_max(lane_of() < K && x > -INFINITY ? x : (real)-INFINITY);
     real e = lane_of() < K ? exp_of(x - (shift == -INFINITY ? (real)0 : shift)) : (real)0;
     return (real)((double)e / warp_sum((double)e));
 }
 
-/* Threads take 16 bytes of a row at a time: d = 512 in float32 is one load a thread. A store may be to what a later
- * load reads, so that loads do not run ahead of it, and there are as few as can be. Which thread adds which element
- * follows from the row's length, at any address. */
+/* Threads take 16 bytes of a row at a time: d = 512 in float32 is one load per thread. There are as few stores as
+ * possible, because the compiler must assume that a later load reads what a store writes, and cannot move loads before
+ * it. Which thread adds which element follows from the row's length, at any address. */
 template <typename real> constexpr int in_group = 16 / sizeof(real);
 
-/* Clips a row of products at 0, in place, with the query added, and returns the thread's part of the score. */
+/* row := relu(row + query) for a row of products. Returns the thread's part of the score. */
 template <typename real> __device__ static real relu_and_score(int64_t m, real *row, const real *query, const real *v) {
     constexpr int width = in_group<real>;
     real score = 0;
@@ -62,7 +62,7 @@ template <typename real> __device__ static real relu_and_score(int64_t m, real *
     return score;
 }
 
-/* P holds the products with W_k, and then P itself. */
+/* Before the call P holds the products with W_k, afterwards P. */
 template <typename real> static __global__ void attend_kernel(attended<real> p) {
     __shared__ block_sums<real> sums;
     __shared__ real weight[MO_MOST_ATTENDED];
@@ -89,7 +89,7 @@ template <typename real> static __global__ void attend_kernel(attended<real> p) 
     }
 }
 
-/* H_bar := weight y_bar in a row; returns the thread's part of <y_bar, h>. */
+/* H_bar := weight y_bar for one row. Returns the thread's part of <y_bar, h>. */
 template <typename real>
 __device__ static real scale_and_dot(int64_t d, real weight, const real *y_bar, const real *h, real *H_bar) {
     constexpr int width = in_group<real>;
@@ -105,7 +105,7 @@ __device__ static real scale_and_dot(int64_t d, real weight, const real *y_bar, 
     return dot;
 }
 
-/* Columns j .. of row i of D for all hops, and of E, their sum. */
+/* Computes columns j .. of row i of D for all hops, and of E, the sum of D over hops. */
 template <typename real>
 __device__ static void mask_slopes(const attended_bar<real> &p, int64_t i, int64_t j, const real *slope) {
     constexpr int width = in_group<real>;
@@ -122,7 +122,7 @@ __device__ static void mask_slopes(const attended_bar<real> &p, int64_t i, int64
     store_part(p.E + i * p.m + j, sum, p.m - j);
 }
 
-/* What reaches the rows of H through Y, z, D and E. */
+/* Computes z, D, E, and H_bar as far as it comes through Y. */
 template <typename real> static __global__ void attend_adjoint_kernel(attended_bar<real> p) {
     __shared__ block_sums<real> sums;
     __shared__ real slope[MO_MOST_ATTENDED];
@@ -145,7 +145,7 @@ template <typename real> static __global__ void attend_adjoint_kernel(attended_b
     }
 }
 
-/* A contiguous [rows, columns] at an element of v; its rows may lie further apart. */
+/* A matrix [rows, columns] in v's memory from element `first` on, rows `step` apart. */
 static mo_view matrix_at(const mo_view *v, int64_t first, int64_t rows, int64_t columns, int64_t step) {
     mo_view M = {};
     M.data = static_cast<char *>(v->data) + first * (int64_t)(v->dtype == MO_F64 ? sizeof(double) : sizeof(float));
@@ -156,7 +156,7 @@ static mo_view matrix_at(const mo_view *v, int64_t first, int64_t rows, int64_t 
     return M;
 }
 
-/* Half 0 or 1 of W [m, 2 d], of any strides. */
+/* Half 0 or 1 of the columns of W [m, 2 d], which has any strides. */
 static mo_view half_of(const mo_view *W, int64_t half) {
     mo_view M = *W;
     M.shape[1] /= 2;
@@ -170,7 +170,7 @@ static mo_view swapped(mo_view M) {
     return M;
 }
 
-/* C = A B + beta C, with the sums of A's rows if there is a view for them. */
+/* C = A B + beta C; row_sums, unless NULL, receives the sums of A's rows. */
 static mo_gemm product_of(mo_view A, mo_view B, mo_view C, double beta, const mo_view *row_sums) {
     mo_gemm g = {};
     g.A = A, g.B = B, g.C = C;

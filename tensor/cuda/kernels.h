@@ -1,5 +1,5 @@
-/* tensor/cuda/kernels.h - the slots of the kernel table as templates over the float type; tensor/backend.h says what
- * each computes. */
+/* tensor/cuda/kernels.h - the functions of the kernel table as templates over the float type; tensor/backend.h says
+ * what each computes. */
 #ifndef MO_CUDA_KERNELS_H
 #define MO_CUDA_KERNELS_H
 

@@ -19,8 +19,8 @@ void mo_launch_tuple(seam *s, const void *kernel, const seam_grid &grid, Tuple &
     seam_launch(s, kernel, &grid, address);
 }
 
-/* Queues kernel<<<blocks, threads, shared bytes>>>(given...) on the stream of s, the arguments converted to the types
- * that the kernel declares. With 0 blocks it returns at once. */
+/* Queues kernel<<<blocks, threads, shared bytes>>>(given...) on the stream of s, with the arguments converted to the
+ * types that the kernel declares. Does nothing if there are 0 blocks. */
 template <typename... Declared, typename... Given>
 void mo_launch(
     void (*kernel)(Declared...), dim3 blocks, dim3 threads, size_t shared_bytes, seam *s, const Given &...given) {

@@ -1,6 +1,6 @@
-/* tensor/cuda/loop_nest.h - loops over views of equal shape and any strides, given to a kernel by value.
+/* tensor/cuda/loop_nest.h - loops over views of equal shape and any strides, passed to a kernel by value.
  *
- * Axes of size 1 are dropped and neighbours merged where every operand allows, so that most nests have one axis. */
+ * Axes of size 1 are dropped and neighbours merged if every operand allows it, so that most nests have one axis. */
 #ifndef MO_CUDA_LOOP_NEST_H
 #define MO_CUDA_LOOP_NEST_H
 
@@ -38,8 +38,8 @@ template <int operands> cuda_nest<operands> loop_nest_of(const mo_view *const (&
     return N;
 }
 
-/* The position of item i in every operand; returns that along the last axis. Divisions are 32-bit if the numbers fit:
- * they are several times as fast. */
+/* Computes the position of item i in every operand; returns its index along the last axis. Divisions are 32-bit if the
+ * numbers fit, which is several times as fast. */
 template <int operands>
 __device__ inline int64_t loop_nest_seek(const cuda_nest<operands> &N, int64_t i, int64_t (&at)[operands]) {
     for (int o = 0; o < operands; o++)

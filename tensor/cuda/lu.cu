@@ -13,8 +13,8 @@ static __global__ void narrow_kernel(int64_t n, const int64_t *wide, int32_t *pi
         pivot[i] = (int32_t)wide[i];
 }
 
-/* info = -2 if the matrix is singular to working precision by its pivots: the ratio of the largest to the smallest is a
- * lower bound of the condition of the triangle that has them (cpu/lu.c estimates the condition itself). A warp a
+/* info = -2 if the pivots show that the matrix is singular to working precision: the ratio of the largest to the
+ * smallest pivot is a lower bound of the condition of U (cpu/lu.c estimates the condition of A). A warp for each
  * matrix. */
 template <typename real> static __global__ void pivots_kernel(int64_t batch, int64_t n, const real *LU, int32_t *info) {
     const real epsilon = sizeof(real) == 4 ? (real)FLT_EPSILON : (real)DBL_EPSILON;
@@ -39,7 +39,7 @@ template <typename real> static __global__ void pivots_kernel(int64_t batch, int
 struct lu_work {
     void **address; /* [batch] */
     int64_t *wide;  /* [n] */
-    int32_t *found; /* [batch], what the library says */
+    int32_t *found; /* [batch]: the library's info */
 };
 
 static bool find_work(mo_context *ctx, int64_t batch, int64_t n, lu_work *w) {
@@ -85,8 +85,9 @@ template <typename real> void getrf_cuda(mo_context *ctx, const mo_view *A, cons
 
 /* ---- solves ---- */
 
-/* Where row `row` of n is after the exchanges of row i and row pivot[i] - 1, i rising, or falling to undo them. A pivot
- * outside the rows (the matrix has no factors) exchanges nothing. All threads of the block call it together. */
+/* Returns the place of row `row` after row i has changed places with row pivot[i] - 1 for rising i, or for falling i to
+ * undo that. A pivot outside the rows (the matrix has no factors) exchanges nothing. All threads of the block must call
+ * it together. */
 __device__ static int64_t place_after(bool undo, int64_t n, const int32_t *pivot, int64_t row) {
     __shared__ int32_t some[block_threads];
     for (int64_t done = 0; done < n; done += block_threads) {
@@ -106,7 +107,8 @@ __device__ static int64_t place_after(bool undo, int64_t n, const int32_t *pivot
     return row;
 }
 
-/* Y := the rows of B [n, m] after the exchanges. A block follows as many rows as it has threads, then moves them. */
+/* Y := the rows of B [n, m] in their places after the exchanges. A block finds the places of as many rows as it has
+ * threads, then moves these rows. */
 template <typename real>
 static __global__ void exchange_kernel(
     bool undo, int64_t batch, int64_t n, int64_t m, const int32_t *const *pivots, const real *B, real *Y) {
@@ -125,7 +127,7 @@ static __global__ void exchange_kernel(
     }
 }
 
-/* B := its rows after the exchanges, by way of `copy`. */
+/* Exchanges the rows of B, by way of `copy`. */
 template <typename real>
 static void exchange_rows(mo_context *ctx, bool undo, const mo_view *B, const int32_t *const *pivots, real *copy) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);
@@ -134,7 +136,7 @@ static void exchange_rows(mo_context *ctx, bool undo, const mo_view *B, const in
     seam_copy(seam_of(ctx), B->data, copy, (size_t)(batch * n * m) * sizeof(real));
 }
 
-/* Pivots as matrices [.., 1, n], whose leading axes may be broadcast. */
+/* Writes the address of the pivots of each matrix of B; the leading axes of `pivot` may be broadcast. */
 static void find_pivots(mo_context *ctx, const mo_view *pivot, const mo_view *B, void **address) {
     mo_view rows = *pivot;
     rows.ndim = B->ndim;
@@ -142,7 +144,8 @@ static void find_pivots(mo_context *ctx, const mo_view *pivot, const mo_view *B,
     matrix_addresses(ctx, B, &rows, sizeof(int32_t), address);
 }
 
-/* A X = B: U^T Y = B, L^T Z = Y, X = P^T Z, the exchanges from the last to the first. A^T X = B: L U X = P B. */
+/* A X = B by U^T Y = B, L^T Z = Y, X = P^T Z, with the exchanges from the last to the first. A^T X = B by L U X = P
+ * B. */
 template <typename real>
 void getrs_cuda(mo_context *ctx, bool transposed, const mo_view *LU, const mo_view *pivot, const mo_view *B) {
     int64_t n = B->shape[B->ndim - 2], m = B->shape[B->ndim - 1], batch = matrix_count(B);

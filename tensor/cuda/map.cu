@@ -1,5 +1,5 @@
-/* tensor/cuda/map.cu - elementwise kernels: y = f(x), y = f(x1, x2), y = c ? x1 : x2. Each function is a kernel of its
- * own, with the registers that it needs. */
+/* tensor/cuda/map.cu - elementwise kernels: y = f(x), y = f(x1, x2), y = c ? x1 : x2. Each function has its own kernel,
+ * which takes only the registers that it needs. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/map.h"
 #include "tensor/cuda/row.h"
@@ -39,7 +39,7 @@ static __global__ void where_kernel(
     map_items<choice_of_two>(N, groups, coefficients<real>{}, y, c, x1, x2);
 }
 
-/* The kernel of each function, by its number. */
+/* Returns the kernel of function number `which`. */
 template <typename real, size_t... f> static auto kernel1(mo_map1 which, std::index_sequence<f...>) {
     static constexpr decltype(&map1_kernel<real, MO_MAP_NEG>) kernels[] = {map1_kernel<real, (mo_map1)f>...};
     return kernels[which];

@@ -1,18 +1,18 @@
-/* tensor/cuda/map.h - the loop of kernels in which an element of y follows from the elements of operands at its place:
- * maps, choices, copies, fills.
+/* tensor/cuda/map.h - the loop of kernels in which an element of y depends on the elements of the operands at the same
+ * place: maps, choices, copies, fills.
  *
- * A thread takes 16 bytes of y at a time, with as many elements of each operand, where the last axis allows: y and the
- * operands are contiguous along it, or the operand does not change along it, and all of these groups are aligned. Two
- * groups of a thread are in flight where there are more than threads. Other elements are taken one by one. */
+ * A thread takes a group at a time: 16 bytes of y, and as many elements of each operand. That needs a last axis along
+ * which y and each operand are contiguous, or the operand does not change, and groups that are aligned. If there are
+ * more groups than threads, a thread has two groups in flight. All other elements are taken one by one. */
 #ifndef MO_CUDA_MAP_H
 #define MO_CUDA_MAP_H
 
 #include "tensor/cuda/loop_nest.h"
 
-/* A group of an operand of type T. */
+/* A group: `width` neighbouring elements of an operand of type T. */
 template <typename T, int width> struct alignas(sizeof(T) * width) neighbours { T value[width]; };
 
-/* Numbers that a function takes besides its operands. */
+/* The parameters a and b of a function. */
 template <typename real> struct coefficients { real a, b; };
 
 template <int width, typename T> __device__ inline neighbours<T, width> load_group(const T *x, bool constant) {
@@ -25,7 +25,7 @@ template <int width, typename T> __device__ inline neighbours<T, width> load_gro
     return group;
 }
 
-/* The group at x, of which `there` elements may be read; the others are 0. At any address. */
+/* Returns the group at x, which may have any address. `there` elements may be read; the others become 0. */
 template <int width, typename T> __device__ inline neighbours<T, width> load_part(const T *x, int64_t there) {
     neighbours<T, width> group;
     if (there >= width && reinterpret_cast<uintptr_t>(x) % sizeof group == 0)
@@ -54,13 +54,13 @@ __device__ inline neighbours<real, width> map_group(
     return y;
 }
 
-/* The loop, over views in the order of N: y first. */
+/* The loop, over views in the order of N, which begins with y. */
 template <typename function, typename real, typename... operand> struct map_loop {
     static constexpr int width = 16 / sizeof(real), views = 1 + sizeof...(operand);
     using group = neighbours<real, width>;
     using nest = cuda_nest<views>;
 
-    /* Function of the group at the positions. */
+    /* The function's values for the group at the positions `at`. */
     template <size_t... o>
     __device__ static group group_at(const nest &N, const int64_t (&at)[views], const coefficients<real> &c,
         std::index_sequence<o...>, const operand *...x) {
@@ -99,7 +99,7 @@ __device__ inline void map_items(const cuda_nest<1 + sizeof...(operand)> &N, int
 
 /* ---- on the host ---- */
 
-/* Whether groups of `width` elements can be taken of a view whose last axis is number `last`. */
+/* Whether a view can be read in groups of `width` elements along its last axis, number `last`. */
 inline bool in_groups(const int64_t *stride, int64_t last, const void *data, int64_t width, size_t element) {
     bool can = stride[last] == 1 && (uintptr_t)data % ((size_t)width * element) == 0;
     for (int64_t i = 0; i < last; i++)
@@ -107,7 +107,7 @@ inline bool in_groups(const int64_t *stride, int64_t last, const void *data, int
     return can;
 }
 
-/* The number of groups, of the first elements; 0 where there are none. */
+/* Returns the number of groups, which are the first elements; 0 if the loop cannot take groups. */
 template <typename real, typename... operand>
 int64_t groups_of(const cuda_nest<1 + sizeof...(operand)> &N, const real *y, const operand *...x) {
     constexpr int64_t width = 16 / sizeof(real);
@@ -117,16 +117,17 @@ int64_t groups_of(const cuda_nest<1 + sizeof...(operand)> &N, const real *y, con
     bool can = last == 0 || (last > 0 && N.size[last] % width == 0);
     int view = 0;
     for (const auto &stride : N.stride) {
-        bool constant = view > 0 && can && stride[last] == 0; /* an operand that does not change along the axis */
+        bool constant = view > 0 && can && stride[last] == 0; /* the operand does not change along the axis */
         can = can && (constant || in_groups(stride, last, data[view], width, bytes[view]));
         view++;
     }
     return can ? N.total / width : 0;
 }
 
-constexpr int64_t threads_at_once = 1 << 18; /* 132 processors of 2048 threads, about */
+constexpr int64_t threads_at_once = 1 << 18; /* about 132 multiprocessors of 2048 threads */
 
-/* A group a thread, or two where all threads could not be on the device at once; without groups an element a thread. */
+/* A group for each thread, or two if the threads would not all be on the device at once; without groups, an element for
+ * each. */
 inline dim3 blocks_for_map(int64_t total, int64_t groups) {
     int64_t threads = groups > threads_at_once ? most(threads_at_once, ceil_div(groups, 2)) : groups;
     return blocks_for(groups ? threads : total);

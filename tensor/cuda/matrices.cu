@@ -28,12 +28,12 @@ void matrix_addresses(mo_context *ctx, const mo_view *B, const mo_view *T, size_
         static_cast<char *>(T->data), address);
 }
 
-constexpr int together = 4; /* 16-byte loads of a thread that are in flight */
+constexpr int together = 4; /* number of 16-byte loads that a thread has in flight */
 
-/* Elements of a block. */
+/* The number of elements that a block checks. */
 template <typename real> constexpr int64_t finite_piece = together *block_threads *pack<real>::width;
 
-/* 0 if the entries of the i-th 16 bytes of x are finite, else NaN. */
+/* Returns 0 if the entries of the i-th 16 bytes of x are finite, else NaN. */
 template <typename real> __device__ static real off_finite(bool aligned, const real *x, int64_t i) {
     pack<real> p = pack_at(aligned, x, i);
     real off = 0;
@@ -42,7 +42,7 @@ template <typename real> __device__ static real off_finite(bool aligned, const r
     return off;
 }
 
-/* Whether a thread's share of x [n], n at most a piece, is finite. */
+/* Whether the thread's share of x [n] is finite; n is at most finite_piece. */
 template <typename real> __device__ static bool share_is_finite(const real *x, int64_t n) {
     bool aligned = reinterpret_cast<uintptr_t>(x) % 16 == 0;
     int64_t packs = n / pack<real>::width, i = threadIdx.x, step = blockDim.x;

@@ -1,16 +1,15 @@
 /* tensor/cuda/potrf.cu - A = L L^T, one by one or batched.
  *
- * Of its two ways the library's faster one factors what is the lower triangle to it, and our upper one (matrices.h):
- * A's lower triangle is mirrored before the call, and the factor is mirrored back after it. Both kernels take tiles of
- * 32 x 32 entries: a block has a tile of the lower triangle and its mirror image, with four loads of each thread in
- * flight. The library does not report NaN and Inf: the first kernel looks for them in A, the second one on the diagonal
- * of L. */
+ * The library is faster at factoring its lower triangle, which is our upper one (matrices.h): so A's lower triangle is
+ * mirrored before the call, and the factor is mirrored back after it. Both kernels take tiles of 32 x 32 entries: a
+ * block has a tile of the lower triangle and its mirror image, with four loads of each thread in flight. The library
+ * does not report NaN and Inf: the first kernel looks for them in A, the second one on the diagonal of L. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
 constexpr int64_t side = 32;                                /* of a tile */
-constexpr int together = side * side / block_threads;       /* entries of a tile that a thread moves */
-template <typename real> using tile = real[side][side + 1]; /* in shared memory, its columns without conflicts */
+constexpr int together = side * side / block_threads;       /* entries of a tile for each thread */
+template <typename real> using tile = real[side][side + 1]; /* in shared memory; side + 1 avoids bank conflicts */
 
 /* A tile of the lower triangle of matrix b; its mirror image begins at (column, row). */
 struct tile_place {
@@ -26,7 +25,7 @@ __host__ __device__ inline int64_t tiles_of(int64_t n) {
 __device__ static tile_place place_of(int64_t item, int64_t n) {
     int64_t tiles = tiles_of(n), b = item / tiles, k = item - b * tiles;
     int64_t i = (int64_t)((sqrt(8.0 * (double)k + 1) - 1) / 2);
-    i += (i + 1) * (i + 2) / 2 <= k ? 1 : i * (i + 1) / 2 > k ? -1 : 0; /* the root is rounded */
+    i += (i + 1) * (i + 2) / 2 <= k ? 1 : i * (i + 1) / 2 > k ? -1 : 0; /* corrects the rounded root */
     return {b, i * side, (k - i * (i + 1) / 2) * side};
 }
 
@@ -35,8 +34,8 @@ __device__ inline int64_t tile_row(int k) {
     return threadIdx.x / 32 + k * (block_threads / 32);
 }
 
-/* Loads the tile of M [n, n] that begins at (row, column). Entries outside M and, if lower_only, those above its
- * diagonal are 0. Returns whether the thread's own are finite. */
+/* Loads the tile of M [n, n] that begins at (row, column). Entries outside M become 0, and with lower_only also those
+ * above M's diagonal. Returns whether the entries that this thread loaded are finite. */
 template <typename real>
 __device__ static bool load_tile(
     const real *M, int64_t n, int64_t row, int64_t column, bool lower_only, tile<real> to) {
@@ -52,7 +51,7 @@ __device__ static bool load_tile(
     return off == 0;
 }
 
-/* The lower triangle to the upper one; flags[tile] says whether a value of it is not finite. */
+/* Mirrors the lower triangle into the upper one. flags[tile] becomes 1 if a value of the tile is not finite, else 0. */
 template <typename real> static __global__ void mirror_kernel(int64_t batch, int64_t n, real *A, int32_t *flags) {
     __shared__ tile<real> lower;
     __shared__ int32_t bad[block_threads / 32];
@@ -78,8 +77,8 @@ template <typename real> static __global__ void mirror_kernel(int64_t batch, int
     }
 }
 
-/* The upper triangle, which holds L^T, to the lower one; zeros above the diagonal. info[b] = -1 where a flag is set; or
- * where the library has found no fault and a pivot is not finite, which are overflows. */
+/* Mirrors the upper triangle, which holds L^T, into the lower one, and sets zeros above the diagonal. info[b] = -1
+ * where a flag is set, or where info[b] is 0 but a pivot is not finite (an overflow). */
 template <typename real>
 static __global__ void finish_kernel(int64_t batch, int64_t n, const int32_t *flags, real *A, int32_t *info) {
     __shared__ tile<real> upper;

@@ -13,7 +13,8 @@ static __global__ void transpose_kernel(int64_t rows, int64_t columns, const rea
     }
 }
 
-/* R from the upper triangle of the columns, its diagonal made nonnegative; sign[i] belongs to column i of Q. */
+/* Copies R from the upper triangle of `columns` and makes its diagonal nonnegative; column i of Q must be multiplied by
+ * sign[i]. */
 template <typename real>
 static __global__ void take_kernel(int64_t m, int64_t n, const real *columns, real *sign, real *R) {
     for (int64_t item = first_item(); item < n * n; item += item_step()) {
@@ -28,7 +29,7 @@ static __global__ void take_kernel(int64_t m, int64_t n, const real *columns, re
 template <typename real> struct panel {
     int64_t m, n;
     real *columns, *tau, *sign; /* [n, m], [n], [n] */
-    int32_t *words;             /* info of the two steps: it only reports bad arguments */
+    int32_t *words;             /* info of geqrf and orgqr, which only reports bad arguments */
 };
 
 template <typename real> static void decompose(mo_context *ctx, const panel<real> &p, real *A, real *R) {

@@ -1,7 +1,8 @@
 /* tensor/cuda/reduce.cu - sums, maxima and sums of squares over any axes, in an order that depends on the shape alone.
  *
- * Each result's reduced elements are cut into pieces. A piece is summed in double, by a warp if the reduced axes are
- * contiguous in memory, or by one thread if neighbouring results are. If there are several pieces, a warp adds them. */
+ * The reduced elements of each result are cut into pieces. Each piece is summed in double, by a warp if the reduced
+ * axes are contiguous in memory, or by one thread if neighbouring results are. If there are several pieces, a warp adds
+ * them. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/loop_nest.h"
 
@@ -10,9 +11,9 @@ constexpr int64_t warp_piece = 4096, thread_piece = 128;
 struct reduction {
     int64_t kind;         /* mo_reduction */
     cuda_nest<2> kept;    /* x and y */
-    cuda_nest<2> reduced; /* x; y has stride 0 */
+    cuda_nest<2> reduced; /* strides of x; those of y are 0 */
     int64_t pieces;
-    int64_t rows; /* pieces are rows: one warp per piece */
+    int64_t rows; /* a warp sums each piece; else a thread does */
 };
 
 __device__ static double start_value(int64_t kind) {
@@ -43,7 +44,7 @@ __device__ static double piece_value(const reduction &p, const real *x, int64_t 
     return value;
 }
 
-/* Item i is piece i % pieces of result i / pieces. */
+/* With `rows`, item i is piece i % pieces of result i / pieces; otherwise piece i / results of result i % results. */
 template <typename real> static __global__ void reduce_kernel(reduction p, const real *x, real *y, double *partial) {
     int64_t items = p.kept.total * p.pieces, lane = p.rows ? lane_of() : 0;
     int64_t step = p.rows ? warp_step() : item_step();

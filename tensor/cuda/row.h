@@ -10,8 +10,8 @@ extern "C++" {
 #include "tensor/elementwise.h"
 }
 
-/* The largest entry; NaN is skipped here and shows in the sum. A row of -Inf alone has no finite shift: 0 then gives
- * log 0 and 0/0. */
+/* Returns the largest entry, which is subtracted before e^x; it skips NaN, which the sum then shows. A row that is -Inf
+ * everywhere gets the shift 0, which gives log 0 and 0/0. */
 template <typename real> __device__ inline real row_shift(const real *x, int64_t n) {
     real m = -INFINITY;
     for (int64_t j = lane_of(); j < n; j += 32)

@@ -5,7 +5,7 @@
 template <typename real> static __global__ void logsumexp_kernel(int64_t rows, int64_t n, const real *x, real *y) {
     for (int64_t i = first_warp(); i < rows; i += warp_step()) {
         real shift = row_shift(x + i * n, n);
-        shift = shift == INFINITY ? (real)0 : shift; /* the sum of a row with inf is inf, or NaN */
+        shift = shift == INFINITY ? (real)0 : shift; /* inf - inf would be NaN; unshifted, the sum is inf */
         double sum = row_exponential_sum(x + i * n, n, shift);
         if (lane_of() == 0)
             y[i] = (real)(shift + log(sum));
@@ -56,8 +56,8 @@ static __global__ void scale_unit_kernel(
     }
 }
 
-/* With u = x / max(|x|, epsilon): scale_bar = <u, g>, x_bar = scale (g - u scale_bar [|x| > epsilon]) / max; a row of g
- * begins `step` values after the last one. */
+/* With u = x / max(|x|, epsilon): scale_bar = <u, g>, x_bar = scale (g - u scale_bar [|x| > epsilon]) / max(|x|,
+ * epsilon). Rows of g are `step` values apart. */
 template <typename real>
 static __global__ void scale_unit_adjoint_kernel(int64_t rows, int64_t n, int64_t step, double epsilon, const real *x,
     const real *scale, const real *g, real *x_bar, real *scale_bar) {

@@ -1,10 +1,10 @@
-/* tensor/cuda/scan.cu - along each row of the last axis: first largest entry, running sums, sorted order. */
+/* tensor/cuda/scan.cu - along each row of the last axis: the first largest entry, running sums, the sorted order. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/sort.h"
 
 constexpr unsigned sort_threads = 512;
 
-/* Whether a sorts before b: larger first, NaN above all. */
+/* Whether a sorts before b: larger values first, NaN before all numbers. */
 template <typename real> __device__ static bool precedes(real a, real b) {
     return a > b || (a != a && b == b);
 }

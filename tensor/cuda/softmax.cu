@@ -1,4 +1,4 @@
-/* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoint of both.
+/* tensor/cuda/softmax.cu - softmax of the rows of the last axis, its logarithm, and the adjoints of both.
  *
  * Each row has a warp; the largest entry is subtracted before any exponential, so that rows of +-1e4 are exact. */
 #include "tensor/cuda/kernels.h"

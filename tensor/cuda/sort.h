@@ -1,14 +1,14 @@
 /* tensor/cuda/sort.h - sorting positions in place, in an order without ties.
  *
- * A bitonic network (Batcher 1968) whose exchanges all put the smaller one first: each merge begins with mirrored
- * partners. Positions beyond the end then count as the largest and never move, so the length need not be a power of
- * two. */
+ * A bitonic network (Batcher 1968) in which every exchange puts the smaller position first, because each merge begins
+ * with mirrored partners. So positions beyond the end count as the largest and never move, and the length need not be a
+ * power of two. */
 #ifndef MO_CUDA_SORT_H
 #define MO_CUDA_SORT_H
 
 #include "tensor/cuda/device.h"
 
-/* One round over n positions: pairs `distance` apart, or mirrored inside groups of 2 * distance. */
+/* One round over n positions: compares pairs that are `distance` apart, or mirrored inside groups of 2 * distance. */
 template <typename before>
 __device__ inline void sort_round(
     int64_t *order, int64_t n, int64_t distance, bool mirrored, int64_t first, int64_t step, before precedes) {

@@ -1,36 +1,38 @@
 /* tensor/cuda/spd.cu - X = A^-1 B for symmetric positive definite A in one kernel: factor, both triangular solves, info
- * and the search for values that are not finite, a block for each matrix, from shared memory.
+ * and the search for values that are not finite. A block computes a matrix, in shared memory.
  *
- * Tiles of 16 x 16 entries: tile (i, j) of the lower triangle is number i (i + 1) / 2 + j, and tile row `bottom`, below
- * the last one, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] leaves [L; (L^-1 B)^T], so the first solve
- * is part of it. Steps take 32 columns, a "step" J being tile columns 2 J and 2 J + 1:
+ * Tiles of 16 x 16 entries: tile (i, j) of the lower triangle is number i (i + 1) / 2 + j, and the last tile row,
+ * number `bottom`, holds up to 16 columns of B as rows, B^T. Factoring [A; B^T] gives [L; (L^-1 B)^T], so the first
+ * solve is part of it. A step takes 32 columns; those of step J are tile columns 2 J and 2 J + 1:
  *
  * - one warp factors the 32 x 32 block on the diagonal, whose rows its lanes keep in registers, and replaces it by its
  *   inverse;
- * - the panel below it becomes itself times that inverse, transposed: a product, as all that follows;
- * - the panel times its own transpose comes off the rest, 32 x 64 entries a warp.
+ * - the panel below that block is multiplied by the transpose of that inverse;
+ * - the panel times its own transpose is subtracted from the rest, 32 x 64 entries per warp.
  *
  * The first warp updates and factors the next diagonal block while the others update the rest, so that few steps wait
  * for the chain of 32 pivots. X^T := (L^-1 B)^T L^-1 goes back over the steps, by the same inverses.
  *
- * A lane of a product has 4 neighbouring columns of 8 (or 4) rows, and loads 16 bytes at a time; packs are swizzled so
- * that the 8 lanes that load at once meet different banks. The order of every sum follows from the sizes alone.
+ * In a product, a lane computes 4 neighbouring columns of 8 (or 4) rows, and loads packs of 16 bytes; packs are
+ * swizzled so that the 8 lanes that load at once meet different banks. The order of every sum follows from the sizes
+ * alone.
  *
- * The rule: a float32 system whose tiles fit into one block's shared memory is ours (n up to 304 where a block has 227
- * KiB); larger systems, those of float64, and all under MOCHI_CUDA_LIBRARIES=always, are the library's: potrf and two
- * trsm with 6 kernels of ours around them, each of which waits for the last. */
+ * The rule: a float32 system whose tiles fit into one block's shared memory is computed here (n up to 304 where a block
+ * has 227 KiB). The library computes larger systems, those of float64, and all systems under
+ * MOCHI_CUDA_LIBRARIES=always: potrf and two trsm with 6 kernels of ours around them, each of which waits for the one
+ * before. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane, which are a pack */
-constexpr unsigned most_threads = 256;           /* a thread has 255 registers then */
+constexpr int side = 16, step = 32, columns = 4; /* of a tile; of a step; of a lane, in a pack */
+constexpr unsigned most_threads = 256;           /* so that a thread can have 255 registers */
 
 using four = pack<float>;
-constexpr int width = four::width, row_packs = side / width; /* of a pack; of a row of a tile */
+constexpr int width = four::width, row_packs = side / width; /* entries of a pack; packs in a tile's row */
 
 struct spd_system {
     int64_t batch, n, m;
-    const float *A, *B; /* A: NULL where L is given */
+    const float *A, *B; /* A NULL: L is given */
     float *L, *X;
     int32_t *info;
 };
@@ -39,38 +41,40 @@ __host__ __device__ static inline int tile_number(int i, int j) {
     return i * (i + 1) / 2 + j;
 }
 
-/* The p-th pack of row 4 quad + rest of tile (i, j). Packs of equal p in rows 4 apart, and those of neighbouring tiles,
- * lie in different banks. Row and pack are given in parts, so that what a compiler knows of them it adds at no cost. */
+/* Returns the p-th pack of row 4 quad + rest of tile (i, j). Packs with equal p in rows that are 4 apart lie in
+ * different banks, and so do those of neighbouring tiles. Row and pack are given in parts, so that what is constant is
+ * computed at compile time. */
 __device__ static inline four *pack_of(float *T, int i, int j, int quad, int rest, int p) {
     int odd = (i + j) & 1;
     return reinterpret_cast<four *>(T) + tile_number(i, j) * side * row_packs + (rest ^ odd) * row_packs + quad * side +
            (p ^ quad);
 }
 
-/* The entry in row r and column c of the matrix of tiles. */
+/* Returns the entry in row r and column c of the whole matrix of tiles. */
 __device__ static inline float *entry_of(float *T, int r, int c) {
     return &pack_of(T, r / side, c / side, r % side / 4, r % 4, c % side / width)->value[c % width];
 }
 
-/* ---- products of strips of tiles, a warp each. Lanes are 4 x 8: a lane has the rows lane / 8 + 4 k of `rows` and 4
- * columns of 32. ---- */
+/* ---- products of strips of tiles, one strip per warp. Lanes are 4 x 8: a lane has the rows lane / 8 + 4 k of the
+ * `rows` rows, and 4 columns of 32. ---- */
 
 template <int rows> struct lane_part { float value[rows][columns]; };
 
-/* The tile of a lane's k-th row. */
+/* Returns the tile row of a lane's k-th row. */
 __device__ static inline int tile_of_row(int i, int k, int bottom) {
-    return min(i + k / 4, bottom); /* a strip that is cut off repeats its tile */
+    return min(i + k / 4, bottom); /* at the edge, rows that do not exist repeat the last tile row */
 }
 
-/* sum += rows of tile row i, times (transposed) tile rows j and j + 1, or tile columns j and j + 1; what they share are
- * the tiles k + first .. k + end - 1. `parts` of 32 columns. */
+/* sum += the product of the rows of tile row i with the transposed tile rows j and j + 1 (transposed), or with tile
+ * columns j and j + 1, over the tiles k + first .. k + end - 1 of the axis that is summed. So for each of `parts` sums
+ * of 32 columns, whose j are 2 apart. */
 template <int rows, bool transposed, int parts>
 __device__ static void add_product(
     float *T, int bottom, int i, int j, int k, int first, int end, lane_part<rows> (&sum)[parts]) {
     int other = lane_of() % 8 / 4, quad = lane_of() % 4;
 #pragma unroll 1
     for (int t = k + first; t < k + end; t++)
-#pragma unroll 2 /* with 4, registers spill on some devices */
+#pragma unroll 2 /* 4 would make registers spill on some devices */
         for (int p = 0; p < row_packs; p++) {
             four a[rows];
             for (int r = 0; r < rows; r++)
@@ -83,7 +87,7 @@ __device__ static void add_product(
                         for (int r = 0; r < rows; r++)
                             for (int v = 0; v < width; v++)
                                 sum[part].value[r][x] += a[r].value[v] * b.value[v];
-                    } else { /* x is one of the rows that the operands share */
+                    } else { /* x is a row of the tile that is multiplied */
                         four b = *pack_of(T, t, tile, p, x, quad);
                         for (int r = 0; r < rows; r++)
                             for (int w = 0; w < columns; w++)
@@ -93,7 +97,8 @@ __device__ static void add_product(
         }
 }
 
-/* Tiles (i.., j) and (i.., j + 1) := sum, or, if `off`, less sum; those that are not there stay away. */
+/* Sets the tiles (i.., j) and (i.., j + 1) to sum, or subtracts sum from them if `off`. Skips tiles that do not
+ * exist. */
 template <int rows, bool off>
 __device__ static void store_part(float *T, int bottom, int i, int j, const lane_part<rows> &sum) {
     int tile = j + lane_of() % 8 / 4, quad = lane_of() % 4;
@@ -108,7 +113,7 @@ __device__ static void store_part(float *T, int bottom, int i, int j, const lane
     }
 }
 
-/* The tiles of step J. */
+/* Returns the number of tile columns in step J. */
 __device__ static inline int tiles_in(int J, int bottom) {
     return min(2, bottom - 2 * J);
 }
@@ -126,8 +131,8 @@ template <int rows, bool transposed> __device__ static void multiply_panel(float
     __syncwarp();
 }
 
-/* Tile rows from i on of the steps K .. K + parts - 1, less the same rows of step J times the tiles that these steps
- * share with it. */
+/* Subtracts from the tile rows from i on, in steps K .. K + parts - 1, the product of the same rows in step J with the
+ * tiles between J and these steps. */
 template <int rows, bool transposed, int parts>
 __device__ static void update(float *T, int bottom, int i, int J, int K) {
     lane_part<rows> sum[parts] = {};
@@ -139,9 +144,10 @@ __device__ static void update(float *T, int bottom, int i, int J, int K) {
 
 /* ---- the diagonal, by one warp ---- */
 
-/* Factors the block of step J, of `size` rows. Returns 0, or the column whose pivot is not positive, counted from 1,
- * or -1: a pivot is not finite. A lane has a row; column c of the others comes by shuffles beside its pivot, so that a
- * pivot waits for one shuffle, one root and two products after the last. Entries right of the diagonal are anything. */
+/* Factors the diagonal block of step J, of `size` rows. Returns 0; the column, counted from 1, whose pivot is not
+ * positive; or -1 if a pivot is not finite. Each lane has a row; the entries of column c in other rows come by shuffles
+ * that do not wait for its pivot, so that from a pivot to the next there are one shuffle, one root and two products.
+ * Entries right of the diagonal are undefined. */
 __device__ static int factor_block(float *T, int J, int size) {
     int row = lane_of(), failed = 0;
     float a[step];
@@ -170,8 +176,8 @@ __device__ static int factor_block(float *T, int J, int size) {
     return failed;
 }
 
-/* The block of step J of L := its inverse. A lane has a column: x_i = (e_i - sum_k<i L_ik x_k) / L_ii, four k at a
- * time, so that the sums of different rows do not wait for each other. */
+/* Replaces L's diagonal block of step J by its inverse. Each lane has a column: x_i = (e_i - sum_k<i L_ik x_k) / L_ii,
+ * four k at a time, so that the sums of different rows do not wait for each other. */
 __device__ static void invert_block(float *T, int J, int size) {
     int column = lane_of(), at = J * step;
     float x[step], reciprocal = column < size ? 1 / *entry_of(T, at + column, at + column) : (float)0;
@@ -186,7 +192,7 @@ __device__ static void invert_block(float *T, int J, int size) {
             if (i == side && size == side)
                 break;
             if (i == p * width)
-                __syncwarp(); /* no load is made long before its use: the registers are needed */
+                __syncwarp(); /* keeps loads near their use, to save registers */
             four l = *pack_of(T, 2 * J + i / side, 2 * J + p / row_packs, i % side / 4, i % 4, p % row_packs);
             for (int v = 0; v < width && p * width + v < i; v++)
                 x[i] -= l.value[v] * x[p * width + v];
@@ -201,8 +207,8 @@ __device__ static void invert_block(float *T, int J, int size) {
     __syncwarp();
 }
 
-/* Takes the block of step J through both, and stores its part of L, of n columns, between. *failed may be set already.
- */
+/* Factors the diagonal block of step J, writes it to L, which has n columns, and inverts it. Sets *failed if the block
+ * has no factor and *failed is 0. */
 __device__ static void finish_diagonal(float *T, int bottom, int J, int n, float *L, int *failed) {
     int size = tiles_in(J, bottom) * side, at = J * step, column = at + lane_of();
     int found = factor_block(T, J, size);
@@ -214,12 +220,12 @@ __device__ static void finish_diagonal(float *T, int bottom, int J, int n, float
     invert_block(T, J, size);
 }
 
-/* ---- the whole ---- */
+/* ---- the whole matrix ---- */
 
-/* The updates by step J. The first one, of the next diagonal block, is the first warp's, which then factors it; the
- * others take turns. */
+/* Subtracts the products of step J from all later steps. The first warp updates the next diagonal block, which it then
+ * factors; the other warps share the rest. */
 __device__ static void update_rest(float *T, int bottom, int J) {
-    constexpr int most_parts = 2; /* the number of sums that registers hold */
+    constexpr int most_parts = 2; /* number of sums for which there are registers */
     int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, item = 0;
     for (int I = J + 1; 2 * I <= bottom; I++)
         for (int K = J + 1, parts = 1; K <= I && 2 * K < bottom; K += parts, item++) {
@@ -233,7 +239,7 @@ __device__ static void update_rest(float *T, int bottom, int J) {
         }
 }
 
-/* [A; B^T] in T becomes [L; (L^-1 B)^T], with inverses on the diagonal. */
+/* Replaces [A; B^T] in T by [L; (L^-1 B)^T], with inverses on the diagonal. */
 __device__ static void factor(float *T, int bottom, int n, float *L, int *failed) {
     int warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
     for (int J = 0; 2 * J < bottom; J++) {
@@ -251,7 +257,8 @@ __device__ static void factor(float *T, int bottom, int n, float *L, int *failed
     }
 }
 
-/* B^T in T becomes (L^-1 B)^T (transposed), or B^T L^-1: the first warp keeps one step ahead of the others' updates. */
+/* Replaces B^T in T by (L^-1 B)^T (transposed) or B^T L^-1. The first warp is one step ahead of the updates by the
+ * others. */
 template <bool transposed> __device__ static void substitute(float *T, int bottom) {
     int warp = (int)threadIdx.x / 32, others = (int)blockDim.x / 32 - 1, steps = (bottom + 1) / 2;
     for (int s = 0; s < steps; s++) {
@@ -264,10 +271,10 @@ template <bool transposed> __device__ static void substitute(float *T, int botto
     }
 }
 
-constexpr int together = 8; /* loads of a thread that are in flight */
+constexpr int together = 8; /* number of loads that a thread has in flight */
 
-/* The lower triangle of A (or L) into T, and ones on the rest of the diagonal; a value of A that is not finite sets
- * *failed. */
+/* Loads the lower triangle of A (or L) into T, and ones for the rest of the diagonal. Sets *failed if a value of A is
+ * not finite. */
 __device__ static void load(float *T, int bottom, const spd_system &s, int64_t b, int *failed) {
     constexpr int packs = side * row_packs;
     const float *from = (s.A ? s.A : s.L) + b * s.n * s.n;
@@ -278,7 +285,7 @@ __device__ static void load(float *T, int bottom, const spd_system &s, int64_t b
         int row[together], column[together];
         for (int u = 0; u < together; u++) {
             int e = first + u * step_of, t = e / packs;
-            int i = (int)((sqrtf(8 * (float)t + 1) - 1) / 2); /* exact to one: t is below 2^13 */
+            int i = (int)((sqrtf(8 * (float)t + 1) - 1) / 2); /* off by at most one: t is below 2^13 */
             i += tile_number(i + 1, 0) <= t;
             i -= tile_number(i, 0) > t;
             row[u] = i * side + e % packs / row_packs;
@@ -307,7 +314,7 @@ __device__ static void load(float *T, int bottom, const spd_system &s, int64_t b
     }
 }
 
-/* L below the blocks of the diagonal, and zeros above them. */
+/* Writes L below the diagonal blocks, and zeros above them. */
 __device__ static void store_factor(float *T, int n, float *L) {
     for (int i = (int)threadIdx.x / 32; i < n; i += (int)blockDim.x / 32)
         for (int j = lane_of(); j < n; j += 32)

@@ -1,15 +1,15 @@
 /* tensor/cuda/spmm.cu - Y = A X for a CSR matrix.
  *
- * Our kernel: one block per row of Y and one thread per column, which adds the entries of the row of A in their order;
- * the same bits every time. cuSPARSE divides the work by entries, which spreads the rows of hubs over the device. It
- * computes the larger matrices; their int32 row pointers and its analysis are kept with the matrix. */
+ * Our kernel has one block per row of Y and one thread per column, which adds the entries of the row of A in their
+ * order: the same bits every time. cuSPARSE divides the work by entries, which spreads rows with many entries over the
+ * device. It computes the larger matrices; their int32 row pointers and its analysis are kept with the matrix. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
 #include <cstdlib>
 
 constexpr unsigned spmm_threads = 128;
-constexpr int64_t many_entries = 1 << 16; /* below it our one launch ends before the library's several */
+constexpr int64_t many_entries = 1 << 16; /* with fewer entries, our one launch is faster than the library's several */
 
 struct csr_rows {
     const int64_t *first;
@@ -45,8 +45,8 @@ void forget_cuda(mo_context *ctx, void *prepared) {
     free(P);
 }
 
-/* The matrix in the library's form, made at its first product. If it cannot be made, later products do not try
- * again. */
+/* Returns the matrix in the library's form, which the first product makes; NULL if that failed, also for all later
+ * products. */
 static seam_sparse *prepare(mo_context *ctx, seam_type type, const mo_csr_view *A, int64_t columns) {
     if (*A->prepared)
         return static_cast<prepared_csr *>(*A->prepared)->of;
@@ -71,8 +71,8 @@ static bool aligned(const void *address) {
     return (uintptr_t)address % 16 == 0;
 }
 
-/* Whether cuSPARSE can take the product. For one column it would use another routine, which does not promise to repeat
- * its bits. */
+/* Whether cuSPARSE can take the product. For one column it would use another routine, which does not promise the same
+ * bits every time. */
 static bool fits_library(const mo_csr_view *A, const mo_view *X, const mo_view *Y) {
     int64_t nnz = A->values.shape[0], limit = INT32_MAX;
     return A->prepared && nnz > 0 && nnz < limit && Y->shape[0] < limit && X->shape[0] < limit && X->shape[1] > 1 &&

@@ -1,12 +1,12 @@
 /* tensor/cuda/syevd.cu - eigenvalues and eigenvectors of symmetric matrices.
  *
- * Several matrices up to order batched_up_to are one call of the library's, where it has it; others are one call each.
- * The library leaves the vectors in its columns, which are our rows, so each matrix is transposed afterwards. A matrix
- * that is not finite is not passed to it: the result holds zeros. */
+ * Several matrices up to order batched_up_to are one library call, if the library has it; other matrices are one call
+ * each. The library writes the vectors to its columns, which are our rows, so each matrix is transposed afterwards. A
+ * matrix that is not finite is set to zero before the call. */
 #include "tensor/cuda/kernels.h"
 #include "tensor/cuda/matrices.h"
 
-constexpr int64_t most_batched = 1 << 24; /* elements of one call: the library's workspace is several times as large */
+constexpr int64_t most_batched = 1 << 24; /* most elements in one call, whose workspace is several times as large */
 
 template <typename real>
 static __global__ void clear_kernel(int64_t batch, int64_t length, const int32_t *bad, real *A) {
@@ -27,7 +27,7 @@ template <typename real> static __global__ void transpose_kernel(int64_t batch, 
     }
 }
 
-/* The library leaves the eigenvectors of each matrix of A in its columns. */
+/* Decomposes each matrix of A; the eigenvectors are in the library's columns. */
 template <typename real> static void decompose(mo_context *ctx, const mo_view *A, real *w, int32_t *info) {
     int64_t n = A->shape[A->ndim - 1], batch = matrix_count(A);
     bool together = batch > 1 && n <= batched_up_to && seam_has_syevd_batched();

@@ -21,7 +21,7 @@ mo_tensor *mo_arrays_find(const mo_arrays *arrays, const char *name) {
     return NULL;
 }
 
-/* Room for count items: 0, 8, 16, 32, ... */
+/* Returns the capacity of a list of `count` items: 0, 8, 16, 32, ... */
 static int64_t capacity(int64_t count) {
     int64_t room = count ? 8 : 0;
     while (room < count)
@@ -29,7 +29,7 @@ static int64_t capacity(int64_t count) {
     return room;
 }
 
-/* Makes room for one more item. */
+/* Makes room for one more item. Returns false on failure. */
 static bool grow(mo_arrays *arrays) {
     int64_t old = capacity(arrays->count), new = capacity(arrays->count + 1);
     if (new == old)

@@ -32,11 +32,12 @@ MO_CONVERSION float half_to_float(uint16_t h) {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = h & 0x7fff;
     if (magnitude >= 0x7c00) /* Inf and NaN */
         return float_of_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    /* Shifted into place the exponent is 112 too small; the product also normalises subnormals. */
+    /* the shifted exponent is 112 too small; the product also normalises subnormals */
     return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
 }
 
-/* The float next to d towards 0, with the last bit set if that was inexact: rounding it to fewer bits then rounds d. */
+/* The bits of d as a float, rounded towards 0, with the last bit set if that was inexact: rounding this to fewer bits
+ * gives the same as rounding d to them. */
 MO_CONVERSION uint32_t sticky_bits(double d) {
     float f = (float)d;
     uint32_t u = bits_of_float(f);

@@ -1,13 +1,13 @@
 /* tensor/files/file.c - reading a file whole, and replacing one all or nothing.
  *
- * A replaced file is written beside the old one, synced, renamed over it, and then the folder is synced: a reader of
- * the path finds the old bytes or the new bytes at any time, also after a crash, never a mix. The new file has no name
+ * The new file is written beside the old one, synced, renamed over it, and then the folder is synced: a reader of the
+ * path finds the old bytes or the new bytes at any time, also after a crash, never a mix. The new file has no name
  * until it is whole (O_TMPFILE), so that a process that ends early leaves nothing behind; if the file system cannot do
  * that, or there is no /proc to name the file by, it has a temporary name from the start. Only regular files are read
  * or replaced: a rename would destroy a device such as /dev/null.
  *
- * Nothing is written through a symbolic link, which takes its place like a file: in a folder that several users share,
- * a link of another user would choose which file is overwritten. */
+ * A symbolic link is replaced like a file; nothing is written through it. In a folder that several users share, another
+ * user's link could otherwise choose which file is overwritten. */
 #include "tensor/files/file.h"
 
 #include "tensor/storage.h"
@@ -33,12 +33,12 @@ void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content) {
     *content = (mo_file_bytes){0};
 }
 
-/* The reason why an existing path is not a regular file. */
+/* What an existing path is, for messages: "a directory", "a file", .. */
 static const char *file_type(mode_t mode) {
     return S_ISDIR(mode) ? "a directory" : S_ISREG(mode) ? "a file" : "a device, pipe or socket";
 }
 
-/* Fills content->data with the content->n bytes that fstat promised. */
+/* Reads content->n bytes, the size that fstat reported, into content->data. */
 static bool read_all(mo_context *ctx, const char *label, int fd, mo_file_bytes *content) {
     size_t done = 0;
     while (done < content->n) {
@@ -60,7 +60,7 @@ static bool read_all(mo_context *ctx, const char *label, int fd, mo_file_bytes *
 
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content) {
     *content = (mo_file_bytes){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* a pipe without a writer must not block */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); /* O_NONBLOCK: do not wait for a pipe's writer */
     if (fd < 0) {
         mo_fail(ctx, MO_IO, "%s: cannot open: %s", label, strerror(errno));
         return false;
@@ -127,16 +127,16 @@ int mo_file_sync(int fd) {
     return code;
 }
 
-/* Where a replacement happens: an open folder, the file's name in it, and a temporary name beside it. */
+/* Where a file is replaced: the open folder, the file's name in it, and the temporary name. */
 typedef struct place {
     int folder;
     char name[NAME_MAX + 1];
     char temporary[64]; /* "" while the new file has no name */
-    bool exists;        /* the file exists and is replaced; mode is its mode */
+    bool exists;        /* there is a file to replace, whose mode is `mode` */
     mode_t mode;
 } place;
 
-/* Splits a path and opens its folder. */
+/* Splits a path and opens its folder. Returns false on failure. */
 static bool open_place(mo_context *ctx, const char *label, const char *path, place *at) {
     char folder[PATH_MAX];
     struct stat st;
@@ -183,7 +183,7 @@ static int create_named(const place *at, int fd) {
     return openat(at->folder, at->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
 }
 
-/* Gives a name to an open file that has none. */
+/* Gives the open file fd, which has none, a name. Returns false on failure. */
 static bool link_open(const place *at, int fd, const char *name) {
     char open_file[64];
     snprintf(open_file, sizeof open_file, "/proc/self/fd/%d", fd);
@@ -194,14 +194,14 @@ static int name_unnamed(const place *at, int fd) {
     return link_open(at, fd, at->temporary) ? fd : -1;
 }
 
-/* Creates the new file, without a name if the file system can; -1 on failure. */
+/* Creates the new file, without a name if the file system can do that. Returns its descriptor, -1 on failure. */
 static int create_temporary(mo_context *ctx, const char *label, place *at) {
     int fd = access("/proc/self/fd", X_OK) == 0 ? openat(at->folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666) : -1;
     if (fd < 0 && !try_names(at, create_named, &fd)) {
         mo_fail(ctx, MO_IO, "%s: cannot create a temporary file in its folder: %s", label, strerror(errno));
         return -1;
     }
-    if (!at->exists || fchmod(fd, at->mode) == 0) /* a private file stays private */
+    if (!at->exists || fchmod(fd, at->mode) == 0) /* so that a private file stays private */
         return fd;
     mo_fail(ctx, MO_IO, "%s: cannot keep its mode %04o: %s", label, (unsigned)at->mode, strerror(errno));
     close(fd);
@@ -210,7 +210,7 @@ static int create_temporary(mo_context *ctx, const char *label, place *at) {
     return -1;
 }
 
-/* Puts the new file in place of the old one, or in a single call if there is no old one. */
+/* Puts the new file in place of the old one. Without an old one, a single link is enough. */
 static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     if (!*at->temporary && !at->exists && link_open(at, fd, at->name))
         return true;
@@ -222,7 +222,7 @@ static bool rename_over(mo_context *ctx, const char *label, place *at, int fd) {
     return mo_ok(ctx);
 }
 
-/* Names and syncs the complete file in fd. */
+/* Names the complete file in fd, and syncs its folder. Returns whether it has its name. */
 static bool put_in_place(mo_context *ctx, const char *label, place *at, int fd) {
     bool there = rename_over(ctx, label, at, fd);
     /* Some file systems cannot sync a folder (EINVAL); the file is whole in either case. */
@@ -240,7 +240,7 @@ bool mo_path_ends_with(const char *path, const char *ending) {
     return length > n && strcmp(path + length - n, ending) == 0;
 }
 
-/* A file that is being written; once it is whole, it replaces the file of its name. */
+/* A file that is being written. Once it is whole, it replaces the file of its name. */
 struct mo_file_writer {
     mo_context *ctx;
     char label[MO_LABEL];

@@ -19,36 +19,37 @@ typedef struct mo_file_bytes {
 /* Reads a regular file whole. Returns false on failure; label starts the message. */
 bool mo_file_read(mo_context *ctx, const char *label, const char *path, mo_file_bytes *content);
 void mo_file_bytes_free(mo_context *ctx, mo_file_bytes *content);
-/* Fills n bytes from an offset on. Returns the number of bytes read, fewer at the end of the file, or -1 with errno.
- * Needs no context, so any thread may call it. */
+/* Reads n bytes from `offset` on. Returns the number of bytes read, less than n at the end of the file, or -1 with
+ * errno. Needs no context, so any thread may call it. */
 ssize_t mo_read_at(int fd, void *bytes, size_t n, int64_t offset);
-/* Opens a regular file to change it in place. Its path must be no symbolic link and its only name, so that no file
- * elsewhere is changed. Returns -1 on failure; label starts the message. */
+/* Opens a regular file to change it in place. The path must not be a symbolic link, and the file must have no other
+ * name, so that no file elsewhere is changed. Returns -1 on failure; label starts the message. */
 int mo_file_open_own(mo_context *ctx, const char *label, const char *path, int flags);
-/* fsync, again if a signal interrupts it. */
+/* fsync, repeated if a signal interrupts it. */
 int mo_file_sync(int fd);
 
-/* Whether a temporary file of a replacement that was cut short has such a name: .mochi-...tmp. */
+/* Whether a file that an interrupted replacement left behind can have this name: .mochi-...tmp. */
 bool mo_is_temporary(const char *name);
 
-/* The start of a struct that a user's shared object exports: the version and the size of struct that it was built
- * for. */
+/* The first fields of a struct that a user's shared object exports: the version and the struct size that the object was
+ * built for. */
 typedef struct mo_plugin {
     int abi;
     size_t size;
 } mo_plugin;
-/* The struct under the name `symbol`, of the expected version and size. Returns NULL on failure; label, the purpose,
- * starts the message. *object: for dlclose, if the caller refuses the struct. */
+/* Opens a shared object and returns its struct named `symbol`, which must have the expected version and size; NULL on
+ * failure. label, the purpose of the object, starts the message. *object: for dlclose, if the caller refuses the
+ * struct. */
 const void *mo_plugin_open(
     mo_context *ctx, const char *label, const char *symbol, mo_plugin expected, const char *path, void **object);
-/* The largest size in bytes to which a compressed file may unfold: 64 MiB plus mo_context_options.max_expand times the
- * file. deflate packs zeros a thousand times, so that a file of 2 MB can claim 2 GB. Genuine text and arrays pack 3 to
- * 25 times. */
+/* The largest size in bytes to which a compressed file may expand: 64 MiB plus mo_context_options.max_expand times the
+ * file's size. deflate packs zeros a thousand times, so that a file of 2 MB can claim 2 GB. Genuine text and arrays
+ * pack 3 to 25 times. */
 int64_t mo_expansion_limit(const mo_context *ctx, int64_t file_bytes);
-/* Raises MO_FORMAT with the limit and how to raise it. label starts the message. */
+/* Raises MO_FORMAT; the message names the limit and says how to raise it. label starts the message. */
 void mo_expansion_fail(mo_context *ctx, const char *label, int64_t file_bytes);
 
-/* "kind: path" into a buffer of MO_LABEL bytes. Returns label. */
+/* Writes "kind: path" to label, which has MO_LABEL bytes. Returns label. */
 const char *mo_file_label(const char *kind, const char *path, char *label);
 
 #endif

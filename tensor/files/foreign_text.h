@@ -7,8 +7,9 @@
 #include <stddef.h>
 
 bool mo_is_utf8(const char *text, size_t n);
-/* Copies n bytes of text so that they can stand in a message: control characters, and every byte beyond ASCII if the
- * text is not UTF-8, become '?'; of a text too long for the buffer the end is kept, after "...". Returns buffer. */
+/* Copies n bytes of text so that they can stand in a message: control characters become '?', and every byte beyond
+ * ASCII too if the text is not UTF-8. If the text is too long for the buffer, only its end is copied, after "...".
+ * Returns buffer. */
 const char *mo_quote(const char *text, size_t n, char *buffer, size_t bytes);
 
 #endif

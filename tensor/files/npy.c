@@ -16,7 +16,7 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "array files are copie
 
 typedef struct element {
     char kind;
-    int64_t item; /* bytes in the file */
+    int64_t item; /* bytes of an element in the file */
     mo_dtype dtype;
     bool widened;
 } element;
@@ -26,7 +26,7 @@ static const element elements[] = {{'b', 1, MO_U8, true}, {'i', 1, MO_I32, true}
     {'u', 4, MO_I64, true}, {'u', 8, MO_I64, true}, {'f', 2, MO_F16, false}, {'f', 4, MO_F32, false},
     {'f', 8, MO_F64, false}};
 
-/* The storage of elements of this dtype; NULL and an error if a tensor cannot hold them. */
+/* Returns how elements of the header's dtype are stored in a tensor; NULL after raising if they cannot be. */
 static const element *find_element(mo_context *ctx, const char *label, const mo_npy_header *h) {
     for (size_t i = 0; i < sizeof elements / sizeof *elements; i++)
         if (elements[i].kind == h->kind && elements[i].item == h->item)
@@ -54,7 +54,8 @@ static uint64_t load(const unsigned char *p, int64_t item, bool big) {
     return bits;
 }
 
-/* Extends the bits of an element to the tensor's dtype; returns the reason if the value does not fit. */
+/* Extends the bits of an element to the tensor's dtype. Returns NULL, or what was expected if the value does not
+ * fit. */
 static const char *widen(const element *e, uint64_t *bits) {
     unsigned unused = 64 - 8 * (unsigned)e->item;
     if (e->kind == 'i')
@@ -106,7 +107,7 @@ mo_tensor *mo_npy_tensor_of(mo_context *ctx, const mo_npy_header *h) {
     return mo_null_tensor(ctx);
 }
 
-/* The converted elements as a tensor, on the CPU without another copy. */
+/* Makes a tensor of the converted elements; on the CPU they are converted in place. */
 static mo_tensor *convert_to_tensor(
     mo_context *ctx, const char *label, const mo_npy_header *h, const element *e, const unsigned char *data) {
     size_t host_bytes = (size_t)h->numel * mo_dtype_size(e->dtype);
@@ -147,10 +148,10 @@ mo_tensor *mo_npy_read(mo_context *ctx, const char *path) {
     return T;
 }
 
-/* Room for magic, version, length and dictionary of six axes. */
+/* Room for magic, version, length and the dictionary of an array with six axes. */
 enum { HEADER_ROOM = 320 };
 
-/* Writes the header of such a tensor, padded to a multiple of 64 bytes, and returns its size. */
+/* Writes the header of an array, padded to a multiple of 64 bytes. Returns its size. */
 static size_t write_header(mo_dtype dtype, int ndim, const int64_t *shape, char *header) {
     static const char *const descr[MO_DTYPES] = {"<f4", "<f8", "<i4", "<i8", "|u1", "<f2", NULL};
     size_t used = 10 + (size_t)snprintf(header + 10, HEADER_ROOM - 10,
@@ -158,7 +159,7 @@ static size_t write_header(mo_dtype dtype, int ndim, const int64_t *shape, char 
     for (int a = 0; a < ndim; a++)
         used += (size_t)snprintf(
             header + used, HEADER_ROOM - used, ndim > 1 && a ? " %" PRId64 "," : "%" PRId64 ",", shape[a]);
-    used -= ndim > 1; /* only (n,) keeps its last comma */
+    used -= ndim > 1; /* only a shape of one axis, (n,), keeps its last comma */
     used += (size_t)snprintf(header + used, HEADER_ROOM - used, "), }");
     size_t total = (used + 1 + 63) / 64 * 64;
     memset(header + used, ' ', total - 1 - used);
@@ -184,7 +185,7 @@ mo_code mo_npy_encode(const mo_tensor *T, unsigned char *bytes, size_t n) {
     return mo_tensor_read(T, bytes + start, n - start);
 }
 
-/* Appends the values of T in pieces along its first axis, so that no second array is made. */
+/* Appends the values of T in parts along its first axis, so that there is never a copy of the whole array. */
 static bool append_values(mo_context *ctx, mo_file_writer *file, const mo_tensor *T) {
     const size_t most = (size_t)16 << 20;
     int64_t rows = T->ndim ? T->shape[0] : 1;
@@ -302,7 +303,7 @@ static uint32_t npy_character(const unsigned char *p, bool big) {
     return c;
 }
 
-/* The text of one element, without the zeroes that fill it up. Returns false if it is not valid text. */
+/* Writes the text of one element, without the zeros that fill it up. Returns false if it is not valid text. */
 static bool npy_element_text(const mo_npy_header *h, const unsigned char *p, char *text) {
     int64_t step = h->kind == 'U' ? 4 : 1, n = h->item / step, used = 0;
     while (n > 0 && (h->kind == 'U' ? npy_character(p + (n - 1) * 4, h->big) : p[n - 1]) == 0)
@@ -324,7 +325,7 @@ static bool npy_element_text(const mo_npy_header *h, const unsigned char *p, cha
 
 bool mo_npy_texts(mo_context *ctx, const char *label, const mo_npy_header *h, const unsigned char *data,
     bool (*take)(void *state, const char *text), void *state) {
-    size_t room = h->numel > 0 ? (size_t)h->item + 1 : 1; /* UTF-8 takes four bytes a character at most, as U does */
+    size_t room = h->numel > 0 ? (size_t)h->item + 1 : 1; /* UTF-8 takes at most four bytes a character, like kind U */
     char *text = mo_host_alloc(ctx, room);
     bool fine = text;
     for (int64_t i = 0; fine && i < h->numel; i++) {

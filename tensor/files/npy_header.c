@@ -19,7 +19,7 @@ typedef struct cursor {
     const char *text, *at, *end;
 } cursor;
 
-/* Raises "expected this, found that" at the cursor. Returns false. */
+/* Raises an error with what was expected and what was found at the cursor. Returns false. */
 static bool unexpected(const cursor *c, const char *expected) {
     char found[20];
     size_t left = (size_t)(c->end - c->at);
@@ -34,7 +34,7 @@ static void skip_space(cursor *c) {
         c->at++;
 }
 
-/* Consumes a word or sign if it comes next. */
+/* Consumes the word or sign if it comes next. Returns whether it did. */
 static bool accept(cursor *c, const char *word) {
     size_t n = strlen(word);
     skip_space(c);
@@ -48,7 +48,7 @@ static bool expect(cursor *c, const char *sign, const char *name) {
     return accept(c, sign) || unexpected(c, name);
 }
 
-/* A quoted string without escapes into buffer. */
+/* Reads a quoted string without escapes into buffer. */
 static bool string(cursor *c, const char *expected, char *buffer, size_t bytes) {
     skip_space(c);
     if (c->at == c->end || (*c->at != '\'' && *c->at != '"'))
@@ -63,7 +63,7 @@ static bool string(cursor *c, const char *expected, char *buffer, size_t bytes) 
     return true;
 }
 
-/* One size of a shape. Python 2 on Windows wrote an L after it. */
+/* Reads one size of a shape; Python 2 on Windows wrote an L after it. */
 static bool size(cursor *c, int64_t *value) {
     cursor start = *c;
     *value = 0;
@@ -76,7 +76,7 @@ static bool size(cursor *c, int64_t *value) {
     return true;
 }
 
-/* (), (n,) or (m, n) with a trailing comma or without. */
+/* Reads a shape: (), (n,) or (m, n), with a trailing comma or without. */
 static bool shape(cursor *c, mo_npy_header *h) {
     if (!expect(c, "(", "the tuple of the shape"))
         return false;
@@ -100,7 +100,8 @@ static bool fortran_order(cursor *c, mo_npy_header *h) {
     return h->fortran || expect(c, "False", "True or False");
 }
 
-/* '<f4', '|b1', '>i8', '<U7': byte order, kind, and size in bytes (in characters of four for U). */
+/* Reads a dtype such as '<f4', '|b1', '>i8', '<U7': byte order, kind, and size in bytes (for U in characters of four
+ * bytes). */
 static bool descr(cursor *c, mo_npy_header *h) {
     if (accept(c, "[")) {
         mo_fail(c->ctx, MO_UNSUPPORTED, "%s: expected an array of numbers, found a structured dtype", c->label);
@@ -121,7 +122,7 @@ static bool descr(cursor *c, mo_npy_header *h) {
     h->item = 0;
     for (; h->descr[0] && isdigit((unsigned char)*d) && h->item < INT32_MAX / 10; d++)
         h->item = h->item * 10 + (*d - '0');
-    if (h->kind == 'O' || h->kind == 'M' || h->kind == 'm') /* objects; dates with their unit: never read */
+    if (h->kind == 'O' || h->kind == 'M' || h->kind == 'm') /* objects, and dates, whose unit follows, are never read */
         return true;
     if (!order || !h->kind || !strchr("biufcUSV", h->kind) || *d ||
         (any_order && h->item > 1 && strchr("iufcU", h->kind)))
@@ -165,7 +166,7 @@ static bool dictionary(cursor *c, mo_npy_header *h) {
     return c->at == c->end || unexpected(c, "spaces after the dictionary");
 }
 
-/* Raises an error that says what the file is instead, judged by its first bytes. */
+/* Raises an error that guesses from the first bytes what the file is instead. */
 static void refuse_file(mo_context *ctx, const char *label, const unsigned char *bytes, size_t n) {
     size_t plain = 0;
     while (plain < n && plain < 64 && (isprint(bytes[plain]) || isspace(bytes[plain])))
@@ -217,7 +218,7 @@ bool mo_npy_header_read(
 }
 
 bool mo_npy_header_fits(mo_context *ctx, const char *label, mo_npy_header *h, size_t n) {
-    /* An axis of size 0 empties the array, but the others must not overflow the strides either. */
+    /* Counts an axis of size 0 as 1: the array is empty, but the strides of the other axes must not overflow either. */
     int64_t room = h->item > 8 ? h->item : 8;
     bool overflow = false;
     h->numel = 1;

@@ -1,8 +1,8 @@
 /* tensor/files/npz.c - NumPy's .npz files: zip archives of .npy members, stored or deflated.
  *
- * libzip reads the central directory (zip64 fields included) and inflates. The sizes in the directory are only claims,
- * so every member is inflated twice: first through a small buffer, which checks length, CRC-32 and header at no cost in
- * memory whatever the claim is, then into memory of its true size. */
+ * libzip reads the central directory (zip64 fields included) and inflates. The sizes in the directory can be false, so
+ * every member is inflated twice: first through a small buffer, which checks length, CRC-32 and header and costs no
+ * memory whatever size is claimed, then into memory of its true size. */
 #include "tensor/files/arrays.h"
 #include "tensor/files/file.h"
 #include "tensor/files/npy.h"
@@ -24,18 +24,18 @@ enum { SMALLEST_ZIP = 22 };
 typedef struct member {
     zip_t *zip;
     zip_stat_t st;
-    char label[MO_LABEL]; /* starts every message about it */
+    char label[MO_LABEL]; /* starts every message about this member */
     char name[256];       /* without .npy */
     unsigned char head[HEAD];
 } member;
 
 static bool zip_out_of_memory(const zip_error_t *error) {
-    int code = zip_error_code_zip(error); /* libzip reports no error if it lacks memory for a source */
+    int code = zip_error_code_zip(error); /* ZIP_ER_OK: libzip sets no error if it lacks memory for a source */
     return code == ZIP_ER_OK || code == ZIP_ER_MEMORY || errno == ENOMEM ||
            (code == ZIP_ER_ZLIB && zip_error_code_system(error) == Z_MEM_ERROR);
 }
 
-/* Raises libzip's message after label and what, with `code` unless libzip lacks memory or a feature. Always returns
+/* Raises libzip's message after `label` and `what`, with `code` unless libzip lacks memory or a feature. Returns
  * false. */
 static bool zip_failed(mo_context *ctx, mo_code code, const char *label, const char *what, zip_error_t *error) {
     int zip = zip_error_code_zip(error);
@@ -49,7 +49,7 @@ static bool zip_failed(mo_context *ctx, mo_code code, const char *label, const c
     return false;
 }
 
-/* Looks a member up and names it. */
+/* Reads what the directory says of member i, and sets m->name and m->label. Returns false on failure. */
 static bool find_member(mo_context *ctx, const char *archive, zip_uint64_t i, member *m) {
     char shown[128];
     if (zip_stat_index(m->zip, i, 0, &m->st) < 0)
@@ -66,8 +66,8 @@ static bool find_member(mo_context *ctx, const char *archive, zip_uint64_t i, me
     return mo_ok(ctx);
 }
 
-/* Returns whether the reader can read a member, and whether it lies in an archive of n bytes. used sums the compressed
- * bytes of the members, so that no two can share bytes. */
+/* Returns whether the reader can read a member, and whether the archive of n bytes can contain it. *used sums the
+ * compressed bytes of the members, so that no two of them can share bytes. */
 static bool readable(mo_context *ctx, const member *m, size_t n, uint64_t *used) {
     const zip_stat_t *st = &m->st;
     if (st->encryption_method != ZIP_EM_NONE)
@@ -83,7 +83,7 @@ static bool readable(mo_context *ctx, const member *m, size_t n, uint64_t *used)
     return mo_ok(ctx);
 }
 
-/* Inflates the next n bytes; done counts the bytes before them. */
+/* Inflates the next n bytes of a member. done: the number of bytes before these, for messages. */
 static bool inflate_next(
     mo_context *ctx, const member *m, zip_file_t *file, uint64_t done, unsigned char *bytes, size_t n) {
     for (size_t have = 0; have < n;) {
@@ -110,7 +110,7 @@ static zip_file_t *open_member(mo_context *ctx, const member *m) {
     return file;
 }
 
-/* Inflates a member once to check its length and CRC-32; keeps its head. */
+/* Inflates a member once to check its length and CRC-32; keeps its first bytes in m->head. */
 static bool verify(mo_context *ctx, member *m) {
     unsigned char buffer[HEAD], *bytes = m->head;
     uint32_t crc = 0;
@@ -136,7 +136,8 @@ static bool verify(mo_context *ctx, member *m) {
     return ok;
 }
 
-/* Inflates a verified member whose bytes are the elements of T, after its header, which is inflated over the head. */
+/* Inflates a verified member whose elements need no conversion into T, which it takes over and adds to arrays. The
+ * header is inflated into m->head. */
 static void fill_tensor(mo_arrays *arrays, member *m, const mo_npy_header *h, mo_tensor *T) {
     mo_context *ctx = arrays->ctx;
     size_t n = (size_t)h->numel * mo_dtype_size(T->dtype);
@@ -151,8 +152,8 @@ static void fill_tensor(mo_arrays *arrays, member *m, const mo_npy_header *h, mo
         mo_tensor_release(T);
 }
 
-/* Inflates a verified member of numbers and adds it to arrays; without a copy if a tensor can hold its bytes
- * unchanged. */
+/* Inflates a verified member of numbers and adds it to arrays; straight into the tensor if no element needs
+ * conversion. */
 static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
     mo_context *ctx = arrays->ctx;
     mo_tensor *T = mo_npy_tensor_of(ctx, h);
@@ -170,7 +171,7 @@ static void take_member(mo_arrays *arrays, member *m, const mo_npy_header *h) {
     mo_file_bytes_free(ctx, &content);
 }
 
-/* Notes the name of a text member, so that the caller can refuse it by name. */
+/* Adds the name of a text member to arrays->texts, so that the caller can refuse it by name. */
 static void note_text(mo_arrays *arrays, const member *m) {
     char *texts = NULL;
     if (asprintf(&texts, "%s\n%s", arrays->texts ? arrays->texts : "", m->name) < 0) {
@@ -181,7 +182,7 @@ static void note_text(mo_arrays *arrays, const member *m) {
     arrays->texts = texts;
 }
 
-/* Reads every member of an archive of n bytes; m is room to work in. */
+/* Reads every member of an archive of n bytes. m: workspace, with m->zip set. */
 static void read_members(mo_arrays *arrays, const char *label, member *m, size_t n) {
     mo_context *ctx = arrays->ctx;
     uint64_t used = 0, left = (uint64_t)mo_expansion_limit(ctx, (int64_t)n);
@@ -217,7 +218,7 @@ static zip_t *open_archive(mo_context *ctx, const char *label, const unsigned ch
     errno = 0; /* if memory runs out, libzip can report a damaged archive: zip_failed reads errno */
     zip_source_t *source = zip_source_buffer_create(bytes, n, 0, &error);
     zip_t *zip = source ? zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error) : NULL;
-    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names the duplicate */
+    if (source && !zip && zip_error_code_zip(&error) == ZIP_ER_EXISTS) /* find_member names it */
         zip = zip_open_from_source(source, ZIP_RDONLY, &error);
     if (!zip) {
         zip_failed(ctx, MO_FORMAT, label, "expected a whole zip archive, found damage", &error);
@@ -265,7 +266,7 @@ mo_arrays *mo_npz_read(mo_context *ctx, const char *path) {
  * archive in memory, and mo_file_replace puts it in place all or nothing. ---- */
 
 enum { DEFLATE_LEVEL = 6 };
-/* 1980-01-01, the first day of zip. */
+/* 1980-01-01, the first date that zip can store. */
 enum { ZIP_EPOCH = 1 << 5 | 1 };
 
 /* An archive being built. libzip reads the members only when it closes, so they are kept until then. */
@@ -280,7 +281,7 @@ static bool build_failed(mo_context *ctx, const char *label, zip_error_t *error)
     return zip_failed(ctx, MO_INVALID, label, "cannot build the archive", error);
 }
 
-/* Adds encoded bytes as the member "name.npy". */
+/* Adds encoded bytes to the archive as the member "name.npy". */
 static bool add_source(zip_t *zip, const char *name, const mo_file_bytes *member) {
     zip_source_t *source = zip_source_buffer(zip, member->data, member->n, 0);
     zip_int64_t i = source ? zip_file_add(zip, name, source, ZIP_FL_ENC_UTF_8) : -1;
@@ -290,7 +291,7 @@ static bool add_source(zip_t *zip, const char *name, const mo_file_bytes *member
            zip_file_set_dostime(zip, (zip_uint64_t)i, 0, ZIP_EPOCH, 0) == 0;
 }
 
-/* Encodes array i and adds it. */
+/* Encodes array i and adds it to the archive. */
 static bool add_member(const build *b, int64_t i) {
     mo_context *ctx = b->arrays->ctx;
     const mo_array *array = &b->arrays->items[i];
@@ -309,7 +310,7 @@ static bool add_member(const build *b, int64_t i) {
     return ok;
 }
 
-/* Builds the archive in the memory behind source. */
+/* Builds the archive in the memory of `source`. */
 static bool build_archive(build *b, zip_source_t *source) {
     mo_context *ctx = b->arrays->ctx;
     zip_error_t error;
@@ -320,7 +321,7 @@ static bool build_archive(build *b, zip_source_t *source) {
     zip_error_fini(&error);
     if (!b->zip)
         return false;
-    zip_source_keep(source); /* the caller's reference; the archive releases its own */
+    zip_source_keep(source); /* keeps a reference for the caller, as the archive releases its own */
     for (int64_t i = 0; i < b->arrays->count && mo_ok(ctx); i++)
         add_member(b, i);
     if (mo_ok(ctx) && zip_close(b->zip) == 0)

@@ -1,5 +1,5 @@
-/* tensor/files/number_json.c - jansson in the locale C. The backends of devices contain number_text.c, and no jansson.
- */
+/* tensor/files/number_json.c - jansson in the locale C. Apart from number_text.c, as device backends contain that file
+ * but no jansson. */
 #include "tensor/files/number_text.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static bool decodes_again(const json_t *value, const json_error_t *error, const 
 
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error) {
     locale_t before = mo_locale_enter_c();
-    errno = 0; /* shows a failed allocation, since malloc sets it to ENOMEM */
+    errno = 0; /* malloc sets ENOMEM if it fails */
     json_error_t first = {.text = ""};
     json_t *value = json_loadb(text, n, flags, &first);
     bool lacked = errno == ENOMEM || !decodes_again(value, &first, text, n, flags);

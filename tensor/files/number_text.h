@@ -25,14 +25,14 @@ int mo_format_list(char *buffer, size_t bytes, const char *format, va_list list)
 /* strtod. */
 double mo_read_number(const char *text, char **end);
 
-/* json_loadb and json_dumps: for all JSON, since jansson stops the process (an assert) at a number with a point where
- * the separator has several bytes, as in ps_AF. error may be NULL. If memory lacks, decode returns NULL with the text
- * "out of memory" and the code json_error_out_of_memory in error; jansson itself would report damage at a good place,
- * or return a value from whose strings letters are missing. */
+/* json_loadb and json_dumps. To be used for all JSON, because jansson ends the process (by an assert) at a number with
+ * a point if the locale's separator has several bytes, as in ps_AF. error may be NULL. If memory runs out,
+ * mo_json_decode returns NULL with the text "out of memory" and the code json_error_out_of_memory in error; jansson
+ * itself would report damage where there is none, or return a value with letters missing from its strings. */
 json_t *mo_json_decode(const char *text, size_t n, size_t flags, json_error_t *error);
-/* The JSON of a file's metadata; NULL if there is none or it is no JSON. Lack of memory raises. */
+/* Returns the decoded metadata of a file; NULL if there are none or they are not JSON. Raises if memory runs out. */
 json_t *mo_json_metadata(mo_context *ctx, const char *label, const char *text);
-/* MO_MEMORY or MO_FORMAT, for the error of a decode that returned NULL. */
+/* The code for an error of mo_json_decode: MO_MEMORY or MO_FORMAT. */
 mo_code mo_json_code(const json_error_t *error);
 char *mo_json_encode(const json_t *value, size_t flags);
 

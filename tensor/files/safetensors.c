@@ -12,7 +12,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* The limit of the reference implementation. */
+/* The reference implementation's limit, in bytes. */
 enum { LONGEST_HEADER = 100000000 };
 
 #define METADATA "__metadata__"
@@ -26,10 +26,10 @@ typedef struct entry {
     mo_dtype dtype;
     int ndim;
     int64_t shape[MO_MAX_AXES];
-    int64_t begin, end; /* bytes of the data */
+    int64_t begin, end; /* range of the tensor's bytes in the data */
 } entry;
 
-/* A file in memory, its parts and its parsed header. */
+/* A file in memory, divided into its parts, with its header parsed. */
 typedef struct parts {
     mo_context *ctx;
     const char *label;
@@ -50,9 +50,9 @@ void mo_safetensors_digest(const void *bytes, size_t n, char digits[MO_DIGITS + 
         snprintf(digits + 2 * i, 3, "%02x", digest.digest[i]);
 }
 
-/* Where the digits of a digest stand in compact JSON text; -1 if nowhere. */
+/* Returns the position of the digits of the digest named `key` in compact JSON text; -1 if there are none. */
 static ptrdiff_t find_digits(const char *header, size_t n, const char *key) {
-    char pattern[32]; /* a quote inside a JSON string is escaped, so that this can only be the key */
+    char pattern[32]; /* a quote in a JSON string is escaped, so only the key matches */
     snprintf(pattern, sizeof pattern, "\"%s\":\"", key);
     const char *found = memmem(header, n, pattern, strlen(pattern));
     if (!found || (size_t)(header + n - found) < strlen(pattern) + MO_DIGITS)
@@ -60,7 +60,7 @@ static ptrdiff_t find_digits(const char *header, size_t n, const char *key) {
     return found + strlen(pattern) - header;
 }
 
-/* Whether a part of the file has the expected digest; raises "label: damaged PART" if not. */
+/* Returns whether the n bytes have the expected digest; raises "label: damaged <part>" if not. */
 static bool digest_matches(
     mo_context *ctx, const char *label, const char *part, const void *bytes, size_t n, const char *expected) {
     char found[MO_DIGITS + 1], shown[MO_DIGITS + 8];
@@ -72,7 +72,7 @@ static bool digest_matches(
     return false;
 }
 
-/* Checks the digest of the n bytes of a header, if its metadata (NULL: none) hold digests. */
+/* Checks the digest of a header of n bytes, if metadata (may be NULL) contain digests. Returns false if it is wrong. */
 static bool check_header_digest(
     mo_context *ctx, const char *label, const char *header, size_t n, const json_t *metadata) {
     const char *digits = json_string_value(json_object_get(metadata, HEADER_DIGEST));
@@ -99,7 +99,7 @@ static const char *dtype_name(mo_dtype dtype) {
     return names[dtype];
 }
 
-/* Whether metadata are as they must be: an object of strings. */
+/* Whether metadata are an object whose values are strings. */
 static bool is_metadata(json_t *metadata) {
     if (!json_is_object(metadata))
         return false;
@@ -109,7 +109,7 @@ static bool is_metadata(json_t *metadata) {
     return true;
 }
 
-/* Finds header and data in the n bytes of a file. */
+/* Finds header and data in the n bytes of a file. Returns false if they are no safetensors file. */
 static bool split(parts *p, const unsigned char *bytes, size_t n) {
     uint64_t length = 0;
     if (n < 10) {
@@ -145,7 +145,8 @@ static bool parse_json(parts *p) {
     return mo_ok(p->ctx);
 }
 
-/* Copies an array of at most `most` non-negative integers into values and returns its length; -1 if json is not one. */
+/* Copies a JSON array of at most `most` non-negative integers into values and returns its length; -1 if json is not
+ * such an array. */
 static int read_integers(const json_t *json, int64_t *values, size_t most) {
     size_t n = json_array_size(json);
     if (!json_is_array(json) || n > most)
@@ -159,7 +160,7 @@ static int read_integers(const json_t *json, int64_t *values, size_t most) {
     return (int)n;
 }
 
-/* The bytes of a shape; -1 on overflow, which includes the strides of an empty shape. */
+/* The bytes of a tensor; -1 on overflow, also of the strides of an empty shape. */
 static int64_t shape_bytes(const entry *e) {
     int64_t bytes = (int64_t)mo_dtype_size(e->dtype), room = 8;
     for (int a = 0; a < e->ndim; a++) {
@@ -219,7 +220,8 @@ static int by_offset(const void *x, const void *y) {
     return strcmp(a->name, b->name);
 }
 
-/* Reads all descriptions, sorts them by position, and checks that they tile the data. */
+/* Reads all tensors' descriptions, sorts them by position, and checks that they cover the data without gap or
+ * overlap. */
 static bool read_entries(parts *p) {
     p->entries = mo_host_alloc(p->ctx, json_object_size(p->root) * sizeof *p->entries);
     if (!p->entries)
@@ -247,7 +249,7 @@ static bool read_entries(parts *p) {
     return mo_ok(p->ctx);
 }
 
-/* Checks that the metadata are strings, and the digest of the header if they hold one. */
+/* Checks that the metadata are strings, and the header's digest if they contain it. */
 static bool check_header(parts *p) {
     json_t *metadata = json_object_get(p->root, METADATA);
     if (!metadata || is_metadata(metadata))
@@ -256,7 +258,7 @@ static bool check_header(parts *p) {
     return false;
 }
 
-/* Checks each tensor whose digest the metadata hold, in the order of the data. */
+/* Checks each tensor, in the order of the data, against its digest in `digits`. */
 static bool check_tensors(parts *p, const char *digits) {
     size_t length = p->count ? (size_t)p->count * (MO_DIGITS + 1) - 1 : 0;
     if (strlen(digits) != length) {
@@ -284,7 +286,7 @@ static bool check_data(parts *p) {
            (!each || check_tensors(p, each));
 }
 
-/* The metadata as JSON text, from mo_host_alloc; NULL on failure. */
+/* Returns the metadata as JSON text, from mo_host_alloc; NULL on failure. */
 static char *metadata_text(const parts *p, const json_t *metadata) {
     size_t n = json_dumpb(metadata, NULL, 0, MO_JSON_FLAGS);
     char *text = mo_host_alloc(p->ctx, n + 1);
@@ -356,7 +358,7 @@ bool mo_require_digests(mo_context *ctx, const char *path, const char *metadata)
 typedef struct build {
     const mo_arrays *arrays;
     const char *label;
-    const mo_array **order; /* of the tensors in the data */
+    const mo_array **order; /* the tensors' arrays in the order of the data */
     json_t *root;
     size_t data_bytes;
 } build;
@@ -367,7 +369,8 @@ static int by_width_and_name(const void *x, const void *y) {
     return wide_a != wide_b ? (wide_a > wide_b ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-/* Puts digits 0, to be replaced later, for the header and each of n tensors. Returns false when out of memory. */
+/* Adds digests of zeros, which `stamp` replaces, for the header and each of n tensors. Returns false when out of
+ * memory. */
 static bool reserve_digests(json_t *metadata, int64_t n) {
     size_t length = n ? (size_t)n * (MO_DIGITS + 1) - 1 : 0;
     char *zeros = malloc(length + MO_DIGITS + 1);
@@ -383,7 +386,7 @@ static bool reserve_digests(json_t *metadata, int64_t n) {
     return ok;
 }
 
-/* The user's metadata with room for the digests; NULL on failure. */
+/* Returns the user's metadata with digests of zeros added; NULL on failure. */
 static json_t *make_metadata(const build *b, const char *text) {
     mo_context *ctx = b->arrays->ctx;
     char shown[128];
@@ -402,7 +405,8 @@ static json_t *make_metadata(const build *b, const char *text) {
     return NULL;
 }
 
-/* {"dtype", "shape", "data_offsets"} of a tensor whose data starts at byte `begin`; NULL when out of memory. */
+/* Returns {"dtype", "shape", "data_offsets"} for a tensor at the bytes `begin` .. `end` - 1; NULL when out of
+ * memory. */
 static json_t *make_entry(const mo_tensor *T, size_t begin, size_t end) {
     json_t *shape = json_array();
     bool ok = shape;
@@ -415,7 +419,7 @@ static json_t *make_entry(const mo_tensor *T, size_t begin, size_t end) {
     return NULL;
 }
 
-/* Adds the description of the tensor whose data comes next. */
+/* Adds the description of the tensor that comes next in the data. */
 static bool describe(build *b, const mo_array *array) {
     mo_context *ctx = b->arrays->ctx;
     char shown[128];
@@ -435,7 +439,7 @@ static bool describe(build *b, const mo_array *array) {
     return false;
 }
 
-/* Sorts the arrays and describes them in the JSON header. */
+/* Sorts the arrays and describes them in the JSON header. Returns false on failure. */
 static bool make_header(build *b, const char *metadata) {
     mo_context *ctx = b->arrays->ctx;
     size_t count = (size_t)b->arrays->count;
@@ -453,7 +457,8 @@ static bool make_header(build *b, const char *metadata) {
     return mo_ok(ctx);
 }
 
-/* Writes the digests over their zeros: of the tensors, whose data follow the header, then of the header. */
+/* Writes the digests over their zeros in the header: first those of the tensors, whose data follow the header, then the
+ * header's own. */
 static void stamp(const build *b, char *header, size_t header_bytes) {
     char digits[MO_DIGITS + 1];
     ptrdiff_t at = find_digits(header, header_bytes, TENSOR_DIGESTS);
@@ -470,7 +475,7 @@ static void stamp(const build *b, char *header, size_t header_bytes) {
     memcpy(header + at, digits, MO_DIGITS);
 }
 
-/* Lays out header and data and replaces the file. */
+/* Puts header and data together, and replaces the file. */
 static void write_file(const build *b, const char *path) {
     mo_context *ctx = b->arrays->ctx;
     size_t text_bytes = json_dumpb(b->root, NULL, 0, MO_JSON_FLAGS);

@@ -1,7 +1,7 @@
 /* tensor/plain/blas.c - products and triangular solves as loop nests, for a build without a BLAS. Row-major; names and
  * arguments as in CBLAS. Compiled for each float type (tensor/cpu/real.h).
  *
- * op(A) is a window: entry (i, j) at i * row + j * column, so that transposing swaps two strides. */
+ * op(A) is a `window`: entry (i, j) is at i * row + j * column, so that transposing swaps two strides. */
 #include "tensor/cpu/real.h"
 
 #include <cblas.h>
@@ -20,7 +20,7 @@ static real entry(window A, int64_t i, int64_t j) {
     return A.at[i * A.row + j * A.column];
 }
 
-/* y := beta y, where a beta of 0 overwrites what is not a number too. */
+/* y := beta y. A beta of 0 sets y to 0 even where y is NaN or infinite. */
 static void scale_row(real *y, int64_t n, int64_t step, real beta) {
     for (int64_t j = 0; j < n; j++)
         y[j * step] = beta == 0 ? 0 : beta * y[j * step];
@@ -54,7 +54,7 @@ void blas_gemv(enum CBLAS_ORDER order, enum CBLAS_TRANSPOSE op, blasint m, blasi
         beta, y, y_step);
 }
 
-/* The lower triangle of C := alpha op(A) op(A)^T + beta C. */
+/* C := alpha op(A) op(A)^T + beta C; only the lower triangle of C is computed. */
 void blas_syrk(enum CBLAS_ORDER order, enum CBLAS_UPLO side, enum CBLAS_TRANSPOSE op, blasint n, blasint k, real alpha,
     const real *A, blasint lda, real beta, real *C, blasint ldc) {
     window X = operand(A, lda, op != CblasNoTrans);
@@ -68,7 +68,7 @@ void blas_syrk(enum CBLAS_ORDER order, enum CBLAS_UPLO side, enum CBLAS_TRANSPOS
         }
 }
 
-/* C := alpha A B + beta C, or alpha B A + beta C, with A symmetric and one of its triangles read. */
+/* C := alpha A B + beta C, or alpha B A + beta C, with A symmetric; reads one triangle of A. */
 void blas_symm(enum CBLAS_ORDER order, enum CBLAS_SIDE side, enum CBLAS_UPLO triangle, blasint m, blasint n, real alpha,
     const real *A, blasint lda, const real *B, blasint ldb, real beta, real *C, blasint ldc) {
     (void)order;
@@ -90,7 +90,8 @@ void blas_symv(enum CBLAS_ORDER order, enum CBLAS_UPLO triangle, blasint n, real
     blas_symm(order, CblasLeft, triangle, n, 1, alpha, A, lda, x, x_step, beta, y, y_step);
 }
 
-/* T x = b for a column x of n entries, `step` apart; T lower or upper as it stands in the window. */
+/* Solves T x = b in place for a column x of n entries, `step` apart. lower: whether the window T, after op, is a lower
+ * triangle. */
 static void substitute(window T, bool lower, bool unit, int64_t n, real *x, int64_t step) {
     for (int64_t r = 0; r < n; r++) {
         int64_t i = lower ? r : n - 1 - r;
@@ -108,7 +109,7 @@ void blas_trsv(enum CBLAS_ORDER order, enum CBLAS_UPLO triangle, enum CBLAS_TRAN
     substitute(operand(T, ld, transposed), (triangle == CblasLower) != transposed, diagonal == CblasUnit, n, x, step);
 }
 
-/* B := alpha op(T)^-1 B, or alpha B op(T)^-1: each row of the latter solves with the transpose. */
+/* B := alpha op(T)^-1 B, or alpha B op(T)^-1, for which each row is solved with the transpose of op(T). */
 void blas_trsm(enum CBLAS_ORDER order, enum CBLAS_SIDE side, enum CBLAS_UPLO triangle, enum CBLAS_TRANSPOSE op,
     enum CBLAS_DIAG diagonal, blasint m, blasint n, real alpha, const real *T, blasint ld, real *B, blasint ldb) {
     bool left = side == CblasLeft, transposed = (op != CblasNoTrans) != !left;

@@ -8,7 +8,7 @@
 
 #define A_(i, j) A[(i) + (int64_t)(j)*ld]
 
-/* A = U^T U. info: the first leading minor that is not positive. */
+/* A = U^T U. *info: the first leading minor that is not positive, or 0. */
 void lapack_potrf(const char *uplo, const int *order, real *A, const int *leading, int *info) {
     const int64_t n = *order, ld = *leading;
     (void)uplo;
@@ -26,14 +26,14 @@ void lapack_potrf(const char *uplo, const int *order, real *A, const int *leadin
         }
 }
 
-/* (U^T U)^-1 from U: V = U^-1 in its place, then V V^T in the place of that. */
+/* Replaces U by (U^T U)^-1 = V V^T: first U by V = U^-1, then V by V V^T. */
 void lapack_potri(const char *uplo, const int *order, real *A, const int *leading, int *info) {
     const int64_t n = *order, ld = *leading;
     (void)uplo;
     *info = 0;
     for (int64_t j = 0; j < n; j++) {
         A_(j, j) = 1 / A_(j, j);
-        for (int64_t i = 0; i < j; i++) { /* -V[i, i..j-1] U[i..j-1, j], of which no entry is overwritten yet */
+        for (int64_t i = 0; i < j; i++) { /* -V[i, i..j-1] U[i..j-1, j], which still holds U there */
             real sum = 0;
             for (int64_t k = i; k < j; k++)
                 sum += A_(i, k) * A_(k, j);
@@ -41,7 +41,7 @@ void lapack_potri(const char *uplo, const int *order, real *A, const int *leadin
         }
     }
     for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i <= j; i++) { /* the diagonal last: its column's entries read it */
+        for (int64_t i = 0; i <= j; i++) { /* the diagonal entry last: the column's other entries read it */
             real sum = 0;
             for (int64_t k = j; k < n; k++)
                 sum += A_(i, k) * A_(j, k);
@@ -49,7 +49,7 @@ void lapack_potri(const char *uplo, const int *order, real *A, const int *leadin
         }
 }
 
-/* P A = L U with partial pivoting, pivots numbered from 1. info: the first pivot that is zero. */
+/* P A = L U with partial pivoting, pivots numbered from 1. *info: the first pivot that is zero, or 0. */
 void lapack_getrf(const int *rows, const int *columns, real *A, const int *leading, int *pivot, int *info) {
     const int64_t m = *rows, n = *columns, ld = *leading;
     *info = 0;
@@ -83,7 +83,7 @@ static void reflect(real *A, int64_t ld, int64_t m, int64_t n, int64_t k, int64_
     }
 }
 
-/* A = Q R by reflections: R in the upper triangle, the vectors below it. */
+/* A = Q R by reflections: R in the upper triangle, the vectors v of the reflections below it. */
 void lapack_geqrf(const int *rows, const int *columns, real *A, const int *leading, real *tau, real *work,
     const int *length, int *info) {
     const int64_t m = *rows, n = *columns, ld = *leading;
@@ -102,7 +102,7 @@ void lapack_geqrf(const int *rows, const int *columns, real *A, const int *leadi
     }
 }
 
-/* The first n columns of Q in the place of the reflections. */
+/* Replaces the reflections by the first n columns of Q. */
 void lapack_orgqr(const int *rows, const int *columns, const int *reflections, real *A, const int *leading,
     const real *tau, real *work, const int *length, int *info) {
     const int64_t m = *rows, n = *columns, ld = *leading;
@@ -126,7 +126,8 @@ static void rotate(real *p, real *q, int64_t n, int64_t step, double c, double s
     }
 }
 
-/* The rotation that makes S_pq zero (Golub and Van Loan 8.5.2), in S and in the vectors, columns of A. */
+/* Applies the rotation that makes S_pq zero (Golub and Van Loan 8.5.2) to S, and to the eigenvectors in the columns of
+ * A. */
 static void annihilate(real *S, real *A, int64_t ld, int64_t n, int64_t p, int64_t q) {
     double a = (double)S[p * n + q], half = ((double)S[q * n + q] - (double)S[p * n + p]) / (2 * a);
     double tangent = copysign(1, half) / (fabs(half) + hypot(1, half));
@@ -166,7 +167,7 @@ void lapack_syevd(const char *job, const char *uplo, const int *order, real *A, 
     *info = turned;
     for (int64_t i = 0; i < n; i++)
         w[i] = S[i * n + i];
-    for (int64_t i = 0; i < n; i++) { /* ascending, vectors with their values */
+    for (int64_t i = 0; i < n; i++) { /* sorts the eigenvalues, ascending, and the columns with them */
         int64_t least = i;
         for (int64_t j = i + 1; j < n; j++)
             least = w[j] < w[least] ? j : least;

@@ -35,7 +35,7 @@ no_libmochi() { ! ldd "$1" | grep libmochi; }
 # Examples and guides are those of the installation.
 guides=$prefix/share/doc/mochi
 examples=$guides/tools/examples
-for guide in README.md train/FORMATS.md train/evaluation/RESULTS.md \
+for guide in README.md ops/ADJOINTS.md train/FORMATS.md train/evaluation/RESULTS.md \
     $(find tensor autograd ops models train tools -name README.md); do
     claim "installs_$guide" test -s "$guides/$guide"
 done

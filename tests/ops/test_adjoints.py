@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""tests/ops/test_adjoints.py - the table of adjoints in ops/README.md names every op, and its links lead to the code."""
+"""tests/ops/test_adjoints.py - the table of adjoints in ops/ADJOINTS.md names every op, and its links lead to the code."""
 import pathlib
 import re
 import sys
 
 ops = pathlib.Path(__file__).resolve().parent.parent.parent / "ops"
 link = re.compile(r"\[`([\w/]+\.c)` (\w+)\]\(([\w/]+\.c)\)")
-text = (ops / "README.md").read_text()
+text = (ops / "ADJOINTS.md").read_text()
 failures = []
 for file, function, target in link.findall(text):
     code = (ops / file).read_text() if file == target and (ops / file).exists() else ""
     if f"\nstatic void {function}(mo_vjp " not in code:
-        failures.append(f"ops/README.md: {target} has no vjp of the name {function}")
+        failures.append(f"ops/ADJOINTS.md: {target} has no vjp of the name {function}")
 table = text[text.index("| op | differential"):]
 table = table[:table.index("\n\n")]
 names = [name for file in sorted(ops.rglob("*.c")) for name in re.findall(r'^    \.name = "(\w+)"', file.read_text(), re.M)]
-failures += [f"ops/README.md: the table of adjoints lacks {name}" for name in names if f"`{name}`" not in table]
+failures += [f"ops/ADJOINTS.md: the table of adjoints lacks {name}" for name in names if f"`{name}`" not in table]
 if not link.search(table):
-    failures.append("ops/README.md: the table of adjoints has no links")
+    failures.append("ops/ADJOINTS.md: the table of adjoints has no links")
 print("\n".join(failures) or f"{len(link.findall(table))} links, {len(names)} ops")
 sys.exit(bool(failures))

@@ -35,8 +35,9 @@ typedef struct eval_options {
     int64_t memory;            /* most bytes for the features of a graph; 0: any */
     mo_feature_place place;
     mo_context_options device; /* device, math mode and threads */
-    bool transductive, json, quiet;
-    int argc; /* the command's words; argv[0] is its full name */
+    bool json, quiet;
+    mo_transductive transductive; /* OFF, ON or AUTO: the further columns of --transductive */
+    int argc;                     /* the command's words; argv[0] is its full name */
     char **argv;
 } eval_options;
 
@@ -55,7 +56,7 @@ enum { TRAINED = 1, UNTRAINED }; /* numbers of the encoders of a subject's candi
 
 /* Weights, or none, and the candidates that read the same features. */
 typedef struct subject {
-    char label[40], transductive_label[44], inductive_label[44];
+    char label[40], transductive_label[2][44];
     mo_feature_options features;
     mo_mochi_options mochi;
     double lambda;          /* penalty of heads on single hops */

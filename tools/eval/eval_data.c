@@ -63,8 +63,8 @@ static void choose_hop(evaluation *e, subject *s, mo_task task) {
 /* Whether a candidate can do a task: inner products need links and rows of nodes; the transductive readout nodes or
  * graphs; the inductive readout graphs. */
 static bool can_do(const mo_candidate *c, mo_task task) {
-    return !(c->transductive && task == MO_TASK_LP) && !(c->inductive && task != MO_TASK_GC) &&
-           !(c->dot && task != MO_TASK_LP);
+    return !(c->transductive && task == MO_TASK_LP) &&
+           !(c->transductive == MO_TRANSDUCTIVE_NEVER && task != MO_TASK_GC) && !(c->dot && task != MO_TASK_LP);
 }
 
 /* For protocol public, draws divisions for a graph that came with none. */

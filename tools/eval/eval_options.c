@@ -79,10 +79,12 @@ static const option table[] = {
         .choices = "@graphs|paper|paper-offline", .take = take_eval_pool, .not_with = "hop",
         .why = "--hop says which hop is taken"},
     {OPTION_INT, "dim", "D", AT(dim), "width of the features without weights (default 512)", 1, 65536},
-    {OPTION_FLAG, "transductive", NULL, AT(transductive),
-        "on nodes and graphs, further columns for all weights of the recipe best: +T, the readout refitted on its own "
-        "predictions for all of them, with equally many assumed per class; of graphs also -T, which compares them by "
-        "statistics and vocabularies of the labelled ones alone"},
+    {OPTION_CHOICE, "transductive", "WHETHER", AT(transductive),
+        "on nodes and graphs, further columns for all weights of the recipe best. yes: +T, the readout refitted on its "
+        "own predictions for all of them, with equally many assumed per class; of graphs also -T, which compares them "
+        "by statistics and vocabularies of the labelled ones alone. auto: +T?, with the refit where held-out labels "
+        "are then predicted no worse, as `mochi predict` does. Default no",
+        .choices = "no|yes|auto"},
     {OPTION_GROUP, .help = "Data and protocol"},
     {OPTION_TEXT, "suite", "SUITE|FILE.suite", AT(suite),
         "data sets, tasks, shots, heads and protocol in place of the options below: paper, paper-offline (the "

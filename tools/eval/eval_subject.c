@@ -26,20 +26,23 @@ static void add_model(subject *s, mo_model *model, const mo_head *head, const ch
         s, (mo_candidate){.features = label, .model = model, .head = head, .dot = head == &dot, .encoder = encoder});
 }
 
-/* Adds the last model twice more: with its transductive readout and, for graphs, with its inductive readout. */
-static void add_transductive(subject *s) {
-    if (!s->n_candidates)
-        return;
+/* Adds the last model again, with the readouts that --transductive names. */
+static void add_transductive(subject *s, mo_transductive asked) {
+    static const struct {
+        mo_transductive asked, readout;
+        const char *suffix;
+    } columns[] = {{MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_ON, "+T"}, {MO_TRANSDUCTIVE_ON, MO_TRANSDUCTIVE_NEVER, "-T"},
+        {MO_TRANSDUCTIVE_AUTO, MO_TRANSDUCTIVE_AUTO, "+T?"}};
     mo_candidate c = s->candidates[s->n_candidates - 1];
-    memcpy(s->transductive_label, s->label, sizeof s->label);
-    memcpy(s->inductive_label, s->label, sizeof s->label);
-    c.features = strcat(s->transductive_label, "+T");
-    c.transductive = true;
-    s->candidates[s->n_candidates++] = c;
-    c.features = strcat(s->inductive_label, "-T");
-    c.transductive = false;
-    c.inductive = true;
-    s->candidates[s->n_candidates++] = c;
+    int n = 0;
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        if (columns[i].asked == asked) {
+            char *label = s->transductive_label[n++];
+            snprintf(label, sizeof s->transductive_label[0], "%s%s", s->label, columns[i].suffix);
+            c.features = label;
+            c.transductive = columns[i].readout;
+            s->candidates[s->n_candidates++] = c;
+        }
 }
 
 /* A model with a head or (NULL) its own readout: with the weights' parameters or, if untrained, initial ones. */
@@ -82,8 +85,8 @@ static void add_candidates(mo_context *ctx, const eval_options *o, subject *s, b
         bool mixture = of_examples && !given && !o->encoder && head == &mo_head_mixture;
         if (s->weights)
             add_model(s, make_model(ctx, o, s, readout, false), head, s->label);
-        if (s->weights && o->transductive && head == &mo_head_mixture)
-            add_transductive(s);
+        if (s->weights && o->transductive && head == &mo_head_mixture && s->n_candidates)
+            add_transductive(s, o->transductive);
         if (first && strcmp(s->file, "none") != 0)
             add_model(s, make_model(ctx, o, s, readout, true), head, "random");
         for (int hop = 0; hop < 2 && first; hop++)

@@ -70,7 +70,7 @@ static const option table[] = {
         "penalty of a --head that has one (default: that of the weights)", ITS_OWN},
     {OPTION_CHOICE, "transductive", "WHETHER", AT(few_shot.transductive),
         "refit the readout on its own predictions for all examples, with equally many assumed per class: no, yes or "
-        "auto, where labels left out in turn are predicted no worse, of 100,000 examples or fewer (default: auto). "
+        "auto, unless labels left out in turn are predicted worse; of 100,000 examples or fewer (default: auto). "
         "never, for a set of graphs: a prediction reads that graph and the labelled ones alone",
         .choices = "no|yes|auto|never", OF_CLASSES},
     {OPTION_NAMES, "expert", "ROWS.npy,..", AT(experts),

@@ -10,7 +10,7 @@ bool read_known(const mo_graph *graph, const char *labels, mo_labels *known);
 
 /* With fewer labels per class the temperature depends on a handful of left-out examples. */
 enum { LEAST_CALIBRATED = 4 };
-/* The measured errors of such probabilities (train/few_shot/README.md). */
+/* The measured errors of such probabilities (train/evaluation/RESULTS.md). */
 #define ROUGH_PROBABILITIES                                                                                            \
     "probabilities are rough below 4 labels of a class: over 25 graphs their mean lay up to 41 points below the "      \
     "accuracy and up to 20 above it with 1, up to 20 below and 19 above with 2"

@@ -91,6 +91,8 @@ void print_summary(const mo_labels *known, const mo_few_shot *f, const mo_few_sh
     if (!isnan(e.other))
         fprintf(stderr, "refitted on its own predictions for all: %s; tested in the same way %.1f%% %s it\n",
             e.transductive ? "yes" : "no", 100 * e.other, e.transductive ? "without" : "with");
+    else if (isnan(e.accuracy) && e.transductive)
+        fputs("refitted on its own predictions for all: yes; no label can be left out to test it\n", stderr);
     if (!isnan(e.baseline))
         fprintf(stderr, "features two hops away alone, tested in the same way: %.1f%%\n", 100 * e.baseline);
     if (least < LEAST_CALIBRATED)

@@ -28,7 +28,7 @@ suppress_warnings = ["myst.header"]  # a guide may begin at a heading of the sec
 
 PAGES = {
     "Guides": ["predicting", "readouts", "heads", "teaching", "training", "machines", "building"],
-    "Reference": ["c/index", "python/index", "tools/python/README", "tools/python/PYTORCH", "train/FORMATS", "train/data/README",
+    "Reference": ["c/index", "python/index", "ops/ADJOINTS", "tools/python/README", "tools/python/PYTORCH", "train/FORMATS", "train/data/README",
                   "train/evaluation/RESULTS", "tests/PROMISES"],
 }  # fmt: skip
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// tools/web/bundle.js - makes mochi.html: bundle.js WASM KATEX OPS_README OUT. KATEX: the folder of Debian's libjs-katex.
+// tools/web/bundle.js - makes mochi.html: bundle.js WASM KATEX ADJOINTS OUT. KATEX: the folder of Debian's libjs-katex.
 // The modules beside this file are joined in the order of their imports; the rules of the ops come from the table of
-// ops/README.md; the fonts that formulas use go in as data.
+// ops/ADJOINTS.md; the fonts that formulas use go in as data.
 'use strict';
 const fs = require('fs'), path = require('path'), zlib = require('zlib');
 

@@ -10,7 +10,7 @@
 typedef struct example_list {
     const mo_graph *graph;
     const char *path, *what;
-    int64_t *id, *line; /* [n]; line: in the file, or position in an array */
+    int64_t *id, *line; /* [n]; line: the line in the file, or the position in an array */
     int64_t n, ids, lines;
 } example_list;
 

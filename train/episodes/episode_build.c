@@ -2,8 +2,8 @@
  * (tensors on a tape).
  *
  * Only the plan's rows are read, each once, in rising order of their nodes; for graphs, all nodes of each graph, one
- * graph after another. Indices then count these rows or graphs. If the features are resident, the encoder gathers the
- * rows itself. */
+ * graph after another. The episode's indices number these rows or graphs. If the features are in the context's memory
+ * (resident), the encoder gathers the rows itself. */
 #include "train/episodes/episode_kernels.h"
 #include "train/episodes/episode_rows.h"
 
@@ -155,7 +155,7 @@ mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n
         int64_t distinct = mo_sort_distinct(sorted, n);
         for (int64_t i = 0; i < n; i++)
             times[mo_find_sorted(sorted, distinct, own[i])]++;
-        for (int64_t i = 0; i < n; i++) { /* the first row of an example takes its whole count and resets `times` */
+        for (int64_t i = 0; i < n; i++) { /* an example's first row gets its count, its other rows 0 */
             int64_t *left = &times[mo_find_sorted(sorted, distinct, own[i])];
             weight[b * n + i] = *left;
             *left = 0;

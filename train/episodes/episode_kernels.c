@@ -1,6 +1,6 @@
 /* train/episodes/episode_kernels.c - the kernels between the examples of an episode, as tensors of its tape: only
- * support against support and queries against support, so that the cost does not grow with the graph. Some rows, the
- * centres, stand for a large support. */
+ * support against support and queries against support, so that the cost does not grow with the graph. Of a large
+ * support, only some rows, the centres, are compared. */
 #include "train/episodes/episode_kernels.h"
 
 #include "autograd/tape.h"
@@ -30,7 +30,7 @@ static bool mark_first(mo_context *ctx, const int64_t *id, int64_t n, uint8_t *f
     return seen != NULL;
 }
 
-/* The largest q such that min(q, distinct rows of c), summed over classes c, is at most MO_MOST_CENTRES. */
+/* The number q of centres per class: the largest with sum over c of min(q, distinct rows of c) <= MO_MOST_CENTRES. */
 static int64_t rows_of_each_class(const int64_t *count, int64_t classes) {
     int64_t q = 0;
     for (int64_t sum = 0; sum <= MO_MOST_CENTRES && q <= MO_MOST_CENTRES; q++) {

@@ -7,7 +7,7 @@
 #include "train/episodes/pool.h"
 #include "train/features/row_stack.h"
 
-enum { MO_MOST_PIECES = 8 /* most arrays that an episode reads rows of */ };
+enum { MO_MOST_PIECES = 8 /* the most arrays from which an episode reads rows */ };
 
 /* The rows of an episode; the lists are in a host arena. */
 typedef struct mo_row_list {
@@ -24,27 +24,27 @@ bool mo_list_rows(mo_host_arena *host, const mo_source *source, const mo_plan *p
 typedef struct mo_fetched {
     const mo_pinned *buffer;
     int n;
-    const mo_tensor *array[MO_MOST_PIECES]; /* [i]: the array of piece i, and its offset in the buffer */
+    const mo_tensor *array[MO_MOST_PIECES]; /* [n]: each array read, and where its rows begin in the buffer */
     size_t offset[MO_MOST_PIECES];
 } mo_fetched;
 
-/* Lists the non-resident arrays that an episode reads rows of; returns their number. */
+/* Lists the arrays outside the context's memory from which an episode reads rows; returns their number. */
 int mo_episode_arrays(const mo_context *ctx, const mo_source *source, const mo_tensor *array[MO_MOST_PIECES]);
 /* The tensors of the episode. Rows that are not resident come from `fetched`; if it is NULL, they are fetched now. */
 mo_code mo_episode_tensors(
     mo_tape *t, const mo_plan *plan, const mo_row_list *r, const mo_fetched *fetched, mo_episode *e);
-/* The weights int64 [B, n] of the rows of B supports, as in mo_episode, from the ids [B, n] of their examples; NULL if
- * no support repeats an example, or on failure. mo_plan_weight: [n_support]. */
+/* mo_support_weight: support_weight of mo_episode for B supports, int64 [B, n], from the ids [B, n] of their examples;
+ * NULL if no support repeats an example, or on failure. mo_plan_weight: [n_support], for a plan. */
 mo_tensor *mo_support_weight(mo_tape *t, const int64_t *id, int64_t B, int64_t n);
 mo_tensor *mo_plan_weight(mo_tape *t, const mo_plan *plan);
-/* Weights float64 [n] of rows with these labels, mean 1: a class with n_c rows of n gets s (n_c + 32) in all. Without
- * weights a ridge predicts mostly the class with most labels; but few labels tell little about class sizes. Of 25
- * graphs (accuracy and mean negative log-likelihood of plain queries; balanced accuracy):
+/* Weights float64 [n] of rows with these labels: the rows of a class, n_c of them, get the total weight s (n_c + 32),
+ * with s such that the mean weight is 1. Without weights a ridge predicts mostly the class with most labels, but few
+ * labels say little about class sizes. Means over 25 graphs of accuracy, negative log-likelihood, balanced accuracy:
  *     labels of a class             1 to 4 at random     3 on average, in proportion    30, in proportion
  *     every row counts 1            50.3 1.20  47.9      61.7 1.05  43.8                77.4 .596  59.4
  *     these weights                 52.1 1.13  50.2      63.3 .96   47.1                77.6 .582  61.9
  *     every class counts as much    52.2 1.13  50.4      63.5 .95   47.4                76.8 .596  63.1
- * NULL if all classes have equally many rows, or on failure. */
+ * NULL if all classes have the same number of rows, or on failure. */
 mo_tensor *mo_class_weight(mo_tape *t, const int64_t *label, int64_t n, int64_t classes);
 /* example_tensors.c: gives the episode e the rows of n examples, as tensors of the tape. */
 void mo_example_tensors(

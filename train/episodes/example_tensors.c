@@ -25,7 +25,7 @@ static mo_tensor *gather_examples(
     return mo_reshape(t, mo_gather_rows(t, mo_reshape(t, X, 2, (int64_t[]){outer * E, w}), index), mo_ndim(X), shape);
 }
 
-/* Optional parts of the rows, depending on the task, beside the first three. */
+/* Tensors that exist for some tasks only, besides "blocks", "spectrum" and "extras". */
 const mo_part_row mo_part_rows[] = {{"statistics", 0}, {"subtrees", 0}, {"waves", 0}, {"walks", MO_EXTRAS_LIMIT},
     {"matches", MO_EXTRAS_LIMIT}, {NULL, 0}};
 

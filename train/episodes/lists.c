@@ -72,7 +72,6 @@ static bool list_number(mo_text_reader *r, const char *what, double least, doubl
     return true;
 }
 
-/* Appends a copy of the word to a growing list of n words. */
 static bool list_append(mo_context *ctx, char ***words, int64_t *room, int *n, const char *word) {
     if (!mo_host_array_grow(ctx, words, room, *n + 1, sizeof **words) || !((*words)[*n] = mo_text_copy(ctx, word)))
         return false;

@@ -31,7 +31,7 @@ static bool check_plan_options(const mo_graph *graph, const mo_plan_options *o) 
 }
 
 /* The classes that take part, in the order of their labels: at most max_classes classes with two or more members. Links
- * keep both, since label 1 means an edge. Returns NULL after raising. */
+ * keep both classes, in order, since label 1 means an edge. Returns NULL after raising. */
 static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_classes) {
     mo_plan *plan = d->plan;
     int64_t *class_drawn = mo_host_array(d->ctx, d->members->classes, sizeof *class_drawn);
@@ -59,7 +59,7 @@ static int64_t *draw_classes(drawing *d, const mo_graph *graph, int64_t max_clas
     return class_drawn;
 }
 
-/* One side of a plan while it is being filled. */
+/* Where examples are written: a plan's support or its queries. */
 typedef struct side {
     int64_t **ends, *label, *pair;
 } side;
@@ -94,7 +94,7 @@ static int64_t support_part(const drawing *d, int64_t n) {
 
 /* Draws k support and q query examples of class c under a label. A class with fewer than k + q members is split into
  * two parts, so that support and query share no example; each part is drawn from with replacement. support_first:
- * support members repeat only after all of their part have been drawn. */
+ * a support member repeats only after its whole part has been drawn. */
 static void draw_members(drawing *d, int64_t c, int64_t label) {
     mo_plan *plan = d->plan;
     int64_t k = plan->k, q = plan->q, n = mo_members_count(d->members, c);

@@ -26,7 +26,8 @@ static int64_t take_part(
     return n;
 }
 
-/* Numbers the classes that have a training node (-1: none); returns the training nodes of the smallest class. */
+/* Numbers the classes that have a training node (-1: none); returns the number of training nodes in the smallest
+ * class. */
 static void number_classes(const mo_graph *graph, const uint8_t *division, int64_t *number, mo_plan *plan) {
     for (int64_t i = 0; i < graph->nodes; i++)
         if (division[i] == MO_DIVISION_TRAIN && graph->label[i] >= 0)
@@ -78,7 +79,7 @@ mo_code mo_plan_public(const mo_graph *graph, int64_t division, mo_plan *plan) {
 enum { LABELS_A_CLASS = 20, DRAWN_STREAM = 1 << 20 };
 
 /* The number of training nodes of each class: n in all, in proportion to class sizes, by largest remainders; at least
- * one per class and never all of it. */
+ * one per class, and never the whole class. */
 static void share_training(const mo_members *class, int64_t n, int64_t *train) {
     int64_t all = class->start[class->classes], given = 0;
     for (int64_t c = 0; c < class->classes; c++) {
@@ -105,7 +106,7 @@ static void share_training(const mo_members *class, int64_t n, int64_t *train) {
     }
 }
 
-/* In each class the first drawn nodes are training nodes; every second of the others is a test node. */
+/* In each class the first drawn nodes are training nodes; every second of the remaining nodes is a test node. */
 static void draw_division(mo_members *class, const int64_t *train, uint64_t seed, uint8_t *division) {
     int64_t other = 0;
     for (int64_t c = 0; c < class->classes; c++) {

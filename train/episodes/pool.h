@@ -6,11 +6,11 @@
 
 struct mo_pool {
     mo_context *ctx;
-    mo_context *host;           /* a CPU context for features that are not on the device; NULL before the first */
+    mo_context *host;           /* a CPU context for features that are not on the device; NULL until there are any */
     mo_feature_options options; /* cache: an owned copy */
     double link_share;
-    double family[MO_TASKS]; /* relative frequency of each family */
-    uint64_t version;        /* increases when the pool's draws can change */
+    double family[MO_TASKS]; /* relative frequency of each task */
+    uint64_t version;        /* increases at each change that can affect what is drawn */
     mo_notice notice;
     void *state;
     int n, capacity;

@@ -1,5 +1,5 @@
-/* train/episodes/pool_draw.c - episode `number` of a pool: its family, its source, then its examples, all a function of
- * (seed, number). */
+/* train/episodes/pool_draw.c - episode `number` of a pool: its family (task), its source, then its examples, all a
+ * function of (seed, number). */
 #include "tensor/hidden.h"
 #include "train/episodes/pool.h"
 

@@ -32,12 +32,12 @@ typedef struct row_order {
     row_piece piece[MO_MOST_PIECES];
     int n;
     bool done;
-    char failure[512]; /* one line; "" after success */
+    char failure[512]; /* error message of one line; "" after success */
     struct row_order *next;
 } row_order;
 
 typedef struct row_reader {
-    mo_context *ctx; /* used by the caller's thread alone */
+    mo_context *ctx; /* for use by the caller's thread alone */
     pthread_t thread;
     bool started, stop;
     pthread_mutex_t lock;
@@ -206,7 +206,7 @@ void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t
     p->count = count;
 }
 
-/* prefetch_place: the position of an episode among the taken ones; prefetch_number: the inverse. */
+/* prefetch_place: which of the taken episodes `number` is, from 0; prefetch_number: the inverse. */
 static uint64_t prefetch_place(const mo_prefetch *p, uint64_t number) {
     return number / p->stride * p->count + number % p->stride - p->first;
 }

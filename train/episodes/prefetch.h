@@ -7,17 +7,17 @@
 
 typedef struct mo_prefetch mo_prefetch;
 
-/* For the episodes that mo_pool_draw numbers 0 .. end - 1 under these options; borrows the pool. Returns NULL on
+/* Prepares to fetch episodes 0 .. end - 1 of mo_pool_draw under these options; borrows the pool. Returns NULL on
  * failure. */
 mo_prefetch *mo_prefetch_create(mo_pool *pool, mo_family_order order, const mo_plan_options *options, uint64_t end);
 void mo_prefetch_release(mo_prefetch *p);
-/* Episode `number` with the same bits as by mo_pool_draw; raises the errors of planning and fetching it. */
+/* Episode `number`, bitwise as from mo_pool_draw; raises the errors of planning and fetching it. */
 mo_code mo_prefetch_take(mo_prefetch *p, mo_tape *t, uint64_t number, mo_episode *e, const mo_source **source);
 /* From now on takes only `count` of each `stride` episodes, from number `first` on. Call it before the first
  * episode. */
 void mo_prefetch_share(mo_prefetch *p, uint64_t stride, uint64_t first, uint64_t count);
 /* Fetches ahead; call it when the work of episode `number`, the last one taken, is queued. Plans the fourth episode
- * after it; those between are under way. Raises no error. */
+ * after it; the three between are planned already. Raises no error. */
 void mo_prefetch_ahead(mo_prefetch *p, uint64_t number);
 
 #endif

@@ -42,7 +42,7 @@ static mo_paired pair_accuracies(const accuracies *a, int task) {
     return f;
 }
 
-/* The number of families that take turns in the pool. */
+/* The number of tasks that take turns in the pool. */
 static int count_families(const mo_pool *pool) {
     unsigned present = 0;
     for (int i = 0; i < pool->n; i++)

@@ -9,7 +9,7 @@
 
 #include <inttypes.h>
 
-/* Examples first .. last - 1 and, if the model encodes nodes, their rows (nodes). */
+/* Examples first .. last - 1 and, if the model encodes nodes, the range of their nodes. */
 typedef struct embed_block {
     int64_t first, last, rows, first_node;
 } embed_block;
@@ -20,7 +20,7 @@ typedef struct embedding {
     const mo_source *source;
     int64_t max_rows;
     bool ones;         /* append a 1 to each row of a model of examples */
-    mo_tensor *sketch; /* a matrix to multiply the rows with, or NULL */
+    mo_tensor *sketch; /* a matrix by which the rows are multiplied, or NULL */
     mo_embed_visit visit;
     void *state;
 } embedding;
@@ -53,7 +53,6 @@ static mo_tensor *block_segment(mo_tape *t, const mo_source *source, const embed
     return mo_from(t, MO_I64, 1, &entries, offset);
 }
 
-/* The embeddings of a block, on the tape. */
 static mo_tensor *encode_block(mo_tape *t, mo_model *model, const mo_source *source, const embed_block *b) {
     mo_tensor *hops = mo_arrays_find(source->features->arrays, "hops");
     mo_episode e = {.task = source->task, .n_rows = 1};
@@ -92,7 +91,6 @@ mo_tensor *mo_embed_listed(mo_tape *t, mo_model *model, const mo_source *source,
     return embed_listed(t, model, source, id, n, false);
 }
 
-/* Embeddings of examples first .. last - 1. */
 static mo_tensor *embed_some(
     mo_tape *t, mo_model *model, const mo_source *source, int64_t first, int64_t n, bool ones) {
     int64_t *id = mo_tape_scratch(t, n, sizeof *id);
@@ -152,7 +150,7 @@ static mo_code embed_source(const embedding *e) {
     return mo_code_of(ctx);
 }
 
-/* Copies the blocks into one tensor, *all. */
+/* Copies block Z into *all, one tensor for all blocks. */
 static bool keep_block(mo_tape *t, mo_tensor *Z, int64_t first, int64_t examples, void *all) {
     mo_tensor **kept = all;
     mo_context *ctx = mo_tape_context(t);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The test pairs as links of a graph without them: positives, then negatives. */
+/* Writes the test pairs to `seen`, as the links of a graph without the positives. */
 static bool list_test(const mo_source *s, const mo_link_test *test, mo_links *seen) {
     mo_context *ctx = s->graph->ctx;
     *seen = (mo_links){.n_positive = test->n_positive, .n_negative = test->n_negative};

@@ -55,8 +55,8 @@ static int64_t support_pair(const pairs *p, int64_t i, mo_random *r) {
     return p->order[p->test + (i < pool ? i : mo_random_below(r, pool))];
 }
 
-/* One seed's division of the pairs, and its rows: the evaluation's, or, for rows of examples, its own: all pairs, then
- * the test pairs. */
+/* One seed's division of the pairs. source and rows: the evaluation's; or, for rows of examples, owned ones with the
+ * rows of all pairs, then of the test pairs. */
 typedef struct division {
     const mo_evaluation *ev;
     uint64_t seed;
@@ -94,7 +94,6 @@ static void put_queries(const division *d, int side, int64_t first, mo_plan *pla
     }
 }
 
-/* Reads one score per row of X [n, 1]. */
 static void read_scores(mo_tape *t, mo_tensor *X, double *score, int64_t n) {
     mo_tensor *wide = mo_tape_tensor(t, MO_F64, 2, (int64_t[]){n, 1});
     if (mo_ok(mo_tape_context(t)) && mo_tensor_copy(wide, X) == MO_OK)
@@ -140,7 +139,7 @@ static void put_metrics(const division *d, int c, int shot, int64_t repeat) {
     const double *pos = kind[0].score, *neg = kind[1].score;
     int64_t np = kind[0].test, nn = kind[1].test;
     mo_scores s = {pos, np, neg, nn};
-    errno = 0; /* NAN: no value, or no memory for the ranks, which sets errno */
+    errno = 0; /* NAN: no value or, if errno is set, no memory */
     const double value[MO_LINK_METRICS] = {mo_auc(s), mo_average_precision(s), mo_mean_reciprocal_rank(s),
         mo_hits(s, HITS_K), mo_hits(s, OGB_K), mo_hits_pooled(s, HITS_K)};
     if (errno == ENOMEM)

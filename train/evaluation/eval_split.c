@@ -42,23 +42,38 @@ static void put_calibration(const mo_evaluation *ev, mo_tensor *logits, const mo
     free(host);
 }
 
+/* Logits of the plan's queries; share: as mo_candidate_logits. */
+static mo_tensor *logits_of(mo_evaluation *ev, int c, const mo_plan *plan, mo_tensor **share) {
+    const mo_candidate *candidate = &ev->candidate[c];
+    const mo_source *source = ev->source;
+    switch (candidate->transductive) {
+    case MO_TRANSDUCTIVE_ON:
+        return mo_population_logits(ev->t, source, candidate, &ev->all[c], plan);
+    case MO_TRANSDUCTIVE_AUTO:
+        return mo_few_shot_chosen(ev->t, source, candidate, &ev->all[c], plan);
+    case MO_TRANSDUCTIVE_NEVER:
+        source = &ev->inductive;
+        break;
+    case MO_TRANSDUCTIVE_OFF:
+        break;
+    }
+    return mo_candidate_logits(ev->t, source, candidate, ev->rows[c], plan, ev->options->max_rows, share);
+}
+
 /* The figures of a candidate on one problem, for every metric. */
 static void put_figures(mo_evaluation *ev, int c, int shot, int64_t repeat, const mo_plan *plan) {
     const mo_candidate *candidate = &ev->candidate[c];
     double figure[MO_CLASS_METRICS] = {NAN, NAN, NAN};
     mo_expert_share experts[MO_MAX_EXPERTS];
-    const mo_source *source = candidate->inductive ? &ev->inductive : ev->source;
     mo_tensor *share = NULL;
     mo_tape_reset(ev->t);
-    mo_tensor *logits = candidate->transductive ? mo_population_logits(ev->t, ev->source, candidate, &ev->all[c], plan)
-                                                : mo_candidate_logits(ev->t, source, candidate, ev->rows[c], plan,
-                                                      ev->options->max_rows, &share);
+    mo_tensor *logits = logits_of(ev, c, plan, &share);
     figure[0] = mo_plan_accuracy(ev->t, logits, plan);
     if (ev->options->calibration)
         put_calibration(ev, logits, plan, figure);
     for (int metric = 0; metric < ev->metrics; metric++)
         mo_eval_values(ev, c, shot, metric)[repeat] = figure[metric];
-    int n = candidate->inductive ? 0 : mo_shares_of(ev->t, ev->source, share, experts);
+    int n = candidate->transductive ? 0 : mo_shares_of(ev->t, ev->source, share, experts);
     for (int e = 0; e < ev->experts; e++)
         mo_eval_values(ev, c, shot, ev->metrics + e)[repeat] = e < n ? experts[e].share : NAN;
 }

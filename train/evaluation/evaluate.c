@@ -59,7 +59,7 @@ static bool check_evaluation(
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d has neither a model nor a head", i);
         else if (!c[i].model && c[i].transductive)
             mo_fail(ctx, MO_INVALID, "evaluate: candidate %d is transductive and has no model", i);
-        else if (c[i].inductive && (!c[i].model || !c[i].model->readout || source->task != MO_TASK_GC))
+        else if (c[i].transductive == MO_TRANSDUCTIVE_NEVER && (!c[i].model->readout || source->task != MO_TASK_GC))
             mo_fail(ctx, MO_INVALID,
                 "evaluate: candidate %d is inductive, expected a model with a readout of its own, and graphs", i);
     for (int i = 0; i < n && mo_ok(ctx); i++)
@@ -89,7 +89,7 @@ static void require_example_rows(const mo_evaluation *ev) {
 
 static bool same_rows(const mo_candidate *a, const mo_candidate *b) {
     if (a->transductive || b->transductive)
-        return false;
+        return false; /* they read a population, or other kernels */
     if (a->model && b->model)
         return a->encoder > 0 && a->encoder == b->encoder;
     return !a->model && !b->model && a->hop == b->hop;
@@ -124,7 +124,7 @@ static void open_kernels(mo_evaluation *ev) {
     ev->inductive.inductive = true;
     ev->inductive.kernels = NULL;
     for (int i = 0; i < ev->n; i++)
-        if (ev->candidate[i].inductive && !ev->inductive.kernels)
+        if (ev->candidate[i].transductive == MO_TRANSDUCTIVE_NEVER && !ev->inductive.kernels)
             ev->inductive.kernels = mo_example_kernels_create(&ev->inductive, 0);
 }
 
@@ -149,7 +149,7 @@ static bool prepare_evaluation(mo_evaluation *ev) {
         ev->rows[i] = mo_eval_known_rows(ev, ev->rows, i);
         if (ev->rows[i])
             continue;
-        if (c->transductive)
+        if (c->transductive && c->transductive != MO_TRANSDUCTIVE_NEVER)
             ev->all[i] = mo_embed_population(c->model, ev->source, ev->options->max_rows);
         else if (c->model && c->model->encoder.of_examples)
             require_example_rows(ev);
@@ -180,7 +180,7 @@ static void finish_evaluation(mo_evaluation *ev) {
 /* Mean shares of a candidate's experts at a shot; returns their number, 0 if its readout has none. */
 static int mean_shares(const mo_evaluation *ev, int c, int shot, mo_expert_share out[MO_MAX_EXPERTS]) {
     const mo_candidate *candidate = &ev->candidate[c];
-    if (!candidate->model || !candidate->model->readout || candidate->transductive || candidate->inductive)
+    if (!candidate->model || !candidate->model->readout || candidate->transductive)
         return 0;
     for (int e = 0; e < ev->experts; e++) {
         out[e].name = mo_expert_name(&ev->own, e);

@@ -6,8 +6,8 @@
 
 enum { MO_EVAL_REASON = 256 };
 
-/* Figures of the last problem, and over all so far: left_out, the most classes left out; public_k, the smallest k of a
- * division (0 outside protocol public). */
+/* Figures of the last problem (n_test, classes) and of all problems so far: left_out, the most classes left out;
+ * public_k, the smallest k of a division (0 outside protocol public). */
 typedef struct mo_eval_problem {
     int64_t n_test, classes;
     int64_t left_out, public_k;
@@ -27,16 +27,16 @@ typedef struct mo_evaluation {
     mo_tensor **rows;   /* per candidate: its embeddings [E, d], owned, or NULL */
     mo_population *all; /* per candidate: its population if it is transductive, owned; else null tensors */
     int metrics;
-    int experts; /* in readouts of nodes or graphs; 0 if no candidate has any */
+    int experts; /* number of experts in readouts of nodes or graphs; 0 if no candidate has experts */
     int64_t repeats;
     mo_eval_problem last;
     double *value;                   /* [n, n_shots, metrics + experts, repeats]: metrics in percent, then shares */
-    int64_t *small;                  /* [n_shots]: the most classes in a problem that have too few examples */
+    int64_t *small;                  /* [n_shots]: of all problems, the most classes with too few examples */
     char (*failure)[MO_EVAL_REASON]; /* [n, n_shots]: the first error of a candidate; "": none */
 } mo_evaluation;
 
-/* Handles a candidate's numerical failure at a shot: its figure stays without a value, and the evaluation goes on.
- * Returns whether there was one; keeps its reason and clears the error. */
+/* Returns whether the candidate has failed numerically at this shot. If so, records the reason and clears the error, so
+ * that the evaluation goes on; the candidate's figure keeps no value. */
 bool mo_eval_failed(mo_evaluation *ev, int candidate, int shot);
 
 /* Records a problem of that shot; small: number of its classes with too few examples for the support. */
@@ -53,7 +53,7 @@ double *mo_eval_values(const mo_evaluation *ev, int candidate, int shot, int met
  * experts on the embeddings come first, then the source's kernels. */
 int mo_expert_count(const mo_source *source);
 const char *mo_expert_name(const mo_source *source, int e);
-/* The shares by expert name, from share [E, R] summed over penalties; returns E, or 0 if there are none (NULL) and on
+/* Writes each expert's name and share, summed over the penalties of share [E, R]. Returns E; 0 for share NULL and on
  * failure. */
 int mo_shares_of(mo_tape *t, const mo_source *source, mo_tensor *share, mo_expert_share out[MO_MAX_EXPERTS]);
 /* readout.c: the number of rows of logits [n, C] whose first maximum is not at the label [n]: a float64 scalar, without
@@ -68,6 +68,10 @@ mo_tensor *mo_episode_logits(
     mo_tape *t, const mo_candidate *candidate, const mo_episode *e, mo_tensor *rows, mo_tensor **share);
 /* Logits of the plan's queries by the model's transductive readout. */
 mo_tensor *mo_population_logits(
+    mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);
+/* train/few_shot/few_shot.c: float64 logits of the plan's queries, divided by their temperature, by the readout that
+ * MO_TRANSDUCTIVE_AUTO chooses from the plan's support. */
+mo_tensor *mo_few_shot_chosen(
     mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan);
 /* The percentage of the plan's queries whose first largest logit is the label's. NaN on failure. */
 double mo_plan_accuracy(mo_tape *t, mo_tensor *logits, const mo_plan *plan);
@@ -90,7 +94,7 @@ typedef struct mo_link_test {
  * failure. */
 mo_features *mo_link_test_features(const mo_source *s, const mo_link_test *test);
 
-/* eval_split.c, eval_links.c: compute the values. */
+/* eval_split.c, eval_links.c: compute mo_evaluation.value. */
 void mo_evaluate_classes(mo_evaluation *ev);
 void mo_evaluate_links(mo_evaluation *ev);
 

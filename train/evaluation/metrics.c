@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A score and the list it belongs to. */
 typedef struct scored {
     double score;
     bool positive;
@@ -82,7 +81,7 @@ double mo_hits(mo_scores s, int64_t k) {
     scored *ranked = k > 0 ? rank_scores(s) : NULL;
     if (!ranked)
         return NAN;
-    int64_t hits = 0, reached = 0; /* negatives so far: a tied negative precedes its positive */
+    int64_t hits = 0, reached = 0; /* negatives passed; a tied negative counts before its positive */
     for (int64_t i = 0; i < s.n_positive + s.n_negative && reached < k; i++) {
         hits += ranked[i].positive;
         reached += !ranked[i].positive;

@@ -26,7 +26,7 @@ mo_cache mo_cache_of(mo_context *ctx, const mo_feature_options *options) {
     return (mo_cache){ctx, folder, options->notice, options->notice_state};
 }
 
-/* Passes the context's error to the notice and clears it. */
+/* Reports the context's error by the notice, and clears it. */
 static void tell_and_forget(const mo_cache *cache, const char *consequence) {
     char line[1200];
     snprintf(line, sizeof line, "cache: %s; %s", mo_context_status(cache->ctx)->message, consequence);
@@ -48,7 +48,6 @@ static char *cache_path_of(const char *folder, const char *key, const char *endi
     return n < 0 ? NULL : path;
 }
 
-/* Makes every missing folder of the path. */
 static void make_folders(const char *folder) {
     char *path = strdup(folder);
     for (char *slash = path ? strchr(path + 1, '/') : NULL; slash; slash = strchr(slash + 1, '/')) {

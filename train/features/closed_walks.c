@@ -1,6 +1,6 @@
 /* train/features/closed_walks.c - return walks of P = D^-1 A at one node: probabilities, triangles, cycles of four.
  *
- * Row u of Q = P^2 is enough, as the walk is reversible: Q_ju = Q_uj d_u / d_j. */
+ * Only row u of Q = P^2 is needed, since the walk is reversible: Q_ju = Q_uj d_u / d_j. */
 #include "train/features/closed_walks.h"
 
 mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_walk_ends *w) {
@@ -14,7 +14,7 @@ mo_closed_walks mo_closed_walks_of(const mo_graph *graph, int64_t u, const mo_wa
             w->count[column[j]]++;
         }
     out.back[0] = w->share[u];
-    w->count[u] = 0; /* a walk there and back closes no cycle */
+    w->count[u] = 0; /* walks to a neighbour and back are no cycles */
     for (int64_t i = first[u]; i < first[u + 1]; i++) {
         out.back[1] += w->share[column[i]] / (double)degree(graph, column[i]);
         out.triangles += w->count[column[i]];

@@ -12,7 +12,8 @@ typedef struct mo_example_kernels mo_example_kernels;
 mo_example_kernels *mo_example_kernels_create(const mo_source *source, int64_t memory);
 void mo_example_kernels_release(mo_example_kernels *k);
 
-/* The number of experts (NULL: 0), and the name of expert e, borrowed. */
+/* mo_example_kernels_count: the number of experts (NULL: 0). mo_example_kernels_name: the name of expert e,
+ * borrowed. */
 int mo_example_kernels_count(const mo_example_kernels *k);
 const char *mo_example_kernels_name(const mo_example_kernels *k, int e);
 

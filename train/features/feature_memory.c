@@ -17,7 +17,7 @@
 #include <string.h>
 
 enum { REAL = 4, SMALL = 400, LIBRARIES = 24 << 20, BLOCK = 32768 };
-static const double FOR_STEPS = 0.25; /* the share of a device's memory left for episodes and their gradients */
+static const double FOR_STEPS = 0.25; /* this share of a device's memory is left for episodes and gradients */
 
 double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
     double floats = o->form == MO_FEATURES_OF_EXAMPLES ? 12 * (o->hops + 3) : 4.3 * (o->hops + 1);
@@ -25,7 +25,7 @@ double mo_encoding_bytes(const mo_feature_options *o, int64_t rows) {
 }
 
 typedef struct needs {
-    double inside, outside, stack; /* bytes with everything in memory; with the stack on disk; of the hop stack */
+    double inside, outside, stack; /* bytes in memory, if the stack is in memory or on disk; bytes of the stack */
 } needs;
 
 static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int sides) {
@@ -35,8 +35,8 @@ static needs count_needs(const mo_graph *graph, const mo_feature_options *o, int
     double base = matrices + LIBRARIES, beside = (double)o->beside + mo_encoding_bytes(o, o->encoded);
     bool blocks = sides > 1;
     double basis = blocks ? sides * hop : 0, stack = sides * (o->hops + 1 + (blocks ? MO_DIFFUSED : 0)) * hop;
-    double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* a hop or diffused rows, and the product of them */
-    rows += n < BLOCK ? hop : hop / n * BLOCK;                /* and the block being written */
+    double rows = blocks ? (MO_DIFFUSED + 3) * hop : 2 * hop; /* the current hop (and diffused rows), and A~ times it */
+    rows += n < BLOCK ? hop : hop / n * BLOCK;                /* the block being written */
     double making = basis + fmax(svd, stack + (blocks ? 2 * hop : 0));
     return (needs){base + fmax(making, stack + beside), base + fmax(basis + fmax(svd, rows), beside), stack};
 }
@@ -45,8 +45,8 @@ static bool lacks_folder(const mo_feature_options *o) {
     return !o->cache || !*o->cache;
 }
 
-/* Raises: the features fit neither in memory nor with the stack on disk. limit: the options' limit, or the free
- * memory. */
+/* Raises if the stack cannot go to disk, or if the features exceed `limit` (the options' limit or the free memory) even
+ * then. */
 static void fail_memory(const mo_graph *graph, const mo_feature_options *o, const needs *n, double limit) {
     mo_context *ctx = graph->ctx;
     const char *bound = o->memory > 0 ? "the limit of memory is" : "free memory is";

@@ -66,9 +66,9 @@ typedef struct first_hop {
     const mo_graph *graph;
     const mo_feature_options *options;
     mo_tensor *hops;          /* [.., nodes, dim]: hop 0 is to be filled */
-    mo_basis_quality quality; /* the worst over all graphs */
-    mo_status failure;        /* of the first failed graph, in the order of graphs */
-    int64_t failed;           /* number of that graph; the number of graphs if none failed */
+    mo_basis_quality quality; /* the largest errors over all graphs */
+    mo_status failure;        /* error of the first failed graph in the set's order */
+    int64_t failed;           /* that graph's number; the number of graphs if none failed */
 } first_hop;
 
 static void worsen_quality(first_hop *j, mo_basis_quality quality) {
@@ -322,7 +322,7 @@ static mo_features *open_rows(
         .power_iterations = o->power_iterations,
         .seed = o->seed};
     mo_math math = ctx->math;
-    ctx->math = MO_MATH_FP32; /* the basis needs products of unrounded factors */
+    ctx->math = MO_MATH_FP32; /* TF32 would round the factors of products */
     bool done = f->arrays && (!of_examples            ? make_hops(graph, o, f)
                                  : task == MO_TASK_LP ? mo_pair_rows(links, o, f)
                                  : task == MO_TASK_GC ? mo_graph_rows(graph, o, f)

@@ -1,6 +1,6 @@
-/* train/features/free_memory.c - the memory still available to a process: the least of the system's available memory
- * and the rest under the limits of its control group and the groups above. Page cache that can be dropped counts as
- * free. */
+/* train/features/free_memory.c - the memory still available to a process: the smaller of the system's available memory
+ * and what the limits of its control group, and of the groups above that, leave. Page cache that can be dropped counts
+ * as free. */
 #include "train/features/feature_memory.h"
 
 #include <limits.h>
@@ -46,7 +46,8 @@ static double group_left(const char *root, const group_files *v, const char *gro
     return isnan(left) ? INFINITY : left; /* no such group, or the limit is "max" */
 }
 
-/* The least rest of the group and all groups above it. A container's group can have its files in the folder's root. */
+/* The smallest number of bytes that the limits of the group and of all groups above it leave. A container's group can
+ * have its files in the folder's root. */
 static double groups_left(const char *root, const group_files *v, char *group) {
     double least = INFINITY;
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {

@@ -35,13 +35,13 @@ static double inverse_length(const mo_sparse_rows *X, int64_t i) {
     return squares > 0 ? 1 / sqrt(squares) : 0;
 }
 
-/* The rows of b by column: place[] numbers the columns in which one of them has an entry. */
+/* The rows of list b, stored by column. place[] numbers the columns that have an entry in some row of b. */
 typedef struct column_lists {
     int64_t n;
     int64_t *column; /* [n] */
     int64_t *first;  /* [n + 1] */
-    int32_t *row;    /* places in b */
-    double *value;   /* entries of rows of unit length */
+    int32_t *row;    /* positions in b */
+    double *value;   /* entries, with rows scaled to unit length */
 } column_lists;
 
 static bool list_columns(
@@ -134,8 +134,7 @@ void mo_gaussian_block(
 
 /* ---- standardised columns ---- */
 
-/* A column counts as constant if its standard deviation is at most this, times its mean if that exceeds 1 in
- * magnitude. */
+/* A column counts as constant if its standard deviation is at most this times max(1, |mean|). */
 static const double CONSTANT = 1e-7;
 
 double mo_spread(const float *x, int64_t stride, const int64_t *row, int64_t n, double *mean) {

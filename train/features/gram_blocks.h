@@ -16,7 +16,7 @@ typedef struct mo_row_pairs {
 bool mo_rows_exist(mo_context *ctx, const mo_row_pairs *pairs, int64_t rows, const char *what);
 
 /* A sparse matrix, borrowed: row i has the entries e with first[i] <= e < first[i + 1]; entry e is value[e]
- * weight[column[e]] in column[e]; NULL counts as ones. */
+ * weight[column[e]] in column[e]; value or weight NULL: ones. */
 typedef struct mo_sparse_rows {
     int64_t columns;
     const int64_t *first;
@@ -25,8 +25,8 @@ typedef struct mo_sparse_rows {
     const double *weight; /* [columns] */
 } mo_sparse_rows;
 
-/* K [n_a, n_b] := 1 + the cosines of the rows; 1 if a row is zero. place [columns]: scratch, -1 before and after. Time:
- * the number of entry pairs that share a column. Returns false on failure. */
+/* K [n_a, n_b] := 1 + the cosines of the rows; 1 if a row is zero. place [columns]: scratch, all -1 before and after.
+ * Time: the number of entry pairs that share a column. Returns false on failure. */
 bool mo_cosine_block(mo_context *ctx, const mo_sparse_rows *X, int32_t *place, const mo_row_pairs *pairs, float *K);
 
 /* K [n_a, n_b] := 1 + exp(-|x - y|^2 / (2 p)) for rows x, y of X [.., columns]; p: the number of varying columns. */

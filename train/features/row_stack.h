@@ -10,7 +10,7 @@ typedef struct mo_row_stack {
     int64_t outer, rows;
     size_t width;     /* bytes of a row */
     const char *data; /* the array, if it lies in memory; NULL: in a file */
-    int fd;           /* of the file; the array starts at `offset` */
+    int fd;           /* descriptor of the file, in which the array starts at `offset` */
     int64_t offset;
     const char *path;
 } mo_row_stack;

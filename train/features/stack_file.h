@@ -4,16 +4,16 @@
 
 #include "train/features/cache.h"
 
-/* What is asked for, then what is there; the caller sets the first three. */
+/* A hop stack in a file. The caller sets cache, key and shape with ndim; mo_stack_open the rest. */
 typedef struct mo_stack_file {
     mo_cache cache;
     const char *key; /* everything that the values depend on */
     int64_t shape[MO_MAX_AXES];
     int ndim;
     double quality[2]; /* residual and orthogonality of the SVDs, stored with the rows */
-    bool whole;        /* the rows already exist: nothing to compute */
+    bool whole;        /* the file is complete: nothing to compute */
     mo_tensor *rows;
-    int fd; /* of the file; until it is whole, of the partial file, with its lock held */
+    int fd; /* descriptor of the file; until `whole`, of the partial file, locked */
     char *path, *partial;
 } mo_stack_file;
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* Mean and standard deviation (divisor n - 1) of column values x[i * w], in float64, in row order. */
+/* Mean and standard deviation (divisor n - 1) of column values x[i * w], computed in float64, in row order. */
 static void find_column_moments(const float *x, int64_t w, const int64_t *row, int64_t m, double *mean, double *sd) {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < m; i++)

@@ -57,7 +57,7 @@ mo_code mo_few_shot_candidate(
     mo_weights *weights = mo_ok(ctx) ? mo_weights_read(ctx, o->weights ? o->weights : "best") : NULL;
     if (weights && mo_few_shot_check_lambda(ctx, o->lambda, few_shot_head(weights, o->head))) {
         mo_model_choice choice = {.head = o->head, .lambda = o->lambda};
-        bool on = o->transductive == MO_TRANSDUCTIVE_ON;
+        mo_transductive on = o->transductive == MO_TRANSDUCTIVE_ON ? MO_TRANSDUCTIVE_ON : MO_TRANSDUCTIVE_OFF;
         *candidate =
             (mo_candidate){.features = "trained", .transductive = on, .model = mo_weights_model_as(weights, &choice)};
         *features = weights->features;
@@ -88,10 +88,10 @@ static double bytes_beside(
     double n = (double)N, d = examples ? 8.0 * features->dim + 4 : features->dim, labels = (double)o->labels;
     double encoded = mo_encoding_bytes(features, N < f->max_rows ? N : f->max_rows);
     double kept = examples ? 0 : n * d * sizeof(float), shorter = d < 512 ? d : 512;
-    if (transductive) /* also the kernels of all examples with the support */
+    if (transductive) /* and kernels between all examples and the support */
         return encoded + n * d * sizeof(float) + population * d * d * sizeof(double) +
                of_all * n * fmin(labels, MO_MOST_CENTRES);
-    if (!o->labels) /* for suggestions: all rows, shortened */
+    if (!o->labels) /* for suggestions: the short rows of all examples */
         return kept + n * shorter * sizeof(float) +
                fmax(encoded, 3.5 * (n < together ? n : together) * shorter * sizeof(float));
     if (mo_few_shot_mixes_kernels(f))
@@ -105,7 +105,7 @@ static double bytes_beside(
 static bool may_choose(const mo_few_shot *f, const mo_few_shot_options *o, const mo_feature_options *features) {
     double swap, room = o->memory > 0 ? (double)o->memory : mo_free_memory("", &swap);
     return f->candidate.model->readout && mo_graph_examples(f->source.graph) <= MOST_CHOSEN &&
-           bytes_beside(f, o, features, true) <= room / 2; /* the features are beside them */
+           bytes_beside(f, o, features, true) <= room / 2; /* the other half is for the features */
 }
 
 /* Makes the model and the features and, if rows are nodes, embeds all examples. */
@@ -128,7 +128,8 @@ static void few_shot_prepare(mo_few_shot *f, const mo_few_shot_options *o) {
         return;
     }
     f->chooses = o->transductive == MO_TRANSDUCTIVE_AUTO && may_choose(f, o, &features);
-    f->candidate.transductive |= f->chooses;
+    if (f->chooses)
+        f->candidate.transductive = MO_TRANSDUCTIVE_ON;
     features.beside = (int64_t)bytes_beside(f, o, &features, f->candidate.transductive);
     f->source.features = mo_task_features_open(f->source.graph, f->source.task, NULL, &features);
     if (mo_ok(f->ctx) && f->candidate.model->readout)
@@ -160,7 +161,7 @@ static mo_few_shot *open_few_shot(mo_context *ctx, mo_graph *graph, mo_task task
 mo_few_shot *mo_few_shot_open(mo_graph *graph, mo_task task, const mo_few_shot_options *options) {
     mo_few_shot_options o = options ? *options : (mo_few_shot_options){0};
     mo_context *ctx = graph ? graph->ctx : o.rows ? mo_tensor_context(o.rows) : NULL;
-    mo_try(ctx); /* goes on without the cache if it fails */
+    mo_try(ctx); /* on_error must not be called for cache errors, which are cleared */
     mo_few_shot *f = open_few_shot(ctx, graph, task, o);
     mo_tried(ctx);
     return f;
@@ -259,11 +260,44 @@ mo_code mo_few_shot_fit(mo_few_shot *f, const int64_t *id, const int64_t *label,
         return mo_code_of(f->ctx);
     f->classes = classes;
     f->n = n;
-    mo_try(f->ctx); /* if the fit fails, the missing held-out figures are no error of their own */
+    mo_try(f->ctx); /* a failed fit must not raise a second error for its missing held-out figures */
     if (few_shot_sort(f, id, label))
         mo_few_shot_hold_out(f);
     mo_tried(f->ctx);
     return mo_code_of(f->ctx);
+}
+
+mo_tensor *mo_few_shot_chosen(
+    mo_tape *t, const mo_source *source, const mo_candidate *candidate, const mo_population *all, const mo_plan *plan) {
+    mo_few_shot f = {.ctx = mo_tape_context(t),
+        .source = *source,
+        .candidate = *candidate,
+        .all = *all,
+        .chooses = true,
+        .t = t,
+        .max_rows = MO_EXAMPLE_ROWS};
+    mo_context *ctx = f.ctx;
+    mo_tensor *Y = mo_null_tensor(ctx);
+    double *logits = mo_host_array(ctx, plan->n_query * plan->classes, sizeof *logits);
+    int64_t *id = mo_host_array(ctx, 2 * plan->n_support, sizeof *id), *label = id ? id + plan->n_support : NULL;
+    uint8_t *seen = mo_host_array(ctx, mo_graph_examples(source->graph), sizeof *seen);
+    int64_t n = 0;
+    for (int64_t i = 0; id && seen && i < plan->n_support; i++)
+        if (seen[plan->support[0][i]]++ == 0) { /* a small class's examples are drawn repeatedly */
+            id[n] = plan->support[0][i];
+            label[n++] = plan->support_label[i];
+        }
+    if (logits && id && seen && mo_few_shot_fit(&f, id, label, n) == MO_OK &&
+        mo_few_shot_logits(&f, plan->query[0], plan->n_query, logits) == MO_OK) {
+        mo_tape_reset(t);
+        Y = mo_from(t, MO_F64, 2, (int64_t[]){plan->n_query, plan->classes}, logits);
+        Y = mo_scale(t, Y, 1 / f.temperature, 0);
+    }
+    few_shot_forget(&f);
+    free(logits);
+    free(id);
+    free(seen);
+    return Y;
 }
 
 mo_few_shot_estimate mo_few_shot_expect(const mo_few_shot *f) {

@@ -52,7 +52,7 @@ mo_code mo_few_shot_read(
 
 /* few_shot_logits.c: whether the readout is the mixture of kernels, not transductive. */
 bool mo_few_shot_mixes_kernels(const mo_few_shot *f);
-/* few_shot_logits.c: whether the readout lets some labelled examples (centres) stand for all of them. */
+/* few_shot_logits.c: whether centres, a part of the labelled examples, represent all of them in the readout. */
 bool mo_few_shot_reads_centres(const mo_few_shot *f);
 
 /* few_shot_logits.c: mo_few_shot_fit_whole fits all labelled examples once, so that fits without some of them are

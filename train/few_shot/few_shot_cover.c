@@ -20,7 +20,7 @@
 
 enum { MOST = 4096, BLOCK = 512 };
 
-/* The ids of at most MOST of n examples: [*few], owned; NULL on failure. */
+/* The ids [*few] of at most MOST of n examples, evenly spaced; owned; NULL on failure. */
 static int64_t *cover_spread(mo_context *ctx, const int64_t *id, int64_t n, int64_t *few) {
     *few = n < MOST ? n : MOST;
     int64_t *some = mo_host_array(ctx, *few, sizeof *some);
@@ -74,7 +74,7 @@ static int cover_compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Computes the shares from the cosines of n labelled and m unlabelled examples; sorts the first. */
+/* Computes the shares from the cosines of n labelled and m unlabelled examples; sorts labelled[]. */
 static void cover_count(double *labelled, int64_t n, const double *other, int64_t m, mo_few_shot_cover *cover) {
     int64_t r = (n + 5) / 10, far = 0;
     r = r > 1 ? r : 1;

@@ -11,10 +11,11 @@
  *
  * The 95% interval is Wilson's (1927) for fewer trials than examples were held out, since the folds share most of their
  * examples, so that their errors vary together. No estimate of that covariance is unbiased (Bengio and Grandvalet
- * 2004); the factor below is measured (train/few_shot/README.md): at least 90 of 100 intervals then contain the
+ * 2004); the factor below is measured (train/evaluation/RESULTS.md): at least 90 of 100 intervals then contain the
  * accuracy on the unlabelled examples. The temperature minimises the held-out cross-entropy with Platt's targets
  * (mo_fit_temperature); a mixture of kernels has fitted its own to all labels. Predictions do not change. */
 #include "tensor/hidden.h"
+#include "train/features/example_kernels.h"
 #include "train/few_shot/few_shot.h"
 
 #include <math.h>
@@ -24,16 +25,23 @@ enum { MOST_FOLDS = 64, FOLDS_OF_MANY = 8, LEAST_CORRECTED = 3, MOST_CORRECTED =
 
 /* Held-out examples per independent trial. */
 static const double shared = 1.6;
+/* Nats per label by which a transductive readout may look worse and still be chosen: its folds hold out an eighth of
+ * the labels, the other readout's one label of each class. */
+static const double tie = 0.02;
+/* Where no label can be held out: the standard deviations by which neighbours' attributes are alike
+ * (mo_example_kernels_assortativity) from which on the transductive readout is chosen (train/evaluation/RESULTS.md). */
+static const double alike = 0.8;
 
-/* Examples of one fold and the rest; each array has room for all. */
+/* The held examples of one fold, and the n others (id, label); each array has room for all. */
 typedef struct partition {
-    int64_t *id, *label, *held, *at; /* at: positions in f->id of the held examples */
+    int64_t *id, *label, *held, *at; /* at: positions of the held examples in f->id */
     int64_t n, n_held;
-    int64_t folds;            /* at most this many */
+    int64_t folds;            /* the most folds */
     mo_few_shot_whole *whole; /* a fit of all labelled examples, which gives the fits of the folds; or NULL */
 } partition;
 
-/* Whether fold j holds example `within` of a class of n; two: whether it is the j-th or the one after (mod n). */
+/* Whether fold j holds example number `within` of a class with n examples; two: folds hold examples j and j + 1 (mod
+ * n). */
 static bool few_shot_held(int64_t within, int64_t n, int64_t j, bool two, int64_t folds) {
     return two ? j < n && (within == j || within == (j + 1) % n) : n > 1 && within % folds == j;
 }
@@ -113,8 +121,8 @@ static double few_shot_carry_on(const mo_few_shot *f, double one, double two) {
     return isnan(one) || isnan(two) ? one : fmin(1, fmax(0, one + (k - 2) / k * (one - two)));
 }
 
-/* Makes the estimate from held-out logits [n, classes], which it compacts in place; those of the features two hops away
- * follow them; NaN rows were not held out. two: the accuracies without two labels per class, or NaN. */
+/* Makes the estimate from held-out logits [2, n, classes], by the readout and by the features two hops away, which it
+ * compacts in place; NaN rows were not held out. two: the accuracies without two labels per class, or NaN. */
 static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], const int64_t *count, int64_t *label) {
     int64_t C = f->classes, held = 0;
     double one = few_shot_class_accuracy(f, logits, count), interval[2];
@@ -143,7 +151,7 @@ static void few_shot_judge(mo_few_shot *f, double *logits, const double two[2], 
     f->estimate.nll = sums.nll / (double)held;
 }
 
-/* logits, buffer [2, n, classes]: part 0 of the readout, part 1 of the features two hops away. */
+/* Fits every fold. logits, buffer [2, n, classes]: [0] by the readout, [1] by the features two hops away. */
 static bool few_shot_hold_folds(mo_few_shot *f, const int64_t *count, partition *p, double *logits, double *buffer) {
     int64_t C = f->classes, all = f->n * C;
     for (int64_t i = 0; i < 2 * all; i++)
@@ -205,7 +213,8 @@ mo_code mo_few_shot_hold_out(mo_few_shot *f) {
             return mo_code_of(f->ctx);
         e[on] = f->estimate;
     }
-    int chosen = e[1].nll <= e[0].nll;
+    int chosen =
+        isnan(e[0].nll) ? mo_example_kernels_assortativity(f->source.kernels) >= alike : e[1].nll <= e[0].nll + tie;
     f->candidate.transductive = chosen;
     f->estimate = e[chosen];
     f->estimate.baseline = e[0].baseline;

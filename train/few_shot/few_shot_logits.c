@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Logits of at most MO_FEW_SHOT_ROWS examples; of any number by a transductive readout, which computes the logits of
- * all. zero: labels of the queries, which no readout reads. */
+/* Logits of n query examples: at most MO_FEW_SHOT_ROWS, or any number by a transductive readout, which computes all
+ * logits anyway. zero: labels for the plan's queries, which no readout reads. */
 static mo_code few_shot_head_block(
     mo_few_shot *f, const mo_few_shot_support *s, const int64_t *query, int64_t n, int64_t *zero, double *logits) {
     mo_plan plan = {.task = f->source.task,
@@ -37,7 +37,7 @@ static mo_code few_shot_head_block(
 /* The support's embeddings, the readout's solution, and the centres that stand for a large support; owned. */
 typedef struct fitted {
     mo_tensor *Zs, *alpha;
-    int64_t m, *centre, *id; /* [m]: positions and ids of the centres; m = 0: every row stands for itself */
+    int64_t m, *centre, *id; /* [m]: positions and ids of the centres; m = 0: the support needs none */
 } fitted;
 
 static bool few_shot_choose_centres(mo_few_shot *f, const mo_few_shot_support *s, fitted *r) {
@@ -189,7 +189,7 @@ static void forget_fitted(fitted *r) {
     free(r->centre);
 }
 
-/* A transductive readout does not use the fit of few_shot_learn, but that fit gives the shares of its experts. */
+/* A transductive readout does not use the fit of few_shot_learn, but takes its experts' shares from that fit. */
 static void few_shot_find_shares(mo_few_shot *f, const mo_few_shot_support *s) {
     fitted r = {0};
     few_shot_learn(f, s, &r);

@@ -25,7 +25,7 @@ static mo_tensor *few_shot_sketch(mo_context *ctx, int64_t d) {
     return S;
 }
 
-/* The caller's rows in float32. */
+/* The caller's rows in float32, shortened if they are long. */
 static mo_tensor *few_shot_short_given(mo_few_shot *f) {
     int64_t n = mo_dim(f->rows, 0), d = mo_dim(f->rows, 1);
     mo_tensor *S = few_shot_sketch(f->ctx, d),

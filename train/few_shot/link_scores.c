@@ -30,15 +30,15 @@
 
 enum {
     MOST_SUPPORT = 512,   /* most links, and most other pairs, drawn for the fit */
-    PAIR_MATRICES = 7,    /* matrices of all nodes held at once: for the SVD, or the basis and a pass over the hops */
-    LINK_QUERIES = 16384, /* pairs that the readout scores at once */
+    PAIR_MATRICES = 7,    /* matrices [nodes, dim] held at once by the SVD, or by the basis and a pass over the hops */
+    LINK_QUERIES = 16384, /* pairs of a block, scored at once */
     MOST_PAIRS = 1 << 20, /* most pairs whose columns are computed together */
     LEAST_PAIRS = 1 << 16,
-    LEAST_PART = 1024,      /* fewest queries that a kept readout reads at once; without a limit a whole block */
+    LEAST_PART = 1024,      /* fewest queries in a part of a block */
     BYTES_PER_PAIR = 640,   /* its columns */
-    BYTES_PER_QUERY = 8192, /* of its embedding and the temporaries that make it */
-    BYTES_PER_KERNEL = 40,  /* per query and centre: ten matrices */
-    BYTES_PER_SYSTEM = 160  /* per support example and centre: systems of all penalties, solutions */
+    BYTES_PER_QUERY = 8192, /* its embedding, and temporaries to compute it */
+    BYTES_PER_KERNEL = 40,  /* ten float32 matrices [queries, centres] */
+    BYTES_PER_SYSTEM = 160  /* for each support example and centre: systems and solutions of all penalties */
 };
 
 struct mo_link_scorer {
@@ -51,7 +51,7 @@ struct mo_link_scorer {
     int64_t n_fit, *fit;     /* [n_fit]: fitted pairs in order, each as often as it is fitted */
     mo_features *own;        /* rows of the support, from the graph without its links */
     mo_pair_reader *reader;  /* reads the whole graph */
-    int64_t part;            /* queries of a block that the readout reads at once; as memory allows */
+    int64_t part;            /* queries in a part of a block, as memory allows */
     mo_tape *t;
     mo_tensor *alpha; /* the solution of a readout in two steps, owned; else NULL */
 };
@@ -240,7 +240,7 @@ static mo_links *link_support_take(const mo_graph *graph, const mo_link_support 
 
 /* ---- memory ---- */
 
-/* Bytes of a block, read in parts of `part` queries, and of the fit before it; the larger of the two. */
+/* The bytes needed by a block that is read in parts of `part` queries, or by the fit before it if these are more. */
 static double block_bytes(const mo_link_scorer *s, int64_t part) {
     double n = (double)s->n_fit, m = fmin(n, MO_MOST_CENTRES);
     bool kept = s->candidate.model->readout;

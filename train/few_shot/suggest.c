@@ -23,7 +23,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { MOST_ROWS = 65536 /* whose intermediate results share one block of memory */ };
+enum { MOST_ROWS = 65536 /* rows whose intermediate results share scratch memory */ };
 
 /* The penalty on rows of unit length: 0.1 to 1.5 choose alike; this value lies mid-range for most graphs. */
 static const double penalty = 0.7;

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Allocates the rows and labels of `episodes` problems. */
 static bool reserve_draws(mo_context *ctx, mo_draws *d, int64_t n_support, int64_t n_query, int64_t episodes) {
     int64_t **arrays[] = {&d->support, &d->support_label, &d->query, &d->query_label};
     for (int i = 0; i < 4; i++) {

@@ -28,7 +28,7 @@ static bool fits_float32(const mo_tensor *Z) {
     return fits;
 }
 
-/* The dtype in which these rows are computed; raises if Z is not a matrix. */
+/* The dtype for E->Z; raises if Z is not a matrix of numbers. */
 static mo_dtype choose_dtype(const mo_tensor *Z, const char *name) {
     mo_dtype given = mo_tensor_dtype(Z);
     char shape[64];
@@ -63,7 +63,7 @@ static void check_finite(
     }
 }
 
-/* E->Z: the kept rows of Z, in the given dtype. */
+/* Sets E->Z: the kept rows of Z, in `dtype`. */
 static void take_embedding_rows(mo_embeddings *E, const mo_tensor *Z, mo_dtype dtype, int64_t kept, const char *name) {
     mo_context *ctx = mo_tensor_context(Z);
     int64_t n = mo_dim(Z, 0), d = mo_dim(Z, 1);
@@ -136,7 +136,6 @@ static void take_labels(mo_embeddings *E, const mo_label_column *column, int64_t
         E->name[c] = name_class(ctx, column, E->value[c]);
 }
 
-/* Raises unless the kept labels have at least two classes. */
 static void check_classes(mo_context *ctx, const mo_label_column *column, int64_t kept, const char *name) {
     const int64_t *label = column->value, n = column->n;
     char found[64] = "none", unlabelled[128] = "";

@@ -39,8 +39,8 @@ int mo_fit_regularisation(const mo_head *head) {
     return share;
 }
 
-/* Values of a share: a fixed grid. Of a penalty: six decades about the scale of the rows, rising; in finer steps if one
- * system in closed form gives them all. */
+/* Sets the values that tuning tries, ascending. Of a share: a fixed grid. Of a penalty: six decades about the scale of
+ * the rows, in finer steps for the head ridge, whose values all come from one closed form. */
 static void choose_values(const run *r, bool tune, mo_fit_job *job) {
     static const double shares[] = {0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9};
     const mo_head_parameter *p = r->crew.own.tuned >= 0 ? &r->crew.own.head->parameters[r->crew.own.tuned] : NULL;
@@ -70,7 +70,8 @@ static void choose_batches(const mo_embeddings *E, mo_fit_job *job) {
     job->batches = (d->episodes + job->B - 1) / job->B;
 }
 
-/* A head without a fit ends only its own row: moves the failure to *status and keeps the first one. */
+/* A head without a fit ends only its own row: moves the context's failure to *status, and copies the first such failure
+ * to *first. */
 static bool set_aside(mo_context *ctx, mo_status *first, mo_status *status) {
     *status = *mo_context_status(ctx);
     if (status->code != MO_NUMERICAL)
@@ -108,8 +109,8 @@ static void sum_up_fit(const mo_fit_job *job, mo_fit_row *row) {
     row->ece_temperature = tempered ? mo_calibration_ece(&scaled) : NAN;
 }
 
-/* Fills the outcomes that are paired between heads, and turns predictions into classes of E. outcome [n_query]: for a
- * split. */
+/* Writes row->outcome, by which heads are compared pairwise, and turns predictions into classes of E. outcome
+ * [n_query]: memory for it in the case of a split. */
 static void name_predictions(
     const mo_embeddings *E, const mo_fit_job *job, double *outcome, int64_t *class_of, mo_fit_row *row) {
     const mo_draws *d = job->draws;

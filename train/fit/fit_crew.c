@@ -64,7 +64,7 @@ static bool run_in_turn(const mo_fitting *f, const mo_fit_job *job) {
     return fine;
 }
 
-/* The shared state: the next batch, the number done, and the first that failed. */
+/* State shared by the threads: next batch to take, number of batches done, first batch that failed. */
 typedef struct progress {
     int64_t next, done, failed;
     mo_status status;

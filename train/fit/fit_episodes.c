@@ -23,7 +23,8 @@ static double temper_draw(const mo_draws *d, const int64_t *label, const double 
     return n ? mo_fit_temperature(s->rows, s->label, n, C, mo_platt_smoothing(n, C), nll) : NAN;
 }
 
-/* Chooses the value of each episode from `first` on by its held-out rows; among equal values the stronger penalty. */
+/* Chooses the value of each episode from `first` on by its held-out rows; among values that do equally well, the
+ * stronger penalty. */
 static bool choose_for_episodes(const mo_fitting *f, const mo_fit_job *job, int64_t first, int64_t B, mo_fit_space *s) {
     const mo_draws *d = job->draws;
     for (int64_t e = 0; e < B; e++)
@@ -95,7 +96,7 @@ static mo_fit_batch gather_choice(const mo_draws *d, int64_t first, int64_t B, i
     return chosen;
 }
 
-/* Fits these episodes together: their temperatures by cross-validation, then their queries. */
+/* Fits the episodes that chose one value: finds temperatures by cross-validation, then predicts the queries. */
 static bool fit_choice(
     const mo_fitting *f, const mo_fit_job *job, const mo_fit_batch *chosen, const double *value, mo_fit_space *s) {
     const mo_draws *d = job->draws;

@@ -41,7 +41,7 @@ bool mo_leave_one_out(const mo_fitting *f, const mo_fit_batch *b, const double *
 bool mo_cross_validate(const mo_fitting *f, const mo_fit_batch *b, int64_t k, bool repeated, const double *values,
     int n_values, double *logits, double *query);
 
-/* Parts of both functions. mo_fit_parameters: the head's parameters, the tuned one set to value, on a tape that is
+/* Parts of the functions above. mo_fit_parameters: the head's parameters, the tuned one set to value, on a tape that is
  * reset first. mo_fit_rows: rows [B, m, d] of Z by number. mo_fit_one_hot: labels as [B, m, C]. mo_fit_read: a tensor
  * as doubles. */
 bool mo_fit_parameters(const mo_fitting *f, double value, mo_tensor **parameters);
@@ -63,7 +63,7 @@ enum { MO_FIT_VALUES = 13 };
 
 /* The sums over the queries of a batch. */
 typedef struct mo_fit_tally {
-    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* without a temperature, and at the temperature */
+    mo_calibration by_norm[MO_NORM_PARTS], scaled; /* by_norm: without temperatures; scaled: with them */
     bool tempered;                                 /* every episode had held-out rows to fit a temperature to */
 } mo_fit_tally;
 
@@ -73,21 +73,21 @@ typedef struct mo_fit_job {
     int n_values;        /* number of tuned values; the value after the last is NaN, the head's own */
     double values[MO_FIT_VALUES + 1];
     int64_t B, batches;    /* episodes per batch; the last batch may have fewer */
-    int64_t numbers;       /* doubles in the rows and the matrix of an episode */
+    int64_t numbers;       /* number of doubles in an episode's rows and matrix */
     double *accuracy;      /* [episodes], in percent */
     mo_fit_choice *choice; /* [episodes] */
     int64_t *predicted;    /* [episodes, n_query]: classes of the episode */
     mo_fit_tally *tally;   /* [batches] */
     mo_progress progress;  /* called with the episodes done, or NULL */
     void *state;
-    char title[96]; /* k and head, for progress messages */
+    char title[96]; /* the k and the head, for progress messages */
 } mo_fit_job;
 
 /* Buffers of a batch, and its episodes' choices. */
 typedef struct mo_fit_space {
     double *held, *logits;                              /* [values, B, n_s, C], [B, n_q, C] */
     double *rows;                                       /* [n_s, C]: the held-out rows of one episode */
-    int64_t *label;                                     /* [n_s] the labels of rows */
+    int64_t *label;                                     /* [n_s]: the labels of `rows` */
     int64_t *support, *support_label, *query, *episode; /* the episodes that chose the same value */
     int *choice;                                        /* [B] */
 } mo_fit_space;

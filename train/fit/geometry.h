@@ -15,8 +15,7 @@ typedef struct mo_geometry {
     void *rows;      /* the rows Z, in their dtype */
 } mo_geometry;
 
-/* Counts one more of `of` in done, over all threads; reports it to the caller of mo_diagnose, from its own thread
- * only. */
+/* Adds 1 to *done, which all threads share; on the caller's thread, reports *done of `of` to its progress function. */
 void mo_geometry_progress(const mo_geometry *g, const char *part, int64_t *done, int64_t of);
 
 /* boundaries.c: counts pairs of classes whose boundary misses their rows: x->pairs and x->missed. False on failure. */

@@ -17,7 +17,7 @@ static void keep_choice(const mo_fit_row *row, void *state) {
         *(mo_fit_choice *)state = *row->choice;
 }
 
-/* One problem whose support is the split's, or all rows. A problem needs a query: it gets the first support row. */
+/* One problem whose support is the split's, or all rows. A problem needs a query, so the first support row is one. */
 static bool readout_problem(const mo_embeddings *E, const mo_draws *split, mo_draws *d) {
     mo_context *ctx = mo_tensor_context(E->Z);
     int64_t n = split ? split->n_support : mo_dim(E->Z, 0), *count = NULL;

@@ -12,8 +12,9 @@ void mo_draw_front(mo_random *r, int64_t *items, int64_t n, int64_t m) {
     }
 }
 
-/* m distinct numbers below n, rising: draws the missing count and drops repetitions until none is missing. They are the
- * first m distinct numbers of an endless sequence, so every set is equally likely. m is at most n / 2. */
+/* m distinct numbers below n, ascending, m at most n / 2. Draws as many numbers as are missing and drops repetitions,
+ * until none is missing: the result is the first m distinct numbers of an endless sequence, so every set is equally
+ * likely. */
 static void draw_sparse(mo_random *r, int64_t n, int64_t m, int64_t *drawn) {
     for (int64_t have = 0; have < m;) {
         for (int64_t i = have; i < m; i++)

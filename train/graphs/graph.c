@@ -94,8 +94,8 @@ static bool is_constant(const mo_graph *graph) {
     return graph->features == 1;
 }
 
-/* Leaves out features that carry no information about a node: the identity only tells nodes apart, and as features it
- * costs accuracy. */
+/* Leaves out features that carry no information about a node: one-hot node numbers, which only cost accuracy, or one
+ * constant column. */
 static void leave_out_features(mo_graph *graph) {
     bool identity = is_identity(graph);
     if (!identity && !is_constant(graph))

@@ -42,8 +42,8 @@ static int64_t sort_by_high(const mo_edges *edges, int64_t nodes, int64_t *start
     return kept;
 }
 
-/* Sorts by low end, stable, so that each row has its high ends in rising order. high_end: the end of the bucket of each
- * high end; start as above. */
+/* Sorts by low end, stable, so that each row has its high ends in rising order. high_end: the end of each high end's
+ * bucket; start: as in sort_by_high. */
 static void sort_by_low(
     const uint32_t *by_high, const int64_t *high_end, int64_t nodes, int64_t *start, uint32_t *by_low) {
     int64_t count = nodes ? high_end[nodes - 1] : 0;
@@ -75,8 +75,8 @@ static int64_t drop_repeated(uint32_t *by_low, int64_t *end, int64_t nodes, int6
     return kept;
 }
 
-/* Writes both triangles from the upper one (row ends `end`). Rows are visited in rising order, so that a row gets its
- * lower neighbours, rising, before its own upper ones. */
+/* Writes both triangles from the upper one, whose rows end at end[]. Rows are visited in rising order, so that a row
+ * gets its lower neighbours, rising, before its own upper ones. */
 static bool mirror_upper(mo_graph *graph, const uint32_t *upper, const int64_t *end, int64_t edges) {
     int64_t nodes = graph->nodes;
     graph->row_pointer = mo_host_array(graph->ctx, nodes + 1, sizeof *graph->row_pointer);
@@ -127,7 +127,7 @@ bool mo_graph_set_edges(mo_graph *graph, int64_t nodes, mo_edges *edges) {
     if (done) {
         int64_t count = sort_by_high(edges, nodes, high_end, by_high);
         graph->dropped_loops += edges->count - count;
-        uint32_t *by_low = edges->u; /* its ends are no longer needed, and it is long enough */
+        uint32_t *by_low = edges->u; /* reuses the memory of the low ends */
         sort_by_low(by_high, high_end, nodes, low_end, by_low);
         free(by_high);
         by_high = NULL;
@@ -177,7 +177,6 @@ bool mo_graph_set_labels(mo_graph *graph, int64_t *label, int64_t n, const char 
     return label;
 }
 
-/* Allocates the row offsets of all nodes' features, in CSR. */
 static bool allocate_features(mo_graph *graph, int64_t columns, int64_t nnz) {
     graph->features = columns;
     graph->feature_nnz = nnz;

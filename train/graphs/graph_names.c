@@ -1,9 +1,9 @@
 /* train/graphs/graph_names.c - the names of known data sets and where each lies.
  *
- * Embedded graphs are NAME.npz in the first of these folders that has it: $MOCHI_EMBEDDED (alone, where it is set), the
- * folder mochi-data beside the shared library (in the Python package), the installed data folder, the source tree. All
- * other graphs are searched below mo_data_folder, text also gzipped. train/data/manifest.json lists the origin of each
- * name. */
+ * Embedded graphs are NAME.npz in the first of these folders that has it: $MOCHI_EMBEDDED (if it is set, only this),
+ * the folder mochi-data beside the shared library (in the Python package), the installed data folder, the source tree.
+ * All other graphs are searched below mo_data_folder, text also gzipped. train/data/manifest.json lists the origin of
+ * each name. */
 #include "train/graphs/graph_names.h"
 #include "train/data_folders.h"
 #include "train/graph.h"

@@ -20,7 +20,7 @@ bool mo_locate_graph(const mo_graph_name *entry, char *path, size_t bytes, bool 
 
 /* Writes the path of embedded weights, NAME.safetensors; returns false if there are none. */
 bool mo_locate_weights(const char *name, char *path, size_t bytes);
-/* Writes the path of an embedded list, pool or suite, NAME with its ending, such as NAME.pool; false if none. */
+/* Writes the path of an embedded pool or suite, given with its ending, such as NAME.pool; false if there is none. */
 bool mo_locate_list(const char *name, const char *ending, char *path, size_t bytes);
 
 #endif

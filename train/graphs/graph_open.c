@@ -14,7 +14,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-/* "cora" for "data/cora.npz", "COLLAB" for "COLLAB.txt.gz", "MUTAG" for "tu/MUTAG/". */
+/* A graph's name from its path: "cora" from "data/cora.npz", "COLLAB" from "COLLAB.txt.gz", "MUTAG" from
+ * "tu/MUTAG/". */
 static void name_of_path(const char *path, char *name, size_t bytes) {
     static const char *const endings[] = {".gz", ".npz", ".txt", ".gml", ".csv", ".tsv"};
     size_t stop = strlen(path);

@@ -42,7 +42,7 @@ static void add_features(mo_arrays *arrays, const mo_graph *graph) {
         add_member(arrays, "attr_data", MO_F32, graph->feature_nnz, graph->feature_value);
 }
 
-/* Adds the nodes of every part of the division as lists; of several divisions, as masks. */
+/* One division: adds the nodes of each part as a list. Several: adds a mask [divisions, nodes] per part. */
 static void add_division(mo_arrays *arrays, const mo_graph *graph) {
     const char *const *keys = mo_division_keys[graph->divisions > 1];
     int64_t all = graph->divisions * graph->nodes, *node = mo_host_array(graph->ctx, graph->nodes, sizeof *node);
@@ -96,7 +96,7 @@ mo_arrays *mo_graph_arrays(const mo_graph *graph) {
         add_member(arrays, "labels", MO_I64, graph->n_labels, graph->label);
     if (graph->division)
         add_division(arrays, graph);
-    if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, even of one graph */
+    if (graph->graphs > 1 || (graph->n_labels == 1 && graph->nodes > 1)) { /* a set, possibly of one graph */
         add_member(arrays, "graph_offset", MO_I64, graph->graphs + 1, graph->graph_offset);
     }
     if (graph->names)

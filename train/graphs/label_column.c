@@ -122,12 +122,12 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
 
 /* ---- texts ---- */
 
-/* The texts of a file, and their lines. */
+/* The label texts of a file or array, and where each stands. */
 typedef struct label_texts {
     mo_context *ctx;
     const char *path, *wanted; /* wanted: the name of a table's column, or NULL */
     mo_words words;
-    int64_t *line, lines; /* line [words.n]: in the file, or row of an array; lines: its capacity */
+    int64_t *line, lines; /* [words.n]: line in the file, or row of an array; lines: the capacity */
     bool of_array;
 } label_texts;
 
@@ -176,7 +176,7 @@ bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_c
     return mo_ok(ctx);
 }
 
-/* A label that is a number but not whole is a value for regression, not a class. */
+/* Raises for a number that is not whole: it is a value for regression, not a class. */
 static bool refuse_real_numbers(const label_texts *t) {
     for (int64_t i = 0; i < t->words.n; i++) {
         const char *text = mo_words_get(&t->words, i);

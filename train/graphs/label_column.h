@@ -9,7 +9,7 @@ typedef struct mo_label_column {
     int64_t n, *value; /* [n]; negative: unlabelled */
     int64_t empty;     /* number of empty texts at the end, which can be lines behind the last row */
     int64_t names;
-    char **name; /* [names]: texts of the values 0 .. names - 1; NULL: the labels were numbers */
+    char **name; /* [names]: texts of the values 0 .. names - 1; NULL: labels are numbers */
 } mo_label_column;
 
 /* Takes numbers [n] or [n, 1] of any dtype, which must be whole. False on failure; name starts the message. */
@@ -19,7 +19,7 @@ bool mo_label_column_of(const mo_tensor *label, const char *name, mo_label_colum
  * of FILE:NAME. Texts that are all whole numbers become these numbers; other texts are classes in byte order; an empty
  * text is unlabelled. A real number is an error. False on failure. */
 bool mo_label_column_read(mo_context *ctx, const char *path, mo_label_column *column);
-/* Takes labels from texts, where a real number counts as text: whole numbers if all are whole, else classes. */
+/* Takes labels from texts: whole numbers if all texts are, else class names. A real number counts as a name. */
 bool mo_label_column_of_texts(mo_context *ctx, const mo_words *words, mo_label_column *column);
 /* Drops empty texts behind the first n labels; returns whether there are n labels. */
 bool mo_label_column_fits(mo_label_column *column, int64_t n);

@@ -78,7 +78,6 @@ static bool join_repeats(label_table *t) {
     return true;
 }
 
-/* Allocates n labels; false on failure. */
 static bool reserve_labels(mo_context *ctx, int64_t n, mo_labels *labels) {
     labels->id = mo_host_array(ctx, n, sizeof *labels->id);
     labels->label = mo_host_array(ctx, n, sizeof *labels->label);

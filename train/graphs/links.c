@@ -79,7 +79,6 @@ static bool write_pairs(
     return ends[0] && ends[1];
 }
 
-/* Copies an array of the original; NULL stays NULL. */
 static void *copy_array(mo_context *ctx, const void *array, int64_t count, size_t element) {
     void *copy = array ? mo_host_array(ctx, count, element) : NULL;
     if (copy && count > 0)

@@ -101,7 +101,7 @@ static bool gml_skip(mo_text_reader *r, const gml_token *value) {
 typedef struct gml_node {
     int64_t id, line;
     bool has_id;
-    int rank;   /* the source of the class: 2 `value`, 1 `club`, 0 none */
+    int rank;   /* which key gave the class: 2 `value`, 1 `club`, 0 none */
     char *text; /* the class's text; NULL: none */
 } gml_node;
 
@@ -172,8 +172,8 @@ static bool add_edge(gml *g) {
     return fine;
 }
 
-/* Reads a key and the first token of its value; returns false on failure and at the list's end (`key` is then its
- * bracket). */
+/* Reads a key and the first token of its value; returns false on failure and at the list's end, where `key` is the
+ * closing bracket. */
 static bool next_pair(gml *g, gml_token *key, gml_token *value) {
     return gml_next(&g->reader, key) && key->kind == GML_KEY && gml_next(&g->reader, value);
 }

@@ -9,13 +9,13 @@
 
 #include <limits.h>
 
-/* Pairs of user and item; items are not yet offset by the number of users. */
+/* Edges from users to items, both numbered from 0. */
 typedef struct interactions {
     mo_edges pairs;
     int64_t users, items, file_bytes; /* both files together */
 } interactions;
 
-/* A user can be without items here: all of its interactions can be in the other file. */
+/* Reads a user's line, which can be without items: all of them can be in the other file. */
 static bool add_user(mo_text_reader *r, interactions *list, int64_t *last) {
     int64_t user, item;
     if (!mo_text_integer_in(r, "a user above that of the line before", *last + 1, MO_GRAPH_LARGEST - 2, &user))

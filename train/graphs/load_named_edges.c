@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Ends in file order: edge i joins words 2 i and 2 i + 1 and stands in line[i]. */
+/* The ends of edges in file order: edge i joins words 2 i and 2 i + 1 and is on line line[i]. */
 typedef struct named_edges {
     mo_words words;
     int64_t *line;
@@ -111,7 +111,7 @@ static bool begins_with_header(const mo_graph *graph, const named_edges *e) {
     return true;
 }
 
-/* Borrows the edges below the header. */
+/* The edges without the header's words, borrowed. */
 static named_edges below_header(mo_graph *graph, const char *path, const named_edges *e) {
     named_edges below = *e;
     if (!mo_is_table(path) || !begins_with_header(graph, e))
@@ -146,7 +146,7 @@ static bool take_nodes(mo_graph *graph, const mo_words *ends) {
     return mo_ok(ctx);
 }
 
-/* Finds the nodes of pair i. of: the graph's name in the error message. */
+/* Finds the nodes of pair i. `of` is the graph's name, for the error message. */
 static bool find_named_ends(
     const mo_graph *graph, const char *path, const named_edges *e, int64_t i, const char *of, int64_t node[2]) {
     for (int end = 0; end < 2; end++) {

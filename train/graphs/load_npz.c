@@ -3,11 +3,11 @@
  * adj_shape, adj_indptr, adj_indices: the adjacency as CSR, in any mix of directions (symmetrised here; an adj_data of
  * 0 means no edge, other values are ignored). attr_*: node features as CSR too. If *_data is missing, all values are 1.
  * labels: one class per node, a negative number for none; idx_unlabelled: positions without a class. idx_train,
- * idx_val, idx_test: lists of nodes, the division that came with the graph, if each has one axis; else splits_train,
- * splits_val, splits_test [divisions, nodes]: masks of several divisions. With graph_offset the file is a set of
- * graphs: graph g has the nodes from graph_offset[g] on, and one class. names_number or names_text: names of the nodes,
- * or of the graphs of a set; class_names_number or class_names_text: names of the classes. Integers may have any
- * width. */
+ * idx_val, idx_test, if one-dimensional: lists of the nodes in each part of the one division that came with the graph;
+ * else splits_train, splits_val, splits_test [divisions, nodes]: masks of several divisions. With graph_offset the file
+ * is a set of graphs: graph g has the nodes from graph_offset[g] on, and one class. names_number or names_text: names
+ * of the nodes, or of the graphs of a set; class_names_number or class_names_text: names of the classes. Integers may
+ * have any width. */
 #include "tensor/files/foreign_text.h"
 #include "train/graphs/graph_build.h"
 #include "train/graphs/loaders.h"

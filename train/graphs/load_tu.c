@@ -60,7 +60,7 @@ static int64_t *read_column(mo_context *ctx, const char *path, const char *what,
     *count = 0;
     while (fine && mo_text_line(&r)) {
         if (mo_text_blank(&r)) {
-            ended = true; /* blank lines are allowed only at the end: otherwise entries and line numbers would differ */
+            ended = true; /* blank lines only at the end: else entry i is not on line i */
             continue;
         }
         if (ended) {
@@ -135,7 +135,7 @@ static bool read_tu_edges(mo_graph *graph, const char *path, int64_t nodes) {
     return fine;
 }
 
-/* Reads a column as long as the indicator file. */
+/* Reads a column, which must be as long as the indicator file. */
 static int64_t *read_counted(mo_context *ctx, const char *path, const char *what, int64_t expected) {
     int64_t count;
     int64_t *value = read_column(ctx, path, what, &count);

@@ -4,7 +4,8 @@
 
 #include "train/inside.h"
 
-/* Names of .npz members: [0] the parts of one division, as lists of nodes; [1] the parts of several, as masks. */
+/* Names of the .npz members with each part of a division: [0] of one division, as lists of nodes; [1] of several, as
+ * masks. */
 extern const char *const mo_division_keys[2][MO_DIVISIONS];
 /* The .npz form of gnn-benchmark, and the compact one of train/data/. */
 mo_graph *mo_load_npz(mo_context *ctx, const char *name, const char *path);

@@ -13,11 +13,11 @@
 typedef struct mo_table {
     mo_context *ctx;
     const char *path;     /* for messages */
-    const char **field;   /* [n]: fields of the row, valid until the next */
-    int64_t n, row, line; /* row: its number, from 0; line: where it ends, from 1 */
-    mo_text_reader text;  /* this and all below: used by the reader only */
+    const char **field;   /* [n]: fields of the row, valid until the next row is read */
+    int64_t n, row, line; /* row: number of the row, from 0; line: where it ends, from 1 */
+    mo_text_reader text;  /* this field and all below: for the reader only */
     struct csv_parser parser;
-    mo_words words; /* the fields of rows that the parser has handed out */
+    mo_words words; /* fields of the rows that libcsv has split */
     int64_t *stop;  /* [rows]: where each row's fields end in words */
     int64_t rows, next, rows_room, fields_room;
     bool parses, ended;

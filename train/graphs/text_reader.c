@@ -23,7 +23,7 @@ bool mo_text_find(const char *folder, const char *name, char *path, size_t bytes
     return false;
 }
 
-/* Takes over the open file; NULL: errno tells why there is none. */
+/* Takes over the open file. file NULL: opening failed, as errno says. */
 static bool start_text(mo_text_reader *r, gzFile file) {
     r->file = file;
     if (!file)

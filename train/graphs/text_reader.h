@@ -8,7 +8,7 @@
 
 #include "tensor/inside.h"
 
-#define MO_TEXT_LARGEST ((int64_t)1 << 53) /* integers beyond are not exact as doubles, and no file here needs them */
+#define MO_TEXT_LARGEST ((int64_t)1 << 53) /* larger integers are not exact as doubles, and no file needs them */
 
 typedef struct mo_text_reader {
     mo_context *ctx;

@@ -29,7 +29,7 @@ const char *mo_run_path(const mo_trainer *trainer, const char *name, char *path)
     return path_in(trainer->ctx, trainer->options.out, name, path);
 }
 
-/* Tensor `part` (weights, m, v) of parameter i. */
+/* One tensor per parameter. part 0: the weights; 1: first moments m; 2: second moments v. */
 mo_tensor *const *mo_trainer_state(const mo_trainer *trainer, int part) {
     const mo_optimizer *o = trainer->optimizer;
     return part == 0 ? trainer->parameter : part == 1 ? o->m : o->v;
@@ -54,7 +54,7 @@ static char *encode_checkpoint_metadata(const mo_trainer *trainer) {
     return text;
 }
 
-/* Appends the BLAS core of this process to the list, unless it is the last one there. */
+/* Appends this process's BLAS core to the list, unless the list ends with it. */
 static void note_core(mo_trainer *trainer) {
     const char *core = mo_blas_core(), *last = strrchr(trainer->blas_core, ',');
     if (strcmp(last ? last + 1 : trainer->blas_core, core) == 0)
@@ -79,7 +79,7 @@ static void copy_checkpoint(mo_context *ctx, const char *from, const char *to) {
 }
 
 /* Gives the newest checkpoint a second name before the next checkpoint takes over its first name, so that at every
- * moment there is a checkpoint on disk. Returns whether it did: become_previous then renames the second name. */
+ * moment there is a checkpoint on disk. Returns whether it did, so that become_previous has a file to rename. */
 static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
     mo_context *ctx = trainer->ctx;
     char from[MO_PATH], to[MO_PATH];
@@ -95,7 +95,7 @@ static bool hold_newest(const mo_trainer *trainer, char second[MO_PATH]) {
     return held;
 }
 
-/* Once the next checkpoint is written, renames the held one to be the previous checkpoint. */
+/* After the next checkpoint is written: renames the file `second` to the name of the previous checkpoint. */
 static void become_previous(const mo_trainer *trainer, const char *second) {
     mo_context *ctx = trainer->ctx;
     char to[MO_PATH];
@@ -145,7 +145,7 @@ static const char *checkpoint_text(const json_t *metadata, const char *key) {
     return json_string_value(json_object_get(metadata, key));
 }
 
-/* Checks that every tensor fits; if `checked`, restores the values instead. */
+/* Checks that every tensor fits or, if `checked`, restores the values. */
 static void restore_trainer(mo_trainer *trainer, const mo_arrays *arrays, const char *path, bool checked) {
     mo_context *ctx = trainer->ctx;
     char name[NAME], want[160], got[160];
@@ -200,7 +200,7 @@ static mo_arrays *read_whole(mo_context *ctx, const char *path, json_t **metadat
     return NULL;
 }
 
-/* The newest checkpoint has failed: if the previous one is whole, adds it to the error message. */
+/* After the newest checkpoint failed: if the previous one is whole, names it in the error message. */
 static void offer_previous(mo_context *ctx, const char *folder) {
     mo_status failure = *mo_context_status(ctx);
     char path[MO_PATH];

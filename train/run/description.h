@@ -11,15 +11,16 @@ typedef struct mo_description {
     bool whole;
 } mo_description;
 
-/* An empty description, or one that starts from a packed object (NULL: jansson ran out of memory). */
+/* A description that starts from `object` (NULL: out of memory), which it takes over. */
 static inline mo_description mo_description_of(json_t *object) {
     return (mo_description){object, object};
 }
-/* Adds a member, or (key NULL) an element of a list, and takes it over; NULL: jansson ran out of memory. */
+/* Adds value, which it takes over, as member `key` or (key NULL) as a list's next element. value NULL: out of
+ * memory. */
 static inline void mo_describe(mo_description *d, const char *key, json_t *value) {
     d->whole &= !(key ? json_object_set_new(d->object, key, value) : json_array_append_new(d->object, value));
 }
-/* The object, owned; NULL if a part is missing, and then everything is freed. */
+/* Returns the object, owned by the caller. If a member is missing, frees the object and returns NULL. */
 static inline json_t *mo_description_end(const mo_description *d) {
     if (d->whole)
         return d->object;

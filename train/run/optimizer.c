@@ -20,7 +20,7 @@ double mo_cosine(double lr, double lr_min, int64_t step, int64_t steps) {
     return lr_min + (lr - lr_min) * (1 + cos(3.14159265358979323846 * (double)step / (double)steps)) / 2;
 }
 
-/* All fields zero: the usual AdamW. The learning rate is given with every step. */
+/* If beta1, beta2 and epsilon are all zero, sets AdamW's usual values. */
 static mo_adamw_options with_defaults(mo_adamw_options o) {
     if (o.beta1 == 0 && o.beta2 == 0 && o.epsilon == 0) {
         o.beta1 = 0.9;
@@ -63,7 +63,7 @@ static bool create_moments(mo_optimizer *o, mo_tensor *const *parameters) {
     return mo_ok(ctx);
 }
 
-/* Checks the options that both methods have. */
+/* Makes an optimizer of either method, after checking the options that both have. */
 static mo_optimizer *create(
     mo_context *ctx, const char *method, mo_tensor *const *parameters, int n, const mo_adamw_options *options) {
     if (mo_ok(ctx) && !(options->weight_decay >= 0 && options->weight_decay < INFINITY))
@@ -112,7 +112,7 @@ void mo_optimizer_release(mo_optimizer *o) {
     if (!o)
         return;
     size_t bytes = (size_t)o->n * sizeof *o->parameter;
-    mo_context_wait(o->ctx); /* a pending check of a step may refer to this optimizer */
+    mo_context_wait(o->ctx); /* a queued check can still read this optimizer */
     for (int i = 0; i < o->n; i++) {
         mo_tensor_release(o->m ? o->m[i] : NULL);
         mo_tensor_release(o->v ? o->v[i] : NULL);
@@ -171,8 +171,8 @@ static void find_norm(mo_optimizer *o) {
     mo_check_values(o->ctx, &check);
 }
 
-/* The kernels read rows, so a gradient with other strides is copied. The copies are made before the first parameter
- * changes, so that a failure changes none. */
+/* The kernels read row-major memory, so a gradient with other strides is copied. The copies are made before the first
+ * parameter changes, so that a failure changes none. */
 static void copy_strided(mo_optimizer *o, int i, mo_tensor *G) {
     o->gradient[i] = G;
     if (mo_is_contiguous(G))

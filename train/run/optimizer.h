@@ -15,7 +15,7 @@ struct mo_optimizer {
     mo_tensor **parameter;
     mo_tensor **m, **v;   /* first and second moments, owned */
     mo_tensor **dense;    /* a row-major copy of each gradient that has other strides, made when first needed */
-    mo_tensor **gradient; /* [n]: the gradients of a step in the form that the kernel reads; borrowed */
+    mo_tensor **gradient; /* [n]: the gradients of a step, row-major; borrowed */
     mo_dtype real;
     mo_tensor *squares; /* float64 [n]: the sum of squares of each gradient */
     mo_tensor *scale;   /* float64 [2]: norm and clip factor of the last step */
@@ -25,7 +25,7 @@ struct mo_optimizer {
 
 /* The gradient norm of the last applied step; waits for the step. Returns the status. */
 mo_code mo_optimizer_norm(mo_optimizer *o, double *norm);
-/* Undoes the advance of a failed step, found at once or later; the step itself has changed nothing. */
+/* Undoes mo_optimizer_advance for a failed step; the step itself has changed no parameter. */
 void mo_optimizer_withdraw(mo_optimizer *o);
 
 #endif

@@ -25,10 +25,10 @@ typedef struct captured {
     int place, n, n_rows;
     mo_task task;
     int64_t classes, max_rows;
-    double assortativity; /* a host number, fixed in the capture */
+    double assortativity; /* a capture contains it as a constant */
     form form[INPUTS];
     int64_t seen, tries;
-    mo_episode e; /* the capture's inputs; copies of the tensors that a tape would hold */
+    mo_episode e; /* the capture's inputs; those from a tape are copied to `own` */
     mo_tensor *own[INPUTS];
     bool has_inputs;
     mo_capture *capture;

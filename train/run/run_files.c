@@ -17,7 +17,6 @@
 
 /* ---- the folder ---- */
 
-/* Creates the folder and its missing parents. */
 static void make_folder(mo_context *ctx, const char *folder) {
     char path[MO_PATH];
     snprintf(path, sizeof path, "%s", folder);
@@ -122,7 +121,7 @@ static void start_files(mo_trainer *trainer, void *state) {
     if (!mo_ok(ctx))
         return;
     tidy_folder(trainer->options.out);
-    mo_write_run(trainer); /* first: a folder with run.json alone can be resumed, from step 0 */
+    mo_write_run(trainer); /* first: a run with run.json alone can resume at step 0 */
     if (!trainer->restored)
         mo_checkpoint_write(trainer); /* from now on a run can resume from a checkpoint */
     open_log(trainer, true);
@@ -139,7 +138,7 @@ static void save(mo_trainer *trainer, void *state) {
     mo_checkpoint_write(trainer);
 }
 
-/* The baseline that reads single hops: with the model's own head, or the ridge. */
+/* The candidate that reads single hops, under the model's head or, without one, the ridge. */
 static mo_candidate hop_candidate(mo_model *model) {
     mo_setting list[MO_MAX_SETTINGS];
     const mo_head *head = NULL;

@@ -54,8 +54,9 @@ static int64_t end_of_steps(mo_context *ctx, const char *path, int64_t steps) {
     return mo_ok(ctx) ? (int64_t)at : -1;
 }
 
-/* The process that holds a lock on an open file; 0 if the system does not know it (a process of another machine). Some
- * file systems report one device by fstat and another in /proc/locks. */
+/* The process that holds a lock on an open file; 0 if the system does not know it (a process of another machine). A
+ * lock on the same inode of another device counts if there is no better match: some file systems report one device by
+ * fstat and another in /proc/locks. */
 static long holder_of(int fd) {
     struct stat st;
     char line[256];

@@ -16,8 +16,8 @@ typedef struct shared {
     mo_ranks ranks;
     char *message; /* `bytes` of host memory to exchange a device's sums; NULL on a CPU */
     size_t bytes;
-    const mo_collective *sums; /* NULL: the devices cannot add up */
-    bool on_devices;           /* the devices add up the gradients; else messages do */
+    const mo_collective *sums; /* NULL: devices cannot add up gradients */
+    bool on_devices;           /* devices add up the gradients; false: messages */
     bool parted;               /* target of ranks.parted if the caller's is NULL */
 } shared;
 

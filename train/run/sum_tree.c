@@ -6,7 +6,7 @@
 
 enum { PART_ALIGNMENT = 256 };
 
-/* Bytes of one tensor's part with the zeros behind it: each part is aligned as an allocation would be. */
+/* Bytes of one tensor's part, padded with zeros so that the next part is aligned like an allocation. */
 static size_t part_bytes(const mo_tensor *like) {
     size_t bytes = mo_gradient_bytes(like);
     return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
@@ -62,7 +62,7 @@ mo_sum_tree *mo_sum_tree_create(mo_context *ctx, mo_tensor *const *like, int n) 
 
 /* ---- nodes ---- */
 
-/* Episodes first .. end - 1 are a row of nodes, as large as fit; returns the level of the first node. */
+/* The level of the first node of the row for episodes first .. end - 1 (sum_tree.h). */
 static int level_of(int64_t first, int64_t end) {
     int level = 0;
     while (first % ((int64_t)2 << level) == 0 && first + ((int64_t)2 << level) <= end)
@@ -70,7 +70,7 @@ static int level_of(int64_t first, int64_t end) {
     return level;
 }
 
-/* The number of nodes in that row. */
+/* The number of nodes in the row for episodes first .. end - 1. */
 static int count_nodes(int64_t first, int64_t end) {
     int n = 0;
     for (; first < end; n++)
@@ -129,7 +129,7 @@ static void send_nodes(
     const mo_sum_tree *tree, const mo_ranks *ranks, int to, int64_t first, int64_t end, char *message) {
     size_t bytes = mo_sum_tree_bytes(tree->like, tree->n);
     for (int k = 0, n = count_nodes(first, end); k < n; k++) {
-        mo_tensor *whole = tree->node[k].sum ? tree->node[k].whole : tree->spare.whole; /* if this rank has failed */
+        mo_tensor *whole = tree->node[k].sum ? tree->node[k].whole : tree->spare.whole; /* spare: of a failed rank */
         ranks->send(ranks->state, to, bytes_of_sum(whole, message, true), bytes);
     }
 }

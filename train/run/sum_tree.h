@@ -17,7 +17,7 @@ typedef struct mo_tree_node {
 
 typedef struct mo_sum_tree {
     mo_context *ctx;
-    mo_tensor *const *like; /* n tensors of the shapes of a sum's tensors */
+    mo_tensor *const *like; /* n tensors that give the shapes of a sum's tensors */
     int n;
     mo_tree_node node[MO_TREE_NODES];
     mo_tree_node spare; /* memory for a sum that this process does not compute */

@@ -100,7 +100,7 @@ void mo_trainer_release(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     size_t bytes = (size_t)trainer->n * sizeof *trainer->parameter;
     size_t E = (size_t)trainer->options.episodes_per_step;
-    mo_context_wait(ctx); /* a pending check of a step may refer to this trainer */
+    mo_context_wait(ctx); /* a queued check can still read this trainer */
     mo_tell(trainer, MO_RELEASED);
     mo_host_free(ctx, trainer->record, E * sizeof *trainer->record);
     mo_tensor_release(trainer->figures);
@@ -176,8 +176,8 @@ mo_code mo_trainer_checkpoint(mo_trainer *trainer) {
     return mo_code_of(trainer->ctx);
 }
 
-/* The failed step has changed nothing, since the CPU works in order: the state is that after the last good step. The
- * failure stays in the context. */
+/* Saves the state after the last good step: on the CPU a failed step changes nothing. The failure stays in the
+ * context. */
 static void keep_last_good(mo_trainer *trainer) {
     mo_context *ctx = trainer->ctx;
     mo_status failure = *mo_context_status(ctx);

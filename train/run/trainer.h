@@ -24,14 +24,14 @@ typedef enum mo_moment {
 
 /* A hook finds the moment's data in the trainer: place and episode, report, gradient. */
 typedef void (*mo_hook)(mo_trainer *trainer, void *state);
-/* The work of one episode of a step, or (e: NULL) of the step's end. It depends only on the episode's shape and its
- * place in the step: it reads no value, and everything that changes from step to step lies on the device. */
+/* Queues the work of the episode at `place` in a step or, if e is NULL, of the step's end. It depends only on place and
+ * on the episode's shape: it reads no values, and everything that changes from step to step lies on the device. */
 typedef void (*mo_step_work)(mo_trainer *trainer, int place, const mo_episode *e);
 
 typedef struct mo_watcher {
     mo_hook on[MO_MOMENTS]; /* NULL: does nothing at that moment */
-    /* Does the work at a place of a step in its own way; NULL: the trainer does it. No value of the work on the tape is
-     * read later; e may lie on the tape, which is reset. Returns whether the work was replayed. */
+    /* Performs `work` in the trainer's stead; NULL: the trainer performs it. Can reset the tape, and with it e: no
+     * value on the tape is read later. Returns whether the work was replayed. */
     bool (*perform)(mo_trainer *trainer, void *state, int place, const mo_episode *e, mo_step_work work);
 } mo_watcher;
 
@@ -51,7 +51,7 @@ void mo_tell(mo_trainer *trainer, mo_moment moment);
 /* The figures of one episode of a step. */
 typedef struct mo_episode_record {
     double loss, wrong;
-    int64_t asked, source; /* query rows; index in the pool */
+    int64_t asked, source; /* number of query rows; index in the pool */
 } mo_episode_record;
 
 enum { MO_WATCHERS = 5 };
@@ -70,18 +70,18 @@ struct mo_trainer {
     int n;        /* parameters */
     mo_tensor **parameter, **grad;
     mo_sum_tree *tree;         /* adds up the gradients; NULL: a step is one episode */
-    int first, end;            /* the episodes of a step that this process takes */
-    int place;                 /* of the current episode in its step */
+    int first, end;            /* first .. end - 1: this process's episodes of a step */
+    int place;                 /* index of the current episode in its step */
     mo_episode_record *record; /* [episodes] of a step */
     mo_tensor *figures;        /* float64 [episodes, 2]: loss, number of wrong query rows; read at the step's end */
     double *host_figures;
-    mo_tensor *const *gradient; /* of the step's loss, from its sum until the next step; NULL under replay */
+    mo_tensor *const *gradient; /* gradients of the step, until the next step; NULL under replay */
     mo_step_report report;      /* of the last step */
     bool go_on;                 /* see MO_AGREES */
     bool started;
-    bool resumed, restored; /* restored: the run continues from a checkpoint, not from its beginning */
+    bool resumed, restored; /* restored: a resumed run continues from a checkpoint, not from step 0 */
     int log;                /* file descriptor of log.jsonl, -1 before the first step */
-    char *blas_core;        /* BLAS cores that have computed the run, in order: "SkylakeX", "Haswell,SkylakeX" */
+    char *blas_core;        /* names of the CPU cores (BLAS) that computed the run: "Haswell,SkylakeX" */
     int n_watchers;
     struct {
         const mo_watcher *hooks;
@@ -94,27 +94,27 @@ static inline const mo_source *mo_episode_source(const mo_trainer *trainer, int 
     return trainer->pool->source + trainer->record[j].source;
 }
 
-/* Tells MO_STARTS, before the first step. */
+/* Calls the hooks for MO_STARTS, once, before the first step. */
 mo_code mo_trainer_start(mo_trainer *trainer);
 /* Whether every process of the run is well and wants to go on. */
 bool mo_trainer_agree(mo_trainer *trainer, bool go_on);
 /* Waits for the figures of this process's episodes. */
 void mo_read_figures(mo_trainer *trainer);
 
-#define MO_HOP_LAMBDA 3 /* of the ridge on unit rows of one hop; chosen on the training pool */
+#define MO_HOP_LAMBDA 3 /* lambda of the ridge on unit rows of one hop; chosen on the training pool */
 
 /* ---- run_files.c ---- */
 
 #define MO_CHECKPOINT "checkpoint.safetensors"
 #define MO_PREVIOUS_CHECKPOINT "checkpoint.previous.safetensors"
-/* Whether the folder holds a run whose first save was cut short: run.json, and none of the later files. */
+/* Whether the folder holds run.json alone, as when a run's first save was cut short. */
 bool mo_run_is_begun(const char *folder);
 
 /* ---- settings.c ---- */
 
 /* Model, features, pool, trainer and the caller's settings as one object. NULL on failure. */
 json_t *mo_run_settings(mo_context *ctx, mo_model *model, const mo_pool *pool, const mo_trainer_options *options);
-/* Raises MO_INVALID naming the first setting in which two runs differ; other_rate ignores the rates. */
+/* Raises MO_INVALID naming the first setting in which two runs differ; other_rate: except lr and lr_min. */
 mo_code mo_compare_settings(mo_context *ctx, const char *label, const json_t *kept, const json_t *now, bool other_rate);
 /* The hash of a graph's content as digits; a graph's name can differ between machines. */
 const char *mo_hash_digits(const mo_graph *graph, char digits[40]);

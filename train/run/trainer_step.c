@@ -26,7 +26,7 @@ static void fail_loss(mo_context *ctx, const mo_note *note, int64_t position, mo
 }
 
 static void describe_training_step(const void *caller, mo_note *note) {
-    (void)caller; /* looks up the parameters' names when the check fails */
+    (void)caller; /* the object that names a failed check's parameter: not needed here */
     note->op = "train";
 }
 
@@ -181,7 +181,7 @@ mo_code mo_trainer_step(mo_trainer *trainer, mo_step_report *report) {
             mo_optimizer_withdraw(trainer->optimizer);
         name_step(trainer);
     }
-    mo_tape_reset(trainer->tape); /* joins the slabs of the first step, so that the second allocates nothing */
+    mo_tape_reset(trainer->tape); /* joins the tape's blocks of memory, so that the next step allocates none */
     if (report && mo_ok(ctx))
         *report = *r;
     return mo_context_status(ctx)->code;

@@ -70,7 +70,7 @@ static uint64_t get_seed(const reading *r, const char *key) {
     return seed;
 }
 
-/* Reads one of two words, `yes` or the other; returns whether it is `yes`. */
+/* Reads a setting that is one of the words `no` and `yes`; returns whether it is `yes`. */
 static bool get_word(const reading *r, const char *key, const char *no, const char *yes) {
     const char *text = get_text(r, key);
     if (strcmp(text, no) != 0 && strcmp(text, yes) != 0)
@@ -96,7 +96,7 @@ static void require_width(const reading *r, const mo_weights *w, const char *nam
         width);
 }
 
-/* d, which is the size of an axis of a tensor unless it is small. */
+/* The setting dim. Raises if it is large and no tensor has an axis of that size: memory depends on it. */
 static int get_dim(const reading *r, const mo_weights *w) {
     int dim = get_integer(r, "dim", 1, 65536);
     bool there = dim <= MO_LARGEST_UNPROVEN_DIM;
@@ -293,8 +293,7 @@ mo_weights *mo_weights_read(mo_context *ctx, const char *path) {
     if (!mo_given(ctx, "weights", "path", path))
         return NULL;
     char embedded[MO_PATH];
-    if (mo_locate_weights(
-            path, embedded, sizeof embedded)) /* takes precedence over a folder of that name, as for graphs */
+    if (mo_locate_weights(path, embedded, sizeof embedded)) /* before a folder of that name, as for graphs */
         path = embedded;
     mo_weights *w = mo_ok(ctx) ? mo_host_alloc(ctx, sizeof *w) : NULL;
     if (!w)
@@ -372,7 +371,7 @@ static mo_readout_options choose_readout(const mo_weights *w, const mo_model_cho
         o.smoothing = w->invariant.smoothing;
     if (c->head)
         o.head = c->head;
-    if (c->head && strcmp(c->head->name, w->head) != 0) { /* parameters learned with another head are of no use */
+    if (c->head && strcmp(c->head->name, w->head) != 0) { /* the file's parameters are another head's */
         memset(o.width, 0, sizeof o.width);
         o.lambda = w->head[0] ? 0 : w->lambda;
     }

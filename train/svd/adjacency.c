@@ -94,7 +94,7 @@ mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, 
     block b = {0};
     mo_csr *X = NULL;
     if (cut_block(ctx, first, n, graph->feature_pointer, graph->feature_column, 0, sizeof(float), &b)) {
-        if (b.row_pointer[n] > 0) /* without entries there may be no array */
+        if (b.row_pointer[n] > 0) /* an array without entries can be NULL */
             memcpy(b.value, graph->feature_value + graph->feature_pointer[first],
                 (size_t)b.row_pointer[n] * sizeof(float));
         X = mo_csr_create(ctx, n, graph->features, b.row_pointer, b.column, MO_F32, b.value);

@@ -12,7 +12,8 @@ double mo_normalized_entry(const int64_t *row_pointer, int64_t i, int64_t j);
  * its number of entries. Declared symmetric (raises if it is not). Returns NULL on failure. */
 mo_csr *mo_normalize_block(
     mo_context *ctx, int64_t first, int64_t n, const int64_t *row_pointer, const int32_t *column, mo_dtype real);
-/* The node features of those nodes, [n, graph->features] float32, in the given context. Returns NULL on failure. */
+/* The features [n, graph->features] float32 of the n nodes from `first` on, in the given context. Returns NULL on
+ * failure. */
 mo_csr *mo_feature_block(mo_context *ctx, const mo_graph *graph, int64_t first, int64_t n);
 /* Checks that the features, if they have more than one column, are finite and have squares within float32; raises at
  * the first that is not. */

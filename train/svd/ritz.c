@@ -21,7 +21,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROUNDING 16          /* times epsilon: a direction of W is left out below this share of the largest |A q|^2 */
+#define ROUNDING 16          /* a direction of W below ROUNDING * epsilon times the largest |A q|^2 is left out */
 #define WELL_CONDITIONED 100 /* Cholesky factors up to this ratio of pivots are used as they are */
 
 static double ritz_epsilon(const mo_tensor *X) {

@@ -31,7 +31,7 @@ typedef struct mo_svd_problem {
 void mo_test_matrix(mo_svd_problem *p, mo_tensor *Omega);
 /* Singular values s [r] from theta, falling; values below the level of rounding become zero. */
 void mo_singular_values(const mo_svd_problem *p, const double *theta, double *s);
-/* x [r] in A's dtype. */
+/* x [r] as a tensor of A's dtype on the tape. */
 mo_tensor *mo_svd_vector(const mo_svd_problem *p, const double *x);
 /* |AV - U diag(s)|_F / |A|_F. */
 double mo_svd_residual(mo_svd_problem *p, mo_tensor *AV, mo_tensor *U, mo_tensor *s);

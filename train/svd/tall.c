@@ -73,7 +73,7 @@ static void tall_mirror(mo_tape *t, mo_tensor *M) {
     }
 }
 
-/* Adds the products of the block of rows that starts at i. */
+/* Adds X^T Y of the block of rows that starts at row i to sum. */
 static void add_block(mo_tape *t, mo_tensor *X, mo_tensor *Y, int64_t i, mo_tensor *sum) {
     int64_t mark = t->n_tensors, end = tall_smaller(mo_dim(X, 0), i + SUM_ROWS);
     mo_tensor *x = mo_slice(t, X, MO_AXIS(0), i, end);
@@ -126,7 +126,7 @@ void mo_tall_multiply(mo_tape *t, mo_tensor *X, mo_tensor *R, bool upper) {
         if (!upper)
             mo_tensor_copy(x, mo_matmul(t, x, R));
         for (int64_t part = PARTS - 1; part >= 0 && upper && mo_ok(t->ctx);
-             part--) { /* each part reads columns that the parts before it have left */
+             part--) { /* last part first: a part reads only columns at or left of its own */
             int64_t j0 = part_start(q, part), j1 = part_start(q, part + 1);
             if (j0 < j1)
                 mo_tensor_copy(

@@ -1,4 +1,4 @@
-/* models/heads/folds/folds.c - folds of a support as views. */
+/* models/heads/folds/folds.c - the rows inside and outside a fold of the support. */
 #include "models/heads/folds/folds.h"
 
 mo_tensor *mo_fold_rows(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
@@ -12,7 +12,6 @@ mo_tensor *mo_fold_concat(mo_tape *t, mo_tensor *const *rows, const mo_folds *fo
     return mo_is_null(rows[0]) ? rows[0] : mo_concat(t, rows, folds->n, MO_AXIS(mo_ndim(rows[0]) - 2));
 }
 
-/* The rows outside fold f. */
 static mo_tensor *outside(mo_tape *t, mo_tensor *X, const mo_folds *folds, int f) {
     if (mo_is_null(X))
         return X;

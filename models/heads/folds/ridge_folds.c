@@ -1,4 +1,4 @@
-/* models/heads/folds/ridge_folds.c - ridge regression, and the predictions for each fold by the fit without it, for
+/* models/heads/folds/ridge_folds.c - ridge regression, and for each fold the predictions of a fit without the fold, at
  * little more than the cost of one fit.
  *
  * With X = [Zs | 1], F the rows of a fold and R all other rows, in dual and in primal form:
@@ -6,10 +6,10 @@
  *     H = X^T X + lambda I, B = X^T Y,               W = H^-1 B,
  *                                    held_F = X_F (H - X_F^T X_F)^-1 (B - X_F^T Y_F)
  *
- * The dual form is leave-one-out with blocks for entries: the fit without F solves A_RR a = Y_R and predicts A_FR a for
- * F; the inverse by blocks has alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for
- * kernels). With A = L L^T, G_FF = U^T U for U = L^-1 with the columns of F: U_F = L_FF^-1, 0 above it, and below it,
- * where J runs over the blocks from F to the one before I, U_I = -L_II^-1 (sum of L_IJ U_J). */
+ * The dual form is the leave-one-out formula for blocks: the fit without F solves A_RR a = Y_R and predicts A_FR a for
+ * F; by the inverse of a block matrix, alpha_F = G_FF (Y_F - A_FR A_RR^-1 Y_R) (Allen 1974; Cawley and Talbot 2003 for
+ * kernels). With A = L L^T, G_FF = U^T U, where U is the columns F of L^-1. Block by block: U_I = 0 above F, U_F =
+ * L_FF^-1, and below F, U_I = -L_II^-1 sum_J L_IJ U_J over the blocks J from F to the block before I. */
 #include "models/heads/folds/folds.h"
 
 /* L_II^-1 */
@@ -23,7 +23,7 @@ static mo_tensor *inverse_block(mo_tape *t, mo_tensor *rows, const mo_folds *fol
     return mo_solve_triangular(t, L, mo_broadcast_to(t, I, ndim, shape), MO_LOWER);
 }
 
-/* G_FF of fold f; rows and inverse: the rows of L and L_II^-1 for each block. */
+/* G_FF of fold f. rows[i] and inverse[i]: the rows of L in block i, and L_II^-1. */
 static mo_tensor *diagonal_block(
     mo_tape *t, mo_tensor *const *rows, mo_tensor *const *inverse, const mo_folds *folds, int f, int blocks) {
     mo_tensor *U = inverse[f];
@@ -36,12 +36,12 @@ static mo_tensor *diagonal_block(
     return mo_gram(t, mo_transpose(t, U));
 }
 
-/* The dual form; W is written without the bias row. */
+/* The dual form. Zs has no column of ones; the bias is the last row of the W returned. */
 static mo_tensor *dual(
     mo_tape *t, mo_tensor *Zs, mo_tensor *Y, mo_tensor *lambda, const mo_folds *folds, mo_tensor **held) {
     mo_tensor *rows[MO_MAX_FOLDS + 1], *inverse[MO_MAX_FOLDS + 1];
     int axis = mo_ndim(Zs) - 2,
-        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* + rows in no fold */
+        blocks = folds->n + (folds->stop[folds->n - 1] < mo_dim(Zs, axis)); /* rows in no fold: one more block */
     mo_tensor *L = mo_cholesky(t, mo_add_diag(t, mo_scale(t, mo_gram(t, Zs), 1, 1), lambda));
     mo_tensor *alpha = mo_cholesky_solve(t, L, Y);
     for (int i = 0; i < blocks; i++) {

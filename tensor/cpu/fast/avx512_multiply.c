@@ -26,7 +26,8 @@ PANEL_INLINE __m512 add_products(__m512 sum, __m512i a, __m512i b) {
 #endif
 }
 
-/* Memory that is read soon: rows of `bytes` bytes, `step` bytes apart, from byte `at` of the first one on. */
+/* Memory that is read soon: `rows` rows of `bytes` bytes, `step` bytes apart; in the first one, the bytes from `at`
+ * on. */
 typedef struct upcoming {
     const char *row;
     int64_t rows, bytes, step, at;
@@ -45,16 +46,16 @@ static inline void fetch_ahead(upcoming *u) {
     }
 }
 
-/* One block of terms of some rows of C. */
+/* A block of terms of some rows of C. */
 typedef struct part {
     const avx512_call *g;
-    int64_t words; /* words of a row in its panel */
-    bool first;    /* these terms bring beta, bias and addend; the sums of later terms are added to C */
+    int64_t words; /* words of one row in a panel */
+    bool first;    /* the first block of terms: adds beta C, bias and addend; later blocks add their sums to C */
     upcoming next;
 } part;
 
-/* Returns y, which is alpha times the sums of row i and columns j .., plus its addends: beta C, bias and addend, or the
- * earlier sums. */
+/* Returns y, which is alpha times the sums of row i and columns j .., plus beta C, bias and addend, or plus the sums of
+ * earlier blocks. */
 PANEL_INLINE __m512 add_rest(const part *p, int64_t i, int64_t j, __mmask16 mask, __m512 y) {
     const avx512_call *g = p->g;
     const float *c = g->C + i * g->ldc + j;
@@ -72,8 +73,8 @@ PANEL_INLINE __m512 add_rest(const part *p, int64_t i, int64_t j, __mmask16 mask
     return _mm512_add_ps(rest, y);
 }
 
-/* Rows i .. i + rows - 1 and columns j .. of C from a panel of A and `panels` panels of B, of which the last may be cut
- * by the mask; rows and panels are constants after inlining. */
+/* Rows i .. i + rows - 1 and columns j .. of C from a panel of A and `panels` panels of B, the last of which has only
+ * the columns in the mask `last`; rows and panels are constants after inlining. */
 PANEL_INLINE void multiply(
     part *p, const uint32_t *A, const uint32_t *B, int rows, int panels, __mmask16 last, int64_t i, int64_t j) {
     float *C = p->g->C + i * p->g->ldc + j;
@@ -116,7 +117,7 @@ PANEL_INLINE void multiply_rows(part *p, const uint32_t *A, const uint32_t *B, i
 }
 
 /* Rows i0 .. i1 - 1 and at most two panels of columns from j on; A begins with row `top`, a multiple of ROWS before i0.
- * The rows beyond the last eight go by four, two and one. */
+ * Rows that do not fill a group of eight go by four, two and one. */
 PANEL_FUNCTION void multiply_columns(
     part *p, const uint32_t *A, int64_t top, const uint32_t *B, int64_t i0, int64_t i1, int64_t j) {
     int64_t i = i0, panel = p->words * LANES;

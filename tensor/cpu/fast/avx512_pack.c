@@ -6,8 +6,8 @@
 #include "tensor/cpu/fast/avx512_panels.h"
 
 enum {
-    GROUP = 64,              /* rows or columns, or terms, of an operand that are packed in one task */
-    DEEP = 8 * IN_WORD,      /* terms that are packed in turn */
+    GROUP = 64,              /* rows of the stored matrix that are packed in one task */
+    DEEP = 8 * IN_WORD,      /* terms that one panel gets before the next panel's turn */
     SQUARE = LANES * IN_WORD /* number of terms that fill LANES words, one for each row of a panel */
 };
 
@@ -24,7 +24,7 @@ size_t panel_block_bytes(int64_t k) {
     return (size_t)packed_words(BLOCK_M, least(k, BLOCK_K)) * sizeof(uint32_t);
 }
 
-/* Tasks follow the memory: whole rows of what is stored, GROUP of them. */
+/* A task packs GROUP whole rows of the matrix as it is stored: its rows or columns if X->along, else its terms. */
 static int64_t tasks_of_block(const panel_operand *X, int64_t k) {
     return ((X->along ? X->n : k) + GROUP - 1) / GROUP;
 }
@@ -39,12 +39,12 @@ int64_t panel_packings(const avx512_call *g, avx512_side side) {
 
 #if MO_PANEL_BITS == 16
 
-/* Rounds low and high; the halves of the result in that order. */
+/* Rounds both vectors to bf16: the entries of low, then those of high. */
 PANEL_INLINE __m512i round_both(__m512 low, __m512 high) {
     return (__m512i)_mm512_cvtne2ps_pbh(high, low);
 }
 
-/* The words of LANES rows whose terms lie ld apart; of the two terms `left` exist. */
+/* One word of each of LANES rows: its terms x[r] and x[ld + r]. If `left` is 1, the second does not exist and is 0. */
 PANEL_INLINE __m512i words_across(const float *x, int64_t ld, int64_t left, __mmask16 rows) {
     const __m512i pairs = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24, 8, 23, 7, 22, 6,
         21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
@@ -52,7 +52,7 @@ PANEL_INLINE __m512i words_across(const float *x, int64_t ld, int64_t left, __mm
     return _mm512_permutexvar_epi16(pairs, round_both(_mm512_maskz_loadu_ps(rows, x), odd));
 }
 
-/* SQUARE terms of one row, of which `left` exist. */
+/* The words of SQUARE terms of one row, of which `left` exist; the others are 0. */
 PANEL_INLINE __m512i words_along(const float *x, int64_t left) {
     return round_both(
         _mm512_maskz_loadu_ps(first_lanes(left), x), _mm512_maskz_loadu_ps(first_lanes(left - LANES), x + LANES));
@@ -112,7 +112,7 @@ PANEL_INLINE void transpose_words(__m512i w[LANES]) {
     }
 }
 
-/* One panel of at most LANES rows if the terms of a row are neighbours: term l of row r at x[r * ld + l]. */
+/* Packs at most LANES rows into one panel if the terms of a row are neighbours: term l of row r is x[r * ld + l]. */
 PANEL_FUNCTION void pack_along(const float *x, int64_t ld, int64_t rows, int64_t k, uint32_t *panel) {
     for (int64_t l = 0; l < k; l += SQUARE, panel += LANES * LANES) {
         __m512i w[LANES];

@@ -1,11 +1,12 @@
 /* tensor/cpu/fast/avx512_panels.h - how operands are packed.
  *
- * Blocks of `terms` terms; a block is panels of LANES rows of A (columns of B); a panel is rows of LANES words of 32
- * bits, a row for each term of float32. The instruction VDPBF16PS adds a[2l] b[2l] + a[2l+1] b[2l+1] to each of 16
- * float32 sums: in bf16 a word is the pair (2l, 2l + 1) of one row (column). What is missing at the edges is zero.
+ * An operand is cut into blocks of `terms` terms, and a block into panels of LANES rows of A (columns of B). A panel is
+ * a list of vectors of LANES words of 32 bits, a word for each row. In float32 a vector holds one term. In bf16 it
+ * holds two, because the instruction VDPBF16PS adds a[2l] b[2l] + a[2l+1] b[2l+1] to each of 16 float32 sums. What is
+ * missing at the edges is zero.
  *
  * Each source that includes this is compiled twice, with MO_PANEL_BITS 16 and 32: the bits of an entry. PANEL(name) is
- * the name of a symbol of this kind. */
+ * the name of a symbol of that kind. */
 #ifndef MO_CPU_AVX512_PANELS_H
 #define MO_CPU_AVX512_PANELS_H
 
@@ -34,7 +35,8 @@ static inline int64_t packed_words(int64_t lanes, int64_t terms) {
     return (lanes + LANES - 1) / LANES * LANES * ((terms + IN_WORD - 1) / IN_WORD);
 }
 
-/* An operand of n rows (of op(A)) or columns (of op(B)); along: the terms of one are neighbours in memory. */
+/* An operand of n rows (of op(A)) or columns (of op(B)). along: the terms of a row (column) are neighbours in
+ * memory. */
 typedef struct panel_operand {
     const float *data;
     int64_t n, ld;
@@ -53,10 +55,10 @@ static inline panel_operand panel_operand_of(const avx512_call *g, avx512_side s
 #define panel_packings PANEL(panel_packings)
 #define panel_pack PANEL(panel_pack)
 
-/* Panels of n rows or columns of X from number i0 on, terms l0 .. l0 + k - 1. */
+/* Packs n rows or columns of X from number i0 on, terms l0 .. l0 + k - 1, into panels. */
 void pack_panels(const panel_operand *X, int64_t i0, int64_t n, int64_t l0, int64_t k, uint32_t *panels);
 
-/* The entries of avx512_kernels. */
+/* The functions of avx512_kernels for entries of MO_PANEL_BITS. */
 int64_t panel_terms(int64_t k);
 size_t panel_packed_bytes(int64_t n, int64_t k);
 size_t panel_block_bytes(int64_t k);

@@ -1,11 +1,11 @@
 /* tensor/cpu/fast/blas_guard.c - lets several threads call a serial OpenBLAS.
  *
  * A serial OpenBLAS, as Debian builds it (without USE_LOCKING), hands out its packing buffers by scanning a table for a
- * free entry without a lock: two threads that enter at once sometimes get the same buffer, and wrong products. It
- * calls its allocator through the dynamic symbol table, where this library's definition of the same name comes first
- * and takes a lock. The definition is weak: in a program that links OpenBLAS statically, OpenBLAS's own is used and
- * this one is dropped. In such a program, and if a process loaded OpenBLAS before this library, the calls do not come
- * here; blas_guard_holds() detects that. */
+ * free entry without a lock: two threads that enter at once sometimes get the same buffer and compute wrong products.
+ * It calls its allocator through the dynamic symbol table, where this library's definition of the same name comes first
+ * and takes a lock. The definition is weak: in a program that links OpenBLAS statically, OpenBLAS's own is used. In
+ * such a program, and if a process loaded OpenBLAS before this library, OpenBLAS does not call this definition;
+ * blas_guard_holds() detects that. */
 #include "tensor/cpu/fast/blas_guard.h"
 
 #include <dlfcn.h>
@@ -67,7 +67,7 @@ static bool has_room(size_t buffers) {
 
 int blas_guard_reserve(int threads) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static int reserved; /* buffers that OpenBLAS already has, which it keeps */
+    static int reserved; /* number of buffers that OpenBLAS already has and keeps */
     free_buffer *release = releaser_of_openblas();
     if (!allocator_of_openblas() || !release)
         return threads;
@@ -76,7 +76,7 @@ int blas_guard_reserve(int threads) {
     pthread_mutex_lock(&lock);
     void **held = threads > reserved ? calloc((size_t)threads, sizeof *held) : NULL;
     int n = 0;
-    for (; held && n < threads && has_room(n ? 4 : 1); n++) /* leaves room for other allocations */
+    for (; held && n < threads && has_room(n ? 4 : 1); n++) /* room for four leaves memory for other allocations */
         held[n] = allocate(1);
     for (int i = 0; i < n; i++)
         release(held[i]);
@@ -94,6 +94,6 @@ bool blas_guard_holds(void) {
         return true;
     float A = 1;
     int n = 1, info;
-    spotrf_("U", &n, &A, &n, &info); /* asks for a buffer, at any size */
+    spotrf_("U", &n, &A, &n, &info); /* spotrf asks for a buffer even at n = 1 */
     return atomic_load(&guard_called);
 }

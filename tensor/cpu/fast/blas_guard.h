@@ -4,12 +4,11 @@
 
 #include "tensor/inside.h"
 
-/* Returns whether such calls are safe: the guard is in place, or the library is not OpenBLAS. Costs one tiny
- * factorization. */
+/* Returns whether it is safe: the guard works, or the library is not OpenBLAS. Costs one tiny factorization. */
 bool blas_guard_holds(void);
 
-/* Makes OpenBLAS take the buffers of that many threads now, as far as memory allows: without memory, OpenBLAS would ask
- * for it in an endless loop. Returns the number of threads that have one, at most the given one. */
+/* Makes OpenBLAS take the buffers for `threads` threads now, as far as memory allows: when memory lacks later, OpenBLAS
+ * would ask for it in an endless loop. Returns for how many threads there are buffers, at most `threads`. */
 int blas_guard_reserve(int threads);
 
 #endif

@@ -1,8 +1,8 @@
 /* tensor/cpu/fast/lanes.h - batches of small matrices side by side: entry e of LANES matrices is one vector.
  *
- * A single small matrix would spend its time waiting for divisions and for its own last sum; LANES matrices advance
+ * A single small matrix would spend its time waiting for divisions and for its latest sum; LANES matrices advance
  * together, one vector operation per step. Lanes are independent, so a matrix's result does not depend on its
- * neighbours, and incomplete groups are filled up with identities. */
+ * neighbours. In an incomplete group, the free lanes repeat the last matrix. */
 #ifndef MO_CPU_LANES_H
 #define MO_CPU_LANES_H
 
@@ -12,11 +12,11 @@
 
 enum {
     LANES = 64 / sizeof(real), /* a cache line */
-    SMALL_COLUMNS = 16,        /* the most right-hand sides solved in lanes */
+    SMALL_COLUMNS = 16,        /* the most right-hand sides that are solved in lanes */
     FEW = 4                    /* fewer matrices than this do not fill a vector */
 };
 
-/* One entry of LANES matrices; comparing two gives words of 0 and -1. */
+/* One entry of LANES matrices. Comparing two vectors gives words of 0 and -1. */
 typedef real lanes __attribute__((vector_size(64)));
 #if MO_REAL_BITS == 32
 typedef int32_t lane_words __attribute__((vector_size(64)));
@@ -30,7 +30,7 @@ LANE_FUNCTION lanes lanes_of(real x) {
     return x - (lanes){0};
 }
 
-/* a if the condition holds, else b. */
+/* Entries of a where the condition holds, else of b. */
 LANE_FUNCTION lanes lanes_choose(lane_words condition, lanes a, lanes b) {
     return (lanes)((condition & (lane_words)a) | (~condition & (lane_words)b));
 }
@@ -52,7 +52,7 @@ LANE_FUNCTION lanes lane_index(void) {
     return index;
 }
 
-/* Rows of entries take an odd number of vectors: with an even number, columns would fall on few sets of the cache. */
+/* The distance between rows of n vectors. It is odd: with an even one, columns would fall on few sets of the cache. */
 LANE_FUNCTION int64_t lane_row(int64_t n) {
     return n | 1;
 }
@@ -66,8 +66,7 @@ LANE_FUNCTION int64_t lane_row(int64_t n) {
 #define ZIP_SECOND(a, b) __builtin_shufflevector((a), (b), 4, 12, 5, 13, 6, 14, 7, 15)
 #endif
 
-/* The transpose of LANES vectors: interleaving the halves of the list rotates the bits of a vector's position by one.
- */
+/* Transposes LANES vectors: interleaving the halves of the list rotates the bits of an entry's position by one. */
 LANE_FUNCTION void transpose_lanes(lanes *block) {
     lanes zipped[LANES];
 #pragma GCC unroll 4
@@ -83,7 +82,7 @@ LANE_FUNCTION void transpose_lanes(lanes *block) {
     }
 }
 
-/* The layout of a matrix among vectors: n entries in a row, rows `row` vectors apart. */
+/* Walks through the vectors of a matrix: n entries in a row, rows `row` vectors apart, `at` the next vector. */
 typedef struct lane_place {
     int64_t n, row, column, at;
 } lane_place;
@@ -136,8 +135,8 @@ static inline void from_lanes(
     }
 }
 
-/* Returns whether systems of order n <= SMALL_MATRIX with m columns go in lanes; otherwise loops run along the columns.
- */
+/* Returns whether systems of order n <= SMALL_MATRIX with m columns are solved in lanes; if not, loops run along the
+ * columns. */
 static inline bool lanes_pay(int64_t batch, int64_t n, int64_t m) {
     return n <= SMALL_MATRIX && m <= SMALL_COLUMNS && batch >= FEW;
 }
@@ -164,7 +163,8 @@ LANE_FUNCTION void substitute(lane_system s, lanes *restrict x) {
     }
 }
 
-/* x := op(T)^-1 x: each solved row is subtracted from the rows to come. Common widths are compile-time constants. */
+/* x := op(T)^-1 x: each solved row is subtracted from the rows that are not solved yet. Common widths are compile-time
+ * constants. */
 LANE_FUNCTION void solve_lanes(lane_system s, lanes *restrict x) {
     const int64_t widths[] = {1, 2, 4, 8};
 #pragma GCC unroll 4

@@ -12,16 +12,15 @@
 typedef struct lu_lanes {
     lanes W[SMALL_MATRIX * (SMALL_MATRIX + 1)]; /* entry (i, j) of L and U: W[j row + i] */
     int64_t row;
-    bool moved;                         /* some row of some matrix has been exchanged */
+    bool moved;                         /* a row of some matrix has been exchanged */
     int32_t order[LANES][SMALL_MATRIX]; /* row i of P M is row order[i] of M */
     lanes pivot[SMALL_MATRIX];          /* from 0 */
-    lane_words refused, singular;       /* a value is not finite; the first zero pivot, counted from 1 */
+    lane_words refused, singular;       /* per lane: a value is not finite; the first zero pivot, counted from 1 */
     lanes norm;
 } lu_lanes;
 
-/* The order n is a parameter of its own, as it is a constant where these functions are inlined for a common order.
- *
- * x = column j of P M, read from row j of W, which holds column j of M; adds its part of the norm. */
+/* x = column j of P M, read from row j of W, which holds column j of M; adds the column to the norm. Here and below the
+ * order n is a parameter, because it is a constant where these functions are inlined for a common order. */
 LANE_FUNCTION void read_column(lu_lanes *s, int64_t n, int64_t j, lanes *restrict x) {
     const lanes *w = s->W + j * s->row;
     lanes sum = {0}, residue = {0}; /* x - x is 0 except for Inf and NaN */
@@ -70,7 +69,7 @@ LANE_FUNCTION bool in_some_lane(lane_words condition) {
     return any != 0;
 }
 
-/* The largest entry of x from j on becomes the pivot. A lane without one continues with 1. */
+/* The largest entry of x from j on becomes the pivot. A lane where all these entries are 0 continues with 1. */
 LANE_FUNCTION void choose_pivot(lu_lanes *s, int64_t n, int64_t j, lanes *restrict x) {
     lanes best = lanes_abs(x[j]), place = lanes_of((real)j);
     for (int64_t i = j + 1; i < n; i++) {
@@ -201,7 +200,7 @@ LANE_FUNCTION void factor_group(real *A, int64_t count, int64_t n, int32_t *pivo
 }
 
 void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info) {
-    if (sizeof(real) == 4 && n == 4) /* in float64, gcc 12 would warn about a loop of the general case */
+    if (sizeof(real) == 4 && n == 4) /* a constant order; not in float64, as gcc 12 would warn about its loops */
         factor_group(A, count, 4, pivot, info);
     else
         factor_group(A, count, n, pivot, info);

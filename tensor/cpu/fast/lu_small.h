@@ -17,7 +17,7 @@ typedef struct small_systems {
 #define getrf_small REAL(getrf_small)
 #define getrs_small REAL(getrs_small)
 
-/* Factors A [count, n, n] in place; pivot [count, n] and info [count] as the getrf slot's. */
+/* Factors A [count, n, n] in place; pivot [count, n] and info [count] as for getrf in tensor/backend.h. */
 void getrf_small(real *A, int64_t count, int64_t n, int32_t *pivot, int32_t *info);
 void getrs_small(const small_systems *s);
 

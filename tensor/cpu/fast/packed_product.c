@@ -1,10 +1,10 @@
 /* tensor/cpu/fast/packed_product.c - a product of packed operands (avx512.h) on all threads of the context.
  *
- * B is packed once, by all threads; then each thread takes some rows of C, packs these rows of A and multiplies. If a
- * row of op(A) is a column in memory, all threads pack A together too, along its lines. A thread that loses its
- * processor to other programs delays the others only by the part that it has begun: they do the rest. Batches of small
- * products are cut by matrix instead. The way and the number of threads change neither the terms of a sum nor their
- * order, hence no bit. */
+ * All threads pack B together; then each thread takes some rows of C, packs these rows of A and multiplies. If a row of
+ * op(A) is a column in memory, all threads also pack A together, along its lines. A thread that loses its processor to
+ * other programs delays the others only by the part that it has begun, as they do the rest. Batches of small products
+ * are cut by matrix instead. Neither the way nor the number of threads changes the terms of a sum or their order, hence
+ * no bit. */
 #include "tensor/cpu/fast/product.h"
 #include "tensor/cpu/fast/shares.h"
 
@@ -12,18 +12,18 @@
 
 enum {
     TASKS = 16,            /* parts of C: enough for 8 threads to end together */
-    LEAST_ROWS = 8,        /* least rows of a part: a thread forms this number at once */
+    LEAST_ROWS = 8,        /* least rows of a part: a thread computes this number at once */
     MOST_ROWS = 64,        /* most rows of a part: a thread packs this number at once */
     COLUMNS = 8192,        /* columns of B that are packed together */
-    WIDE = 4096,           /* rows of op(A), stored as columns, up to which all of them are packed together */
+    WIDE = 4096,           /* most rows of an op(A) stored by columns that are packed together */
     MOST_PACKED = 8 << 20, /* bytes that are packed together, unless one block of terms has more */
     SMALL = 1 << 21,       /* most multiplications of a small matrix of a batch, which one thread does alone */
-    SMALL_B = 1 << 18,     /* most entries of B in such a product */
-    PATIENCE = 1000,       /* looks at the parts that others pack before a thread sleeps between two looks */
+    SMALL_B = 1 << 18,     /* most entries of B in such a small product */
+    PATIENCE = 1000,       /* looks at the parts that other threads pack, before a thread sleeps between looks */
     NAP = 50000            /* nanoseconds of that sleep */
 };
 
-/* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of all matrices. */
+/* Columns j0 .. j0 + n - 1 and terms l0 .. l0 + k - 1 of every matrix of the batch. */
 typedef struct part_of_product {
     int64_t j0, n, l0, k;
 } part_of_product;
@@ -79,7 +79,7 @@ static int64_t packed_columns(const product *p) {
     return min_of(p->n, COLUMNS);
 }
 
-/* Rows of op(A) that are packed together; 0: each thread packs those that it multiplies. */
+/* The rows of op(A) that all threads pack together; 0: each thread packs the rows that it multiplies. */
 static int64_t packed_rows(const product *p) {
     return p->A.transposed && p->m <= WIDE && !is_small(p) ? p->m : 0;
 }
@@ -89,7 +89,7 @@ static int64_t packed_terms(const product *p) {
     return min_of(p->k, max_of(1, MOST_PACKED / (int64_t)p->packed->packed_bytes(columns, terms)) * terms);
 }
 
-/* Bytes for a thread that multiplies matrices of a batch alone: all of B, and a block of A. */
+/* The scratch of a thread that multiplies matrices of a batch alone: all of B, and a block of A. */
 static size_t alone_bytes(const product *p) {
     return p->packed->packed_bytes(p->n, p->k) + p->packed->block_bytes(p->k);
 }
@@ -129,15 +129,15 @@ static void multiply_each(const product *p, int threads, char *scratch) {
 typedef struct crew {
     const product *p;
     part_of_product part;
-    int64_t first, chunks; /* first: number of a matrix in the batch; chunks: parts of its rows */
-    int64_t of_B;          /* packings of B, which come before those of A */
+    int64_t first, chunks; /* first: number of the first matrix; chunks: parts of the rows of one */
+    int64_t of_B;          /* number of packings of B, which come before those of A */
     shares packings, rows;
     atomic_llong unpacked;
     avx512_packed packed;
     char *blocks;
 } crew;
 
-/* A multiple of LEAST_ROWS. */
+/* The first row of chunk i, a multiple of LEAST_ROWS; for i = chunks, the number of rows. */
 static int64_t chunk_start(const product *p, int64_t chunks, int64_t i) {
     return i == chunks ? p->m : ceil_div(p->m, LEAST_ROWS) * i / chunks * LEAST_ROWS;
 }
@@ -180,7 +180,7 @@ static void multiply_part(crew *c, int64_t count, int threads) {
     multiply_shares(c);
 }
 
-/* Multiplies `count` matrices from number `first` on, which share one B; more than one only if A is not packed as a
+/* Multiplies `count` matrices of the batch from number `first` on, which share one B; count is 1 if A is packed as a
  * whole. */
 static void multiply_together(const product *p, int64_t first, int64_t count, int threads, char *scratch) {
     crew c = {.p = p, .first = first, .chunks = ceil_div(p->m, MOST_ROWS), .packed = {.B = scratch}};

@@ -15,8 +15,8 @@ void panels_pack(const panels *p, const real *A, int64_t down, int64_t right) {
                 numbers[j] = first + j < p->columns ? A[k * down + (first + j) * right] : 0;
 }
 
-/* Packs rows from .. from + PANEL - 1 of the panel that starts at column `first`: right of the diagonal they are
- * columns of A. */
+/* Packs rows from .. from + PANEL - 1 of the panel that starts at column `first`. Entries above the diagonal are read
+ * from below it, as A is symmetric. */
 static void pack_square(const real *A, int64_t n, int64_t first, int64_t from, real *numbers) {
     int64_t rows = min_of(PANEL, n - from), columns = min_of(PANEL, n - first);
     for (int64_t k = 0; k < rows; k++)
@@ -36,8 +36,8 @@ void panels_pack_symmetric(const panels *p, const real *A) {
             pack_square(A, p->depth, first, from, p->numbers + first * p->depth + from * PANEL);
 }
 
-/* The shape of a product with one panel: the panel's number of vectors of columns; rows of X are `from` apart, rows of
- * Y `row` apart. */
+/* A product with one panel: rows of X are `from` apart, rows of Y `row` apart; width: the vectors of Y that the panel
+ * gives, 1 or 2. */
 typedef struct panel_rows {
     int64_t depth, from, row;
     size_t width;

@@ -1,4 +1,4 @@
-/* tensor/cpu/fast/panels.h - products of some rows with one matrix that is packed once for many products. */
+/* tensor/cpu/fast/panels.h - products of a few rows with a matrix that is packed once for many products. */
 #ifndef MO_CPU_PANELS_H
 #define MO_CPU_PANELS_H
 
@@ -14,10 +14,10 @@ enum { PANEL = 2 * LANES }; /* columns of a panel */
 typedef struct panels {
     real *numbers; /* panels_length(depth, columns) */
     int64_t depth, columns;
-    int threads; /* of a product */
+    int threads; /* threads for a product */
 } panels;
 
-/* The distance between vectors of n numbers: n rounded up to whole lanes. */
+/* The distance between rows of n numbers: n rounded up to whole vectors. */
 static inline int64_t panels_row(int64_t n) {
     return (n + LANES - 1) / LANES * LANES;
 }
@@ -26,9 +26,9 @@ static inline int64_t panels_length(int64_t depth, int64_t columns) {
     return (columns + PANEL - 1) / PANEL * PANEL * depth;
 }
 
-/* Packs A, whose rows are `down` apart and whose columns are `right` apart. */
+/* Packs A; A's rows are `down` numbers apart, its columns `right` numbers. */
 void panels_pack(const panels *p, const real *A, int64_t down, int64_t right);
-/* Packs the symmetric A [depth, depth], of which the lower triangle is read. */
+/* Packs the symmetric A [depth, depth]; reads its lower triangle alone. */
 void panels_pack_symmetric(const panels *p, const real *A);
 
 /* Y = X A for m rows; the padding of the rows of Y becomes 0. The thread count changes no bit. */

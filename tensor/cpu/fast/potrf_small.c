@@ -30,7 +30,7 @@ static void load(const real *A, int64_t count, int64_t n, interleaved *s) {
         s->info[l] = residue[l] == 0 ? 0 : -1;
 }
 
-/* W[to] -= <row a, row b> over the first `length` entries. */
+/* W[to] -= the dot product of the `length` entries from a on with those from b on. */
 static void subtract_products(interleaved *s, int64_t to, int64_t a, int64_t b, int64_t length) {
     real sum[MATRIX_LANES];
     for (int64_t l = 0; l < MATRIX_LANES; l++)

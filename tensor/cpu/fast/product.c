@@ -8,15 +8,15 @@
 #include <string.h>
 
 enum {
-    TILE_ROWS = 384,  /* a tile's share of C stays in the second-level cache, and packing B costs a few percent */
-    LEAST_ROWS = 192, /* with fewer rows the cost of packing shows */
+    TILE_ROWS = 384,  /* most rows of a tile: its part of C fits second-level cache, packing B costs a few percent */
+    LEAST_ROWS = 192, /* least rows of a tile: with fewer, the cost of packing shows */
     LEAST_COLUMNS = 128,
-    TILES = 8,           /* enough for 8 threads */
-    PIECES_C = 1 << 19,  /* for C of at most this size, a long k is cut instead: each operand is then read once */
+    TILES = 8,           /* tiles of a product: enough for 8 threads */
+    PIECES_C = 1 << 19,  /* most elements of a C for which a long k is cut, not C: each operand is then read once */
     PIECE = 192,         /* least length of a piece of k, also at least the sides of C: adding pieces must stay cheap */
     VECTOR_TILE = 65536, /* elements of the matrix in one tile of a matrix-vector product */
     TINY = 4096,         /* multiplications not worth a BLAS call */
-    TURNED = 1024        /* elements of the second operand of such a product that may be transposed */
+    TURNED = 1024        /* most elements of B that the plain loops transpose */
 };
 
 /* ---- the plain loop nest ---- */
@@ -39,7 +39,7 @@ static void scale(real *restrict c, int64_t n, real beta) {
             c[j] *= beta;
 }
 
-/* Row i of C as a sum of rows of B. */
+/* c = beta c + alpha times the sum of B's rows, weighted by the row a of op(A). */
 static void add_rows(const call *g, const real *a, int64_t a_step, real *restrict c) {
     int64_t first = 0;
     if (g->beta == 0 && g->k > 0) { /* the first row is written over c: no pass to zero it */
@@ -59,7 +59,7 @@ static void add_rows(const call *g, const real *a, int64_t a_step, real *restric
     }
 }
 
-/* Row i of C as products with the rows of B that are columns of op(B). */
+/* As add_rows if op transposes B: by dot products of the row a of op(A) with the rows of B. */
 static void add_products(const call *g, const real *a, int64_t a_step, real *restrict c) {
     scale(c, g->n, g->beta);
     for (int64_t j = 0; j < g->n; j++) {
@@ -70,7 +70,7 @@ static void add_products(const call *g, const real *a, int64_t a_step, real *res
     }
 }
 
-/* Runs along the rows of B and C: if op transposes B and C has enough rows, B is transposed first. */
+/* Loops along the rows of B and C: if op transposes B and C has enough rows, transposes B first. */
 static void run_loops(const call *given) {
     call g = *given;
     real turned[TURNED];
@@ -105,7 +105,7 @@ static void cut_vector(product *p) {
         p->tiles_n = max_of(1, min_of(count, p->n / 16));
 }
 
-/* Cuts one matrix into tiles so that the whole batch has about TILES, none of them too small for BLAS. */
+/* Cuts each matrix into tiles so that the whole batch has about TILES of them, none too small for BLAS. */
 static void cut_matrix(product *p) {
     p->tiles_m = even_count(ceil_div(p->m, TILE_ROWS));
     while (p->tiles_m * p->batch < TILES && p->m / (2 * p->tiles_m) >= LEAST_ROWS)

@@ -19,7 +19,7 @@ typedef struct matrix {
  * partial products are added in order. */
 typedef struct product {
     int64_t m, n, k;
-    int axes; /* of the batch */
+    int axes; /* number of batch axes */
     int64_t size[MO_MAX_AXES], batch;
     matrix A, B;
     real *C;
@@ -27,7 +27,7 @@ typedef struct product {
     const real *bias, *addend;
     int64_t bias_column, bias_stride[MO_MAX_AXES];
     int64_t addend_row, addend_column, addend_stride[MO_MAX_AXES];
-    const real *above; /* C is set to 0 wherever this is not positive; NULL: nowhere */
+    const real *above; /* C is set to 0 wherever `above` is not positive; NULL: nowhere */
     int64_t above_row, above_column, above_stride[MO_MAX_AXES];
     real alpha, beta;
     bool relu;
@@ -55,7 +55,7 @@ static inline const real *matrix_entry(const matrix *M, int64_t i, int64_t j) {
 
 /* Chooses the tiles of a product from its sizes alone. */
 void product_cut(product *p);
-/* The tile of that number. */
+/* Returns tile `number` of all tiles of the batch. */
 tile product_tile(const product *p, int64_t number);
 /* The offset of matrix b of the batch, with a stride for each axis. */
 int64_t product_offset(const product *p, const int64_t *stride, int64_t b);
@@ -65,11 +65,10 @@ void product_start(const product *p, const tile *t);
 void product_clip(const product *p, const tile *t);
 /* Computes one tile: start value, BLAS call, then relu or its adjoint while the tile is in cache. */
 void product_run(const product *p, const tile *t);
-/* D [m, n], contiguous, = op(A) op(B) over k0 .. k1-1 for batch entry b. */
+/* D [m, n], contiguous, = op(A) op(B) over the terms k0 .. k1-1, for matrix b of the batch. */
 void product_piece(const product *p, int64_t b, int64_t k0, int64_t k1, real *D);
-/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, and 0 wherever above is not
- * positive.
- */
+/* C = relu(beta C + bias + addend + the sum of pieces [pieces_k, m, n]) on a tile, and 0 wherever `above` is not
+ * positive. */
 void product_finish(const product *p, const tile *t, const real *pieces);
 
 /* ---- packed_product.c: products of packed operands, on several threads: float32 alone ---- */
@@ -78,7 +77,7 @@ void product_finish(const product *p, const tile *t, const real *pieces);
 
 /* The number of bytes of scratch that packed_product needs if it is given `threads` threads; a multiple of 64. */
 size_t packed_product_bytes(const product *p, int threads);
-/* Computes all of p by the kernels p->packed. scratch: that memory, aligned to 64 bytes. */
+/* Computes all of p by the kernels p->packed. scratch: packed_product_bytes of memory, aligned to 64 bytes. */
 void packed_product(const product *p, int threads, void *scratch);
 
 #else /* float64 has no such kernels: p->packed is NULL */

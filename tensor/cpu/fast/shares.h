@@ -1,5 +1,5 @@
-/* tensor/cpu/fast/shares.h - tasks handed out in contiguous shares, one per thread, so that a thread finds the rows
- * that it wrote in the last kernel in its own cache; a thread that is done takes tasks from the other shares. */
+/* tensor/cpu/fast/shares.h - hands out tasks in contiguous shares, one per thread, so that a thread finds in its cache
+ * the rows that it wrote in the last kernel; a thread that has finished its share takes tasks from other shares. */
 #ifndef MO_CPU_SHARES_H
 #define MO_CPU_SHARES_H
 
@@ -11,13 +11,13 @@
 enum { MOST_SHARES = 64 };
 
 typedef struct share {
-    _Alignas(64) atomic_llong next; /* in a cache line of its own */
+    _Alignas(64) atomic_llong next; /* the next task; in a cache line of its own */
     int64_t end;
 } share;
 
 typedef struct shares {
     int n;
-    int64_t chunk; /* tasks taken at once */
+    int64_t chunk; /* number of tasks that a thread takes at once */
     share of[MOST_SHARES];
 } shares;
 
@@ -35,7 +35,7 @@ static inline void share_tasks(shares *s, int threads, int64_t tasks, int64_t ch
     }
 }
 
-/* Writes the next tasks of the calling thread; false if none remain. */
+/* Gives the calling thread its next tasks. Returns false if none remain. */
 static inline bool take_tasks(shares *s, task_range *t) {
     int own = omp_get_thread_num();
     for (int i = 0; i < s->n; i++) {

@@ -1,7 +1,7 @@
 /* tensor/cpu/fast/threads.c - starts the threads that kernels of a context share, and decides how many of them work.
  *
- * OpenMP ends the process if it cannot start a thread. So the team's number of threads is first started by pthread, all
- * alive at once, and ended again; then OpenMP starts its own threads, whose stacks fit in the same memory.
+ * OpenMP ends the process if it cannot start a thread. So team_start first starts the same number of threads by
+ * pthread, all alive at once, and ends them; then OpenMP starts its own, whose stacks fit in the same memory.
  *
  * GCC's OpenMP ends the threads that a smaller team leaves out and starts others for the next larger one, which takes
  * longer than a small kernel and can fail for want of memory. So every parallel region has all of the context's threads
@@ -19,7 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-static _Atomic pid_t process;     /* the process that started teams */
+static _Atomic pid_t process;     /* the process that started threads last */
 static _Thread_local int started; /* threads of the calling thread's team */
 
 static void *wait_for_others(void *gate) {
@@ -63,7 +63,7 @@ int team_start(int threads) {
     process = getpid();
 #pragma omp parallel num_threads(threads) reduction(+ : found)
     found++;
-    (void)found; /* it is smaller if OpenMP has a limit of its own */
+    (void)found; /* less than `threads` if OpenMP has a limit of its own */
     started = threads;
     return 0;
 }
@@ -71,13 +71,13 @@ int team_start(int threads) {
 /* ---- while other programs want the processors ---- */
 
 /* OpenMP's threads spin at a barrier. If more threads want to run than there are processors, a spinning thread takes
- * the time of the thread that it waits for, and a step becomes ten times slower. So each context watches its own
- * thread: if this thread was preempted during a window and got too little of its processor, other programs wanted the
- * processor. Then the context works alone for a while, and for longer if the next window with all threads is no better.
- * This changes no bit, because the number of threads never does. */
+ * the time of the thread that it waits for, and a step becomes ten times slower. So each context watches the thread
+ * that calls it: if this was preempted during a window and got too little of its processor, other programs wanted the
+ * processor. Then kernels use this thread alone for a while, and for longer if the next window with all threads is no
+ * better. This changes no bit, because the number of threads never does. */
 static const double WINDOW = 0.03, SHARE = 0.85, FIRST_PAUSE = 0.25, LONGEST_PAUSE = 4; /* seconds; share of a window */
 
-enum { PREEMPTIONS = 2 /* preemptions during a window that count; one happens even on an idle machine */ };
+enum { PREEMPTIONS = 2 /* fewer in a window do not count: one happens even on an idle machine */ };
 
 static long count_preemptions(void) {
     struct rusage usage;

@@ -8,18 +8,18 @@
 /* The largest useful number of threads: the number of processors, since more threads would wait for each other, or
  * OMP_NUM_THREADS if that is larger. */
 int team_most(void);
-/* Starts the OpenMP threads of the calling thread, so that it fails here and not in a kernel, in which OpenMP would end
- * the process. Returns 0, or the error number for which that many threads cannot be started. */
+/* Starts the OpenMP threads of the calling thread now, because OpenMP would end the process if it failed in a kernel.
+ * Returns 0, or the error number if that many threads cannot be started. */
 int team_start(int threads);
-/* Returns whether this process is a fork of one that has started teams: their threads are not in it, and OpenMP would
- * wait for them for ever. */
+/* Returns whether this process was forked after team_start: it then lacks the threads, and OpenMP would wait for them
+ * for ever. */
 bool team_is_lost(void);
 
 /* The processor time that the calling thread got lately; starts as zeros. Times in seconds. */
 typedef struct contention {
     double start, used; /* start of the window, and the processor time of this thread then */
-    long switches;      /* preemptions of this thread before the window */
-    double until;       /* time until which one thread is used; 0: all are used */
+    long switches;      /* the thread's preemptions up to the start of the window */
+    double until;       /* time until which kernels use one thread; 0: they use all */
     double pause;       /* length of the current pause */
 } contention;
 

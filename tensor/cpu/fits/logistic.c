@@ -1,15 +1,15 @@
-/* tensor/cpu/fits/logistic.c - softmax regression on a support, and on it without each of its folds (tensor/fits.h).
+/* tensor/cpu/fits/logistic.c - softmax regression on all rows, and on the rows without each fold (tensor/fits.h).
  *
  * A fit minimises
  *     sum_i m_i (T_i lse(F_i) - <Y_i, F_i>) + 1/2 <W, mu W>,   F = Phi W,   m_i = 0 where held out, else 1,
  * by Newton's method. Conjugate gradients in the coordinates of logistic.h solve its equation to the root of the
- * relative gradient (Eisenstat and Walker 1996); a search along the step, which needs logits alone, is the
- * globalisation: the objective is convex, and the sign of its slope tells on which side the minimum lies.
+ * relative gradient (Eisenstat and Walker 1996). A search along each step, which needs logits alone, makes the method
+ * converge from any start: the objective is convex, and the sign of its slope shows on which side the minimum lies.
  *
- * The curvatures D are equal at first. They are taken from the fit of all rows when it is near enough to show which
- * rows are undecided, and again whenever a Newton step takes many conjugate gradients. The folds start at the solution
- * of all rows and share its preconditioner and its products; the gradient of a fold consists of its held-out rows
- * alone. */
+ * The curvatures D are equal at first. They are computed anew from the fit of all rows when it is near enough to show
+ * which rows are undecided, and again whenever a Newton step takes many conjugate gradients. The fits without a fold
+ * start at the solution for all rows, and share its preconditioner and its products; at that start, a fit's gradient
+ * comes from its held-out rows alone. */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -19,14 +19,14 @@
 
 enum { ROUNDS = 4000, TRIALS = 12, BLOCK = 64, FIRST_LIMIT = 40, RENEWALS = 16, REFRESHES = 3, CHEAP = 16 };
 
-#define COARSE 0.2 /* relative gradient at which the curvatures are taken from the fit */
+#define COARSE 0.2 /* relative gradient of the fit from which the curvatures are computed anew */
 #define SLOPE 0.5  /* a search ends when the slope has fallen to this share of the first slope */
-#define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* times its rounding, a gradient need not fall further */
-#define ROUGH 1e-4                                        /* relative gradient */
-#define DRIFT 0.1                                         /* a last step that moves a logit more: no finite optimum */
+#define NEAR (sizeof(real) == sizeof(double) ? 4096 : 64) /* a gradient below this times its rounding need not fall */
+#define ROUGH 1e-4                                        /* relative gradient from which rounding hides the solution */
+#define DRIFT 0.1                                         /* no finite optimum if the last step moves a logit by more */
 #define FOLD_TOLERANCE 10 /* tolerance of the fits without a fold, relative to the fit of all rows */
 
-/* One item: its fit of all rows, then a fit without each fold. */
+/* One item: fits[0] is the fit of all rows, fits[k + 1] the fit without fold k. */
 typedef struct regression {
     logistic_space s;
     real *Y; /* [C, row] */
@@ -47,7 +47,8 @@ static int64_t regression_layout(regression *g, const mo_logistic_call *call, in
 
 /* ---- one Newton step ---- */
 
-/* P at F + t Fx; returns the slope of the losses along x there, and *second its derivative. */
+/* Sets P to the probabilities at the logits F + t Fx. Returns the slope of the losses along x there; *second is the
+ * slope's derivative. */
 static double slope_at(const regression *g, const logistic_fit *f, real t, double *second) {
     const logistic_space *s = &g->s;
     double slope = 0;
@@ -83,7 +84,7 @@ static double slope_at(const regression *g, const logistic_fit *f, real t, doubl
     return slope;
 }
 
-/* sum_i scale_i sum_c A_ic B_ic over rows with D > 0. */
+/* sum_i scale_i sum_c A_ic B_ic over all rows. */
 static double weighted_dot(const logistic_space *s, const real *A, const real *B, const real *scale) {
     double total = 0;
     for (int64_t first = 0; first < s->row; first += BLOCK) {
@@ -103,7 +104,8 @@ static double penalised(const logistic_space *s, const real *a, const real *Fa, 
     return (double)s->kappa * (logistic_inner(s, a, v, Fv) - weighted_dot(s, Fa, Fv, s->D));
 }
 
-/* The step length along x; pull and penalty: the slope of the penalty and its derivative. */
+/* Returns the step length along x. pull is the slope of the penalty at length 0, penalty the derivative of that
+ * slope. */
 static real search_length(const regression *g, const logistic_fit *f, double pull, double penalty) {
     double second, low = 0, high = INFINITY, t = 1;
     for (int trial = 1;; trial++) {
@@ -131,8 +133,8 @@ static bool move(const regression *g, logistic_fit *f) {
     return true;
 }
 
-/* Q = the gradient of the losses in the logits less kappa D F; *penalty: in the dual, |q| with q = kappa (a - D F), the
- * gradient of the penalty. Returns the size of Q's rounding in coordinates. */
+/* Q = the gradient of the losses with respect to the logits, less kappa D F. In the dual, *penalty is |q|, the size of
+ * the penalty's gradient q = kappa (a - D F). Returns the size of Q's rounding in coordinates. */
 static double loss_gradient(const regression *g, const logistic_fit *f, real *Q, double *penalty) {
     const logistic_space *s = &g->s;
     double total = 0, sum = 0;
@@ -163,7 +165,7 @@ static double penalty_size(const logistic_space *s, const logistic_fit *f) {
     return 0.1 * sqrt(fmax(penalised(s, f->a, f->F, f->a, f->F), 0));
 }
 
-/* Computes the gradients of these fits, and whether they go on. A fit stops if its gradient is within tolerance, or is
+/* Computes the gradient of each fit, and whether it moves on. A fit stops if its gradient is within tolerance, or is
  * near rounding and no longer falls. */
 static void find_gradients(const regression *g, logistic_fit *const *f, int count) {
     const logistic_space *s = &g->s;
@@ -194,8 +196,8 @@ static void find_gradients(const regression *g, logistic_fit *const *f, int coun
     }
 }
 
-/* Runs fits to their tolerances. Returns false if one does not get there: a Newton step reaches its limit, or rounding
- * leaves no direction. */
+/* Runs fits to their tolerances. Returns false if a fit fails: a Newton step reaches its limit, or rounding leaves no
+ * direction along which the objective falls. */
 static bool minimise(const regression *g, logistic_fit **f, int count) {
     int threads = g->s.threads;
     bool there[MO_FOLDS_AT_ONCE + 1], fine = true;
@@ -228,8 +230,8 @@ static bool minimise(const regression *g, logistic_fit **f, int count) {
 
 /* ---- a fit ---- */
 
-/* leave_curvature replaces the dual's coordinates a by q = kappa (a - D F), which stands for lambda times the weights;
- * enter_curvature computes a from q again. */
+/* leave_curvature replaces the dual's coordinates a by q = kappa (a - D F), where Phi^T q is lambda times the weights,
+ * so that D can change; enter_curvature computes a from q again. */
 static void leave_curvature(const logistic_space *s, logistic_fit *f) {
     for (int64_t c = 0; c < s->C; c++)
         for (int64_t i = 0; i < s->row; i++)
@@ -242,7 +244,8 @@ static void enter_curvature(const logistic_space *s, logistic_fit *f) {
             f->a[c * s->row + i] = f->a[c * s->row + i] / s->kappa + s->D[i] * f->F[c * s->row + i];
 }
 
-/* Takes the curvatures from the fit, and keeps its weights. */
+/* Computes the curvatures anew from the fit, and its coordinates for the same weights. Returns false if logistic_factor
+ * fails. */
 static bool renew(logistic_space *s, logistic_fit *f, double least) {
     blasint C = (blasint)s->C, m = (blasint)s->m, width = (blasint)s->width;
     if (s->dual)
@@ -268,7 +271,7 @@ static bool renew(logistic_space *s, logistic_fit *f, double least) {
     return true;
 }
 
-/* Writes the weights of the fit to W; its logits become those of W, which differ by the rounding of many steps. */
+/* Writes the weights of the fit to W, and computes its logits anew from W: they had the rounding of many steps. */
 static void take_weights(const regression *g, logistic_fit *f, real *W) {
     const logistic_space *s = &g->s;
     int64_t n = s->n, d = s->d, C = s->C;
@@ -294,7 +297,7 @@ static void take_weights(const regression *g, logistic_fit *f, real *W) {
     enter_curvature(s, f);
 }
 
-/* Whether all labels have more than half of their row's probability. */
+/* Whether every label has more than half of its row's probability. */
 static bool separates(const regression *g, const logistic_fit *f) {
     for (int64_t at = 0; at < g->s.row * g->s.C; at++)
         if (g->Y[at] > 0 && !(f->P[at] > (real)(0.5 + 1e-6)))
@@ -302,7 +305,7 @@ static bool separates(const regression *g, const logistic_fit *f) {
     return true;
 }
 
-/* Fits all rows; writes W. renews: takes the curvatures from the coarse fit. */
+/* Fits all rows and writes W. renews: computes the curvatures anew from the coarse fit. */
 static mo_fit_code fit_all(regression *g, bool renews, real *W) {
     logistic_space *s = &g->s;
     logistic_fit *f = g->fits, *one[1];
@@ -344,7 +347,7 @@ static mo_fit_code fit_all(regression *g, bool renews, real *W) {
     return MO_FIT_UNSOLVED;
 }
 
-/* Removes the rows from .. to - 1 from the fit. Returns whether each class still has weight. */
+/* Holds the rows from .. to - 1 out of the fit. Returns whether each class still has weight. */
 static bool exclude_rows(const regression *g, logistic_fit *f, int64_t from, int64_t to) {
     bool all = true;
     for (int64_t i = 0; i < g->s.row; i++)
@@ -354,7 +357,8 @@ static bool exclude_rows(const regression *g, logistic_fit *f, int64_t from, int
     return all;
 }
 
-/* Whether rounding hides the solution: weights and logits can then be far from it, and the caller tries other ways. */
+/* Whether rounding hides the solution: weights and logits can then be far from it, and the caller must use another
+ * method. */
 static bool is_rough(const logistic_fit *f) {
     return !(f->norm <= ROUGH * f->size);
 }
@@ -410,7 +414,8 @@ static mo_fit_code fit_laid_out(regression *g, const mo_logistic_call *call, int
     if (!exclude_rows(g, g->fits, 0, 0) && s->free_intercept)
         return MO_FIT_UNSOLVED;
     g->fits->tolerance = call->tolerance;
-    bool renews = s->dual || call->folds || s->m < CHEAP * s->C; /* a factor costs as much as m / (2 C) steps */
+    /* A factor costs as much as m / (2 C) steps of conjugate gradients. */
+    bool renews = s->dual || call->folds || s->m < CHEAP * s->C;
     mo_fit_code code = fit_all(g, renews, (real *)call->W.data + b * entry_length(&call->W));
     if (code == MO_FIT_SOLVED && call->folds)
         code = fit_folds(g, call, (real *)call->held.data + b * entry_length(&call->held));

@@ -4,11 +4,11 @@
  * With rows Phi = [X | 1] (or X), m columns, and mu = lambda on the columns of X and 0 on the intercept, the Hessian at
  * probabilities P is H = Phi^T W Phi + mu, W_i = T_i (diag P_i - P_i P_i^T). The preconditioner replaces W_i by one
  * number D_i for all classes: M = Phi^T D Phi + mu / kappa = L L^T, kappa = 1 unless rounding needs a larger penalty.
- * - More rows than columns: the coordinates of weights V are v = L^T V, their logits F_v = (Phi L^-T) v.
- * - Else: the coordinates v are on the rows, V = M^-1 Phi^T v, their logits F_v = G v with G = Phi M^-1 Phi^T [n, n]. A
+ * - Primal: weights V have the coordinates v = L^T V and the logits F_v = (Phi L^-T) v; pull(R) = L^-1 Phi^T R.
+ * - Dual: v has a coordinate for each row, V = M^-1 Phi^T v, F_v = G v with G = Phi M^-1 Phi^T [n, n]; pull(R) = R. A
  *   free intercept is one more row, of zeros above the 1, with D = 0 and no loss; its logit is the intercept.
- * With the pull R -> L^-1 Phi^T R or R -> R, the Hessian takes v to kappa v + pull(W F_v - kappa D F_v) in both, and
- * the inner product of V and U is <v, u> or <v, F_u>. A product costs two passes over rows, or one product with G.
+ * In both, the Hessian takes v to kappa v + pull(W F_v - kappa D F_v); the inner product of V and U is <v, u> in the
+ * primal and <v, F_u> in the dual. A product costs two passes over rows, or one product with G.
  *
  * Vectors of coordinates are [C, width], of logits [C, row], padded with zeros to whole lanes. */
 #ifndef MO_CPU_LOGISTIC_H
@@ -22,15 +22,15 @@ typedef struct logistic_space {
     int threads;
     int64_t n, d, m, C;       /* m: columns of Phi */
     int64_t rows, row, width; /* rows: n, plus 1 for a free intercept in the dual */
-    int64_t order;            /* of the factor: rows in the dual, else m */
+    int64_t order;            /* order of `factor`: rows in the dual, else m */
     int factorizations;
     const real *X;
     real lambda, kappa;
-    real *T, *D;            /* [row]: sums of the labels; curvatures */
+    real *T, *D;            /* [row]: T_i is the sum of row i's labels; curvatures */
     real *factor;           /* [order, order]: G, or L */
-    real *K, *border;       /* dual: X X^T [n, n], its lower triangle; [n] scratch */
+    real *K, *border;       /* dual: X X^T [n, n], lower triangle; border [n]: scratch */
     real *Phi;              /* [n, m]: Phi L^-T */
-    panels logits, pull;    /* packed matrices of the products; pull is not used in the dual */
+    panels logits, pull;    /* packed matrices for logistic_product and, if not dual, logistic_pull */
     real *inputs, *outputs; /* [fits, C, max(row, width)]: inputs and outputs of the products */
 } logistic_space;
 
@@ -41,8 +41,8 @@ typedef struct logistic_fit {
     real *fitted;              /* [row]: 1, or 0 for rows that are held out */
     double tolerance;          /* a fit ends at |gradient| <= tolerance times its terms */
     double size, norm, before; /* norms of the gradient's terms, of the gradient, and of the previous gradient */
-    double target, least;      /* Newton's equation is solved at |r| <= target, or at <r, r> <= least */
-    double product;            /* <r, r> of the last direction; 0 before the first */
+    double target, least;      /* Newton's equation is solved when |r| <= target or product <= least */
+    double product;            /* inner product of r with itself in the last direction; 0 before the first */
     double moved;              /* the largest change of a logit in the last Newton step */
     double slope;              /* slope of the objective along x */
     int steps, limit;          /* number of conjugate gradients in this Newton step, and its limit */
@@ -65,50 +65,50 @@ typedef struct logistic_fit {
 #define logistic_run_items REAL(logistic_run_items)
 #define logistic_centre REAL(logistic_centre)
 
-/* Threads inside the products of an item X [B, n, d]; more than one only for a single large one. */
+/* Threads inside the products of one item of X [B, n, d]: several only if B is 1 and the item is large. */
 static inline int logistic_threads(const mo_context *ctx, const mo_view *X, int64_t classes) {
     return X->shape[0] == 1 && X->shape[1] * X->shape[2] * classes > MO_PARALLEL_FLOP ? blas_threads(ctx) : 1;
 }
 
-/* Return the scratch size, in reals, of a space for `count` fits, and of the fits; lay them out in `scratch` unless it
- * is NULL. The sizes, threads and flags of the space must be set. */
+/* Return the scratch size, in reals, of a space for `count` fits, and of `count` fits. If scratch is not NULL, they
+ * also set the pointers to its parts. The sizes, threads and flags of the space must be set. */
 int64_t logistic_space_layout(logistic_space *s, int count, real *scratch);
 int64_t logistic_fits_layout(const logistic_space *s, logistic_fit *fits, int count, real *scratch);
 
-/* Sets D from the probabilities P [C, row], at least `least` per unit of weight. */
-#define LEAST_CURVATURE 3e-3 /* since the curvatures of other points, and of fits without a fold, differ */
+/* Sets D from the probabilities P [C, row]; D_i is at least `least` times T_i. */
+#define LEAST_CURVATURE 3e-3 /* as D serves other points and fits without a fold too */
 void logistic_set_curvature(logistic_space *s, const real *P, real least);
 /* Computes the factor from D, and prepares the products. Returns false if M is not positive definite. */
 bool logistic_factor(logistic_space *s);
 /* Prepares the products from the factor and D. */
 void logistic_prepare(logistic_space *s);
-/* Computes K of the rows, which the factor of the dual needs; does nothing outside the dual. */
+/* Dual: computes K, the inner products of the rows, before logistic_factor. Otherwise does nothing. */
 void logistic_compare_rows(logistic_space *s);
-/* Writes what an adjoint reuses: D [n + 1], with kappa behind it, and the factor [order, order]. */
+/* Writes what an adjoint reuses: D [n + 1], whose last entry is kappa, and factor [order, order]. */
 void logistic_save_factor(const logistic_space *s, real *D, real *factor);
-/* Outside the dual: W [m, C] = the weights whose coordinates are v [C, width], which is overwritten. */
+/* Not for the dual: W [m, C] = the weights with the coordinates v [C, width]; overwrites v. */
 void logistic_write_weights(const logistic_space *s, real *v, real *W);
 
 /* Y = the logits of `count` vectors of coordinates X. */
 void logistic_product(const logistic_space *s, const real *X, int count, real *Y);
-/* outputs = the pull of `count` vectors in inputs; returns where it is. */
+/* Returns pull(R) of the `count` vectors R in s->inputs; the result lies in s->outputs or s->inputs. */
 real *logistic_pull(const logistic_space *s, int count);
-/* <U, V> of weights whose coordinates are u, and v with the logits Fv. */
+/* <U, V> of weights U with coordinates u, and V with coordinates v and logits Fv. */
 double logistic_inner(const logistic_space *s, const real *u, const real *v, const real *Fv);
 
-/* Sets the mean over classes of each coordinate to 0; only rounding makes it differ, and the Hessian of an intercept
- * without penalty is blind to it. */
+/* Sets the mean over classes of each coordinate to 0. It differs from 0 by rounding alone, which the Hessian of an
+ * intercept without penalty would not reduce. */
 void logistic_centre(const logistic_space *s, real *r);
-/* Q = W F - kappa D F at the probabilities of f; returns <F, Q>. */
+/* Q = W F - kappa D F, W at the probabilities f->P. Returns <F, Q>. */
 double logistic_curve(const logistic_space *s, const logistic_fit *f, const real *F, real *Q);
-/* A step of conjugate gradients for H x = r of these fits, whose P are the probabilities of H. there[k]: fit k's
- * equation is solved, or has no further direction. */
+/* One step of conjugate gradients for H x = r in each fit, H at the probabilities f[k]->P. there[k]: the equation of
+ * fit k is solved, or has no further direction. */
 void logistic_cg_step(const logistic_space *s, logistic_fit *const *f, int count, bool *there);
 
-/* Fits or solves item b of a call in a scratch of its own; counts its factorizations. */
+/* Fits or solves item b of a call, with its own scratch; *factorizations receives their number. */
 typedef mo_fit_code logistic_item(const void *call, int threads, real *scratch, int64_t b, int *factorizations);
-/* Runs the items of a batch, several at once, or a single one with `inside` threads, and writes their codes [B]. each:
- * the scratch size of an item. */
+/* Runs the items of a batch, several at once, or a single item with `inside` threads, and writes their codes [B]. each:
+ * the scratch size of an item, in reals. */
 void logistic_run_items(mo_context *ctx, int64_t batch, int inside, int64_t each, logistic_item *item, const void *call,
     const mo_view *code);
 

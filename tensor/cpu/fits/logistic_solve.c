@@ -1,9 +1,9 @@
-/* tensor/cpu/fits/logistic_solve.c - U with H U = B: the Hessian of a softmax regression at given logits
+/* tensor/cpu/fits/logistic_solve.c - solves H U = B, H the Hessian of a softmax regression at given logits
  * (tensor/fits.h), by conjugate gradients in the coordinates of logistic.h.
  *
- * In the dual, B has a part off the span of the rows, on which H is lambda: U = B_0 / lambda + V, B_0 the rows of B
- * without the intercept's, b. V lies in the span: H V = [0; b] - Phi^T S with S = W (X B_0 / lambda), whose coordinates
- * are -S and, on the row of the intercept, b. */
+ * In the dual, B also has a part outside the span of the rows, where H multiplies by lambda. So U = B_0 / lambda + V,
+ * B_0 the rows of B without the intercept's row b. V lies in the span: H V = [0; b] - Phi^T S with S = W (X B_0 /
+ * lambda), whose coordinates are -S and, on the row of the intercept, b. */
 #include "tensor/cpu/fits/logistic.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -48,7 +48,7 @@ static void set_probabilities(const logistic_space *s, const logistic_fit *f, co
         f->fitted[i] = i < s->n ? 1 : 0;
 }
 
-/* Sets f->r from B [m, C]. */
+/* Sets f->r to the coordinates of B [m, C]; in the dual, of H V, and sets a->part. */
 static void set_residual(const adjoint *a, const real *B) {
     const logistic_space *s = &a->s;
     const logistic_fit *f = &a->fit;
@@ -108,7 +108,8 @@ static void write_solution(const adjoint *a, real *U) {
         (blasint)d, f->x, (blasint)s->row, 1, U, (blasint)C);
 }
 
-/* Takes the curvatures and the factor from the call, or computes them and returns them there. */
+/* Reads the curvatures and the factor from item b of the call, or computes and writes them there. Returns false if that
+ * fails. */
 static bool take_factor(adjoint *a, const mo_logistic_solve_call *g, int64_t b) {
     logistic_space *s = &a->s;
     int64_t length = s->order * s->order;

@@ -10,12 +10,12 @@
 
 /* ---- the inverse of a symmetric positive definite matrix, for preconditioners that are applied many times ---- */
 
-/* The lower triangle of A [n, n], with rows `row` apart, becomes that of its inverse; the upper triangle is
- * overwritten. scratch: n n / 2 numbers. Returns false if A is not positive definite. With A = [A1 B^T; B A2],
- * H = B A1^-1 and the complement S = A2 - H B^T, also positive definite,
+/* Replaces the lower triangle of A [n, n], with rows `row` apart, by that of A^-1; overwrites the upper triangle.
+ * scratch: n n / 2 numbers. Returns false if A is not positive definite. With A = [A1 B^T; B A2], H = B A1^-1 and the
+ * complement S = A2 - H B^T, also positive definite,
  *     A^-1 = [A1^-1 + H^T S^-1 H, -H^T S^-1; -S^-1 H, S^-1].
- * All but small halves are products, which run at twice the rate of LAPACK's inverse from a factor (448 rows: 1.3 ms
- * instead of 2.3). */
+ * Except for small blocks all work is products, which run at twice the rate of LAPACK's inverse from a factor (448
+ * rows: 1.3 ms instead of 2.3). */
 static bool inverse_spd(real *A, int64_t n, int64_t row, real *scratch) {
     int size = (int)n, ld = (int)row, info = 0;
     if (n <= SMALL_MATRIX) {
@@ -87,11 +87,11 @@ void logistic_set_curvature(logistic_space *s, const real *P, real least) {
         for (int64_t at = i; at < s->row * s->C; at += s->row)
             w += P[at] * (1 - P[at]) / (real)s->C;
         w = s->T[i] * (w > least ? w : least);
-        s->D[i] = i >= s->n ? 0 : w > (real)1e-6 ? w : (real)1e-6; /* a row without weight */
+        s->D[i] = i >= s->n ? 0 : w > (real)1e-6 ? w : (real)1e-6; /* also for rows without weight */
     }
 }
 
-/* G in place of A^-1, from its lower triangle; ratio: lambda / kappa. */
+/* factor holds the lower triangle of A^-1, which becomes that of G (formula above); ratio: lambda / kappa. */
 static void border_inverse(logistic_space *s, real ratio) {
     int64_t n = s->n, ld = s->rows;
     real *G = s->factor, *u = s->border, *inverse = s->inputs, total = 0;
@@ -138,7 +138,7 @@ static bool factor_rows(logistic_space *s, real ratio) {
     return true;
 }
 
-/* Phi = D^1/2 Phi, or Phi if not scaled. */
+/* Fills s->Phi with [X | 1] (or X), each row times the root of its D if `scaled`. */
 static void fill_rows(const logistic_space *s, bool scaled) {
     for (int64_t i = 0; i < s->n; i++) {
         real root = scaled ? (real)sqrt((double)s->D[i]) : 1, *to = s->Phi + i * s->m;
@@ -251,7 +251,7 @@ double logistic_curve(const logistic_space *s, const logistic_fit *f, const real
     return along;
 }
 
-/* The direction p from the residual and its logits Fr; Q = W Fp - kappa D Fp. Returns <p, H p>. */
+/* Sets the next direction p from the residual r and its logits Fr, and Q = W Fp - kappa D Fp. Returns <p, H p>. */
 static double direct(const logistic_space *s, logistic_fit *f, const real *Fr, real *Q) {
     int64_t N = s->width * s->C, rows = s->row * s->C;
     double product = logistic_inner(s, f->r, f->r, Fr);
@@ -286,7 +286,7 @@ void logistic_centre(const logistic_space *s, real *r) {
     }
 }
 
-/* Takes the step; Hp: the pull of Q. Returns true if it was the last one. */
+/* Takes the step along p. Hp: pull(Q); curvature: <p, H p>. Returns true if the step was the last one. */
 static bool step(const logistic_space *s, logistic_fit *f, double curvature, const real *Hp) {
     int64_t N = s->width * s->C;
     if (!(f->product > f->least) || !(curvature > 0))

@@ -1,21 +1,22 @@
 /* tensor/cpu/fits/svm.c - the Crammer-Singer machine by its dual, on all rows and without each fold (tensor/fits.h):
  * each item of the batch on one thread.
  *
- * At the start alpha_i = Y_i, and row i has no part in the weights: rows for which that is optimal do not change the
- * problem. So each round works on the other rows alone: those whose alpha has moved, and those whose logits violate the
- * optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha that are 0, and steps
- * on the face of the other alpha, which give the solution, to rounding, on the right face. Optimality: in every row g =
- * F - m Y, m the row's margin, is largest where alpha > 0. The working rows' Y is m Y.
+ * At the start alpha_i = Y_i, and row i has no part in the weights; a row for which that is optimal does not change the
+ * problem. So each round works on the other rows alone, the working rows: those whose alpha has moved, and those whose
+ * logits violate the optimality conditions. Two kinds of steps alternate: sweeps over the rows, which find the alpha
+ * that are 0, and steps on the face of the other alpha, which give the solution, to rounding, on the right face.
+ * Optimality: in every row g = F - m Y, m the row's margin, is largest where alpha > 0. Below, Y of a working row
+ * stands for m Y.
  *
- * All fits of an item share K; the fit without a fold starts from the fit of all rows, with the fold's rows taken out
+ * All fits of an item share K. The fit without a fold starts from the fit of all rows, with the fold's rows taken out
  * of the weights: their alpha is Y. It also gives the logits of these rows.
  *
  * With logits F = K (Y - alpha) / lambda and g = F - Y the gradient in alpha is -g.
  * - A sweep over the rows (Crammer and Singer 2001; Keerthi et al. 2008): with the other rows fixed, the best alpha_i
  *   is the projection of alpha_i + g_i lambda / K_ii onto the simplex. Most rows move two or three of their classes:
- * only these columns of F change.
- * - A step on the face of the alpha that are above 0 (More and Toraldo 1991): conjugate gradients for the minimum over
- *   the face, followed until an alpha becomes 0, or projected, so that many alpha become 0. */
+ *   only these columns of F change.
+ * - A step on the face of the alpha that are above 0 (More and Toraldo 1991): conjugate gradients find the minimum over
+ *   the face; the step towards it ends where an alpha becomes 0, or is projected, so that many alpha become 0. */
 #include "tensor/cpu/fast/panels.h"
 #include "tensor/cpu/kernels.h"
 #include "tensor/cpu/matrices.h"
@@ -27,21 +28,22 @@ enum { ROUNDS = 5000, IDLE = 50, STUCK = 100, INSIDE = 3, SWEEPS = 4, FIRST_STEP
 
 /* ---- steps among the working rows ---- */
 
-/* Vectors of the working rows are kept class by class, [C, row], so that loops over rows are long; the padding to whole
- * lanes is 0. The struct holds the rows whose alpha may move, and K / lambda between these rows. */
+/* The working rows, and K / lambda between them. Vectors are kept class by class, [C, row], so that loops over rows are
+ * long; the padding to whole lanes is 0. */
 typedef struct svm_working {
     int64_t n, C, row;
     panels K;
     int64_t *number;               /* [n]: number of the row in the fit */
     real *step;                    /* [row]: lambda / K_ii */
-    real *share, *sum;             /* [row]: 1 / the number of alpha above 0 (0 if there is one); scratch */
+    real *share, *sum;             /* [row]: 1 / the number of alpha above 0 (0 if only one is); scratch */
     real *Y, *alpha, *F;           /* [C, row] */
     real *movable, *v, *r, *p, *q; /* [C, row] scratch; movable: 1 where alpha may move on its face */
     real *best;                    /* [C] scratch */
     int64_t *moved;                /* [C] scratch */
 } svm_working;
 
-/* The threshold t with sum max(x - t, 0) = size (Michelot 1986); the set of x above it shrinks from pass to pass. */
+/* Returns the threshold t with sum max(x - t, 0) = size (Michelot 1986); the set of x above t shrinks from pass to
+ * pass. */
 static real simplex_threshold(const real *x, int64_t n, real size) {
     double threshold = -INFINITY;
     for (int64_t above = n, before = n + 1; above > 0 && above < before;) {
@@ -63,7 +65,7 @@ static real simplex_threshold(const real *x, int64_t n, real size) {
 
 #define LEAST_LENGTH 1e-3
 
-/* F -= K_i best / lambda for the classes that moved. */
+/* F -= K_i best / lambda, where best is the change of alpha_i, for the `moved` classes in w->moved. */
 static void move_logits(const svm_working *w, int64_t i, int64_t moved) {
     for (int64_t first = 0; first < w->row; first += PANEL) {
         const lanes *k = (const lanes *)(w->K.numbers + first * w->n + i * PANEL);
@@ -110,7 +112,7 @@ static void find_face(const svm_working *w) {
             w->movable[c * w->row + i] = w->alpha[c * w->row + i] > 0 && w->share[i] > 0 ? 1 : 0;
 }
 
-/* Projects X onto the directions of the face: in every row, zero where alpha is 0, with sum zero. */
+/* Projects X onto the directions of the face: in every row, 0 where alpha is 0, and a sum of 0. */
 static void onto_face(const svm_working *w, real *X) {
     real *sum = w->sum;
     memset(sum, 0, (size_t)w->row * sizeof(real));
@@ -124,8 +126,8 @@ static void onto_face(const svm_working *w, real *X) {
             X[c * w->row + i] = w->movable[c * w->row + i] * (X[c * w->row + i] - sum[i]);
 }
 
-/* v = the step to the minimum over the face, by conjugate gradients. Returns true if they converged, at least to the
- * rounding of logits of that size. */
+/* v = the step to the minimum over the face, by at most `limit` conjugate gradients. Returns true if they converged, at
+ * least to the rounding of logits of `size`. */
 static bool minimise_face(const svm_working *w, int64_t limit, double size) {
     int64_t N = w->row * w->C;
     real least_step = w->step[0];
@@ -144,7 +146,7 @@ static bool minimise_face(const svm_working *w, int64_t limit, double size) {
         bool flat = !(curvature > 16 * EPSILON * pp / (double)least_step);
         if (flat && k > 0)
             return false;
-        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: a step beyond the face */
+        real a = flat ? (real)(1e6 / sqrt(pp)) : (real)(rr / curvature); /* flat: a step to beyond the face */
         add_scaled(w->v, a, w->p, N);
         if (flat)
             return false;
@@ -174,7 +176,8 @@ static void move_to_bound(const svm_working *w) {
         w->alpha[stop] = 0;
 }
 
-/* p = (alpha + length v projected onto the simplices) - alpha; returns true if the projection changes nothing. */
+/* p = (the projection of alpha + length v onto the simplices) - alpha. Returns true if the projection changes
+ * nothing. */
 static bool project_step(const svm_working *w, real length) {
     int64_t C = w->C, row = w->row;
     bool whole = true;
@@ -195,8 +198,9 @@ static bool project_step(const svm_working *w, real length) {
     return whole;
 }
 
-/* Moves to the projection of a point on v if the objective falls there, so that many alpha become 0 at once; else to
- * the first alpha that becomes 0. Returns true if all of v was taken. */
+/* Moves to the projection of alpha + length v, for the first length of 1, 1/4, .. at which the objective falls, so that
+ * many alpha become 0 at once; if there is none, along v until the first alpha becomes 0. Returns true if all of v was
+ * taken. */
 static bool face_search(const svm_working *w) {
     int64_t N = w->row * w->C;
     for (real length = 1; length > (real)LEAST_LENGTH; length /= 4) {
@@ -233,7 +237,7 @@ typedef struct svm_fit {
     int64_t n, C;
     real lambda;
     const real *K, *Y, *margin;   /* [n, n], [n, C], [n] or NULL: ones */
-    int64_t held_first, held_end; /* the held-out rows: their alpha is Y */
+    int64_t held_first, held_end; /* held-out rows: their alpha stays Y */
     real *alpha;                  /* [n, C]: a feasible start, then the solution */
     real *F;                      /* [C, panels_row(n)]: logits K (Y - alpha) / lambda of all rows */
     bool *wanted, *working_row;   /* [n] */
@@ -259,7 +263,7 @@ static real margin_of(const svm_fit *f, int64_t i) {
     return f->margin ? f->margin[i] : 1;
 }
 
-/* The largest g of row i minus the least g with alpha > 0; raises size to the row's largest logit. */
+/* Returns the largest g of row i minus the smallest g with alpha > 0; raises *size to the row's largest logit. */
 static double row_violation(const svm_fit *f, int64_t i, double *size) {
     int64_t row = panels_row(f->n);
     real top = -(real)INFINITY, low = (real)INFINITY, own = f->K[i * f->n + i];
@@ -278,7 +282,8 @@ static bool is_held(const svm_fit *f, int64_t i) {
     return i >= f->held_first && i < f->held_end;
 }
 
-/* Returns the largest violation, and chooses the rows to work on: `count` rows, `fresh` of them new. */
+/* Returns the largest violation, and marks in f->wanted the rows to work on: *count rows, *fresh of them not working
+ * rows yet. */
 static double violation(const svm_fit *f, double *size, int64_t *count, int64_t *fresh) {
     double worst = 0;
     *size = 1;
@@ -295,7 +300,7 @@ static double violation(const svm_fit *f, double *size, int64_t *count, int64_t 
     return worst;
 }
 
-/* Makes the wanted rows the working rows, and gathers K between them. */
+/* Makes the rows in f->wanted the working rows, and gathers K between them. */
 static void choose_working_rows(svm_fit *f) {
     svm_working *w = &f->working;
     w->n = 0;
@@ -338,8 +343,8 @@ static void give_back(const svm_fit *f) {
             f->alpha[w->number[i] * f->C + c] = w->alpha[c * w->row + i];
 }
 
-/* Steps on the face until no bound stops one, at most one for each alpha, as a stopped step makes an alpha 0. Returns
- * true unless a bound stopped the last one. */
+/* Takes steps on the face until no bound stops a step; at most one step for each alpha, as a bound makes an alpha 0.
+ * Returns true unless a bound stopped the last step. */
 static bool walk_face(const svm_fit *f, double size, bool *exact) {
     bool inside = false;
     for (int64_t i = 0; i < f->n * f->C && !inside; i++) {
@@ -352,9 +357,11 @@ static bool walk_face(const svm_fit *f, double size, bool *exact) {
 }
 
 /* Runs a fit; returns the largest violation of the optimality conditions, below 0 if they hold.
- * Sweeps move one row alone. Where the rows lie far from 0 and near each other, any such move changes all logits much,
- * so after a step that a bound has stopped, sweeps lead back from that bound: such a fit makes no progress until it
- * walks each face to its end.
+ *
+ * A sweep changes the alpha of one row at a time. If the rows lie far from 0 and near each other, any such change moves
+ * all logits much, so that sweeps undo a step that a bound has stopped. Such a fit (`stuck`) walks each face to its end
+ * instead.
+ *
  * Ends at the exact solution of a face, or when rounding prevents progress although no bound has stopped several rounds
  * of conjugate gradients. */
 static double fit_rows(svm_fit *f) {
@@ -393,8 +400,8 @@ static double fit_rows(svm_fit *f) {
     return isfinite(left) ? least : left;
 }
 
-/* Returns the scratch size for n and C, in reals and whole lanes; lays out F, alpha and the working rows in `scratch`
- * unless it is NULL. */
+/* Returns the scratch size in reals, a multiple of LANES. If scratch is not NULL, also sets the pointers to its parts:
+ * F, alpha and the working rows. */
 static int64_t svm_layout(svm_fit *f, real *scratch) {
     svm_working *w = &f->working;
     int64_t row = panels_row(f->n), N = f->C * row, at = 0, classes = panels_row(f->C);

@@ -2,7 +2,7 @@
  * factorizations.
  *
  * Thin wrappers implement it (seam_*.c); the emulated device of the tests implements the same functions. All work is
- * queued on one stream, and nothing waits unless its name says so.
+ * queued on one stream, and no function waits unless its name says so.
  *
  * A function that returns text returns NULL on success and the vendor's error text otherwise; a text that begins with
  * "no memory" is ours and means that device memory is used up. Matrices are column-major, as the vendor's are; A, B, C
@@ -26,46 +26,48 @@ typedef struct seam_graph seam_graph;
 
 /* ---- seam_runtime: device, memory, stream ---- */
 
-/* A device, by its number in CUDA_VISIBLE_DEVICES, with a stream of its own. */
+/* A device by its number among those that CUDA_VISIBLE_DEVICES leaves. The seam makes a stream of its own on it. */
 typedef struct seam_choice {
     int device;
     size_t most; /* bytes of device memory that may be in use; 0: no bound */
 } seam_choice;
-/* A reason that is not the vendor's is written to text. */
+/* Opens the device. The buffer `text` is used if the returned reason is not the vendor's. */
 const char *seam_open(seam **s, const seam_choice *which, char *text, size_t bytes);
-void seam_close(seam *s); /* waits for queued work */
-/* "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then the other devices each behind ";
- * cuda:1 "; returns a reason if there is no device to compute on. */
+void seam_close(seam *s); /* waits for queued work first */
+/* Writes "NVIDIA H200, compute capability 9.0, 139.8 GiB, driver 13.0, runtime 13.0", then each other device after ";
+ * cuda:1 ". Returns a reason if there is no device to compute on. */
 const char *seam_describe(char *text, size_t bytes);
-/* "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0, NCCL 2.28.9"; also without a device. */
+/* Writes "cuBLAS 13.1.0, cuSOLVER 12.0.4, cuSPARSE 12.6.3, cuDNN 9.19.0, NCCL 2.28.9"; works without a device. */
 void seam_libraries(char *text, size_t bytes);
-int seam_count(void); /* devices that this process may open; 0: none */
-/* What tells the device from every other one, of other machines too. */
+int seam_count(void); /* the number of devices that this process may open */
+/* Writes an identifier of the device, unique across machines. */
 void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]);
-/* The first failure of queued work, NULL if there is none. Reading it clears it. */
+/* Returns the first failure of queued work, or NULL, and forgets it. */
 const char *seam_failure(seam *s);
 
-/* The reason to give for a failure (NULL: none): that another device is current in this thread, if it is; else text. */
+/* Returns the reason to report for the failure `text` (NULL: none): if another device is current in this thread, that;
+ * otherwise text. */
 const char *seam_reason(seam *s, const char *text);
 
-/* Memory of the stream-ordered pool, 256-byte aligned, not cleared; NULL if the device has no more. */
+/* Allocates memory of the stream-ordered pool, 256-byte aligned, not cleared; NULL if the device has no more. */
 void *seam_allocate(seam *s, size_t bytes);
 void seam_release(seam *s, void *block);
-/* Bytes that this process's pool holds, and bytes that it can still hand out (unused bytes of the pool included). */
+/* Writes the bytes that this process's pool holds, and the bytes that it can still hand out (its unused bytes
+ * included). */
 void seam_memory(seam *s, size_t *held, size_t *left);
 /* Gives the libraries' workspaces and the pool's unused blocks back to the device. Waits for queued work. */
 const char *seam_trim(seam *s);
-/* The most bytes of the pool that have been in use at once, workspaces of the libraries included, since the context
- * began or since the last call with restart. */
+/* Returns the most bytes of the pool that have been in use at once, workspaces of the libraries included, since
+ * seam_open or since the last call with `restart`. */
 size_t seam_peak(seam *s, bool restart);
 /* Page-locked host memory, the only host memory that the copies below accept; NULL on failure. */
 void *seam_pin(size_t bytes);
 void seam_unpin(void *block);
 
-/* Host memory must not change until seam_wait has returned. */
+/* The host memory must not change until seam_wait has returned. */
 void seam_upload(seam *s, void *device, const void *pinned, size_t bytes);
 void seam_download(seam *s, void *pinned, const void *device, size_t bytes);
-void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* both on the device */
+void seam_copy(seam *s, void *to, const void *from, size_t bytes); /* between device memory */
 void seam_fill(seam *s, void *device, int byte, size_t bytes);
 const char *seam_wait(seam *s); /* returns when all queued work has run */
 
@@ -76,12 +78,12 @@ const char *seam_event_wait(seam_event *e);                                  /* 
 float seam_event_milliseconds(const seam_event *from, const seam_event *to); /* both waited for */
 void *seam_stream(const seam *s);                                            /* the vendor's handle of the stream */
 
-/* Work queued between these two calls is recorded and not run; the graph can be queued any number of times. In between
- * no memory can be allocated or released. The second call reports any failure in between (a library call that breaks
- * the capture); seam_failure does not report it again. */
+/* Work queued between these two calls is recorded instead of run; the graph can be queued any number of times. During a
+ * capture no memory can be allocated or released. seam_capture_end reports a failure during the capture, such as a
+ * library call that cannot be captured; seam_failure does not report it again. */
 const char *seam_capture(seam *s);
 const char *seam_capture_end(seam *s, seam_graph **graph);
-/* How often the libraries' own memory has moved: a graph made before a move cannot be used. */
+/* How often the libraries' workspaces have moved: a graph made before a move cannot be used any more. */
 uint64_t seam_moves(const seam *s);
 void seam_graph_launch(seam *s, seam_graph *graph);
 void seam_graph_release(seam_graph *graph);
@@ -92,13 +94,13 @@ typedef struct seam_grid {
 } seam_grid;
 
 size_t seam_most_shared(const seam *s); /* bytes of shared memory that a block can have */
-int seam_processors(const seam *s);     /* multiprocessors of the device; 0: it does not say */
-/* Launches for mo_launch: kernel is the host address of a __global__ function. */
+int seam_processors(const seam *s);     /* multiprocessors of the device; 0: unknown */
+/* Launches a kernel for mo_launch; `kernel` is the host address of a __global__ function. */
 void seam_launch(seam *s, const void *kernel, const seam_grid *grid, void **arguments);
 
-/* What is queued from here on in this stream (theirs_first) or in the other begins once the other (theirs_first) or
- * this one has done what is queued in it by now. `other`: the vendor's handle of a stream of the device, 1 the device's
- * default stream, 2 this thread's. */
+/* If theirs_first, work queued from here on in this stream begins once the stream `other` has done its present work;
+ * otherwise new work of `other` begins once this stream's present work is done. other: the vendor's handle of a stream
+ * of the device; 1: the device's default stream; 2: this thread's. */
 void seam_order(seam *s, void *other, bool theirs_first);
 
 /* ---- seam_blas ---- */
@@ -106,20 +108,20 @@ void seam_order(seam *s, void *other, bool theirs_first);
 typedef enum seam_type { SEAM_F32, SEAM_F64, SEAM_BF16 } seam_type;
 typedef enum seam_math { SEAM_FULL, SEAM_TF32 } seam_math; /* of float32 products */
 
-/* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n]; for each matrix of the batch, strides
- * in elements (0 repeats). With an epilogue beta is 0, and batch is 1 but for sums. There are three:
+/* C = epilogue(alpha op(A) op(B) + beta C), C [m, n], op(A) [m, k], op(B) [k, n], for each matrix of the batch; strides
+ * in elements (0 repeats a matrix). With an epilogue, beta is 0. There are three epilogues:
  * - forward: addend [m, n] is added, then bias [m] to each column, then relu clips at 0. With relu and bits the library
- * stores a bit per element, in its own order: whether it passed. bits [ld_bits, n], in bits; ld_bits is at least m and
- * a multiple of 128, the address of 16 bytes.
- * - bits without relu: the adjoint of that relu, C is 0 where the bit is 0.
- * - rounded, of BF16 inputs, in place of bits, by cuDNN (seam_dnn): with relu C is stored there in bf16 too; without,
- * C is 0 where rounded is not positive. rounded [ld_rounded, n]; ld_rounded is a multiple of 8, B is not
- * transposed, alpha is 1.
- * - sums [n]: the columns of op(B) summed over k.
- * In a batch only bias with or without relu, or sums; stride_vector elements lie between those of two products.
- * BF16: A, B, lda, ldb and the strides of a batch are multiples of 16 bytes, as tensor cores load them. */
+ *   stores for each element a bit, in its own order: whether it was above 0. bits [ld_bits, n] counts bits; ld_bits is
+ *   at least m and a multiple of 128, and the address of bits a multiple of 16 bytes.
+ * - bits without relu, the adjoint of that relu: C is 0 where the bit is 0.
+ * - rounded [ld_rounded, n] instead of bits, by cuDNN (seam_dnn), for BF16 A and B: with relu the library stores C there
+ *   in bf16 too; without relu, C is 0 where rounded is not positive. ld_rounded is a multiple of 8, alpha 1, and B is
+ *   not transposed.
+ * - sums [n] receives the columns of op(B), summed over k.
+ * A batch can have only bias, with or without relu, or sums; those of two matrices are stride_vector elements apart.
+ * BF16: A, B, lda, ldb and the batch's strides are multiples of 16 bytes, as tensor cores load them. */
 typedef struct seam_gemm {
-    seam_type input, output; /* input: of A and B; output: of C, bias, alpha and beta. BF16 inputs have an F32 output */
+    seam_type input, output; /* types of A and B; of C, bias, alpha and beta. Input BF16 has output F32 */
     seam_math math;
     bool transposed_a, transposed_b;
     int64_t m, n, k;
@@ -128,7 +130,7 @@ typedef struct seam_gemm {
     int64_t lda, ldb, ldc;
     int64_t stride_a, stride_b, stride_c, batch;
     double alpha, beta;
-    const void *bias, *addend; /* or NULL, as all pointers below */
+    const void *bias, *addend; /* NULL: none; so for all pointers below */
     int64_t ld_addend;
     bool relu;
     void *bits;
@@ -136,58 +138,58 @@ typedef struct seam_gemm {
     void *rounded;
     int64_t ld_rounded;
     void *sums;
-    int64_t stride_vector; /* of bias or sums */
+    int64_t stride_vector; /* between the bias or sums of two matrices */
 } seam_gemm;
 static inline bool seam_has_epilogue(const seam_gemm *g) {
     return g->bias || g->addend || g->relu || g->bits || g->rounded || g->sums;
 }
 const char *seam_multiply(seam *s, const seam_gemm *g);
-/* Whether the library has this epilogue for a product of this shape, type and alignment: only if C is float32. */
+/* Whether the library has g's epilogue for a product of this shape, type and alignment; never if C is float64. */
 bool seam_epilogue(seam *s, const seam_gemm *g);
 
-/* The triangle that stands on one side of B in op(T) X = B (left) or X op(T) = B. */
+/* T in op(T) X = B (left) or X op(T) = B. */
 typedef struct seam_triangle {
     seam_type type;
     bool left, lower, transposed, unit;
-    int64_t m, n; /* B [m, n]; T [m, m] where left, else [n, n] */
+    int64_t m, n; /* B [m, n]; T [m, m] if left, else [n, n] */
     int64_t ldt, ldb;
 } seam_triangle;
-/* B := X for each of the batch; T and B: device arrays of `batch` device pointers. */
+/* B := X for each system of a batch; T and B: device arrays of `batch` device pointers. */
 const char *seam_trsm_batched(seam *s, const seam_triangle *t, const void *const *T, void *const *B, int64_t batch);
-/* seam_trsm_batched for one matrix, given by its address. */
+/* B := X for one system; T and B: device memory. */
 const char *seam_trsm(seam *s, const seam_triangle *t, const void *T, void *B);
-/* P A = L U in place for each of the batch (device array of pointers); pivot int32 [batch, n], rows counted from 1;
- * info int32 [batch] as LAPACK's. */
+/* P A = L U in place for each matrix of a batch; A: device array of device pointers; pivot int32 [batch, n], rows
+ * counted from 1; info int32 [batch] as LAPACK's. */
 const char *seam_getrf_batched(
     seam *s, seam_type type, int64_t n, void *const *A, int64_t lda, int32_t *pivot, int32_t *info, int64_t batch);
 
 /* ---- seam_solver ---- */
 
-/* A = L L^T (lower) or U^T U in place: only that triangle is read and written. info: int32, LAPACK's. */
+/* A = L L^T (lower) or U^T U in place, where only that triangle of A is read and written. info: int32, as LAPACK's. */
 const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, int32_t *info);
-/* seam_potrf for each matrix of the batch; A: device array of pointers; info: int32 [batch]. */
+/* seam_potrf for each matrix of a batch; A: device array of device pointers; info: int32 [batch]. */
 const char *seam_potrf_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *const *A, int64_t lda, int32_t *info, int64_t batch);
 /* P A = L U in place; pivot int64 [n], rows counted from 1. */
 const char *seam_getrf(seam *s, seam_type type, int64_t n, void *A, int64_t lda, int64_t *pivot, int32_t *info);
-/* Eigenvalues rising in w, eigenvectors in the columns of A; the lower or upper triangle is read. One matrix. */
+/* One matrix: its eigenvalues, rising, in w, its eigenvectors in the columns of A; reads the lower or upper triangle of
+ * A. */
 const char *seam_syevd(seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info);
-/* seam_syevd for each of `batch` matrices, n lda elements apart, in one call; w [batch, n], info int32 [batch]. */
+/* seam_syevd for `batch` matrices, n lda elements apart, in one call; w [batch, n], info int32 [batch]. */
 const char *seam_syevd_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *A, int64_t lda, void *w, int32_t *info, int64_t batch);
-/* Whether the library has that call: cuSOLVER from 11.7.1 on. */
+/* Whether the library has a batched syevd: cuSOLVER from 11.7.1 on. */
 bool seam_has_syevd_batched(void);
-/* A [m, n] = Q R, m >= n: R in the upper triangle, reflectors below it, tau [n]. */
+/* A [m, n] = Q R, m >= n: writes R to the upper triangle, the reflections below it, and tau [n]. */
 const char *seam_geqrf(seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, void *tau, int32_t *info);
-/* The first n columns of Q from the reflectors of seam_geqrf. */
+/* Replaces the reflections of seam_geqrf by the first n columns of Q. */
 const char *seam_orgqr(
     seam *s, seam_type type, int64_t m, int64_t n, void *A, int64_t lda, const void *tau, int32_t *info);
 
-/* ---- seam_sparse: work that our kernels can do too. false or NULL: the library is missing or refuses; nothing is
- * queued
- * ---- */
+/* ---- seam_sparse: work that our kernels can do too. The functions return false or NULL, and queue nothing, if the
+ * library refuses ---- */
 
-/* A matrix in compressed rows; its arrays, 16-byte aligned, must outlive the seam_sparse made of it. */
+/* A matrix in compressed rows. Its arrays, 16-byte aligned, must outlive the seam_sparse that is made of it. */
 typedef struct seam_csr {
     seam_type type;
     int64_t rows, columns, nnz; /* below 2^31 */
@@ -202,27 +204,27 @@ typedef struct seam_dense {
 typedef struct seam_sparse seam_sparse; /* a matrix with the library's analysis of it */
 seam_sparse *seam_sparse_create(seam *s, const seam_csr *A);
 void seam_sparse_release(seam *s, seam_sparse *A);
-/* Y = A X, the same bits every time. Asks for device memory if the width of X has changed since the last call. */
+/* Y = A X, the same bits every time. Allocates device memory if the width of X has changed since the last call. */
 bool seam_sparse_multiply(seam *s, seam_sparse *A, const seam_dense *X, const seam_dense *Y);
 
-/* ---- seam_collective: sums over the devices of several processes, each of which has one of its own ---- */
+/* ---- seam_collective: sums over the devices of several processes, one device each ---- */
 
-/* NULL, or the reason why there is no library for it. */
+/* Returns the reason why such sums are not available, or NULL. */
 const char *seam_no_collective(void);
-/* A name for a group of processes, made by one of them; the caller brings it to the others. */
+/* Makes a name for a group of processes; one process calls it and sends the name to the others. */
 const char *seam_name_group(seam *s, unsigned char name[SEAM_NAME_BYTES]);
 typedef struct seam_ranks {
     const unsigned char *name;
     int rank, size;
     double patience; /* seconds to wait for the other processes */
 } seam_ranks;
-/* Returns once all `size` processes have joined, or one of them cannot. */
+/* Returns once all `size` processes have joined, or one of them has failed. */
 const char *seam_join(seam *s, const seam_ranks *r);
-/* Queues the replacement of x [n] by the sum of the x of all processes, each of which calls it, in the same order; the
- * same bits everywhere. Where the sum has not come after `patience` seconds, or cannot come, seam_wait leaves the group
- * and returns the reason. */
+/* Queues x [n] := the sum of the x of all processes, the same bits everywhere. Every process must call it, in the same
+ * order. If the sum has not come after `patience` seconds, or cannot come, seam_wait leaves the group and returns the
+ * reason. */
 const char *seam_sum_ranks(seam *s, float *x, int64_t n, double patience);
-/* Leaves the group; nothing where none was joined. abandon: also a sum that is queued, whose x is then anything. */
+/* Leaves the group, if one was joined. abandon: also ends a queued sum, whose x is then undefined. */
 void seam_leave(seam *s, bool abandon);
 
 #ifdef __cplusplus

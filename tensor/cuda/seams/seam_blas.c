@@ -1,12 +1,14 @@
-/* tensor/cuda/seams/seam_blas.c - products by plans of cuBLASLt, triangles and batched LU of cuBLAS. */
+/* tensor/cuda/seams/seam_blas.c - products by cuBLASLt, which needs a plan for each shape; triangles and batched LU by
+ * cuBLAS. */
 #include "tensor/cuda/seams/seam_device.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- plans: how cuBLASLt computes each shape of product. The search for an algorithm takes longer than most products,
- * and a shape must be computed by the same algorithm every time, in a graph or not. ---- */
+/* ---- plans: how cuBLASLt computes a product of some shape. They are kept, because the search for an algorithm takes
+ * longer than most products, and because a shape must be computed by the same algorithm every time, in a graph or not.
+ * ---- */
 
 /* The properties that decide the algorithm: sizes, strides, types, epilogue, alignment. */
 typedef struct plan_key {
@@ -15,14 +17,14 @@ typedef struct plan_key {
 
 struct seam_plan {
     plan_key key;
-    bool known, fine; /* known and not fine: the library has no algorithm */
-    uint64_t used;    /* time of the last use */
+    bool known, fine; /* fine: the library has an algorithm */
+    uint64_t used;    /* plans->asked at the last use */
     cublasLtMatmulDesc_t operation;
-    cublasLtMatrixLayout_t a, b, c, d; /* c: the addend, or the old C */
+    cublasLtMatrixLayout_t a, b, c, d; /* c: the addend, or the old C; d: C */
     cublasLtMatmulAlgo_t algorithm;
 };
 
-enum { SETS = 2048, WAYS = 4, MOST_ALIGNED = 16 }; /* no algorithm asks for more than 16 bytes */
+enum { SETS = 2048, WAYS = 4, MOST_ALIGNED = 16 }; /* no algorithm needs an alignment above 16 bytes */
 
 struct seam_plans {
     uint64_t asked;
@@ -53,7 +55,7 @@ static void plans_release(struct seam_plans *plans) {
 
 /* ---- the key of a plan ---- */
 
-/* The largest power of two, up to 16, that divides all addresses. */
+/* Returns the largest power of two, up to MOST_ALIGNED, that divides all addresses. */
 static int64_t alignment_of(const seam_gemm *g) {
     const void *const addresses[] = {g->A, g->B, g->C, g->bias, g->addend, g->bits, g->sums};
     uintptr_t bits = MOST_ALIGNED;
@@ -108,7 +110,7 @@ static cublasLtEpilogue_t epilogue_of(const seam_gemm *g) {
     return g->bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
 }
 
-/* Sets the addresses that the epilogue reads and writes beside C. */
+/* Sets the addresses of what the epilogue reads and writes: bias or sums, and bits. */
 static cublasStatus_t set_addresses(cublasLtMatmulDesc_t operation, const seam_gemm *g) {
     const void *vector = g->sums ? g->sums : g->bias;
     cublasStatus_t code = CUBLAS_STATUS_SUCCESS;
@@ -123,7 +125,7 @@ static cublasStatus_t set_addresses(cublasLtMatmulDesc_t operation, const seam_g
     return code;
 }
 
-/* The layout in memory of a matrix [rows, columns] and of its batch. */
+/* A matrix [rows, columns] as it lies in memory, and its batch. */
 typedef struct lying {
     cudaDataType type;
     int64_t rows, columns, ld, batch, stride;
@@ -212,8 +214,8 @@ static struct seam_plan *find(struct seam_plans *plans, const plan_key *key) {
     return oldest;
 }
 
-/* The plan of this shape, searched for at its first use; NULL if the library has none. If the plans of a table set are
- * all taken, the least recently used one is replaced. */
+/* Returns the plan of g's shape, which its first use searches for; NULL if the library has no algorithm. If all WAYS
+ * plans of the shape's set are in use, the least recently used one is replaced. */
 static struct seam_plan *find_plan(seam *s, const seam_gemm *g) {
     plan_key key = key_of(g);
     struct seam_plan *p = find(s->plans, &key);
@@ -237,8 +239,8 @@ const char *seam_open_blas(seam *s) {
     cublasStatus_t code = cublasCreate(&s->blas);
     code = code ? code : cublasSetStream(s->blas, s->stream);
     code = code ? code : cublasSetMathMode(s->blas, CUBLAS_DEFAULT_MATH);
-    /* A workspace of ours, so that all graphs use the same memory; the library's own would become part of each graph.
-     * cuBLASLt uses it too: on one stream, each library's work ends before the next begins. */
+    /* All graphs use this workspace of ours; one of the library's own would become part of each graph. cuBLASLt uses it
+     * too, because on one stream each library's work ends before the next begins. */
     s->blas_workspace = seam_allocate(s, SEAM_PRODUCT_WORKSPACE);
     if (!s->blas_workspace)
         return "no memory for the workspace of cuBLAS";
@@ -259,7 +261,7 @@ void seam_close_blas(seam *s) {
 
 /* ---- products ---- */
 
-/* alpha and beta in the type of C. */
+/* alpha or beta in the type of C. */
 typedef union scalar {
     float f;
     double d;
@@ -287,7 +289,7 @@ static cublasStatus_t multiply_by_plan(seam *s, const seam_gemm *g, struct seam_
                       SEAM_PRODUCT_WORKSPACE, s->stream);
 }
 
-/* For products that cuBLASLt has no algorithm for. The library's number of matrices is an int. */
+/* Computes products for which cuBLASLt has no algorithm; in parts, as the library counts matrices by an int. */
 static cublasStatus_t multiply_without_plan(seam *s, const seam_gemm *g) {
     scalar alpha = scalar_of(g->output, g->alpha), beta = scalar_of(g->output, g->beta);
     size_t element = g->input == SEAM_F64 ? 8 : g->input == SEAM_F32 ? 4 : 2, out = g->output == SEAM_F64 ? 8 : 4;

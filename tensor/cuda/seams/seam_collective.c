@@ -1,6 +1,7 @@
 /* tensor/cuda/seams/seam_collective.c - sums over the devices of several processes, by NCCL.
  *
- * NCCL is opened where processes join, not linked: it is no part of the toolkit, and one process has no use for it. */
+ * NCCL is opened when processes join, not linked: it is no part of the toolkit, and a single process has no use for
+ * it. */
 #include "tensor/cuda/seams/seam_device.h"
 
 #include <stdio.h>
@@ -14,7 +15,7 @@ void seam_identify(const seam *s, unsigned char device[SEAM_DEVICE_BYTES]) {
     memcpy(device, p.uuid.bytes, SEAM_DEVICE_BYTES);
 }
 
-#ifdef MO_NCCL /* built with its header */
+#ifdef MO_NCCL /* defined if the build has NCCL's header */
 #include <nccl.h>
 #include <sched.h>
 #include <time.h>
@@ -24,7 +25,7 @@ _Static_assert(SEAM_NAME_BYTES == NCCL_UNIQUE_ID_BYTES, "a name is NCCL's");
 #define TEXT_OF(x) #x
 #define LIBRARY_OF(major) "libnccl.so." TEXT_OF(major)
 
-/* The functions that we call. */
+/* NCCL's functions that we call. */
 typedef struct nccl {
     void *object;
     ncclResult_t (*version)(int *);
@@ -38,15 +39,15 @@ typedef struct nccl {
     const char *(*detail)(ncclComm_t);
 } nccl;
 
-/* The processes that this device adds up with. */
+/* The group of processes that sum together. */
 struct seam_group {
     nccl library;
     ncclComm_t comm;
     double patience;
-    bool summing; /* a sum is queued that the host has not waited for */
+    bool summing; /* a sum is queued for which the host has not yet waited */
 };
 
-/* Returns whether the library is there with all of them. */
+/* Opens the library. Returns whether it is there and has all the functions. */
 static bool find_functions(nccl *n) {
     const seam_function functions[] = {
         {"ncclGetVersion", &n->version},
@@ -80,7 +81,8 @@ void seam_describe_collective(char *text, size_t bytes) {
     seam_library_close(n.object);
 }
 
-/* "NCCL: unhandled cuda error", and what the library says of its last error. NULL for a success. */
+/* Returns "NCCL: unhandled cuda error", followed by the library's details of its last error; NULL if there is no
+ * error. */
 static const char *text_of(seam *s, const nccl *n, ncclComm_t comm, ncclResult_t code) {
     if (code == ncclSuccess)
         return NULL;
@@ -118,8 +120,8 @@ static const char *late(seam *s, const char *what, double patience) {
     return s->collective_text;
 }
 
-/* Calls of a communicator that does not block go on behind their return, so that a process that another one lets down
- * can leave. Waits for the end of the last call, whose result is `code`; returns why it has failed. */
+/* Waits until NCCL's last call, which returned `code`, is done; returns why it failed, or NULL. Our calls do not block:
+ * they return before they are done, so that this process can leave if another one fails. */
 static const char *settle(seam *s, ncclResult_t code, const char *what, double patience) {
     struct seam_group *g = s->group;
     double end = seconds() + patience;
@@ -170,12 +172,12 @@ const char *seam_sum_ranks(seam *s, float *x, int64_t n, double patience) {
     return settle(s, code, "a sum over the processes was not queued", patience);
 }
 
-/* Waits for the stream; returns why the sum in it will not come. A device that has stopped is the caller's to report.
- */
+/* Waits for the stream. Returns why its sum will not come, or NULL. A device that has stopped is for the caller to
+ * report. */
 static const char *watch(seam *s, struct seam_group *g) {
     const double begin = seconds(), brief = 1e-3;
     for (double waited = 0; cudaStreamQuery(s->stream) == cudaErrorNotReady; waited = seconds() - begin) {
-        cudaGetLastError(); /* the runtime notes that it was not ready */
+        cudaGetLastError(); /* clears cudaErrorNotReady, which is no error */
         ncclResult_t code = ncclSuccess;
         g->library.failure(g->comm, &code);
         if (code != ncclSuccess && code != ncclInProgress)
@@ -190,7 +192,7 @@ static const char *watch(seam *s, struct seam_group *g) {
     return NULL;
 }
 
-/* Without the sum the stream would be waited for in vain: the group is left, which ends it. */
+/* If the sum will not come, leaves the group: that ends the sum, and the stream can be waited for. */
 const char *seam_wait_for_ranks(seam *s) {
     if (!s->group || !s->group->summing)
         return NULL;

@@ -1,4 +1,4 @@
-/* tensor/cuda/seams/seam_device.h - the one struct that holds the vendor's handles, shared by the seams. */
+/* tensor/cuda/seams/seam_device.h - the struct that holds the vendor's handles, shared by all seam_*.c. */
 #ifndef MO_CUDA_SEAM_DEVICE_H
 #define MO_CUDA_SEAM_DEVICE_H
 
@@ -10,9 +10,9 @@
 #include <cusolverDn.h>
 #include <cusparse.h>
 
-struct seam_plans; /* seam_blas.c: how products are computed */
+struct seam_plans; /* seam_blas.c: a plan for each shape of product */
 struct seam_dnn;   /* seam_dnn.c: cuDNN, opened at its first use */
-struct seam_group; /* seam_collective.c: NCCL, opened where processes join */
+struct seam_group; /* seam_collective.c: NCCL, opened when processes join */
 
 enum { SEAM_PRODUCT_WORKSPACE = 32 << 20 }; /* bytes; one for all that multiplies, in the order of the stream */
 
@@ -24,14 +24,14 @@ struct seam {
     cudaError_t failure; /* the first failure of queued work */
     cudaError_t before;  /* the value of `failure` when the capture began */
     bool capturing;
-    char foreign[128]; /* the line about another current device */
-    uint64_t moves;    /* how often the libraries' memory moved */
+    char foreign[128]; /* message that another device is current in a thread */
+    uint64_t moves;    /* how often the libraries' workspaces have moved */
     void *workspace;   /* device memory for the libraries, grown on demand */
     size_t workspace_bytes;
     void *host_workspace; /* host memory for the libraries */
     size_t host_bytes;
     cublasHandle_t blas;
-    void *blas_workspace; /* of SEAM_PRODUCT_WORKSPACE bytes */
+    void *blas_workspace; /* shared by cuBLAS, cuBLASLt and cuDNN, whose work runs in the stream's order */
     cublasLtHandle_t blas_lt;
     struct seam_plans *plans;
     cusolverDnHandle_t solver;
@@ -39,14 +39,14 @@ struct seam {
     cusparseHandle_t sparse; /* NULL before the first product */
     struct seam_dnn *dnn;    /* NULL: not installed */
     bool looked_for_dnn;
-    struct seam_group *group;  /* NULL: this process has joined no other */
-    char collective_text[256]; /* what NCCL said last */
+    struct seam_group *group;  /* NULL: no group was joined */
+    char collective_text[256]; /* NCCL's last message */
 };
 
-/* Remembers a failure that cannot be returned to a caller. Clears the runtime's own last error, which libraries read
- * after their launches and would take for theirs. */
+/* Remembers a failure that cannot be returned to a caller. Clears the runtime's last error, because libraries check it
+ * after their launches and would report it as theirs. */
 void seam_note(seam *s, cudaError_t code);
-/* At least `bytes` bytes of device memory, valid until the next call; NULL if there is no memory. */
+/* Returns device memory of at least `bytes` bytes, valid until the next call; NULL if there is no memory. */
 void *seam_workspace(seam *s, size_t bytes);
 
 const char *seam_open_blas(seam *s);
@@ -54,27 +54,27 @@ void seam_close_blas(seam *s);
 const char *seam_open_solver(seam *s);
 void seam_close_solver(seam *s);
 void seam_close_sparse(seam *s);
-/* ", cuSPARSE 12.6.3" */
+/* Writes ", cuSPARSE 12.6.3". */
 void seam_describe_sparse(char *text, size_t bytes);
-/* A product with `rounded`, as seam_epilogue and seam_multiply. */
+/* What seam_epilogue and seam_multiply do for a product with `rounded`. */
 bool seam_has_layer(seam *s, const seam_gemm *g);
 const char *seam_queue_layer(seam *s, const seam_gemm *g);
 void seam_close_dnn(seam *s);
-/* ", cuDNN 9.19.0" */
+/* Writes ", cuDNN 9.19.0". */
 void seam_describe_dnn(char *text, size_t bytes);
-/* ", NCCL 2.28.9" */
+/* Writes ", NCCL 2.28.9". */
 void seam_describe_collective(char *text, size_t bytes);
-/* Waits for the stream if a sum over processes is queued in it. Returns why the sum will not come. */
+/* Waits for the stream if a sum over processes is queued in it. Returns why the sum will not come, or NULL. */
 const char *seam_wait_for_ranks(seam *s);
 
 typedef struct seam_function {
     const char *name;
-    void *slot; /* the pointer to the function, which opening fills */
+    void *slot; /* address of the function pointer, which seam_library_open sets */
 } seam_function;
 
-/* Opens the library `name`, as the loader finds it, and fills the slots. It stays loaded after its handle is closed:
- * the kernels, threads and libraries that it opened outlive what was made with it. Returns the handle; NULL if the
- * library is not installed or lacks one of the functions. */
+/* Opens the library `name`, as the loader finds it, and sets the function pointers. The library stays loaded after its
+ * handle is closed, because its kernels, threads and libraries can still be in use. Returns the handle; NULL if the
+ * library is not installed or lacks a function. */
 void *seam_library_open(const char *name, const seam_function *functions, size_t n);
 /* Ignores NULL. */
 void seam_library_close(void *object);

@@ -19,7 +19,8 @@ static const char *text_of(cudaError_t code) {
     return code == cudaSuccess ? NULL : cudaGetErrorString(code);
 }
 
-/* The text of a call's result; clears the failure in the runtime, as seam_note does. */
+/* Returns the error text of a call's result, NULL if it has none, and clears the runtime's last error, as seam_note
+ * does. */
 static const char *answer_of(cudaError_t code) {
     if (code != cudaSuccess)
         cudaGetLastError();
@@ -43,8 +44,8 @@ const char *seam_reason(seam *s, const char *text) {
     return s->foreign;
 }
 
-/* Makes the pool. At a wait it keeps released memory up to the bound of the context, or to half the device's, so that
- * it seldom asks the driver and others (PyTorch in the same process) find room. */
+/* Makes the pool. When the host waits, the pool keeps released memory up to the context's bound, or half the device's
+ * memory. So it seldom asks the driver for memory, and other users (PyTorch in the same process) find some too. */
 static cudaError_t make_pool(seam *s) {
     struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
         .handleTypes = cudaMemHandleTypeNone,
@@ -56,10 +57,10 @@ static cudaError_t make_pool(seam *s) {
     return code ? code : cudaMemPoolSetAttribute(s->pool, cudaMemPoolAttrReleaseThreshold, &kept);
 }
 
-/* Kernels are built for compute capability 8.0 and later. */
+/* The least major version of compute capability for which kernels are built. */
 enum { LEAST_CAPABILITY = 8 };
 
-/* Returns why the device cannot be computed on, written to `text`; NULL if it can. */
+/* Returns NULL if the device can be used, else why not; that reason can be in `text`. */
 static const char *refuse_device(int device, char *text, size_t bytes) {
     struct cudaDeviceProp p;
     int count = 0;
@@ -246,8 +247,8 @@ const char *seam_capture(seam *s) {
     return NULL;
 }
 
-/* A call that may not be captured ends the capture: launches after it fail, and so does cudaStreamEndCapture. None of
- * this work has run, so none of these failures is the device's. */
+/* A call that cannot be captured ends the capture: later launches fail, and so does cudaStreamEndCapture. None of the
+ * captured work has run, so s->failure, which is about work that has, must not keep these failures. */
 const char *seam_capture_end(seam *s, seam_graph **out) {
     cudaGraph_t recorded = NULL;
     seam_graph *g = calloc(1, sizeof *g);
@@ -282,7 +283,8 @@ void seam_graph_release(seam_graph *g) {
     free(g);
 }
 
-/* Bytes of shared memory that any kernel may have, above which it must be asked for; room for a kernel's own arrays. */
+/* SHARED_UNASKED: bytes of shared memory that a kernel may use without asking. SHARED_OWN: room for a kernel's own
+ * arrays. */
 enum { SHARED_UNASKED = 48 << 10, SHARED_OWN = 1 << 10 };
 
 size_t seam_most_shared(const seam *s) {
@@ -316,7 +318,7 @@ void seam_order(seam *s, void *other, bool theirs_first) {
         return;
     seam_note(s, cudaEventRecord(reached, first));
     seam_note(s, cudaStreamWaitEvent(second, reached, 0));
-    seam_note(s, cudaEventDestroy(reached)); /* the runtime frees it once the stream has waited for it */
+    seam_note(s, cudaEventDestroy(reached)); /* freed once the stream has waited for it */
 }
 
 /* ---- memory: a pool, its bound and its high-water mark; page-locked memory ---- */
@@ -334,12 +336,12 @@ static bool within_bound(seam *s, size_t bytes) {
 
 void *seam_allocate(seam *s, size_t bytes) {
     void *block = NULL;
-    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* a graph would own the memory */
-        if (attempt)                                                 /* queued releases then count */
+    for (int attempt = 0; attempt < 2 && !s->capturing; attempt++) { /* else a graph would own the memory */
+        if (attempt)                                                 /* after a wait, queued releases are done */
             cudaStreamSynchronize(s->stream);
         if (within_bound(s, bytes) && cudaMallocFromPoolAsync(&block, bytes, s->pool, s->stream) == cudaSuccess)
             return block;
-        cudaGetLastError(); /* cleared: the caller reports it */
+        cudaGetLastError(); /* the caller reports the failure */
     }
     return NULL;
 }

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
-#define FIRST_WITH_SYEV_BATCHED 11701 /* of the toolkit 12.6, update 2 */
+#define FIRST_WITH_SYEV_BATCHED 11701 /* cuSOLVER 11.7.1, of the toolkit 12.6, update 2 */
 
 static const char *text_of(cusolverStatus_t code) {
     switch (code) {
@@ -44,10 +44,10 @@ static cublasFillMode_t side_of(bool lower) {
     return lower ? CUBLAS_FILL_MODE_LOWER : CUBLAS_FILL_MODE_UPPER;
 }
 
-/* Provides both workspaces of a call; returns the reason if it cannot. Queued work may still read the host workspace:
- * it grows only after the stream has been waited for. */
+/* Makes s->workspace and s->host_workspace large enough for a call. Returns NULL, or why that failed. Waits for the
+ * stream before it replaces the host workspace, which queued work may still read. */
 static const char *find_workspaces(seam *s, size_t device, size_t host) {
-    if (s->capturing && host) /* a replayed graph would read what later calls left there */
+    if (s->capturing && host) /* a replay would read what later calls have left in it */
         return "cuSOLVER works in host memory here, which no graph can keep";
     if (host > s->host_bytes) {
         cudaStreamSynchronize(s->stream);
@@ -75,7 +75,7 @@ const char *seam_potrf(seam *s, seam_type type, bool lower, int64_t n, void *A, 
 const char *seam_potrf_batched(
     seam *s, seam_type type, bool lower, int64_t n, void *const *A, int64_t lda, int32_t *info, int64_t batch) {
     cusolverStatus_t code = CUSOLVER_STATUS_SUCCESS;
-    for (int64_t first = 0; first < batch && !code; first += INT_MAX) { /* the count is an int */
+    for (int64_t first = 0; first < batch && !code; first += INT_MAX) { /* the library counts matrices by an int */
         int count = (int)(batch - first < INT_MAX ? batch - first : INT_MAX);
         if (type == SEAM_F64)
             code = cusolverDnDpotrfBatched(

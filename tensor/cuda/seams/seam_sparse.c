@@ -13,12 +13,12 @@ struct seam_sparse {
     cusparseConstSpMatDescr_t matrix;
     cudaDataType type;
     int64_t rows, columns;
-    void *buffer; /* the library's preparation for products of width d */
+    void *buffer; /* the library's analysis, for products of width d */
     size_t bytes;
     int64_t d;
 };
 
-/* Host values of one and zero. */
+/* Returns the address of a host 0 or 1 of a type. */
 static const void *number(cudaDataType type, int value) {
     static const float narrow[] = {0, 1};
     static const double wide[] = {0, 1};
@@ -46,7 +46,7 @@ void seam_sparse_release(seam *s, seam_sparse *P) {
     free(P);
 }
 
-/* The buffer for products of X and Y; it holds the library's analysis of the matrix. */
+/* Makes P->buffer, with the library's analysis of the matrix, for products of X and Y, whose width is d. */
 static cusparseStatus_t prepare(
     seam *s, seam_sparse *P, int64_t d, cusparseConstDnMatDescr_t X, cusparseDnMatDescr_t Y) {
     const cusparseOperation_t plain = CUSPARSE_OPERATION_NON_TRANSPOSE;

@@ -1,6 +1,6 @@
 """The text of mochi/ops.py: a function of Python for every op that ops/ops.h declares.
 
-Names, inputs and comments are those of the header; formula and adjoint those of the table in ops/README.md.
+Names, inputs and comments are those of the header; formula and adjoint those of the table in ops/ADJOINTS.md.
 """
 
 import pathlib
@@ -96,7 +96,7 @@ def commented(header):
 
 
 def adjoints(readme):
-    """{op: (formula, adjoint)} of the table of ops/README.md."""
+    """{op: (formula, adjoint)} of the table of ops/ADJOINTS.md."""
     found = {}
     for line in readme.splitlines():
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -273,7 +273,7 @@ def functions_of(root):
 def module(root):
     """The text of mochi/ops.py."""
     notes = commented((root / "ops/ops.h").read_text())
-    table = adjoints((root / "ops/README.md").read_text())
+    table = adjoints((root / "ops/ADJOINTS.md").read_text())
     names, methods, parts = [], [], []
     for op, found in functions_of(root):
         names.append(op)

@@ -102,7 +102,7 @@ static int64_t place_nodes(const mo_graph *g, const mo_row_pairs *p, mo_attribut
     return t->met - before;
 }
 
-/* Computes the last rows of both tables, for the nodes with attributes X. b: the nodes of the columns. */
+/* Computes the newest rows of both tables. X: the attributes of these rows' nodes; b: the nodes of the columns. */
 static void make_rows(const mo_attribute_rows *x, mo_attribute_products *t, const int64_t *b, const mo_csr *X) {
     int64_t m = x->graph->features, first = (t->met - X->rows) * t->n;
     float *tile = mo_host_array(X->ctx, 2 * m * TILE, sizeof *tile);
@@ -207,7 +207,7 @@ bool mo_attribute_products_fill(
     int64_t width = TABLE / x->graph->nodes > TILE ? TABLE / x->graph->nodes : TILE;
     for (int64_t j = 0; j < p->n_b && mo_ok(host); j += width) {
         mo_row_pairs part = {p->a, p->b + j, p->n_a, p->n_b - j < width ? p->n_b - j : width};
-        if (width < p->n_b) /* the tables hold other columns */
+        if (width < p->n_b) /* the tables hold the previous part's columns */
             mo_attribute_products_free(t);
         if (!complete_tables(x, host, t, &part) || !combine_rows(x, host, t, &part, K + j, p->n_b))
             mo_attribute_products_free(t);

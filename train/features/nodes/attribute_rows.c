@@ -77,7 +77,7 @@ typedef struct row_sums {
     double squares[MO_ATTRIBUTE_KINDS], along[MO_ATTRIBUTE_KINDS];
 } row_sums;
 
-/* Adds column c, and clears it. */
+/* Adds column c to the sums, and clears it in own and near. */
 static void take_column(const mo_attribute_rows *x, int64_t c, double *own, double *near, row_sums *sums) {
     const double r[MO_ATTRIBUTE_KINDS] = {own[c], near[c], own[c] - near[c]};
     if (own[c] == 0 && near[c] == 0) /* taken, or nothing */
@@ -89,7 +89,7 @@ static void take_column(const mo_attribute_rows *x, int64_t c, double *own, doub
     own[c] = near[c] = 0;
 }
 
-/* Adds the columns of node v. */
+/* Adds all columns in which node v has attributes. */
 static void take_row(const mo_attribute_rows *x, int64_t v, double *own, double *near, row_sums *sums) {
     const mo_graph *g = x->graph;
     for (int64_t e = g->feature_pointer[v]; e < g->feature_pointer[v + 1]; e++)
@@ -178,7 +178,7 @@ bool mo_attribute_rows_fill(const mo_attribute_rows *x, const int64_t *node, int
     bool started = true;
 #pragma omp parallel num_threads(mo_context_threads(g->ctx)) if (n > 1)
     {
-        double *own = malloc((size_t)m * 2 * sizeof *own); /* own, then the neighbours' mean */
+        double *own = malloc((size_t)m * 2 * sizeof *own); /* the node's own row, then the neighbours' mean */
         if (!own)
 #pragma omp atomic write
             started = false;

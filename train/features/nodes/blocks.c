@@ -90,7 +90,7 @@ bool mo_open_basis(const mo_graph *graph, const mo_feature_options *o, mo_featur
     if (t) {
         compute_basis(t, graph, o, basis, spectrum, &quality);
         mo_tensor_write(svd, &quality, sizeof quality);
-        mo_tape_release(t); /* frees the SVD's memory too: a cache entry is assembled in memory */
+        mo_tape_release(t); /* frees the SVD's memory before the cache assembles an entry */
         mo_cache_store(&cache, key, f->arrays);
     }
     if (mo_ok(ctx) && mo_tensor_read(svd, &quality, sizeof quality) == MO_OK) {

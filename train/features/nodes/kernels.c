@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { HOP = 2, TILE = 1024 /* rows of a that are computed at once */ };
+enum { HOP = 2, TILE = 1024 /* rows of list a computed at once */ };
 
 typedef struct row_maker row_maker;
-/* out [kinds, n, w]: rows of the listed nodes. */
+/* Writes the rows of n listed nodes to out [kinds, n, w]. */
 typedef bool fill_rows(const mo_node_kernels *k, const row_maker *maker, const int64_t *node, int64_t n, float *out);
 
 /* Experts whose dense rows are made together. */
@@ -37,19 +37,19 @@ struct row_maker {
 
 struct mo_node_kernels {
     const mo_graph *graph;
-    mo_context *host, *own; /* CPU contexts: the graph's or `own`, and the one made here, or NULL */
+    mo_context *host, *own; /* host: a CPU context, the graph's or `own`; own: one made here, or NULL */
     mo_attribute_rows attributes;
     bool has_attributes, attributes_are_sparse, has_edges;
     double assortativity;
     row_maker attribute_maker;      /* if they are dense */
-    mo_attribute_products products; /* for sparse attributes, with the last call's list b */
+    mo_attribute_products products; /* if they are sparse; for the last call's list b */
     float *structure;               /* [nodes, MO_STRUCTURE_COLUMNS] */
-    int varying;                    /* number of columns that vary */
+    int varying;                    /* number of columns of `structure` that vary */
     mo_row_stack hop[MO_BLOCKS];
     mo_tensor *hops;      /* [MO_BLOCKS, nodes, d]: a host copy of hops on a device, or NULL */
     int32_t *place;       /* [nodes]: scratch of mo_cosine_block */
     double *root_inverse; /* [nodes]: d^-1/2 */
-    row_maker *maker;     /* [n_makers]: for H, then for users' rows */
+    row_maker *maker;     /* [n_makers]: of H, then of users' rows */
     int n_makers;
     int64_t *known, n_known; /* the last call's list b, which the next call is likely to repeat */
     char **name;             /* [count] */

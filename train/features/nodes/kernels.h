@@ -24,7 +24,7 @@ typedef struct mo_node_kernels mo_node_kernels;
 mo_node_kernels *mo_node_kernels_create(const mo_graph *graph, const mo_features *nodes, int64_t memory);
 void mo_node_kernels_release(mo_node_kernels *k);
 
-/* The number of experts, and the name of expert e, borrowed. */
+/* mo_node_kernels_count: the number of experts. mo_node_kernels_name: the name of expert e, borrowed. */
 int mo_node_kernels_count(const mo_node_kernels *k);
 const char *mo_node_kernels_name(const mo_node_kernels *k, int e);
 

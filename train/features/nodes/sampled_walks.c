@@ -67,7 +67,7 @@ static double back_after_four(const mo_graph *g, const surroundings *s, int64_t 
     }
     mo_random r = mo_random_at(0, MO_PURPOSE_WALK, (uint64_t)u);
     double offset = mo_random_uniform(&r);
-    for (int i = 0; i < WALKS && du > 0; i++) { /* starts at each neighbour of u in turn */
+    for (int i = 0; i < WALKS && du > 0; i++) { /* first steps go to each neighbour of u in turn */
         uint64_t bits = mo_random_bits(&r);
         int64_t v = g->column[g->row_pointer[u] + (int64_t)((i + offset) / WALKS * du)];
         int64_t w = chosen_neighbour(g, v, (uint32_t)(bits >> 32)), back = chosen_neighbour(g, w, (uint32_t)bits);

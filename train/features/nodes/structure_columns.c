@@ -39,7 +39,8 @@ enum {
 _Static_assert((int)COLUMNS == MO_STRUCTURE_COLUMNS, "as many columns as declared");
 
 enum { ROUNDS = 30, TASK = 256 };
-/* The most two-step walks to enumerate for all nodes together (some seconds); beyond it, for one node. */
+/* The most two-step walks that are enumerated: over all nodes (some seconds) or, if the graph has more, the least limit
+ * per node. */
 enum { EXACT_WALKS = 1 << 28, EXACT_WALKS_OF_NODE = 1 << 11 };
 static const double RESTART = 0.15;
 
@@ -146,7 +147,7 @@ static bool describe_nodes(const mo_graph *graph, int64_t most, row *S) {
     return done;
 }
 
-/* share: r_v / d_v; next: r. */
+/* Writes log(n PageRank). rank: r_u; share: r_u / d_u. */
 static bool rank_nodes(const mo_graph *graph, row *S) {
     int64_t n = graph->nodes;
     double *share = mo_host_array(graph->ctx, n, sizeof *share), *rank = mo_host_array(graph->ctx, n, sizeof *rank);

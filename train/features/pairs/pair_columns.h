@@ -16,9 +16,9 @@ typedef struct mo_pair_list {
     int64_t *const *end;
 } mo_pair_list;
 
-/* walks.c: out [n, MO_WALK_COLUMNS], zeroed. Returns false on failure. */
+/* walks.c: fills out [n, MO_WALK_COLUMNS], zeroed by the caller. Returns false on failure. */
 bool mo_pair_walks(const mo_pair_list *p, float *out);
-/* matches.c: out [n, MO_MATCH_COLUMNS], zeroed, from unit rows x [nodes, d] of the attributes. */
+/* matches.c: fills out [n, MO_MATCH_COLUMNS], zeroed by the caller, from attributes x [nodes, d] with unit rows. */
 bool mo_pair_matches(const mo_pair_list *p, const float *x, int64_t d, float *out);
 
 typedef float mo_pair_lanes __attribute__((vector_size(16)));

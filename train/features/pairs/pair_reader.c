@@ -141,7 +141,7 @@ mo_pair_reader *mo_pair_reader_open(const mo_graph *graph, const mo_feature_opti
     r->spectrum = mo_host_array(ctx, MO_BLOCKS * r->dim, sizeof *r->spectrum);
     r->basis.arrays = mo_arrays_create(ctx);
     mo_math math = ctx->math;
-    ctx->math = MO_MATH_FP32; /* the basis needs products of unrounded factors */
+    ctx->math = MO_MATH_FP32; /* TF32 would round the factors of products */
     if (mo_ok(ctx) && mo_open_basis(graph, o, &r->basis)) {
         r->A = mo_normalized_adjacency(graph, MO_F32);
         mo_tensor_read(mo_arrays_find(r->basis.arrays, "spectrum"), r->spectrum,

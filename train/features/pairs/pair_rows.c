@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The positives of the links, then the negatives: owned ends. */
+/* The ends of the positives, then of the negatives; owned. */
 static bool list_pairs(mo_context *ctx, const mo_links *links, int64_t *end[2]) {
     for (int side = 0; side < 2; side++) {
         end[side] = mo_host_array(ctx, links->n_positive + links->n_negative, sizeof(int64_t));

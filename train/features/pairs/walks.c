@@ -22,7 +22,7 @@ typedef struct walk {
 
 /* Sums over the walks of two steps from one node; zero before and after. */
 typedef struct reach {
-    double *share, *count; /* [nodes]: s_w / d_w; (A^2)_uw */
+    double *share, *count; /* [nodes]: share: s_w / d_w; count: (A^2)_uw */
 } reach;
 
 static int compare_walks(const void *a, const void *b) {
@@ -96,7 +96,7 @@ static void describe_walks(const mo_graph *graph, const walk *w, const reach *r,
         out[c] = (float)all[c];
 }
 
-/* The pairs first .. stop - 1 of the list, all from one node. */
+/* Writes the columns of n pairs of the list, all from one node. */
 static void describe_group(const mo_graph *graph, const walk *list, int64_t n, const reach *r, float *out) {
     find_reach(graph, list->from, r);
     for (int64_t i = 0; i < n; i++)
@@ -104,7 +104,7 @@ static void describe_group(const mo_graph *graph, const walk *list, int64_t n, c
     forget_reach(graph, list->from, r);
 }
 
-/* The first pair of every group, and n behind them; returns the number of groups. */
+/* Writes the index of every group's first pair, then n, to group; returns the number of groups. */
 static int64_t find_groups(const walk *list, int64_t n, int64_t *group) {
     int64_t groups = 0;
     for (int64_t i = 0; i < n; i++)

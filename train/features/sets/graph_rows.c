@@ -20,7 +20,8 @@ enum { EXTRAS = 3, MOST_ATTRIBUTES = 256, SET_STREAM = 2 };
 
 /* ---- rows of the nodes ---- */
 
-/* [nodes, features, or MOST_ATTRIBUTES] on the tape. */
+/* The attributes [nodes, w] on the tape: the w features or, if these are more than MOST_ATTRIBUTES, w = MOST_ATTRIBUTES
+ * coordinates of their SVD. */
 static mo_tensor *graph_attributes(
     mo_tape *t, const mo_graph *graph, const mo_feature_options *o, mo_basis_quality *quality) {
     mo_context *ctx = t->ctx;
@@ -48,10 +49,10 @@ static mo_tensor *graph_attributes(
 
 /* ---- from nodes to graphs ---- */
 
-/* One block while it is pooled: rows [graphs, 2 columns], means, then deviations. */
+/* One block while it is pooled; rows: means, then deviations, of each graph's nodes. */
 typedef struct pooling {
     const mo_graph *graph;
-    int64_t columns, width;             /* width: of the features' rows */
+    int64_t columns, width;             /* width: row length of "blocks" */
     float *nodes;                       /* [nodes, columns] */
     double *rows;                       /* [graphs, 2 columns] */
     double *center, *scale, *deviation; /* [2 columns] each, for one hop */

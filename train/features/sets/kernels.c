@@ -42,11 +42,11 @@ struct mo_set_kernels {
     int count;
     bool inductive;
     node_columns nodes;            /* kept for inductive kernels */
-    int64_t *labelled, n_labelled; /* the graphs that standardise all columns; NULL: none yet, or all */
+    int64_t *labelled, n_labelled; /* all columns are standardised over these graphs; NULL: over all, or none yet */
     double *known;                 /* [columns]: 1 if a labelled graph has that column of wl, else 0; or NULL */
 };
 
-/* ---- of the nodes ---- */
+/* ---- columns of the nodes ---- */
 
 static void sort_columns(const mo_graph *set, node_columns *c) {
     for (int64_t j = 0; j < set->attributes; j++)
@@ -105,7 +105,7 @@ static void free_node_columns(node_columns *c) {
     *c = (node_columns){0};
 }
 
-/* ---- of the graphs ---- */
+/* ---- columns of the graphs ---- */
 
 static void put_spread(const float *x, int64_t n, int64_t stride, float out[2]) {
     double mean, deviation = mo_spread(x, stride, NULL, n, &mean);
@@ -191,7 +191,8 @@ static void find_widths(mo_set_kernels *k) {
         k->of[i].w = w[i];
 }
 
-/* Standardised over the labelled graphs with these nodes, or (NULL) over all. */
+/* Computes all columns, standardised over the labelled graphs, whose nodes are node[0 .. count - 1], or (NULL) over
+ * all. */
 static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) {
     const node_columns *c = &k->nodes;
     const mo_graph *set = k->set;
@@ -221,7 +222,7 @@ static bool make_columns(mo_set_kernels *k, const int64_t *node, int64_t count) 
     return mo_ok(set->ctx);
 }
 
-/* Whether columns are an expert: of all graphs, if some differ in them. */
+/* Whether columns i form an expert: inductive, if there are any; else, if some column differs between graphs. */
 static bool is_expert(const mo_set_kernels *k, int i) {
     return k->inductive ? k->of[i].w > 0 : k->of[i].varying > 0;
 }

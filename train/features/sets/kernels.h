@@ -35,7 +35,7 @@ void mo_set_kernels_release(mo_set_kernels *k);
  * graph outside the set. Returns the status. */
 mo_code mo_set_kernels_refer(mo_set_kernels *k, const int64_t *graph, int64_t n);
 
-/* The number of experts, and the name of expert e, borrowed. */
+/* mo_set_kernels_count: the number of experts. mo_set_kernels_name: the name of expert e, borrowed. */
 int mo_set_kernels_count(const mo_set_kernels *k);
 const char *mo_set_kernels_name(const mo_set_kernels *k, int e);
 

@@ -16,7 +16,7 @@
 typedef struct sums {
     double n, ends, triangles, cycles, paths, stars, most; /* ends: 2m; triangles, cycles: sums of structure.c's */
     double components;
-    double x, xx, xy; /* of log(1 + d) over the ends of edges: sums, squares, products of both ends */
+    double x, xx, xy; /* sums over the ends of edges, with x = log(1 + d), of x, x^2, and x times the other end's x */
 } sums;
 
 static int64_t find_root(int64_t *parent, int64_t i) {

@@ -113,7 +113,7 @@ static void colour_graph(
     for (int t = 1; t <= ROUNDS; t++) {
         for (int64_t u = first; u < first + n; u++) {
             uint64_t sum = mix_colour(
-                mix_colour(colour[u])); /* its own; a multiple of mix_colour(colour) can be a sum of neighbours' */
+                mix_colour(colour[u])); /* mixed twice, as mix_colour(colour[u]) alone could be a neighbour's term */
             for (int64_t e = graph->row_pointer[u]; e < graph->row_pointer[u + 1]; e++)
                 sum += mix_colour(colour[graph->column[e]]);
             other[u] = mix_colour(sum);

@@ -96,7 +96,7 @@ static void average_waves(waves *v, int64_t g, const float *z, int64_t n) {
         means[j] /= (double)n;
 }
 
-/* Projects every graph and passes the result on. */
+/* Calls `then` for every graph g with the projections z of its n nodes. */
 static bool each_wave(waves *v, void (*then)(waves *v, int64_t g, const float *z, int64_t n)) {
     const mo_graph *graph = v->graph;
     mo_context *ctx = graph->ctx;
