@@ -15,7 +15,7 @@ import sys
 
 # Kernels that read their rows in order and do little else, by the first of their mangled parameters: the least numbers of
 # 16-byte loads and stores.
-STREAMS = {"narrow_kernel of narrowings": (1, 1), "norm_kernel of norm_parameters": (1, 0), "map1_kernel of cuda_nest": (1, 1),
+STREAMS = {"operand_kernel of copyings": (1, 1), "norm_kernel of norm_parameters": (1, 0), "map1_kernel of cuda_nest": (1, 1),
            "map2_kernel of cuda_nest": (2, 1), "where_kernel of cuda_nest": (2, 1), "move_kernel of cuda_nest": (1, 1),
            "fill_kernel of cuda_nest": (0, 1), "attend_kernel of attended": (1, 1), "attend_adjoint_kernel of attended_bar": (1, 1)}
 # Kernels with arrays that are indexed by a variable, which no register can be: at most this many bytes. Anything else in local
