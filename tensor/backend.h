@@ -224,7 +224,7 @@ typedef struct mo_kernels {
     void (*segment_spread)(mo_context *ctx, bool mean, const mo_view *x, const mo_view *offset, const mo_view *y);
     /* y[.., j] = x[.., index[.., j]]; contiguous */
     void (*take_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
-    /* y = 0, then y[.., index[.., j]] += x[.., j] in rising j */
+    /* y = 0, then y[.., index[.., j]] += x[.., j] in rising j; x.data NULL: x is all ones */
     void (*put_along)(mo_context *ctx, const mo_view *x, const mo_view *index, const mo_view *y);
     /* Y = A X: X [m, d], Y [n, d] contiguous in the last axis. */
     void (*spmm)(mo_context *ctx, const mo_csr_view *A, const mo_view *X, const mo_view *Y);
